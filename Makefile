@@ -1,0 +1,43 @@
+# Two commands do all the set-up: `make crawl SEEDS=https://example.com` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+.PHONY: crawl test lint format clean
+
+crawl: $(VENV)/.crawl
+	@test -n "$(SEEDS)" || { echo "Say what to crawl: make crawl SEEDS=https://example.com"; exit 2; }
+	$(BIN)/scrapy crawl generic -a "seeds=$(SEEDS)" $(ARGS)
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.crawl: pyproject.toml setup.py | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[fast]'
+	@touch $@
+
+$(VENV)/.test: pyproject.toml setup.py | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[fast,test]'
+	@touch $@ $(VENV)/.crawl
+
+$(VENV)/.lint: pyproject.toml setup.py | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[fast,test,lint]'
+	@touch $@ $(VENV)/.test $(VENV)/.crawl

@@ -1,0 +1,1 @@
+"""A crawler for whole sites, on Scrapy. Start with README.md; the map is docs/design/architecture.md."""

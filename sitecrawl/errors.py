@@ -1,0 +1,29 @@
+"""Every error that sitecrawl raises on purpose. A message says what happened, to what, and what to do."""
+
+
+class SitecrawlError(Exception):
+    """Base of all errors that sitecrawl raises on purpose."""
+
+
+class InvalidUrl(SitecrawlError, ValueError):
+    """A string that no browser would take for an absolute http(s) URL."""
+
+
+class OptionError(SitecrawlError, ValueError):
+    """A spider argument or setting with a value that makes no sense."""
+
+
+class StorageError(SitecrawlError):
+    """A file of a crawl's directory that cannot be used."""
+
+
+class CorruptFile(StorageError):
+    """A file whose content does not match its magic, its checksum or its own lengths."""
+
+
+class FormatMismatch(StorageError):
+    """A file written by another format version, another hash or another crawl."""
+
+
+class CrawlDirectoryInUse(StorageError):
+    """Another process has this crawl's directory open."""

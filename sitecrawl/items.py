@@ -1,0 +1,69 @@
+"""What travels between the parts: an HTTP exchange, and the page that a spider makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sitecrawl.links import Link
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One HTTP request and what came back, as near to the wire as the HTTP client shows it."""
+
+    url: str
+    """The URL that was asked for, without fragment."""
+    started: float
+    """Unix time at which the request was sent, in seconds."""
+    seconds: float
+    """From sending the request to the last byte of the body."""
+    status: int
+    request_headers: Headers
+    headers: Headers
+    """The response's headers; Content-Encoding still describes `body`."""
+    body: bytes
+    """The payload as transferred: content coding still applied, transfer coding not."""
+    method: str = "GET"
+    request_body: bytes = b""
+    protocol: str = "HTTP/1.1"
+    ip: str | None = None
+
+
+@dataclass(slots=True)
+class PageItem:
+    """A URL-page pair: one response that reached a spider, with the facts that were read off it."""
+
+    url: str
+    """The URL as it was fetched."""
+    status: int
+    fetched: float
+    """Unix time of the request, in seconds."""
+    depth: int = 0
+    """Links from the nearest seed; a seed has 0."""
+    referrer: str | None = None
+    """The page on which the URL was first found; None for a seed."""
+    content_type: str = ""
+    """The media type, lower case, without parameters."""
+    charset: str | None = None
+    """WHATWG name of the encoding in which `body` is text; None for what is not text."""
+    title: str | None = None
+    canonical: str | None = None
+    """What the page itself calls its address (`rel=canonical`)."""
+    noindex: bool = False
+    size: int = 0
+    """Length of `body` in bytes."""
+    body: bytes = field(default=b"", repr=False)
+    """The body with content coding removed."""
+    links: list[Link] = field(default_factory=list, repr=False)
+    exchange: Exchange | None = field(default=None, repr=False)
+    """The exchange as it went over the wire; None where a spider made the item by hand."""
+
+    @property
+    def text(self) -> str:
+        """The body as text; what does not decode becomes U+FFFD."""
+        return self.body.decode(self.charset or "utf-8", errors="replace")
