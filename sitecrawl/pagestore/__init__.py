@@ -1,1 +1,8 @@
+"""What a crawl fetched, kept for good: WARC files and a SQLite index (docs/page-store.md)."""
 
+from sitecrawl.pagestore.capture import Capture
+from sitecrawl.pagestore.options import WarcOptions
+from sitecrawl.pagestore.reader import PageFilter, PageReader, StoredPage
+from sitecrawl.pagestore.store import WarcStore
+
+__all__ = ["Capture", "PageFilter", "PageReader", "StoredPage", "WarcOptions", "WarcStore"]

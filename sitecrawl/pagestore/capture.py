@@ -1,0 +1,149 @@
+"""One row of the page index: a capture, that is one response at one time."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+from urllib.parse import urljoin
+
+from sitecrawl.items import Exchange, PageItem
+from sitecrawl.pagestore.lookup import host_of, url_key
+
+Kind = Literal["page", "redirect", "error", "robots", "other"]
+
+KINDS: tuple[Kind, ...] = ("page", "redirect", "error", "robots", "other")
+
+MAX_TITLE = 2_000
+MAX_URL = 8_000
+"""Characters. A longer address of another page is hostile or broken, and half an address is none: it is left out."""
+
+
+class Capture(NamedTuple):
+    """One response as the index has it. The fields are the columns of `pages`, in their order."""
+
+    id: int
+    """Counts up by one a capture, from 1."""
+    url: str
+    """As it was fetched."""
+    url_key: str
+    """The canonical URL, for look-ups."""
+    host: str
+    """Host, and port where it is not the scheme's own."""
+    fetched: float
+    """Unix time of the request, in seconds."""
+    seconds: float
+    """Duration of the download."""
+    method: str
+    status: int
+    kind: Kind
+    content_type: str
+    """Media type, lower case, without parameters; empty if unknown."""
+    charset: str | None
+    size: int | None
+    """Bytes of the body with content coding removed; None where no spider saw it."""
+    payload_size: int
+    """Bytes of the body as transferred."""
+    digest: str
+    """SHA-1 of the body as transferred, base32."""
+    title: str | None
+    depth: int | None
+    referrer: str | None
+    canonical: str | None
+    noindex: int | None
+    """1 where the page asked not to be indexed."""
+    redirect_to: str | None
+    warc_file: str
+    warc_offset: int
+    """Where the gzip member of the response (or revisit) record begins, in bytes."""
+    warc_length: int
+    """Bytes of that member."""
+    revisit_of: int | None
+    """Id of the capture that holds the same body; None where this one has its own."""
+    importance: float | None
+    """Share of all credit, from 0 to 1; None where it was not computed."""
+
+
+class Place(NamedTuple):
+    """Where a response's record is stored."""
+
+    warc_file: str
+    warc_offset: int
+    warc_length: int
+    digest: str
+    revisit_of: int | None
+
+
+def describe(number: int, exchange: Exchange, page: PageItem | None, place: Place) -> Capture:
+    """The row for an exchange; `page` is what a spider read off it, if one did."""
+    key = url_key(exchange.url)
+    redirect_to = redirect_target(exchange)
+    return Capture(
+        id=number,
+        url=_text(exchange.url),
+        url_key=_text(key),
+        host=_text(host_of(key)),
+        fetched=exchange.started,
+        seconds=exchange.seconds,
+        method=exchange.method,
+        status=exchange.status,
+        kind=_kind(exchange, page, key, redirect_to),
+        content_type=_text(page.content_type if page else media_type(exchange))[:255],
+        charset=page.charset if page else None,
+        size=page.size if page else None,
+        payload_size=len(exchange.body),
+        digest=place.digest,
+        title=_text(page.title)[:MAX_TITLE] if page and page.title is not None else None,
+        depth=page.depth if page else None,
+        referrer=_address(page.referrer) if page else None,
+        canonical=_address(page.canonical) if page else None,
+        noindex=int(page.noindex) if page else None,
+        redirect_to=_address(redirect_to),
+        warc_file=place.warc_file,
+        warc_offset=place.warc_offset,
+        warc_length=place.warc_length,
+        revisit_of=place.revisit_of,
+        importance=None,
+    )
+
+
+def redirect_target(exchange: Exchange) -> str | None:
+    """The absolute URL that a 3xx response points to; None if it points nowhere."""
+    location = header(exchange, b"location").strip()
+    if not 300 <= exchange.status < 400 or not location:
+        return None
+    try:
+        return urljoin(exchange.url, location)
+    except ValueError:
+        return None
+
+
+def media_type(exchange: Exchange) -> str:
+    return header(exchange, b"content-type").partition(";")[0].strip().lower()
+
+
+def header(exchange: Exchange, name: bytes) -> str:
+    """The first header of that lower-case name; empty if there is none."""
+    for candidate, value in exchange.headers:
+        if candidate.lower() == name:
+            return value.decode("utf-8", "replace")
+    return ""
+
+
+def _kind(exchange: Exchange, page: PageItem | None, key: str, redirect_to: str | None) -> Kind:
+    if page is None and key.partition("://")[2].partition("/")[2] == "robots.txt":
+        return "robots"
+    if redirect_to is not None:
+        return "redirect"
+    if exchange.status >= 400:
+        return "error"
+    return "other" if page is None else "page"
+
+
+def _text(value: str) -> str:
+    """`value` without what SQLite or its readers stumble over: lone surrogates and NUL."""
+    if value.isascii() and "\0" not in value:
+        return value
+    return value.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
+
+
+def _address(url: str | None) -> str | None:
+    return _text(url) if url is not None and len(url) <= MAX_URL else None

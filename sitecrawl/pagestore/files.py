@@ -1,0 +1,149 @@
+"""The WARC files of a crawl: appended to, rolled, made durable, cut back.
+
+Layout: `<crawl>-<UTC time>-<serial>.warc.gz`. The serial counts up through the crawl's life, so it orders the
+files.
+
+Invariants:
+- Before `offset` the current file holds whole records only. What a failed write left behind is cut off at
+  once.
+- Only the current file can have bytes that are not durable: a file is synced before the next one begins.
+
+What a crash costs: the records since the last `sync`. They may stand whole, half or not at all behind the
+synced offset; `cut` removes them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from pathlib import Path
+from typing import BinaryIO
+
+from sitecrawl.errors import CorruptFile
+from sitecrawl.pagestore import gzipping, record
+from sitecrawl.pagestore.faults import file_errors
+from sitecrawl.pagestore.options import WarcOptions
+
+_FILE_NAME = re.compile(r".+-\d{14}-(\d{5,})\.warc\.gz")
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class WarcFiles:
+    """Appends gzip members to the newest file of `directory`, which is made if it is missing."""
+
+    def __init__(self, directory: Path, options: WarcOptions) -> None:
+        self.directory = directory
+        self._options = options
+        self._file: BinaryIO | None = None
+        self.name: str | None = None
+        """The current file; None as long as nothing was written."""
+        self.offset = 0
+        """Length of the current file in bytes, up to the last whole record."""
+        with file_errors(directory):
+            directory.mkdir(parents=True, exist_ok=True)
+        self._serial = max(map(serial_of, self.listing()), default=-1)
+
+    def listing(self) -> list[str]:
+        """Names of the crawl's WARC files, oldest first. Files of other origin in the directory are not touched."""
+        names = [path.name for path in self.directory.iterdir() if _FILE_NAME.fullmatch(path.name)]
+        return sorted(names, key=serial_of)
+
+    def make_room(self, size: int) -> None:
+        """Sees to a current file that `size` more bytes may go into: opens one, or rolls."""
+        if self._file is None or self.offset + size > self._options.max_file_size:
+            self._roll()
+
+    def append(self, data: bytes) -> None:
+        """Adds whole gzip members to the current file. Raises `StorageError`, and then the file is as it was."""
+        assert self._file is not None
+        assert self.name is not None
+        with file_errors(self.directory / self.name):
+            try:
+                _write_all(self._file, data)
+            except OSError:
+                with contextlib.suppress(OSError):  # what cannot be cut off now is cut off by the next `cut`
+                    self._file.truncate(self.offset)
+                    self._file.seek(self.offset)
+                raise
+        self.offset += len(data)
+
+    def sync(self) -> None:
+        """Returns when everything appended has reached the disk."""
+        if self._file is not None:
+            with file_errors(self.directory / str(self.name)):
+                os.fsync(self._file.fileno())
+
+    def cut(self, name: str | None, offset: int) -> None:
+        """Removes everything behind `offset` of the file `name`, and goes on there; with no name removes all.
+
+        Raises `CorruptFile` if that file is missing or shorter.
+        """
+        self.close()
+        keep = -1 if name is None else serial_of(name)
+        path = self.directory / str(name)
+        if name is not None:
+            _check_length(path, offset)
+        with file_errors(path):
+            for later in self.listing():
+                if serial_of(later) > keep:
+                    (self.directory / later).unlink()
+            self._serial, self.name, self.offset = keep, name, offset
+            if name is not None:
+                self._file = path.open("r+b", buffering=0)
+                self._file.truncate(offset)
+                self._file.seek(offset)
+                os.fsync(self._file.fileno())
+            sync_directory(self.directory)
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _roll(self) -> None:
+        self.sync()
+        self.close()
+        created = time.time()
+        stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(created))
+        crawl = _NOT_IN_A_NAME.sub("-", self._options.name) or "crawl"
+        self._serial += 1
+        self.name, self.offset = f"{crawl}-{stamp}-{self._serial:05d}.warc.gz", 0
+        path = self.directory / self.name
+        with file_errors(path):
+            self._file = path.open("xb", buffering=0)
+            sync_directory(self.directory)
+        self.append(gzipping.compress_member(record.warcinfo(self._options, self.name, created)))
+
+
+def serial_of(name: str) -> int:
+    """The serial in a WARC file's name."""
+    found = _FILE_NAME.fullmatch(name)
+    if found is None:
+        raise CorruptFile(f"{name!r} is no name of a WARC file of this crawler")
+    return int(found[1])
+
+
+def sync_directory(directory: Path) -> None:
+    """Makes new, renamed and deleted names in `directory` durable."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(file: BinaryIO, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+def _check_length(path: Path, offset: int) -> None:
+    length = path.stat().st_size if path.exists() else 0
+    if length < offset:
+        raise CorruptFile(
+            f"{path} has {length:,} bytes, and the crawl's last checkpoint counts on {offset:,}: pages are missing. "
+            "Restore the crawl's whole directory from one backup, or crawl again into a new one"
+        )

@@ -1,0 +1,229 @@
+"""The page index: a SQLite database with one row a capture (docs/formats/page-store.md).
+
+Why SQLite: any tool reads it, it needs no server, and in WAL mode one writer and any number of readers do not
+wait for one another, so a running crawl can be looked at. `synchronous=FULL` makes a commit durable before it
+returns, which costs one fsync a checkpoint.
+
+Invariants:
+- Ids have no gaps: the row with id n is the n-th capture.
+- The committed rows are those of the last checkpoint. What came after is in `_pending` or in the open
+  transaction.
+- A row whose body is stored elsewhere (`revisit_of`) names an earlier row that has its own body.
+
+What a crash costs: nothing of what was committed. The crawl's own database may be one checkpoint behind (it
+commits after this one); `cut` takes the rows back that it does not know.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections import OrderedDict
+from pathlib import Path
+from typing import NamedTuple
+
+from sitecrawl.errors import FormatMismatch, StorageError
+from sitecrawl.pagestore.capture import Capture
+from sitecrawl.pagestore.faults import file_errors
+
+APPLICATION_ID = 0x53435047
+"""`SCPG`: what `PRAGMA application_id` of every page index says."""
+VERSION = 1
+"""`PRAGMA user_version`: goes up with every change that an older reader would misread."""
+
+_SCHEMA = """
+CREATE TABLE pages (
+    id INTEGER PRIMARY KEY,
+    url TEXT NOT NULL,
+    url_key TEXT NOT NULL,
+    host TEXT NOT NULL,
+    fetched REAL NOT NULL,
+    seconds REAL NOT NULL,
+    method TEXT NOT NULL,
+    status INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    content_type TEXT NOT NULL,
+    charset TEXT,
+    size INTEGER,
+    payload_size INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    title TEXT,
+    depth INTEGER,
+    referrer TEXT,
+    canonical TEXT,
+    noindex INTEGER,
+    redirect_to TEXT,
+    warc_file TEXT NOT NULL,
+    warc_offset INTEGER NOT NULL,
+    warc_length INTEGER NOT NULL,
+    revisit_of INTEGER REFERENCES pages (id),
+    importance REAL
+);
+CREATE INDEX pages_url_key ON pages (url_key);
+CREATE INDEX pages_digest ON pages (digest) WHERE revisit_of IS NULL AND payload_size > 0;
+CREATE TABLE checkpoint (
+    number INTEGER NOT NULL,
+    warc_file TEXT,
+    warc_offset INTEGER NOT NULL,
+    last_id INTEGER NOT NULL
+);
+INSERT INTO checkpoint VALUES (0, NULL, 0, 0);
+"""
+_INSERT = "INSERT INTO pages VALUES (" + ", ".join("?" * len(Capture._fields)) + ")"  # noqa: S608 - only marks
+_ORIGINAL = """
+SELECT id, url, fetched FROM pages
+WHERE digest = ? AND revisit_of IS NULL AND payload_size > 0 LIMIT 1
+"""
+_CHECKPOINT = "UPDATE checkpoint SET number = ?, warc_file = ?, warc_offset = ?, last_id = ?"
+_CACHE_KIB = 16 << 10
+_BUSY_SECONDS = 30.0
+_MAX_PENDING = 1_000
+"""Rows held back before they go into the open transaction."""
+_MAX_RECENT = 20_000
+"""Digests remembered. More than rows can be pending: so `original` finds these too."""
+
+
+class Position(NamedTuple):
+    """How far the store is durable: everything before it is whole, nothing after it counts."""
+
+    number: int = 0
+    """Checkpoints so far."""
+    warc_file: str | None = None
+    """The current file; None before the first record."""
+    warc_offset: int = 0
+    """Its length in bytes."""
+    last_id: int = 0
+    """The newest row."""
+
+
+class Original(NamedTuple):
+    """The capture that holds a body."""
+
+    id: int
+    url: str
+    fetched: float
+
+
+class PageIndex:
+    """The writer's side of the index. Raises `FormatMismatch`, `CorruptFile` or `StorageError`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with file_errors(path):
+            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS)
+            try:
+                self._prepare()
+            except BaseException:
+                self._db.close()
+                raise
+        self._pending: list[Capture] = []
+        self._recent: OrderedDict[str, Original] = OrderedDict()
+
+    def _prepare(self) -> None:
+        fresh = not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if not fresh:
+            check_format(self._db, self.path)
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = FULL")
+        self._db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        if fresh:
+            self._create()
+        self.last_id: int = self._db.execute("SELECT coalesce(max(id), 0) FROM pages").fetchone()[0]
+        self.position = Position(*self._db.execute("SELECT * FROM checkpoint").fetchone())
+
+    def _create(self) -> None:
+        self._db.executescript(
+            f"BEGIN; {_SCHEMA} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT;"
+        )
+
+    def add(self, capture: Capture) -> None:
+        """Takes the row with the id `last_id + 1`, until the next `commit` as a promise only."""
+        assert capture.id == self.last_id + 1
+        self._pending.append(capture)
+        self.last_id = capture.id
+        if capture.revisit_of is None and capture.payload_size:
+            self._remember(capture.digest, Original(capture.id, capture.url, capture.fetched))
+        if len(self._pending) >= _MAX_PENDING:
+            with file_errors(self.path):
+                self._flush()
+
+    def original(self, digest: str) -> Original | None:
+        """The capture that has a body of this digest, if one is stored."""
+        found = self._recent.get(digest)
+        if found is None:
+            with file_errors(self.path):
+                row = self._db.execute(_ORIGINAL, (digest,)).fetchone()
+            if row is None:
+                return None
+            found = Original(*row)
+        self._remember(digest, found)
+        return found
+
+    def commit(self, warc_file: str | None, warc_offset: int) -> None:
+        """Makes all rows durable together with the position they reach to. After an error they are lost."""
+        position = Position(self.position.number + 1, warc_file, warc_offset, self.last_id)
+        with file_errors(self.path):
+            self._flush()
+            self._db.execute(_CHECKPOINT, position)
+            self._db.execute("COMMIT")
+        self.position = position
+
+    def cut(self, position: Position) -> None:
+        """Deletes all rows after `position`, durably."""
+        self._pending.clear()
+        self._recent.clear()
+        with file_errors(self.path):
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute("DELETE FROM pages WHERE id > ?", (position.last_id,))
+            self._db.execute(_CHECKPOINT, position)
+            self._db.execute("COMMIT")
+        self.last_id, self.position = position.last_id, position
+
+    def close(self) -> None:
+        """Closes the database; rows that were not committed are dropped."""
+        with file_errors(self.path):
+            if self._db.in_transaction:
+                with contextlib.suppress(sqlite3.Error):  # a failed write has rolled back by itself
+                    self._db.execute("ROLLBACK")
+            self._db.close()
+
+    def _flush(self) -> None:
+        if not self._db.in_transaction:
+            self._db.execute("BEGIN IMMEDIATE")
+        self._db.executemany(_INSERT, self._pending)
+        self._pending.clear()
+
+    def _remember(self, digest: str, original: Original) -> None:
+        self._recent[digest] = original
+        self._recent.move_to_end(digest)
+        if len(self._recent) > _MAX_RECENT:
+            self._recent.popitem(last=False)
+
+
+def check_format(db: sqlite3.Connection, path: Path) -> None:
+    """Raises `FormatMismatch` for a database that is no page index, or a newer one than this version reads."""
+    application = db.execute("PRAGMA application_id").fetchone()[0]
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if application != APPLICATION_ID:
+        raise FormatMismatch(f"{path} is a SQLite database, but no page index of this crawler: move it away")
+    if version != VERSION:
+        raise FormatMismatch(
+            f"{path} has page index format {version}, and this version reads {VERSION}: use the version that wrote it"
+        )
+
+
+def connect_read_only(path: Path) -> sqlite3.Connection:
+    """A connection that never writes, and works while a crawl writes. Raises as `PageIndex` does."""
+    if not path.is_file():
+        raise StorageError(f"{path} is missing: {path.parent} holds no stored pages")
+    uri = f"{path.resolve().as_uri()}?mode=ro"
+    with file_errors(path):
+        db = sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS)
+        try:
+            check_format(db, path)
+        except BaseException:
+            db.close()
+            raise
+    return db

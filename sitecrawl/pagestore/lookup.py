@@ -1,0 +1,35 @@
+"""From a URL, or from what a person types for one, to the key under which the page index has it."""
+
+from __future__ import annotations
+
+from sitecrawl.errors import InvalidUrl
+from sitecrawl.url import Canonicalizer, guess_url, parse
+
+# The key is only a key: it is the same for every crawl, whatever parameters a crawl was told to strip from its URLs.
+_CANONICALIZER = Canonicalizer()
+
+
+def url_key(url: str) -> str:
+    """The canonical form of `url`; `url` itself if no browser would take it for one."""
+    try:
+        return _CANONICALIZER.canonical(parse(url))
+    except InvalidUrl:
+        return url
+
+
+def candidate_keys(text: str) -> list[str]:
+    """The keys that `text` may mean: a URL, or one whose scheme was left out."""
+    text = text.strip()
+    if "://" in text:
+        return [url_key(text)]
+    try:
+        guessed = guess_url(text)
+    except InvalidUrl:
+        return []
+    rest = guessed.partition("://")[2]
+    return [url_key(f"{scheme}://{rest}") for scheme in ("https", "http")]
+
+
+def host_of(key: str) -> str:
+    """Host and, unless it is the scheme's own, port of a canonical URL."""
+    return key.partition("://")[2].partition("/")[0].rpartition("@")[2]

@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class WarcOptions:
+    """What goes into the WARC files besides the pages, and when a new file begins."""
+
+    name: str = "crawl"
+    """The crawl's name: each file's name starts with it, and `isPartOf` of its warcinfo record says it."""
+    software: str = "sitecrawl"
+    """Name and version of the crawler, for the warcinfo record."""
+    user_agent: str = ""
+    """The User-Agent that servers saw, for the warcinfo record; empty leaves the field out."""
+    operator: str = ""
+    """Who runs the crawl and how to reach them, for the warcinfo record; empty leaves the field out."""
+    robots: str = "obey"
+    """The robots.txt policy, for the warcinfo record: `obey` or `ignore`."""
+    max_file_size: int = 1_000_000_000
+    """Bytes after which the next record opens a new file. Only a single larger record makes a larger file."""

@@ -1,0 +1,161 @@
+"""Reading stored pages back, also while the crawl that stores them runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from sitecrawl.errors import CorruptFile, StorageError
+from sitecrawl.items import Headers
+from sitecrawl.pagestore import record
+from sitecrawl.pagestore.capture import Capture, Kind
+from sitecrawl.pagestore.faults import file_errors
+from sitecrawl.pagestore.gzipping import decode_content, decompress_member
+from sitecrawl.pagestore.index import connect_read_only
+from sitecrawl.pagestore.lookup import candidate_keys
+from sitecrawl.pagestore.store import INDEX_FILE, WARC_DIRECTORY
+
+_Values = Sequence[str | float] | Mapping[str, str | float]
+
+_CHUNK = 500
+"""Rows a query. Between two, no transaction is open that would keep a running crawl's WAL from shrinking."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageFilter:
+    """Which captures to list. A field that is None asks for nothing."""
+
+    status: int | None = None
+    host: str | None = None
+    """Host, with the port where it is not the scheme's own."""
+    content_type: str | None = None
+    """A media type, or the part before its slash."""
+    url_like: str | None = None
+    """A part of the URL, in which `*` stands for anything."""
+    since: float | None = None
+    """Fetched at or after this Unix time, in seconds."""
+    kind: Kind | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPage:
+    """A stored response. A revisit record has its own headers, and the body of the capture that it refers to."""
+
+    capture: Capture
+    start_line: bytes
+    headers: Headers
+    payload: bytes
+    """The body as transferred."""
+
+    @property
+    def body(self) -> bytes:
+        """The body with content coding removed."""
+        codings = [value.decode("latin-1") for name, value in self.headers if name.lower() == b"content-encoding"]
+        return decode_content(self.payload, ",".join(codings))
+
+
+class PageReader:
+    """Reads the page store of a crawl directory. Sees what the crawl's last checkpoint made durable.
+
+    Raises `StorageError` if there is none, `FormatMismatch` if it is another version's, `CorruptFile` if it
+    is damaged.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._path = directory / INDEX_FILE
+        self._db = connect_read_only(self._path)
+
+    def find(self, url: str, *, all: bool = False) -> list[Capture]:  # noqa: A002 - as in `scrapy page --all`
+        """The captures of a URL as a person types it, newest first; only the best one unless `all`.
+
+        The best is the newest page; where the URL never gave a page, the newest of what it gave.
+        """
+        keys = candidate_keys(url)
+        marks = ", ".join("?" * len(keys))
+        found = self._select(f"url_key IN ({marks}) ORDER BY fetched DESC, id DESC", keys)
+        if all or not found:
+            return found
+        return [min(found, key=lambda capture: capture.kind != "page")]
+
+    def get(self, number: int) -> Capture | None:
+        """The capture with this id."""
+        return next(iter(self._select("id = ?", [number])), None)
+
+    def pages(self, wanted: PageFilter | None = None, limit: int | None = None) -> Iterator[Capture]:
+        """The captures that pass the filter, oldest first, at most `limit`; read as they are consumed."""
+        terms, values = _where(wanted or PageFilter())
+        last, left = 0, limit
+        while left is None or left > 0:
+            size = _CHUNK if left is None else min(left, _CHUNK)
+            chunk = self._select(f"{terms}id > :last ORDER BY id LIMIT :size", {**values, "last": last, "size": size})
+            yield from chunk
+            if len(chunk) < size:
+                return
+            last = chunk[-1].id
+            left = None if left is None else left - size
+
+    def read(self, capture: Capture) -> StoredPage:
+        """The stored response of a capture. Raises `CorruptFile` if its record is not what the index says."""
+        message = record.parse_http(self._record(capture).block)
+        payload = message.body
+        if capture.revisit_of is not None:
+            original = self.get(capture.revisit_of)
+            if original is None:
+                raise CorruptFile(
+                    f"{self._path}: capture {capture.id} refers to {capture.revisit_of}, which is missing"
+                )
+            payload = record.parse_http(self._record(original).block).body
+        if record.digest(payload) != capture.digest:
+            raise CorruptFile(f"{self._path}: the body of capture {capture.id} has another digest than its row")
+        return StoredPage(capture, message.start_line, message.headers, payload)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _select(self, condition: str, values: _Values) -> list[Capture]:
+        query = f"SELECT {', '.join(Capture._fields)} FROM pages WHERE {condition}"  # noqa: S608 - no value goes into it
+        with file_errors(self._path):
+            return [Capture._make(row) for row in self._db.execute(query, values)]
+
+    def _record(self, capture: Capture) -> record.Record:
+        path = self.directory / WARC_DIRECTORY / capture.warc_file
+        if not path.is_file():
+            raise StorageError(f"{path} is missing: the index says that it holds {capture.url}")
+        with file_errors(path), path.open("rb") as file:
+            file.seek(capture.warc_offset)
+            member = file.read(capture.warc_length)
+        try:
+            return record.parse(decompress_member(member))
+        except ValueError as error:
+            raise CorruptFile(
+                f"{path} has no intact record at offset {capture.warc_offset} ({error}): restore it from a backup"
+            ) from error
+
+
+def _where(wanted: PageFilter) -> tuple[str, dict[str, str | float]]:
+    terms = {
+        "status": "status = :status",
+        "host": "host = :host",
+        "content_type": "(content_type = :content_type OR content_type LIKE :content_type || '/%')",
+        "url_like": r"url LIKE :url_like ESCAPE '\'",
+        "since": "fetched >= :since",
+        "kind": "kind = :kind",
+    }
+    asked = {name: value for name in terms if (value := getattr(wanted, name)) is not None}
+    if wanted.url_like is not None:
+        asked["url_like"] = f"%{_like(wanted.url_like)}%"
+    return "".join(f"{terms[name]} AND " for name in asked), asked
+
+
+def _like(pattern: str) -> str:
+    return re.sub(r"([\\%_])", r"\\\1", pattern).replace("*", "%")

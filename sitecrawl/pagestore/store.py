@@ -1,0 +1,155 @@
+"""The page store: WARC files for the bytes, an SQLite index for everything that is asked about them.
+
+A page is stored in two steps. `put` appends its records to the WARC file and notes its row; `checkpoint`
+makes both durable, files first. So a committed row always has its record, and a record without a row is one
+that no checkpoint has seen.
+
+The crawl's own database is the authority: it writes the position that `checkpoint` returned together with the
+frontier, in one batch. `recover` cuts files and index back to that position, so that a page whose fetch the
+frontier does not know is gone here too, and is stored exactly once when it is fetched again.
+
+What a crash costs: the pages since the last checkpoint, which the frontier still has to fetch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sitecrawl.errors import CorruptFile, InvalidUrl, StorageError
+from sitecrawl.items import Exchange, PageItem
+from sitecrawl.pagestore import record
+from sitecrawl.pagestore.capture import Place, describe
+from sitecrawl.pagestore.files import WarcFiles
+from sitecrawl.pagestore.gzipping import compress_member
+from sitecrawl.pagestore.index import Original, PageIndex, Position
+from sitecrawl.pagestore.options import WarcOptions
+
+WARC_DIRECTORY = "warc"
+INDEX_FILE = "pages.sqlite"
+
+
+class WarcStore:
+    """The page store of one crawl directory, for one writer. Calls must not overlap; any thread may call.
+
+    Raises `StorageError` where a file cannot be written, `CorruptFile` and `FormatMismatch` where one cannot
+    be used.
+    """
+
+    def __init__(self, directory: Path, options: WarcOptions | None = None) -> None:
+        self.directory = directory
+        self._files = WarcFiles(directory / WARC_DIRECTORY, options or WarcOptions())
+        self._check_index()
+        self._index = PageIndex(directory / INDEX_FILE)
+        self._failed = False
+        try:
+            self._cut(self._index.position)
+        except BaseException:
+            self.close()
+            raise
+
+    def put(self, exchange: Exchange, page: PageItem | None = None) -> None:
+        """Stores an exchange; `page` is what a spider made of it, None for redirects, errors and robots.txt.
+
+        Raises `InvalidUrl` for a URL longer than `record.MAX_URL`.
+        After a `StorageError` nothing of this exchange is stored, and what was stored before can still be
+        checkpointed.
+        """
+        self._check_usable()
+        if len(exchange.url) > record.MAX_URL:
+            raise InvalidUrl(f"a URL of {len(exchange.url):,} characters is not stored: WARC readers refuse the file")
+        digest = record.digest(exchange.body)
+        original = self._index.original(digest) if exchange.body else None
+        request, response = _members(exchange, digest, original)
+        self._files.make_room(len(request) + len(response))
+        self._files.append(request + response)
+        assert self._files.name is not None
+        place = Place(
+            warc_file=self._files.name,
+            warc_offset=self._files.offset - len(response),
+            warc_length=len(response),
+            digest=digest,
+            revisit_of=original.id if original else None,
+        )
+        with self._no_way_back():
+            self._index.add(describe(self._index.last_id + 1, exchange, page, place))
+
+    def checkpoint(self) -> dict[str, Any]:
+        """Makes everything put so far durable. Returns the position for `recover`, as a small dict for JSON."""
+        self._check_usable()
+        if self._index.last_id != self._index.position.last_id:
+            with self._no_way_back():
+                self._files.sync()
+                self._index.commit(self._files.name, self._files.offset)
+        return self._index.position._asdict()
+
+    def recover(self, position: dict[str, Any] | None) -> None:
+        """Goes back to a position that `checkpoint` returned; None is that of a crawl before its first checkpoint.
+
+        To be called right after opening. Raises `CorruptFile` if something is missing that was stored at that
+        time.
+        """
+        wanted = Position(**position) if position else Position()
+        self._check_reaches(wanted)
+        self._cut(wanted)
+
+    def close(self) -> None:
+        """Closes all files. What came after the last checkpoint is given up."""
+        self._files.close()
+        self._index.close()
+
+    def _cut(self, position: Position) -> None:
+        # Each step leaves a store that the same call finishes: a crash in between costs nothing.
+        self._files.cut(position.warc_file, position.warc_offset)
+        self._index.cut(position)
+        self._failed = False
+
+    def _check_index(self) -> None:
+        path = self.directory / INDEX_FILE
+        if not path.exists() and self._files.listing():
+            raise CorruptFile(
+                f"{path} is missing, and {self._files.directory} holds WARC files: restore the index from a "
+                "backup, or crawl into a new directory. Nothing was changed"
+            )
+
+    def _check_reaches(self, wanted: Position) -> None:
+        has = self._index.position
+        if has.last_id < wanted.last_id or has.number < wanted.number:
+            raise CorruptFile(
+                f"{self._index.path} ends at capture {has.last_id:,}, and the crawl's last checkpoint counts on "
+                f"{wanted.last_id:,}: pages are missing. Restore the crawl's whole directory from one backup, "
+                "or crawl again into a new one"
+            )
+        if not wanted.number and has.number > 1:
+            # One checkpoint ahead is a crash in between; more is a database that is lost, or another crawl's.
+            raise CorruptFile(
+                f"{self._index.path} holds {has.last_id:,} captures, and the crawl's database beside it knows none "
+                "of them: restore that database, or crawl into a new directory. Nothing was changed"
+            )
+
+    def _check_usable(self) -> None:
+        if self._failed:
+            raise StorageError(
+                f"{self.directory} could not be written earlier: start the crawl again with the same directory"
+            )
+
+    @contextmanager
+    def _no_way_back(self) -> Iterator[None]:
+        """After an error inside, the rows since the last checkpoint are lost: only `recover` is of use then."""
+        try:
+            yield
+        except BaseException:
+            self._failed = True
+            raise
+
+
+def _members(exchange: Exchange, digest: str, original: Original | None) -> tuple[bytes, bytes]:
+    """The gzip members of the exchange's request record, and of its response or revisit record."""
+    response_id = record.new_record_id()
+    if original is None:
+        answer = record.response(exchange, response_id, digest)
+    else:
+        answer = record.revisit(exchange, response_id, digest, (original.url, original.fetched))
+    return compress_member(record.request(exchange, response_id)), compress_member(answer)
