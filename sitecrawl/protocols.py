@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 
@@ -15,6 +15,16 @@ class BloomFilter(Protocol):
     def add(self, key: bytes) -> None: ...
 
     def __contains__(self, key: bytes) -> bool: ...
+
+    error_rate: float
+    """The share of keys that were never added and are found all the same, at most."""
+
+    def add_many(self, keys: Iterable[bytes]) -> None: ...
+
+    def contains_many(self, keys: Sequence[bytes]) -> list[bool]: ...
+
+    def clear(self, capacity: int) -> None:
+        """Forget every key, and expect about `capacity` of them."""
 
 
 class ExactSet(Protocol):

@@ -1,0 +1,95 @@
+"""CLOCK: a small cache of fingerprints that keeps the popular ones.
+
+The idea, from Broder, Najork and Wiener, "Efficient URL caching for World Wide Web crawling" (WWW 2003): links
+repeat a few URLs very often, so a cache of about 50,000 fingerprints answers almost 80% of all URL-seen tests,
+and CLOCK hits as often as LRU at a fraction of its cost. Each entry has a mark. A hit sets the mark. To make
+room, a hand goes round: it takes marks off until it finds an entry without one, and that entry leaves.
+
+The slots are a list, the marks a bytearray: finding the victim is `bytearray.find`, a scan at memory speed, so
+a sweep costs no Python per slot.
+
+      slots   k0  k1  k2  k3  k4  k5
+      marks   0   1   1   0   1   0
+                  ^hand   ^victim        then marks 1 and 2 are taken off, and the hand stands at 4
+
+Invariants: `_slot_of[_keys[i]] == i` for every slot in use; at most `capacity` slots are in use; a key that was
+marked since the hand last passed it survives the hand's next passage.
+
+Nothing is on disk. A crash costs the cache: the tiers behind it answer what it would have answered.
+"""
+
+from __future__ import annotations
+
+from sitecrawl.errors import OptionError
+
+
+class Clock:
+    """A cache of at most `capacity` keys with CLOCK replacement.
+
+    Raises `OptionError` for a capacity below 1.
+    """
+
+    __slots__ = ("_hand", "_keys", "_marks", "_slot_of", "capacity", "hits", "misses")
+
+    def __init__(self, capacity: int) -> None:
+        if capacity < 1:
+            raise OptionError(f"A CLOCK cache of {capacity} entries holds nothing: ask for 1 or more")
+        self.capacity = capacity
+        self.hits = 0
+        """Calls of `touch` that found their key."""
+        self.misses = 0
+        """Calls of `touch` that inserted their key."""
+        self._keys: list[bytes] = []
+        self._slot_of: dict[bytes, int] = {}
+        self._marks = bytearray(capacity)
+        self._hand = 0
+
+    def touch(self, key: bytes) -> bool:
+        """True if `key` is in the cache, which marks it; otherwise it is inserted, unmarked."""
+        slot = self._slot_of.get(key)
+        if slot is not None:
+            self._marks[slot] = 1
+            self.hits += 1
+            return True
+        self.misses += 1
+        self._insert(key)
+        return False
+
+    def _insert(self, key: bytes) -> None:
+        slot = len(self._keys)
+        if slot < self.capacity:
+            self._keys.append(key)
+        else:
+            slot = self._evict()
+            self._keys[slot] = key
+        self._slot_of[key] = slot
+
+    def _evict(self) -> int:
+        """Free the slot of the first unmarked key at or after the hand, and put the hand behind it."""
+        hand = self._hand
+        victim = self._marks.find(0, hand)
+        if victim < 0:
+            self._unmark(hand, self.capacity)
+            hand = 0
+            victim = self._marks.find(0)
+        self._unmark(hand, victim)
+        del self._slot_of[self._keys[victim]]
+        self._hand = (victim + 1) % self.capacity
+        return victim
+
+    def _unmark(self, start: int, end: int) -> None:
+        self._marks[start:end] = bytes(end - start)
+
+    def clear(self) -> None:
+        """Forget every key; the counters stay."""
+        self._keys.clear()
+        self._slot_of.clear()
+        self._marks = bytearray(self.capacity)
+        self._hand = 0
+
+    def __contains__(self, key: bytes) -> bool:
+        """A look without a trace: neither marks nor counters change."""
+        return key in self._slot_of
+
+    def __len__(self) -> int:
+        return len(self._keys)

@@ -1,0 +1,141 @@
+"""The URL-seen test: three tiers, each asked only what the one before it could not answer.
+
+Mercator's question (Heydon and Najork, "Mercator: A scalable, extensible Web crawler", 1999) is asked tens of
+times a page, so the cheap answers come first:
+
+    keys ──> CLOCK cache ──> Bloom filter ──> exact set
+              hit: seen       no: new          yes: seen, no: new (the Bloom filter was wrong)
+              memory          memory           one batched look-up on disk
+
+A wrong yes of the Bloom filter costs a look-up, never a page: the exact set has the last word. Without an exact
+set the test is *probabilistic*: a wrong yes is then a URL that is never fetched, and `describe` says how often.
+
+Invariants: `add_many` returns True exactly once for a key while there is an exact set; a key in the CLOCK cache
+is in the set; a key in the exact set is in the Bloom filter.
+
+The exact set need not belong to this one: the frontier's own table of URLs can stand there, with an `add_many`
+that does nothing because it writes its records itself.
+
+A crash costs the cache and the Bloom filter, both of which the exact set restores (`rebuild`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import compress, islice
+
+from sitecrawl.errors import OptionError
+from sitecrawl.protocols import BloomFilter, ExactSet
+from sitecrawl.seen.clock import Clock
+
+_REBUILD_BATCH = 10_000
+
+
+@dataclass(slots=True)
+class SeenStats:
+    """What the tiers answered since the set was opened, in keys."""
+
+    new: int = 0
+    """Keys that `add_many` had not seen before."""
+    clock_hits: int = 0
+    bloom_negatives: int = 0
+    """New keys that the Bloom filter knew to be new: no disk was asked."""
+    bloom_false_positives: int = 0
+    """Keys that the Bloom filter took for seen and the exact set knew to be new."""
+    exact_lookups: int = 0
+
+
+class SeenSet:
+    """Which fingerprints were seen before, in tiers.
+
+    Raises `OptionError` if there is neither a Bloom filter nor an exact set.
+    """
+
+    def __init__(self, clock: Clock, bloom: BloomFilter | None, exact: ExactSet | None) -> None:
+        if bloom is None and exact is None:
+            raise OptionError("A seen set needs a Bloom filter or an exact set: a cache alone forgets")
+        self.clock = clock
+        self.bloom = bloom
+        self.exact = exact
+        self.stats = SeenStats()
+
+    def add_many(self, keys: Sequence[bytes]) -> list[bool]:
+        """Add `keys`; True where the key is new. Of equal keys in one batch the first is new.
+
+        Raises `StorageError` if the exact set cannot be asked or written; then no key was added.
+        """
+        touch = self.clock.touch
+        cold: dict[bytes, int] = {}
+        for place, key in enumerate(keys):
+            if not touch(key):
+                cold.setdefault(key, place)
+        self.stats.clock_hits += len(keys) - len(cold)
+        new = [False] * len(keys)
+        for key in self._add_cold(list(cold)):
+            new[cold[key]] = True
+        return new
+
+    def _add_cold(self, keys: list[bytes]) -> list[bytes]:
+        """Add the distinct `keys`, which the cache did not know before; returns those that are new."""
+        try:
+            known = self._known(keys)
+            new = [key for key, yes in zip(keys, known, strict=True) if not yes]
+            if self.exact is not None:
+                self.exact.add_many(new)
+        except BaseException:
+            self.clock.clear()  # it holds keys by now that are in no set
+            raise
+        if self.bloom is not None:
+            self.bloom.add_many(new)
+        self.stats.new += len(new)
+        return new
+
+    def contains_many(self, keys: Sequence[bytes]) -> list[bool]:
+        """True where the key was added before. Raises `StorageError` if the exact set cannot be asked."""
+        cached = [key in self.clock for key in keys]
+        cold = [key for key, yes in zip(keys, cached, strict=True) if not yes]
+        self.stats.clock_hits += len(keys) - len(cold)
+        known = iter(self._known(cold))
+        return [yes or next(known) for yes in cached]
+
+    def _known(self, keys: Sequence[bytes]) -> list[bool]:
+        """What the tiers behind the cache say."""
+        if self.bloom is None:
+            return self._exactly(keys)
+        maybe = self.bloom.contains_many(keys)
+        suspects = list(compress(keys, maybe))
+        self.stats.bloom_negatives += len(keys) - len(suspects)
+        if self.exact is None or not suspects:
+            return maybe
+        known = self._exactly(suspects)
+        self.stats.bloom_false_positives += known.count(False)
+        answers = iter(known)
+        return [yes and next(answers) for yes in maybe]
+
+    def _exactly(self, keys: Sequence[bytes]) -> list[bool]:
+        assert self.exact is not None
+        self.stats.exact_lookups += len(keys)
+        return self.exact.contains_many(keys)
+
+    def rebuild(self, keys: Iterable[bytes], expected: int) -> None:
+        """Fill the Bloom filter anew with `keys`, all those of the exact set, about `expected` in number."""
+        if self.bloom is None:
+            return
+        self.bloom.clear(expected)
+        remaining = iter(keys)
+        while batch := list(islice(remaining, _REBUILD_BATCH)):
+            self.bloom.add_many(batch)
+
+    def describe(self) -> str:
+        """One line for the log: the tiers and, where pages can be lost, how many."""
+        cache = f"CLOCK cache of {self.clock.capacity:,} URLs"
+        if self.bloom is None:
+            return f"{cache}, exact set"
+        bloom = f"{cache}, Bloom filter {self.bloom.name} at {self.bloom.error_rate:.2g}"
+        if self.exact is not None:
+            return f"{bloom}, exact set"
+        return (
+            f"{bloom}, no exact set: up to {self.bloom.error_rate:.2%} of all new URLs are taken for seen "
+            "and never fetched"
+        )
