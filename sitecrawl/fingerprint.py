@@ -1,0 +1,76 @@
+"""Fingerprints: 16 bytes that stand for a canonical URL wherever the crawl keeps one.
+
+Layout, big-endian:
+
+    | CityHash64(canonical) | BLAKE2b-64(canonical, key) |
+    0                       8                           16
+
+Why two halves. CityHash64 is the fastest good 64-bit hash, 0.1 us a URL, and its value is the same in every crawl,
+so shards and caches can be addressed by it. But it is no cryptographic hash: Aumasson and Bernstein (SipHash, 2012)
+and those after them show how to make strings with a chosen CityHash64 at thousands per second. Were it alone, a
+hostile site could publish URLs whose fingerprints equal those of other people's pages, and these would look seen
+and never be fetched. The second half is keyed: without the key nobody can make two URLs that agree in it.
+
+Why not the keyed half alone, in 16 bytes. It costs the same and would be as good a set key; the CityHash half is
+what lets a worker without the key (a cluster's router, a tool that reads the database) find the place of a URL.
+
+The key is random, made once per crawl and stored with it: whoever reads the crawl's directory reads the key too,
+and that is no loss, for it protects against those who write web pages. Fingerprints of two crawls do not compare.
+Chance collisions: at 10^10 URLs, about 10^20 / 2^129, one in 10^18.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import Final
+
+from cityhash import CityHash64
+
+HASH_NAME: Final = "cityhash64+blake2b64-1"
+"""Stored with whatever on disk is keyed by fingerprints; another name is another format."""
+SIZE: Final = 16
+KEY_SIZE: Final = 16
+
+_NO_BODY_METHOD = "GET"
+
+
+class Fingerprinter:
+    """Makes the fingerprints of one crawl, from its key of 16 bytes."""
+
+    def __init__(self, key: bytes) -> None:
+        if len(key) != KEY_SIZE:
+            raise ValueError(f"A fingerprint key has {KEY_SIZE} bytes, and this one {len(key)}")
+        self._keyed = hashlib.blake2b(key=key, digest_size=8)
+
+    @staticmethod
+    def new_key() -> bytes:
+        """A random key, for a new crawl."""
+        return secrets.token_bytes(KEY_SIZE)
+
+    def url(self, canonical: str) -> bytes:
+        """The fingerprint of a page that is fetched by GET; `canonical` as `Canonicalizer` makes it."""
+        return self._digest(canonical.encode())
+
+    def request(self, method: str, canonical: str, body: bytes) -> bytes:
+        """The fingerprint of any request; that of the URL for a GET without body."""
+        if method == _NO_BODY_METHOD and not body:
+            return self.url(canonical)
+        # A line feed occurs in no method and no canonical URL, so no two requests share these bytes.
+        return self._digest(b"\n".join((method.encode(), canonical.encode(), body)))
+
+    def opaque(self, data: bytes) -> bytes:
+        """The fingerprint of another fingerprinter's value; equal to that of no URL and no request."""
+        return self._digest(b"\n" + data)
+
+    def _digest(self, data: bytes) -> bytes:
+        keyed = self._keyed.copy()  # 0.2 us cheaper than keying anew
+        keyed.update(data)
+        city: int = CityHash64(data)
+        return city.to_bytes(8, "big") + keyed.digest()
+
+
+def host_hash(host: str) -> int:
+    """CityHash64 of `host`: the same in every crawl and on every machine, so it can cut the URL space."""
+    value: int = CityHash64(host.encode())
+    return value
