@@ -60,6 +60,8 @@ class PageItem:
     body: bytes = field(default=b"", repr=False)
     """The body with content coding removed."""
     links: list[Link] = field(default_factory=list, repr=False)
+    key: bytes = field(default=b"", repr=False)
+    """The URL's fingerprint in the frontier; empty where a spider made the item by hand."""
     exchange: Exchange | None = field(default=None, repr=False)
     """The exchange as it went over the wire; None where a spider made the item by hand."""
 

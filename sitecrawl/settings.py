@@ -1,6 +1,15 @@
-"""The settings of the project: Scrapy's own where it has one, `SITECRAWL_*` for the rest."""
+"""The project's settings: what must be known before a crawler is built. The rest comes from the add-on."""
+
+from importlib.util import find_spec
 
 BOT_NAME = "sitecrawl"
 SPIDER_MODULES = ["sitecrawl.spiders"]
 NEWSPIDER_MODULE = "sitecrawl.spiders"
 COMMANDS_MODULE = "sitecrawl.commands"
+ADDONS = {"sitecrawl.addon.Addon": 500}
+
+LOG_LEVEL = "WARNING"
+
+TWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+if find_spec("uvloop"):
+    ASYNCIO_EVENT_LOOP = "uvloop.Loop"

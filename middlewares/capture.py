@@ -1,0 +1,111 @@
+"""Sees every request leave and every response arrive, nearest to the wire."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from email.utils import parsedate_to_datetime
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+from scrapy.http.headers import Headers
+
+from sitecrawl.items import Exchange
+from sitecrawl.runtime import Fetch, Runtime
+
+BUSY = frozenset({429, 503})
+"""Statuses by which a host says that it is asked too often (RFC 6585 §4, RFC 9110 §15.6.4)."""
+
+
+class CaptureMiddleware:
+    """Downloader middleware, last before the downloader: keeps the exchange for the page store, tells the frontier
+    how long the download took and how it ended, and so frees the host for its next request.
+    """
+
+    def __init__(self, runtime: Runtime, *, max_retry_after: float) -> None:
+        self._runtime = runtime
+        self._max_retry_after = max_retry_after
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> CaptureMiddleware:
+        return cls(Runtime.of(crawler), max_retry_after=crawler.settings.getfloat("SITECRAWL_MAX_RETRY_AFTER"))
+
+    def process_request(self, request: Request) -> None:
+        request.meta["sitecrawl_started"] = time.time()
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        started = request.meta.pop("sitecrawl_started", None)
+        fetch = self._runtime.fetch_of(request)
+        if started is None:  # not off the network: a cache or a middleware made it
+            if fetch is not None:
+                fetch.status = response.status
+            return response
+        exchange = _exchange(request, response, started)
+        if fetch is None:
+            self._runtime.keep(exchange)
+        else:
+            self._arrived(fetch, exchange)
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        fetch = self._runtime.fetch_of(request)
+        started = request.meta.pop("sitecrawl_started", None)
+        if fetch is None or isinstance(exception, IgnoreRequest):
+            return
+        fetch.error = type(exception).__name__
+        seconds = time.time() - started if started is not None else 0.0
+        self._runtime.frontier.downloaded(fetch.visit, seconds, failed=True)
+
+    def _arrived(self, fetch: Fetch, exchange: Exchange) -> None:
+        fetch.status = exchange.status
+        fetch.error = ""
+        fetch.exchange = exchange
+        busy = exchange.status in BUSY
+        wait = retry_after(exchange.headers, exchange.started + exchange.seconds) if busy else 0.0
+        self._runtime.frontier.downloaded(
+            fetch.visit,
+            exchange.seconds,
+            ip=exchange.ip,
+            failed=busy,
+            retry_after=min(wait, self._max_retry_after),
+        )
+
+
+def _exchange(request: Request, response: Response, started: float) -> Exchange:
+    return Exchange(
+        url=request.url.partition("#")[0],
+        started=started,
+        seconds=max(0.0, time.time() - started),
+        status=response.status,
+        request_headers=_pairs(request.headers),
+        headers=_pairs(response.headers),
+        body=response.body,
+        method=request.method,
+        request_body=request.body,
+        protocol=response.protocol or "HTTP/1.1",
+        ip=None if "proxy" in request.meta else _ip(response),
+    )
+
+
+def _pairs(headers: Headers) -> list[tuple[bytes, bytes]]:
+    return [(name, value) for name, values in headers.items() for value in values]
+
+
+def _ip(response: Response) -> str | None:
+    return str(response.ip_address) if response.ip_address is not None else None
+
+
+def retry_after(headers: Sequence[tuple[bytes, bytes]], now: float) -> float:
+    """Seconds that a Retry-After header asks for (RFC 9110 §10.2.3), as a number or a date; 0 without one."""
+    for name, value in headers:
+        if name.lower() == b"retry-after":
+            text = value.decode("latin-1").strip()
+            if text.isdigit():
+                return float(text[:9])
+            try:
+                return max(0.0, parsedate_to_datetime(text).timestamp() - now)
+            except (ValueError, OverflowError):
+                return 0.0
+    return 0.0

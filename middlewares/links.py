@@ -1,0 +1,56 @@
+"""Hands the links of a page to the frontier, all in one batch."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+from sitecrawl.links import Link
+
+from sitecrawl.items import PageItem
+from sitecrawl.runtime import Runtime
+
+
+class LinksMiddleware:
+    """Spider middleware: a `PageItem`'s links go to the frontier, the item itself goes on to the pipelines.
+
+    A spider with a method `admits(link: Link) -> bool` decides which links are followed; without one, all are.
+    """
+
+    def __init__(self, crawler: Crawler, runtime: Runtime) -> None:
+        assert crawler.stats
+        self._crawler = crawler
+        self._runtime = runtime
+        self._stats = crawler.stats
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> LinksMiddleware:
+        return cls(crawler, Runtime.of(crawler))
+
+    async def process_spider_output_async(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        async for output in result:
+            if isinstance(output, PageItem):
+                self._follow(output)
+            yield output
+
+    def _follow(self, page: PageItem) -> None:
+        fetch = self._runtime.fetches.get(page.key)
+        if fetch is not None and fetch.exchange is page.exchange:
+            fetch.exchange = None  # the item carries it from here on, and whoever drops the item drops it too
+        links = [link for link in page.links if self._admits(link)]
+        new = self._runtime.found(links, depth=page.depth + 1, referrer=page.key)
+        self._stats.inc_value("links/found", len(page.links))
+        self._stats.inc_value("links/followed", len(links))
+        self._stats.inc_value("links/new", new)
+
+    def _admits(self, link: Link) -> bool:
+        admits = getattr(self._spider, "admits", None)
+        return admits is None or admits(link)
+
+    @property
+    def _spider(self) -> Spider:
+        assert self._crawler.spider
+        return self._crawler.spider

@@ -1,0 +1,172 @@
+"""robots.txt as RFC 9309 has it, with Crawl-delay.
+
+Scrapy's middleware takes any failure to fetch robots.txt for a permission. The RFC does not (§2.3.1): a client error
+means that all is allowed, but a server that fails or cannot be reached counts as one that forbids everything, for
+now. So a page of such a host goes back into the frontier, and the host rests a little longer each time.
+"""
+
+from __future__ import annotations
+
+import codecs
+import logging
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
+from scrapy.robotstxt import RobotParser
+from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.misc import build_from_crawler, load_object
+from twisted.internet.defer import Deferred
+
+from sitecrawl.errors import InvalidUrl
+from sitecrawl.runtime import Fetch, Runtime
+from sitecrawl.url import parse
+
+logger = logging.getLogger(__name__)
+
+LIFETIME = 24 * 3600.0
+"""Seconds for which a robots.txt counts (RFC 9309 §2.4)."""
+MAX_SIZE = 500 * 1024
+"""Bytes of a robots.txt that are read (RFC 9309 §2.5)."""
+MAX_HOSTS = 10_000
+"""Hosts whose rules are kept in memory; the longest unused is forgotten and fetched again."""
+
+_OPEN = b""
+_BOMS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+class Unreachable(IgnoreRequest):
+    """A host whose robots.txt cannot be had: nothing may be fetched from it now."""
+
+
+@dataclass(slots=True)
+class _Rules:
+    parser: RobotParser | None
+    """None if the host could not be asked."""
+    until: float
+
+
+class RobotsMiddleware:
+    """Downloader middleware in the place of Scrapy's `RobotsTxtMiddleware`; `ROBOTSTXT_OBEY` switches it."""
+
+    def __init__(self, crawler: Crawler, runtime: Runtime, *, agent: str, max_crawl_delay: float) -> None:
+        assert crawler.stats
+        self._crawler = crawler
+        self._runtime = runtime
+        self._agent = agent
+        self._max_crawl_delay = max_crawl_delay
+        self._stats = crawler.stats
+        self._parser_class: type[RobotParser] = load_object(crawler.settings["ROBOTSTXT_PARSER"])
+        self._rules: OrderedDict[str, _Rules] = OrderedDict()
+        self._asking: dict[str, list[Deferred[None]]] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RobotsMiddleware:
+        settings = crawler.settings
+        if not settings.getbool("ROBOTSTXT_OBEY"):
+            raise NotConfigured("ROBOTSTXT_OBEY is off")
+        return cls(
+            crawler,
+            Runtime.of(crawler),
+            agent=settings.get("ROBOTSTXT_USER_AGENT") or settings["USER_AGENT"],
+            max_crawl_delay=settings.getfloat("SITECRAWL_MAX_CRAWL_DELAY"),
+        )
+
+    async def process_request(self, request: Request) -> Request | None:
+        if request.meta.get("dont_obey_robotstxt"):
+            return None
+        try:
+            url = parse(request.url)
+        except InvalidUrl:  # data:, file: and the like have no robots.txt
+            return None
+        root = f"{url.scheme}://{url.host}"
+        rules = await self._rules_of(root, url.host)
+        fetch = self._runtime.fetch_of(request)
+        if rules.parser is None:
+            return self._later(request, fetch)
+        if not rules.parser.allowed(request.url, self._agent):
+            self._stats.inc_value("robotstxt/forbidden")
+            if fetch is not None:
+                fetch.excluded = "robots.txt"
+            raise IgnoreRequest("Forbidden by robots.txt")
+        return None
+
+    def _later(self, request: Request, fetch: Fetch | None) -> Request:
+        """Back into the frontier; it is the frontier that gives a host up that stays silent."""
+        self._stats.inc_value("robotstxt/unreachable")
+        if fetch is None:
+            raise Unreachable(f"The robots.txt for {request.url} cannot be reached")
+        self._runtime.frontier.downloaded(fetch.visit, 0.0, failed=True)
+        return request.replace(dont_filter=True)
+
+    async def _rules_of(self, root: str, host: str) -> _Rules:
+        """The rules for all URLs of scheme and host `root`, asked for once at a time."""
+        while True:
+            rules = self._rules.get(root)
+            if rules is not None and rules.until > time.monotonic():
+                self._rules.move_to_end(root)
+                return rules
+            if root not in self._asking:
+                return await self._ask(root, host)
+            waiter: Deferred[None] = Deferred()
+            self._asking[root].append(waiter)
+            await maybe_deferred_to_future(waiter)
+
+    async def _ask(self, root: str, host: str) -> _Rules:
+        self._asking[root] = []
+        try:
+            parser = await self._fetch(f"{root}/robots.txt")
+        finally:
+            waiters = self._asking.pop(root)
+        # Silence is not remembered: the next page of the host, which comes after a pause, asks again.
+        rules = _Rules(parser, time.monotonic() + (LIFETIME if parser is not None else 0.0))
+        if parser is not None:
+            self._remember(root, rules)
+            delay = min(parser.crawl_delay(self._agent) or 0.0, self._max_crawl_delay)
+            self._runtime.frontier.slow_down(host, delay)
+        for waiter in waiters:
+            waiter.callback(None)
+        return rules
+
+    def _remember(self, root: str, rules: _Rules) -> None:
+        self._rules[root] = rules
+        if len(self._rules) > MAX_HOSTS:
+            self._rules.popitem(last=False)
+
+    async def _fetch(self, url: str) -> RobotParser | None:
+        self._stats.inc_value("robotstxt/request_count")
+        request = Request(url, meta={"dont_obey_robotstxt": True}, callback=NO_CALLBACK)
+        try:
+            response = await self._crawler.engine.download_async(request)
+        except IgnoreRequest:
+            return self._parse(_OPEN, request)
+        except Exception as error:  # noqa: BLE001 - whatever went wrong, the host could not be asked
+            logger.debug("No robots.txt from %s: %s", url, error)
+            self._stats.inc_value(f"robotstxt/exception_count/{type(error).__name__}")
+            return None
+        return self._read(response, request)
+
+    def _read(self, response: Response, request: Request) -> RobotParser | None:
+        self._stats.inc_value("robotstxt/response_count")
+        self._stats.inc_value(f"robotstxt/response_status_count/{response.status}")
+        if response.status >= 500 or response.status == 429:
+            return None
+        return self._parse(response.body if response.status < 300 else _OPEN, request)
+
+    def _parse(self, body: bytes, request: Request) -> RobotParser:
+        parser = build_from_crawler(self._parser_class, self._crawler, as_utf8(body[:MAX_SIZE]))
+        self._crawler.signals.send_catch_log(signals.robots_parsed, robotparser=parser, request=request)
+        return parser
+
+
+def as_utf8(body: bytes) -> bytes:
+    """A robots.txt has to be UTF-8 (RFC 9309 §2.2); some are UTF-16 and say so by a byte order mark."""
+    for bom, encoding in _BOMS:
+        if body.startswith(bom):
+            return body.decode(encoding, errors="replace").encode()
+    return body

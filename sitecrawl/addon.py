@@ -1,0 +1,108 @@
+"""The add-on that puts sitecrawl into a Scrapy project: `ADDONS = {"sitecrawl.addon.Addon": 500}`.
+
+It enables the components and gives every setting that the project, the spider or the command line has not set the
+value that a crawl of whole sites wants. docs/settings.md says what each means.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Final
+
+from scrapy.settings import BaseSettings, Settings
+
+from sitecrawl import __version__
+from sitecrawl.errors import OptionError
+
+SETTINGS: Final[dict[str, Any]] = {
+    "SITECRAWL_CONTACT": "",
+    "SITECRAWL_ORDER": "bfs",
+    "SITECRAWL_MAX_PAGES": 0,
+    "SITECRAWL_DELAY_FACTOR": 10.0,
+    "SITECRAWL_MAX_DELAY": 60.0,
+    "SITECRAWL_MAX_CRAWL_DELAY": 60.0,
+    "SITECRAWL_MAX_RETRY_AFTER": 3600.0,
+    "SITECRAWL_CONCURRENT_REQUESTS_PER_IP": 8,
+    "SITECRAWL_FAILURE_DELAY": 1.0,
+    "SITECRAWL_MAX_HOST_FAILURES": 10,
+    "SITECRAWL_WARC_SIZE": 1_000_000_000,
+    "SITECRAWL_SEEN_BLOOM": "auto",
+    "SITECRAWL_SEEN_CAPACITY": 1_000_000,
+    "SITECRAWL_SEEN_ERROR_RATE": 0.001,
+    "SITECRAWL_SEEN_CACHE": 1 << 16,
+}
+"""Our own settings and their defaults."""
+
+SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
+    "SCHEDULER": "sitecrawl.scheduler.Scheduler",
+    # The frontier keeps one request a host and its pauses; Scrapy's slots have nothing to add to them.
+    "CONCURRENT_REQUESTS": 64,
+    "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+    "DOWNLOAD_DELAY_JITTER": 0,
+    # A page is one item: Scrapy starts so many tasks for every response, whatever there is to do.
+    "CONCURRENT_ITEMS": 4,
+    "COOKIES_ENABLED": False,
+    "DOWNLOAD_TIMEOUT": 60,
+    "DOWNLOAD_MAXSIZE": 64 << 20,
+    "DOWNLOAD_WARNSIZE": 0,
+    "FEED_EXPORT_ENCODING": "utf-8",
+    "ROBOTSTXT_OBEY": True,
+    "ROBOTSTXT_USER_AGENT": "sitecrawl",
+    "STATS_DUMP": False,
+    "URLLENGTH_LIMIT": 8000,
+}
+"""Scrapy's settings that a crawl of whole sites wants otherwise."""
+
+_COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
+    "DOWNLOADER_MIDDLEWARES": {
+        "middlewares.RobotsMiddleware": 100,
+        "middlewares.CaptureMiddleware": 1000,
+        "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
+        "scrapy.downloadermiddlewares.redirect.MetaRefreshMiddleware": None,  # a refresh is a link of its page
+    },
+    "SPIDER_MIDDLEWARES": {"middlewares.LinksMiddleware": 950},
+    "ITEM_PIPELINES": {"pipelines.WarcPipeline": 900},
+    "EXTENSIONS": {
+        "sitecrawl.progress.Progress": 0,
+        "scrapy.extensions.logstats.LogStats": None,  # the progress line says it
+        "scrapy.extensions.spiderstate.SpiderState": None,  # it pickles
+        "scrapy.extensions.telnet.TelnetConsole": None,
+        "scrapy.extensions.remote_control.RemoteControl": None,
+    },
+}
+
+
+class Addon:
+    """Scrapy calls `update_settings` before it builds the crawler's components."""
+
+    def update_settings(self, settings: Settings) -> None:
+        _check_modules()
+        for name, value in {**SETTINGS, **SCRAPY_DEFAULTS}.items():
+            _set(settings, name, value)
+        _set(settings, "USER_AGENT", _user_agent(settings.get("SITECRAWL_CONTACT")))
+        for name, components in _COMPONENTS.items():
+            for component, priority in components.items():
+                if priority is None:
+                    settings.set_in_component_priority_dict(name, component, priority)  # type: ignore[arg-type]
+                else:
+                    settings.setdefault_in_component_priority_dict(name, component, priority)  # type: ignore[arg-type]
+
+
+def _set(settings: BaseSettings, name: str, value: Any) -> None:
+    """Set what nobody but Scrapy's defaults has set."""
+    settings.set(name, value, priority="addon")
+
+
+def _user_agent(contact: str) -> str:
+    return f"sitecrawl/{__version__} (+{contact})" if contact else f"sitecrawl/{__version__}"
+
+
+def _check_modules() -> None:
+    """Packages called `middlewares` and `pipelines` are common: ours must be the ones that Scrapy will load."""
+    for module, member in (("middlewares", "CaptureMiddleware"), ("pipelines", "WarcPipeline")):
+        found = import_module(module)
+        if not hasattr(found, member):
+            raise OptionError(
+                f"Python finds another package named {module!r}, {getattr(found, '__file__', None)}, before "
+                f"sitecrawl's: rename it, or put sitecrawl first on the path"
+            )

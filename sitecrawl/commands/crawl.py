@@ -1,0 +1,41 @@
+"""`scrapy crawl`, which says in one line what is wrong with an argument or a directory."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+
+from scrapy.commands.crawl import Command as ScrapyCrawl
+from scrapy.exceptions import UsageError
+
+from sitecrawl.errors import SitecrawlError
+
+
+class Command(ScrapyCrawl):
+    """Exit codes: 0 when the crawl ended by itself, 1 when it could not begin or had to stop, 2 for a wrong call."""
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) != 1:
+            raise UsageError("Name one spider: scrapy crawl generic -a seeds=https://example.com")
+        assert self.crawler_process
+        try:
+            crawler = self._create_crawler(args[0])
+        except KeyError:
+            known = ", ".join(self.crawler_process.spider_loader.list())
+            raise UsageError(f"There is no spider {args[0]!r}; there are: {known}", print_help=False) from None
+        task = asyncio.ensure_future(self.crawler_process.crawl(crawler, **opts.spargs))
+        self.crawler_process.start()
+        error = task.exception() if task.done() and not task.cancelled() else None
+        if isinstance(error, SitecrawlError):
+            print(f"sitecrawl: {error}", file=sys.stderr)
+            self.exitcode = 1
+        elif error is not None:
+            raise error
+        elif self.crawler_process.bootstrap_failed or _reason(crawler) == "storage_error":
+            self.exitcode = 1
+
+
+def _reason(crawler: object) -> object:
+    stats = getattr(crawler, "stats", None)
+    return stats.get_value("finish_reason") if stats is not None else None

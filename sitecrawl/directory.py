@@ -1,0 +1,111 @@
+"""A crawl's directory, and the file that says whose it is.
+
+    crawl.json     who made it: magic, format, hash, spider, time, the key of the fingerprints
+    db/            frontier and seen set (sitecrawl.storage)
+    warc/, pages.sqlite   the page store (sitecrawl.pagestore)
+
+`crawl.json` is written first, atomically; a directory without it is either empty or not ours.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from sitecrawl.errors import CorruptFile, FormatMismatch, StorageError
+from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
+
+MAGIC: Final = "sitecrawl crawl"
+FORMAT: Final = 1
+MANIFEST: Final = "crawl.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What `crawl.json` says."""
+
+    spider: str
+    created: float
+    """Unix time, in seconds."""
+    key: str
+    """The fingerprints' secret key, 16 bytes in hexadecimal."""
+    magic: str = MAGIC
+    format: int = FORMAT
+    hash: str = HASH_NAME
+
+
+class CrawlDirectory:
+    """The directory of one crawl of `spider`: made if it is empty or missing, resumed otherwise.
+
+    Raises `FormatMismatch` for a directory that belongs to something else, `CorruptFile` for one whose manifest
+    cannot be read, `StorageError` where the file system says no.
+    """
+
+    def __init__(self, path: Path, spider: str) -> None:
+        self.path = path
+        manifest = read_manifest(path)
+        self.resumed = manifest is not None
+        self.manifest = manifest or self._create(spider)
+        if self.manifest.spider != spider:
+            raise FormatMismatch(
+                f"{path} holds a crawl of the spider {self.manifest.spider!r}, not of {spider!r}: "
+                "choose another JOBDIR, or run that spider"
+            )
+
+    @property
+    def fingerprint_key(self) -> bytes:
+        return bytes.fromhex(self.manifest.key)
+
+    @property
+    def database(self) -> Path:
+        return self.path / "db"
+
+    def _create(self, spider: str) -> Manifest:
+        manifest = Manifest(spider, time.time(), Fingerprinter.new_key().hex())
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            foreign = sorted(entry.name for entry in self.path.iterdir())
+            if foreign:
+                raise FormatMismatch(
+                    f"{self.path} is not a crawl of sitecrawl: it holds {', '.join(foreign[:3])} and no {MANIFEST}. "
+                    "Choose an empty or a new directory as JOBDIR"
+                )
+            _write_atomically(self.path / MANIFEST, json.dumps(asdict(manifest), indent=2).encode())
+        except OSError as error:
+            raise StorageError(f"{self.path} cannot be made: {error.strerror or error}") from error
+        return manifest
+
+
+def read_manifest(path: Path) -> Manifest | None:
+    """The manifest of the crawl in `path`; None where there is none."""
+    file = path / MANIFEST
+    try:
+        data = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise CorruptFile(f"{file} cannot be read ({error}): restore it from a copy") from error
+    if not isinstance(data, dict) or data.get("magic") != MAGIC:
+        raise FormatMismatch(f"{file} was not written by sitecrawl: choose another directory")
+    if data.get("format") != FORMAT or data.get("hash") != HASH_NAME:
+        raise FormatMismatch(
+            f"{file} has format {data.get('format')} and hash {data.get('hash')!r}; this version knows format "
+            f"{FORMAT} and hash {HASH_NAME!r}: use the version that wrote it"
+        )
+    try:
+        return Manifest(**data)
+    except TypeError as error:
+        raise CorruptFile(f"{file} cannot be read ({error}): restore it from a copy") from error
+
+
+def _write_atomically(file: Path, content: bytes) -> None:
+    draft = file.with_name(file.name + ".new")
+    with draft.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    draft.replace(file)

@@ -1,0 +1,96 @@
+"""An ordered queue whose head is in memory and whose tail is on disk.
+
+RocksDB keeps the order; memory keeps the next few entries, so that taking one costs no look-up and the
+tombstones of taken entries are skipped once a refill, not once a take.
+
+An entry is `rank + fingerprint`; entries compare as bytes, the least first. On disk it is a key of the `queue`
+family, `prefix + entry`, with an empty value.
+
+Invariants:
+- `_heap` holds every entry up to `_horizon` that is on disk and not taken, and every entry that was pushed since
+  the last checkpoint. So nothing beyond the horizon is taken before the disk has been asked.
+- Entries that are pushed as volatile are never on disk, so they are never trimmed.
+- An entry stays on disk until its URL is done: a crash forgets which entries were taken, never an entry. An entry
+  may therefore be met twice; the frontier asks the URL's record whether it still stands.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from sitecrawl.storage import Database
+
+HEAD_ENTRIES: Final = 128
+"""Entries that a queue keeps in memory: the price of a refill spread over so many takes."""
+
+_FAMILY = "queue"
+
+
+class DiskQueue:
+    """The queue of the URLs whose keys begin with `prefix`."""
+
+    __slots__ = ("_database", "_heap", "_horizon", "_size", "_tail", "_volatile", "prefix")
+
+    def __init__(self, database: Database, prefix: bytes, *, empty: bool, head: int = HEAD_ENTRIES) -> None:
+        self.prefix = prefix
+        self._database = database
+        self._size = head
+        self._heap: list[bytes] = []
+        self._volatile: list[bytes] = []
+        self._horizon = b""
+        self._tail = not empty
+        """Whether the disk may hold entries beyond the horizon."""
+
+    def push(self, entry: bytes, *, volatile: bool = False) -> None:
+        """Add an entry. Unless it is volatile, the caller puts it on disk with its next checkpoint."""
+        heapq.heappush(self._volatile if volatile else self._heap, entry)
+
+    def peek(self) -> bytes | None:
+        """The least entry, or None if the queue is empty."""
+        heap = self._best()
+        return heap[0] if heap else None
+
+    def pop(self) -> bytes | None:
+        heap = self._best()
+        return heapq.heappop(heap) if heap else None
+
+    def _best(self) -> list[bytes]:
+        if self._tail and (not self._heap or self._heap[0] > self._horizon):
+            self._refill()
+        if self._volatile and (not self._heap or self._volatile[0] < self._heap[0]):
+            return self._volatile
+        return self._heap
+
+    def trim(self) -> None:
+        """Forget what the disk holds anyway. Call it after a checkpoint, and only then."""
+        if self._tail:
+            self._heap = [entry for entry in self._heap if entry <= self._horizon]
+            heapq.heapify(self._heap)
+        if len(self._heap) > 2 * self._size:
+            self._heap = heapq.nsmallest(self._size, self._heap)
+            self._horizon = self._heap[-1]
+            self._tail = True
+
+    def _refill(self) -> None:
+        """Read on until the head is full: entries of the open checkpoint may stand between those of the disk."""
+        found = list(islice(self._beyond_horizon(), self._size))
+        self._tail = len(found) == self._size
+        if found:
+            self._horizon = found[-1]
+            self._heap.extend(found)
+            heapq.heapify(self._heap)
+
+    def _beyond_horizon(self) -> Iterator[bytes]:
+        start = self.prefix + self._horizon + (b"\0" if self._horizon else b"")
+        cut = len(self.prefix)
+        for key, _ in self._database.scan(_FAMILY, start, _after(self.prefix)):
+            yield key[cut:]
+
+
+def _after(prefix: bytes) -> bytes | None:
+    """The least key that is greater than every key with `prefix`; None if there is none."""
+    stem = prefix.rstrip(b"\xff")
+    return stem[:-1] + bytes([stem[-1] + 1]) if stem else None

@@ -1,0 +1,93 @@
+"""What the frontier remembers of a URL, and its bytes on disk (docs/formats/database.md)."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+from typing import Final
+
+from sitecrawl.errors import CorruptFile
+
+NO_REFERRER: Final = bytes(16)
+RANK_BYTES: Final = 12
+
+_HEAD = struct.Struct(">BBHHHd8s12s16s")
+
+
+class State(IntEnum):
+    """Where a URL is on its way. Only `QUEUED` is work; a URL in flight is `QUEUED` until its page is safe."""
+
+    QUEUED = 0
+    FETCHED = 1
+    """A response came and has been dealt with, whatever its status."""
+    FAILED = 2
+    """No response after all retries."""
+    EXCLUDED = 3
+    """Not asked for: robots.txt or a rule of the crawl forbids it."""
+
+
+class Flag(IntFlag):
+    NONE = 0
+    UNFILTERED = 1
+    """A request with `dont_filter`: not part of the seen set, forgotten when done."""
+    REQUEST = 2
+    """More than a plain GET: the rest of the request stands in the `requests` family."""
+    VOLATILE = 4
+    """The request could not be stored: it lives in memory only and dies with the process."""
+    SEED = 8
+
+
+@dataclass(slots=True)
+class UrlRecord:
+    """One URL known to the frontier."""
+
+    url: str
+    host: bytes
+    """8-byte key of the host in the `hosts` family."""
+    depth: int
+    rank: bytes
+    """`RANK_BYTES` bytes: the URL's place among the host's URLs, the least first."""
+    referrer: bytes = NO_REFERRER
+    """Fingerprint of the page where the URL was first found."""
+    state: State = State.QUEUED
+    flags: Flag = Flag.NONE
+    status: int = 0
+    """The last response's status; 0 before any."""
+    attempts: int = 0
+    fetched: float = 0.0
+    """Unix time of the last attempt's end, in seconds."""
+
+    def pack(self) -> bytes:
+        head = _HEAD.pack(
+            self.state,
+            self.flags,
+            min(self.depth, 0xFFFF),
+            self.status,
+            min(self.attempts, 0xFFFF),
+            self.fetched,
+            self.host,
+            self.rank,
+            self.referrer,
+        )
+        return head + self.url.encode()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> UrlRecord:
+        """Raises `CorruptFile` for bytes that no `pack` wrote."""
+        try:
+            state, flags, depth, status, attempts, fetched, host, rank, referrer = _HEAD.unpack_from(data)
+            return cls(
+                data[_HEAD.size :].decode(),
+                host,
+                depth,
+                rank,
+                referrer,
+                State(state),
+                Flag(flags),
+                status,
+                attempts,
+                fetched,
+            )
+        except (struct.error, ValueError) as error:
+            raise CorruptFile(f"A URL record of {len(data)} bytes cannot be read: {error}") from error

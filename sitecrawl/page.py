@@ -1,0 +1,41 @@
+"""A Scrapy response as a `PageItem`."""
+
+from __future__ import annotations
+
+from scrapy.http import Response
+
+from sitecrawl.frontier.record import NO_REFERRER
+from sitecrawl.items import PageItem
+from sitecrawl.links import read_page
+from sitecrawl.runtime import Fetch, Runtime
+
+
+def page_item(response: Response, runtime: Runtime) -> PageItem:
+    """The page that `response` brought, with the facts that are read off it. An error's links are left out."""
+    fetch = runtime.fetch_of(response.request) if response.request is not None else None
+    headers = [(name, value) for name, values in response.headers.items() for value in values]
+    facts = read_page(response.url, response.body, headers)
+    return PageItem(
+        url=response.url.partition("#")[0],
+        status=response.status,
+        fetched=fetch.exchange.started if fetch is not None and fetch.exchange is not None else 0.0,
+        depth=response.meta.get("depth", 0),
+        referrer=_referrer(fetch, runtime),
+        content_type=facts.content_type,
+        charset=facts.charset,
+        title=facts.title,
+        canonical=facts.canonical,
+        noindex=facts.noindex,
+        size=len(response.body),
+        body=response.body,
+        links=facts.links if 200 <= response.status < 300 else [],
+        key=fetch.visit.key if fetch is not None else b"",
+        exchange=fetch.exchange if fetch is not None else None,
+    )
+
+
+def _referrer(fetch: Fetch | None, runtime: Runtime) -> str | None:
+    if fetch is None or fetch.visit.referrer == NO_REFERRER:
+        return None
+    record = runtime.frontier.urls.get(fetch.visit.referrer)
+    return record.url if record is not None else None

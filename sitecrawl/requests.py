@@ -1,0 +1,162 @@
+"""Scrapy requests as bytes and back, without pickle.
+
+The frontier stores the URL; what else makes a request (method, headers, body, callback by name, `meta`,
+`cb_kwargs`, ...) is one MessagePack map of the attributes that differ from a plain GET. MessagePack knows JSON's
+types and bytes; extension types add what spiders put into `meta`: tuples, sets, dates, decimals, items. Anything
+else, such as an open file or a lambda, cannot be stored: `Unstorable` says what it is.
+
+Reading a stored request never imports anything: request and item classes are looked up among the modules that the
+spider has already loaded.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final
+
+import msgpack
+from itemadapter import ItemAdapter
+from scrapy import Request, Spider
+from scrapy.http.request import NO_CALLBACK
+
+from sitecrawl.errors import CorruptFile, SitecrawlError
+
+VISIT: Final = "sitecrawl_visit"
+"""The key in `Request.meta` that names the visit a request stands for; never stored."""
+
+_NO_CALLBACK_NAME = "-"
+_TUPLE, _SET, _FROZENSET, _DATETIME, _DATE, _DECIMAL, _ITEM = range(1, 8)
+
+
+class Unstorable(SitecrawlError):
+    """A request that cannot be written down."""
+
+
+def pack_request(request: Request, spider: Spider) -> bytes | None:
+    """What a stored request needs beside its URL; None for a plain GET. Raises `Unstorable`."""
+    fields = _differences(request, spider)
+    if not fields:
+        return None
+    try:
+        return _pack(fields)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise Unstorable(f"{request} cannot be stored: {error}") from error
+
+
+def unpack_request(url: str, data: bytes | None, spider: Spider) -> Request:
+    """The request that `pack_request` wrote down. Raises `CorruptFile`."""
+    if data is None:
+        return Request(url)
+    try:
+        fields = _unpack(data)
+        request_class = _loaded(fields.pop("class"), Request) if "class" in fields else Request
+        for name in ("callback", "errback"):
+            if name in fields:
+                fields[name] = _method(spider, fields[name])
+        return request_class(url, **fields)
+    except (KeyError, TypeError, ValueError, AttributeError, msgpack.UnpackException) as error:
+        raise CorruptFile(f"The stored request for {url} cannot be read: {error!r}") from error
+
+
+def _differences(request: Request, spider: Spider) -> dict[str, Any]:
+    plain = _PLAIN
+    fields = {
+        name: value
+        for name in request.attributes
+        if name not in _APART and (value := getattr(request, name)) != plain.get(name)
+    }
+    if request.headers:
+        fields["headers"] = dict(request.headers)
+    if meta := {key: value for key, value in request.meta.items() if key != VISIT}:
+        fields["meta"] = meta
+    for name, function in (("callback", request.callback), ("errback", request.errback)):
+        if function is not None:
+            fields[name] = _name(spider, function)
+    if type(request) is not Request:
+        fields["class"] = _path(type(request))
+    return fields
+
+
+_APART: Final = {"url", "headers", "meta", "callback", "errback"}
+_PLAIN: Final = {
+    name: getattr(Request("http://plain.example"), name) for name in Request.attributes if name not in _APART
+}
+
+
+def _name(spider: Spider, function: Callable[..., Any]) -> str:
+    if function is NO_CALLBACK:
+        return _NO_CALLBACK_NAME
+    wanted = getattr(function, "__func__", None)
+    name = getattr(function, "__name__", "")
+    private = (f"_{cls.__name__.lstrip('_')}{name}" for cls in type(spider).__mro__)  # how Python mangles `__name`
+    for candidate in (name, *private):
+        if wanted is not None and getattr(getattr(spider, candidate, None), "__func__", None) is wanted:
+            return candidate
+    raise Unstorable(f"{function} is not a method of the spider {spider.name!r}, so it has no name to store")
+
+
+def _method(spider: Spider, name: str) -> Any:
+    return NO_CALLBACK if name == _NO_CALLBACK_NAME else getattr(spider, name)
+
+
+def _path(of: type) -> str:
+    return f"{of.__module__}:{of.__qualname__}"
+
+
+def _loaded(path: str, base: type | None = None) -> Any:
+    """The class at `path`, if its module is loaded already."""
+    module, _, name = path.partition(":")
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not isinstance(found, type) or (base is not None and not issubclass(found, base)):
+        raise ValueError(f"no class {path} is loaded")
+    return found
+
+
+def _pack(value: Any) -> bytes:
+    packed: bytes = msgpack.packb(value, default=_extend, strict_types=True)
+    return packed
+
+
+def _unpack(data: bytes) -> Any:
+    return msgpack.unpackb(data, ext_hook=_restore, strict_map_key=False)
+
+
+def _extend(value: Any) -> msgpack.ExtType:
+    kind = type(value)
+    if kind in _SEQUENCES:
+        return msgpack.ExtType(_SEQUENCES[kind], _pack(list(value)))
+    if kind in _TEXTS:
+        return msgpack.ExtType(_TEXTS[kind], str(value).encode())
+    if ItemAdapter.is_item(value) and not isinstance(value, dict):
+        return msgpack.ExtType(_ITEM, _pack([_path(kind), dict(ItemAdapter(value))]))
+    raise TypeError(f"a {kind.__module__}.{kind.__qualname__} has no stored form")
+
+
+def _restore(code: int, data: bytes) -> Any:
+    if code == _ITEM:
+        path, fields = _unpack(data)
+        item_class = _loaded(path)
+        if not ItemAdapter.is_item_class(item_class):
+            raise ValueError(f"{path} is no item class")
+        return item_class(**fields)
+    try:
+        return _RESTORE[code](data)
+    except InvalidOperation as error:
+        raise ValueError(f"{data!r} is no decimal") from error
+
+
+_SEQUENCES: Final[dict[type, int]] = {tuple: _TUPLE, set: _SET, frozenset: _FROZENSET}
+_TEXTS: Final[dict[type, int]] = {datetime: _DATETIME, date: _DATE, Decimal: _DECIMAL}
+_RESTORE: Final[dict[int, Callable[[bytes], Any]]] = {
+    _TUPLE: lambda data: tuple(_unpack(data)),
+    _SET: lambda data: set(_unpack(data)),
+    _FROZENSET: lambda data: frozenset(_unpack(data)),
+    _DATETIME: lambda data: datetime.fromisoformat(data.decode()),
+    _DATE: lambda data: date.fromisoformat(data.decode()),
+    _DECIMAL: lambda data: Decimal(data.decode()),
+}

@@ -1,0 +1,210 @@
+"""One crawl's engine, put together: directory, database, frontier, page stores, and the checkpoints over them.
+
+Scheduler, middlewares and pipelines of one crawler share one `Runtime`. It follows every request that the frontier
+has handed out as a `Fetch`, until Scrapy has dealt with it and its page is stored.
+
+A checkpoint makes the page stores durable first and then writes one batch that says what is done and how far the
+stores had come. So after a crash the stores are cut back to that batch, and every page is in them once.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+from weakref import WeakKeyDictionary
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+
+from sitecrawl import configuration
+from sitecrawl.directory import CrawlDirectory
+from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.frontier.frontier import Frontier, NewUrl, Visit
+from sitecrawl.frontier.order import order_named
+from sitecrawl.frontier.record import State
+from sitecrawl.items import Exchange
+from sitecrawl.links import Link
+from sitecrawl.pagestore import WarcStore
+from sitecrawl.requests import VISIT
+from sitecrawl.storage import Database
+from sitecrawl.url import Canonicalizer, Url
+
+logger = logging.getLogger(__name__)
+
+PAGES_PER_CHECKPOINT = 500
+"""After so many finished URLs a checkpoint is due, however short the time since the last."""
+
+
+class Checkpointed(Protocol):
+    """A store that takes part in checkpoints."""
+
+    def checkpoint(self) -> dict[str, object]:
+        """Make durable what has come so far; returns the position, for `recover`."""
+        ...
+
+
+class Fetch:
+    """A visit, and what has become of it so far."""
+
+    __slots__ = ("error", "exchange", "excluded", "request", "started", "status", "stored", "visit")
+
+    def __init__(self, visit: Visit) -> None:
+        self.visit = visit
+        self.request: Request | None = None
+        """The request that Scrapy works on."""
+        self.started = 0.0
+        self.exchange: Exchange | None = None
+        """What came back, until a store has it."""
+        self.status = 0
+        self.error = ""
+        """Why nothing came back."""
+        self.excluded = ""
+        """The rule that forbids it."""
+        self.stored = False
+        """Whether the page is in the stores already: nothing that comes later may undo the visit."""
+
+    @property
+    def state(self) -> State:
+        if self.status:
+            return State.FETCHED
+        return State.FAILED if self.error else State.EXCLUDED
+
+
+class Runtime:
+    """See the module. Get it with `Runtime.of(crawler)`."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        settings = crawler.settings
+        name = crawler.spidercls.name
+        self.crawler = crawler
+        self.directory = CrawlDirectory(configuration.directory(settings, name), name)
+        self.fingerprints = Fingerprinter(self.directory.fingerprint_key)
+        self.canonicalizer = Canonicalizer()
+        self.database = Database(self.directory.database, hash_name=HASH_NAME)
+        self.frontier = Frontier(
+            self.database,
+            order_named(settings.get("SITECRAWL_ORDER")),
+            seen=lambda urls: configuration.seen(settings, urls),
+            host_key=self._host_key,
+            clock=time.monotonic,
+            wall=time.time,
+            politeness=configuration.politeness(settings),
+            options=configuration.frontier(settings),
+        )
+        self.fetches: dict[bytes, Fetch] = {}
+        self._store: WarcStore | None = None
+        self._stores: list[Checkpointed] = []
+        self._finished = 0
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Runtime:
+        """The runtime of `crawler`, made at the first call."""
+        if crawler not in _RUNTIMES:
+            _RUNTIMES[crawler] = cls(crawler)
+        return _RUNTIMES[crawler]
+
+    @property
+    def path(self) -> Path:
+        return self.directory.path
+
+    # Stores
+
+    @property
+    def store(self) -> WarcStore:
+        """The WARC page store, opened at the first call and cut back to the last checkpoint."""
+        if self._store is None:
+            store = WarcStore(self.path, configuration.warc(self.crawler.settings, self.path.name))
+            position = self.database.get("meta", b"pages")
+            store.recover(json.loads(position) if position else None)
+            self._store = store
+        return self._store
+
+    def add_store(self, store: Checkpointed) -> None:
+        """Let `store` take part in every checkpoint."""
+        self._stores.append(store)
+
+    def keep(self, exchange: Exchange) -> None:
+        """Store an exchange that no item carries: a redirect, an error, a robots.txt."""
+        if self._store is not None:
+            self._store.put(exchange, None)
+
+    # URLs
+
+    def found(self, links: Sequence[Link], *, depth: int, referrer: bytes) -> int:
+        """Hand a page's links to the frontier in one batch; returns how many are new."""
+        return self.frontier.add(
+            self._new(Url(link.url, link.host) for link in links), depth=depth, referrer=referrer
+        )
+
+    def seed(self, seeds: Sequence[Url]) -> int:
+        """Hand the seeds to the frontier; returns how many are new."""
+        return self.frontier.add(self._new(seeds), depth=0)
+
+    def _new(self, urls: Iterable[Url]) -> list[NewUrl]:
+        canonical, fingerprint = self.canonicalizer.canonical, self.fingerprints.url
+        return [NewUrl(fingerprint(canonical(url)), url.href, url.host) for url in urls]
+
+    def _host_key(self, host: str) -> bytes:
+        return self.fingerprints.opaque(host.encode())[8:]
+
+    # Fetches
+
+    def begin(self, visit: Visit) -> Fetch:
+        fetch = self.fetches[visit.key] = Fetch(visit)
+        return fetch
+
+    def fetch_of(self, request: Request) -> Fetch | None:
+        """The fetch that `request` belongs to; None for one that the frontier did not hand out."""
+        key = request.meta.get(VISIT)
+        return self.fetches.get(key) if key is not None else None
+
+    def stored(self, key: bytes) -> None:
+        """The page of the visit `key` is in the stores."""
+        if fetch := self.fetches.get(key):
+            fetch.stored = True
+
+    def leave(self, fetch: Fetch) -> None:
+        """The fetch is over: what it brought goes to the stores, whatever comes next of the visit."""
+        del self.fetches[fetch.visit.key]
+        if fetch.exchange is not None:
+            self.keep(fetch.exchange)
+
+    def finish(self, fetch: Fetch) -> None:
+        """The fetch is over, and so is the visit."""
+        self.leave(fetch)
+        self.frontier.done(fetch.visit, fetch.state, status=fetch.status)
+        self._finished += 1
+
+    # Durability
+
+    @property
+    def checkpoint_due(self) -> bool:
+        return self._finished >= PAGES_PER_CHECKPOINT
+
+    def checkpoint(self) -> None:
+        """Make durable what has been done so far. Raises `StorageError`."""
+        for fetch in [f for f in self.fetches.values() if f.stored]:
+            self.finish(fetch)
+        batch = self.database.batch()
+        for store in self._stores:
+            store.checkpoint()
+        if self._store is not None:
+            batch.put("meta", b"pages", json.dumps(self._store.checkpoint()).encode())
+        self.frontier.flush(batch)
+        self.database.write(batch)
+        self.frontier.flushed()
+        self._finished = 0
+
+    def close(self) -> None:
+        """Close all files. Call `checkpoint` before: what came after the last one is forgotten."""
+        if self._store is not None:
+            self._store.close()
+        self.database.close()
+        _RUNTIMES.pop(self.crawler, None)
+
+
+_RUNTIMES: WeakKeyDictionary[Crawler, Runtime] = WeakKeyDictionary()

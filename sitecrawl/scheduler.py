@@ -1,0 +1,216 @@
+"""Scrapy's SCHEDULER on the frontier: polite, on disk, in the crawl's order.
+
+Scrapy asks for the next request whenever something has happened, and otherwise only every 5 seconds. So when every
+host rests, the scheduler itself wakes the engine at the time at which the first may be asked again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from urllib.parse import urlsplit
+
+from scrapy import Request, Spider
+from scrapy.core.scheduler import BaseScheduler
+from scrapy.crawler import Crawler
+from scrapy.utils.asyncio import AsyncioLoopingCall, CallLaterResult, call_later, create_looping_call
+from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.request import RequestFingerprinter
+from twisted.internet.task import LoopingCall
+
+from sitecrawl.errors import InvalidUrl, StorageError
+from sitecrawl.frontier.frontier import NewUrl
+from sitecrawl.frontier.record import NO_REFERRER, Flag
+from sitecrawl.requests import VISIT, Unstorable, pack_request, unpack_request
+from sitecrawl.runtime import Fetch, Runtime
+from sitecrawl.url import parse
+
+logger = logging.getLogger(__name__)
+
+_CHECKPOINT_SECONDS = 1.0
+
+
+class Scheduler(BaseScheduler):
+    """Set `SCHEDULER = "sitecrawl.scheduler.Scheduler"`; any spider works with it."""
+
+    def __init__(self, crawler: Crawler, runtime: Runtime) -> None:
+        assert crawler.stats
+        self._crawler = crawler
+        self._runtime = runtime
+        self._frontier = runtime.frontier
+        self._stats = crawler.stats
+        self._volatile: dict[bytes, Request] = {}
+        """Requests that cannot be stored, by visit."""
+        self._alarm: CallLaterResult | None = None
+        self._checkpoints: AsyncioLoopingCall | LoopingCall = create_looping_call(self._checkpoint)
+        self._own_fingerprints = type(crawler.request_fingerprinter) is RequestFingerprinter
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Scheduler:
+        return cls(crawler, Runtime.of(crawler))
+
+    def open(self, spider: Spider) -> None:
+        self._spider = spider
+        if self._runtime.directory.resumed:
+            logger.info("Resuming %s: %d URLs wait", self._runtime.path, self._frontier.waiting)
+        self._checkpoints.start(_CHECKPOINT_SECONDS, now=False)
+
+    def close(self, reason: str) -> None:
+        self._cancel_alarm()
+        if self._checkpoints.running:
+            self._checkpoints.stop()
+        try:
+            self._settle()
+            self._runtime.checkpoint()
+        finally:
+            self._runtime.close()
+
+    # Into the frontier
+
+    def enqueue_request(self, request: Request) -> bool:
+        fetch = self._runtime.fetch_of(request)
+        if fetch is not None and self._is_again(request, fetch):
+            self._put_back(request, fetch)
+            return True
+        if fetch is not None and not self._admits(request, fetch):
+            self._stats.inc_value("links/redirected_out_of_scope")
+            return False
+        depth = request.meta.get("depth", 0)
+        blob, flags = self._pack(request)
+        if request.dont_filter:
+            flags |= Flag.UNFILTERED
+        found = NewUrl(self._key(request), request.url, _host(request.url))
+        added = self._frontier.add_request(
+            found,
+            depth=depth,
+            priority=request.priority,
+            flags=flags,
+            request=blob,
+            referrer=fetch.visit.key if fetch is not None else NO_REFERRER,
+        )
+        if not added:
+            self._stats.inc_value("dupefilter/filtered")
+            logger.debug("Filtered duplicate request: %(request)s", {"request": request})
+            return False
+        if flags & Flag.VOLATILE:
+            self._volatile[found.key] = request
+        self._count("enqueued", volatile=bool(flags & Flag.VOLATILE))
+        return True
+
+    @staticmethod
+    def _is_again(request: Request, fetch: Fetch) -> bool:
+        """Whether a middleware or the spider wants the same request once more, as a retry does."""
+        first = fetch.request
+        return (
+            request.dont_filter and first is not None and (request.url, request.method) == (first.url, first.method)
+        )
+
+    def _admits(self, request: Request, fetch: Fetch) -> bool:
+        """A spider that limits which links it follows limits redirects as well."""
+        admits = getattr(self._spider, "admits_redirect", None)
+        is_redirect = 300 <= fetch.status < 400
+        return not is_redirect or admits is None or admits(request.url, of_seed=fetch.visit.depth == 0)
+
+    def _put_back(self, request: Request, fetch: Fetch) -> None:
+        blob, flags = self._pack(request)
+        volatile = bool(flags & Flag.VOLATILE)
+        self._runtime.leave(fetch)
+        self._volatile.pop(fetch.visit.key, None)
+        if volatile:
+            self._volatile[fetch.visit.key] = request
+        self._frontier.retry(fetch.visit, priority=request.priority, request=blob, volatile=volatile)
+        self._count("enqueued", volatile=volatile)
+
+    def _pack(self, request: Request) -> tuple[bytes | None, Flag]:
+        try:
+            return pack_request(request, self._spider), Flag.NONE
+        except Unstorable as error:
+            if not self._stats.get_value("scheduler/unserializable"):
+                logger.warning("%s. It stays in memory, and so will others like it: a restart forgets them", error)
+            self._stats.inc_value("scheduler/unserializable")
+            return None, Flag.VOLATILE
+
+    def _key(self, request: Request) -> bytes:
+        fingerprints = self._runtime.fingerprints
+        if request.dont_filter:
+            return fingerprints.opaque(os.urandom(16))
+        if not self._own_fingerprints:
+            return fingerprints.opaque(self._crawler.request_fingerprinter.fingerprint(request))
+        try:
+            canonical = self._runtime.canonicalizer.canonical(parse(request.url))
+        except InvalidUrl:
+            canonical = request.url
+        return fingerprints.request(request.method, canonical, request.body)
+
+    # Out of the frontier
+
+    def has_pending_requests(self) -> bool:
+        return not self._frontier.is_finished()
+
+    def next_request(self) -> Request | None:
+        visit = self._frontier.next()
+        if visit is None and self._runtime.fetches:
+            self._settle()
+            visit = self._frontier.next()
+        if visit is None:
+            self._set_alarm()
+            return None
+        fetch = self._runtime.begin(visit)
+        if visit.volatile:
+            request = self._volatile.pop(visit.key)
+        else:
+            request = unpack_request(visit.url, visit.request, self._spider)
+        request.meta[VISIT] = visit.key
+        if visit.depth:
+            request.meta.setdefault("depth", visit.depth)
+        fetch.request = request
+        self._count("dequeued", volatile=visit.volatile)
+        return request
+
+    def _settle(self) -> None:
+        """Finish the fetches that Scrapy has dealt with: callback run, items through the pipelines."""
+        slot = self._crawler.engine._slot  # noqa: SLF001 - nothing public says what the engine works on
+        working = slot.inprogress if slot is not None else set()
+        for fetch in [f for f in self._runtime.fetches.values() if f.request not in working]:
+            self._runtime.finish(fetch)
+        if self._runtime.checkpoint_due:
+            self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        try:
+            self._runtime.checkpoint()
+        except StorageError as error:
+            logger.error("%s", error)
+            deferred_from_coro(self._crawler.engine.close_spider_async(reason="storage_error"))
+
+    # Waking the engine
+
+    def _set_alarm(self) -> None:
+        self._cancel_alarm()
+        seconds = self._frontier.next_time()
+        if seconds is not None:
+            self._alarm = call_later(seconds, self._wake)
+
+    def _cancel_alarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    def _wake(self) -> None:
+        self._alarm = None
+        slot = self._crawler.engine._slot  # noqa: SLF001 - nothing public wakes the engine
+        if slot is not None:
+            slot.nextcall.schedule()
+
+    def _count(self, event: str, *, volatile: bool) -> None:
+        self._stats.inc_value(f"scheduler/{event}")
+        self._stats.inc_value(f"scheduler/{event}/{'memory' if volatile else 'disk'}")
+
+
+def _host(url: str) -> str:
+    """Whose politeness a request is subject to; a URL without a host is its scheme's."""
+    try:
+        return parse(url).host
+    except InvalidUrl:
+        parts = urlsplit(url)
+        return parts.netloc or f"{parts.scheme}:"

@@ -1,0 +1,77 @@
+"""What a user may pass to a site spider with `-a`, checked before anything else happens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from typing import Any
+
+from sitecrawl.errors import OptionError
+from sitecrawl.frontier.order import order_named
+from sitecrawl.scope import Scope
+from sitecrawl.seeds import read_seeds
+from sitecrawl.url import Url
+
+
+@dataclass(frozen=True, slots=True)
+class SiteArguments:
+    """The arguments of `SiteSpider`."""
+
+    seeds: list[Url] = field(default_factory=list)
+    """Where the crawl begins: see `sitecrawl.seeds`."""
+    scope: Scope = field(default_factory=Scope)
+    """Which links it follows: made of `scope`, `allow` and `deny`."""
+    max_pages: int | None = None
+    """Stop after so many URLs; None leaves it to SITECRAWL_MAX_PAGES."""
+    max_depth: int | None = None
+    """Follow links so far from the seeds (a seed has depth 0); None leaves it to DEPTH_LIMIT."""
+    order: str | None = None
+    """None leaves it to SITECRAWL_ORDER."""
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any], seeds: list[str]) -> SiteArguments:
+        """Read `given`, as the command line has it; `seeds` stands in where no seeds are given.
+
+        Raises `OptionError` for an unknown name or a value that makes no sense.
+        """
+        _check_names(given)
+        text = given.get("seeds") or ",".join(seeds)
+        order = given.get("order")
+        if order is not None:
+            order_named(order)
+        scope = Scope(
+            given.get("scope", "site"),
+            allow=_patterns(given.get("allow", "")),
+            deny=_patterns(given.get("deny", "")),
+        )
+        return cls(read_seeds(text), scope, _count(given, "max_pages"), _count(given, "max_depth"), order)
+
+
+NAMES = (*(f.name for f in fields(SiteArguments)), "allow", "deny")
+
+
+def _check_names(given: Mapping[str, Any]) -> None:
+    for name in given:
+        if name not in NAMES and not name.startswith("_"):  # scrapyd passes `_job`
+            near = get_close_matches(name, NAMES, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(NAMES)}"
+            raise OptionError(f"There is no argument {name!r}: {hint}")
+
+
+def _count(given: Mapping[str, Any], name: str) -> int | None:
+    value = given.get(name)
+    if value is None:
+        return None
+    try:
+        number = int(value)
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise OptionError(f"{name} must be a whole number, 0 for no limit, and not {value!r}")
+    return number
+
+
+def _patterns(text: str) -> list[str]:
+    """One regular expression; commas are part of it."""
+    return [text] if text else []

@@ -1,0 +1,99 @@
+"""The base of spiders that crawl whole sites."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from sitecrawl.errors import InvalidUrl
+from sitecrawl.items import PageItem
+from sitecrawl.links import Link
+from sitecrawl.page import page_item
+from sitecrawl.runtime import Runtime
+from sitecrawl.spiders.arguments import SiteArguments
+from sitecrawl.url import parse
+
+
+class SiteSpider(Spider):
+    """Follows every link in scope, from seeds on; every response becomes a `PageItem`, which is stored.
+
+    Subclass it, give it a `name`, and override `extract` to take items from the pages. Its arguments are those of
+    `sitecrawl.spiders.arguments.SiteArguments`; `start_urls` stands in for `seeds`.
+    """
+
+    custom_settings = {  # noqa: RUF012 - Scrapy's interface
+        "HTTPERROR_ALLOW_ALL": True,  # a page of errors is a page: it is stored, and its links are not followed
+        "FEED_EXPORT_FIELDS": [
+            "url",
+            "status",
+            "fetched",
+            "depth",
+            "referrer",
+            "content_type",
+            "charset",
+            "title",
+            "canonical",
+            "noindex",
+            "size",
+        ],
+    }
+
+    arguments: SiteArguments
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> SiteSpider:
+        arguments = SiteArguments.read(kwargs, list(getattr(cls, "start_urls", [])))
+        for name, value in (
+            ("SITECRAWL_MAX_PAGES", arguments.max_pages),
+            ("DEPTH_LIMIT", arguments.max_depth),
+            ("SITECRAWL_ORDER", arguments.order),
+        ):
+            if value is not None:
+                crawler.settings.set(name, value, priority="spider")
+        spider = super().from_crawler(crawler, *args)
+        spider.arguments = arguments
+        for seed in arguments.seeds:
+            arguments.scope.add_seed(seed)
+        return spider
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.runtime.seed(self.arguments.seeds)
+        nothing: tuple[Any, ...] = ()
+        for item in nothing:  # an asynchronous generator, though the seeds went to the frontier in one batch
+            yield item
+
+    @property
+    def runtime(self) -> Runtime:
+        return Runtime.of(self.crawler)
+
+    def admits(self, link: Link) -> bool:
+        """Whether `link` is to be followed."""
+        return self.arguments.scope.admits(link)
+
+    def admits_redirect(self, url: str, *, of_seed: bool) -> bool:
+        """Whether a redirect to `url` is to be followed. Where a seed points now is a seed, too."""
+        try:
+            target = parse(url)
+        except InvalidUrl:
+            return False
+        if of_seed:
+            self.arguments.scope.add_seed(target)
+        return self.admits(Link(target.href, target.host))
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterable[Any]:
+        page = self.page(response)
+        yield page
+        if 200 <= page.status < 300:
+            yield from self.extract(response, page) or ()
+
+    def extract(self, response: Response, page: PageItem) -> Iterable[Any] | None:
+        """Items, and requests besides the page's links, to be taken from a page. Nothing by default."""
+        return None
+
+    def page(self, response: Response) -> PageItem:
+        """The page that `response` brought, with the facts that are read off it."""
+        return page_item(response, self.runtime)

@@ -1,0 +1,177 @@
+"""The crawl's database: one RocksDB, several column families, one atomic batch a checkpoint.
+
+Why RocksDB: an ordered, compressed, crash-safe key-value store that writes a batch over several column
+families atomically, keeps its memory bounded, and lets other processes read while the crawl writes
+(docs/dependencies.md has the figures against LMDB and SQLite).
+
+Invariants:
+- Everything that a checkpoint changes goes down in *one* `Batch`, synced. A crash leaves the database at the
+  last batch, never between two.
+- The `meta` family names format and hash; a database that does not match is refused, never read as empty.
+- Keys are compared as bytes, so integers in keys are big-endian.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, cast
+
+from rocksdict import (
+    AccessType,
+    BlockBasedOptions,
+    Cache,
+    DBCompressionType,
+    Options,
+    Rdict,
+    ReadOptions,
+    WriteBatch,
+    WriteOptions,
+)
+
+from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, StorageError
+
+FORMAT: Final = b"sitecrawl-db-1"
+FAMILIES: Final = ("urls", "queue", "requests", "hosts", "sections", "meta")
+
+_BLOCK_CACHE_BYTES = 32 << 20
+_WRITE_BUFFER_BYTES = 16 << 20
+_SCAN_READAHEAD = 64 << 10
+
+
+class Batch:
+    """Writes over several column families that happen together or not at all."""
+
+    __slots__ = ("_handles", "_raw")
+
+    def __init__(self, database: Database) -> None:
+        self._raw = WriteBatch(raw_mode=True)
+        self._handles = database.handles
+
+    def put(self, family: str, key: bytes, value: bytes) -> None:
+        self._raw.put(key, value, self._handles[family])
+
+    def delete(self, family: str, key: bytes) -> None:
+        self._raw.delete(key, self._handles[family])
+
+    def __len__(self) -> int:
+        return self._raw.len()
+
+    @property
+    def raw(self) -> WriteBatch:
+        return self._raw
+
+
+class Database:
+    """A RocksDB with the families of `FAMILIES`.
+
+    `hash_name` is the name of the fingerprint function whose values are keys. Raises `CrawlDirectoryInUse`,
+    `FormatMismatch`, `CorruptFile` or `StorageError`.
+    """
+
+    def __init__(self, path: Path, *, hash_name: str, read_only: bool = False) -> None:
+        self.path = path
+        self._rdict = _open(path, read_only=read_only)
+        self._families = {name: self._rdict.get_column_family(name) for name in FAMILIES}
+        self.handles = {name: self._rdict.get_column_family_handle(name) for name in FAMILIES}
+        self._check_format(hash_name.encode(), read_only=read_only)
+
+    def _check_format(self, hash_name: bytes, *, read_only: bool) -> None:
+        stored = self.get("meta", b"format"), self.get("meta", b"hash")
+        if stored == (None, None) and not read_only:
+            batch = self.batch()
+            batch.put("meta", b"format", FORMAT)
+            batch.put("meta", b"hash", hash_name)
+            self.write(batch)
+        elif stored != (FORMAT, hash_name):
+            self.close()
+            raise FormatMismatch(
+                f"{self.path} was written as {stored}, and this version reads {(FORMAT, hash_name)}: "
+                "use the version that wrote it, or start in a new directory"
+            )
+
+    def get(self, family: str, key: bytes) -> bytes | None:
+        value: bytes | None = self._families[family].get(key)
+        return value
+
+    def get_many(self, family: str, keys: Sequence[bytes]) -> list[bytes | None]:
+        """The values of `keys`, None where there is none, in the order of `keys`."""
+        if not keys:
+            return []
+        return cast("list[bytes | None]", self._families[family].get(list(keys)))
+
+    def scan(self, family: str, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
+        """The pairs from `start` (inclusive) to `end` (exclusive), in the order of their keys."""
+        options = ReadOptions()
+        options.set_readahead_size(_SCAN_READAHEAD)
+        if end is not None:
+            options.set_iterate_upper_bound(end)
+        items = self._families[family].items(from_key=start or None, read_opt=options)
+        yield from items
+
+    def batch(self) -> Batch:
+        return Batch(self)
+
+    def write(self, batch: Batch, *, sync: bool = True) -> None:
+        """Write `batch` atomically; with `sync` it has reached the disk when this returns."""
+        options = WriteOptions()
+        options.sync = sync
+        try:
+            self._rdict.write(batch.raw, options)
+        except Exception as error:
+            raise _storage_error(self.path, error) from error
+
+    def size_on_disk(self) -> int:
+        """Bytes of all files of the database."""
+        return sum(f.stat().st_size for f in self.path.iterdir() if f.is_file())
+
+    def close(self) -> None:
+        self.handles.clear()
+        for family in self._families.values():
+            with contextlib.suppress(Exception):  # closing a family twice is no error worth a message
+                family.close()
+        self._families.clear()
+        self._rdict.close()
+
+
+def _options(cache: Cache) -> Options:
+    blocks = BlockBasedOptions()
+    blocks.set_block_cache(cache)
+    blocks.set_bloom_filter(10, block_based=False)
+    blocks.set_cache_index_and_filter_blocks(True)
+    options = Options(raw_mode=True)
+    options.create_if_missing(True)  # noqa: FBT003
+    options.create_missing_column_families(True)  # noqa: FBT003
+    options.set_block_based_table_factory(blocks)
+    options.set_compression_type(DBCompressionType.lz4())
+    options.set_write_buffer_size(_WRITE_BUFFER_BYTES)
+    options.set_max_open_files(256)
+    options.set_keep_log_file_num(2)
+    return options
+
+
+def _open(path: Path, *, read_only: bool) -> Rdict:
+    options = _options(Cache(_BLOCK_CACHE_BYTES))
+    access = AccessType.read_only(error_if_log_file_exist=False) if read_only else AccessType.read_write()
+    try:
+        return Rdict(
+            str(path),
+            options=options,
+            column_families=dict.fromkeys(("default", *FAMILIES), options),
+            access_type=access,
+        )
+    except Exception as error:
+        raise _storage_error(path, error) from error
+
+
+def _storage_error(path: Path, error: Exception) -> StorageError:
+    """rocksdict raises bare `Exception`s: only their text tells them apart."""
+    text = str(error)
+    if "lock" in text.lower():
+        return CrawlDirectoryInUse(f"{path} is open in another process: wait for it, or stop it")
+    if "No space left" in text:
+        return StorageError(f"The disk of {path} is full: free some space and start again; nothing stored is lost")
+    if text.startswith("Corruption") or "Invalid argument" in text:
+        return CorruptFile(f"{path} cannot be read ({text}): restore it from a copy, or start in a new directory")
+    return StorageError(f"{path}: {text}")
