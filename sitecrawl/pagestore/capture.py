@@ -7,14 +7,14 @@ from urllib.parse import urljoin
 
 from sitecrawl.items import Exchange, PageItem
 from sitecrawl.pagestore.lookup import host_of, url_key
+from sitecrawl.url import MAX_URL_LENGTH
 
 Kind = Literal["page", "redirect", "error", "robots", "other"]
 
 KINDS: tuple[Kind, ...] = ("page", "redirect", "error", "robots", "other")
 
 MAX_TITLE = 2_000
-MAX_URL = 8_000
-"""Characters. A longer address of another page is hostile or broken, and half an address is none: it is left out."""
+"""Characters of a title that are kept."""
 
 
 class Capture(NamedTuple):
@@ -146,4 +146,5 @@ def _text(value: str) -> str:
 
 
 def _address(url: str | None) -> str | None:
-    return _text(url) if url is not None and len(url) <= MAX_URL else None
+    # Half an address is none: one that nobody could fetch is left out.
+    return _text(url) if url is not None and len(url) <= MAX_URL_LENGTH else None

@@ -52,8 +52,10 @@ class WarcFiles:
 
     def make_room(self, size: int) -> None:
         """Sees to a current file that `size` more bytes may go into: opens one, or rolls."""
-        if self._file is None or self.offset + size > self._options.max_file_size:
+        if self._file is None or (self.offset and self.offset + size > self._options.max_file_size):
             self._roll()
+        if not self.offset:  # also in a file that could be opened before, and not be written
+            self.append(gzipping.compress_member(record.warcinfo(self._options, str(self.name), time.time())))
 
     def append(self, data: bytes) -> None:
         """Adds whole gzip members to the current file. Raises `StorageError`, and then the file is as it was."""
@@ -105,16 +107,14 @@ class WarcFiles:
     def _roll(self) -> None:
         self.sync()
         self.close()
-        created = time.time()
-        stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(created))
+        serial = self._serial + 1
         crawl = _NOT_IN_A_NAME.sub("-", self._options.name) or "crawl"
-        self._serial += 1
-        self.name, self.offset = f"{crawl}-{stamp}-{self._serial:05d}.warc.gz", 0
-        path = self.directory / self.name
+        name = f"{crawl}-{time.strftime('%Y%m%d%H%M%S', time.gmtime())}-{serial:05d}.warc.gz"
+        path = self.directory / name
         with file_errors(path):
             self._file = path.open("xb", buffering=0)
+            self.name, self.offset, self._serial = name, 0, serial
             sync_directory(self.directory)
-        self.append(gzipping.compress_member(record.warcinfo(self._options, self.name, created)))
 
 
 def serial_of(name: str) -> int:

@@ -16,13 +16,12 @@ commits after this one); `cut` takes the rows back that it does not know.
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
 from collections import OrderedDict
 from pathlib import Path
 from typing import NamedTuple
 
-from sitecrawl.errors import FormatMismatch, StorageError
+from sitecrawl.errors import CorruptFile, FormatMismatch, StorageError
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.faults import file_errors
 
@@ -130,6 +129,11 @@ class PageIndex:
             self._create()
         self.last_id: int = self._db.execute("SELECT coalesce(max(id), 0) FROM pages").fetchone()[0]
         self.position = Position(*self._db.execute("SELECT * FROM checkpoint").fetchone())
+        if self.last_id != self.position.last_id:
+            raise CorruptFile(
+                f"{self.path} ends at capture {self.last_id:,}, its last checkpoint at {self.position.last_id:,}: "
+                "rows were deleted or added by hand. Restore it from a backup"
+            )
 
     def _create(self) -> None:
         self._db.executescript(
@@ -183,11 +187,7 @@ class PageIndex:
 
     def close(self) -> None:
         """Closes the database; rows that were not committed are dropped."""
-        with file_errors(self.path):
-            if self._db.in_transaction:
-                with contextlib.suppress(sqlite3.Error):  # a failed write has rolled back by itself
-                    self._db.execute("ROLLBACK")
-            self._db.close()
+        self._db.close()
 
     def _flush(self) -> None:
         if not self._db.in_transaction:

@@ -23,10 +23,10 @@ def candidate_keys(text: str) -> list[str]:
     if "://" in text:
         return [url_key(text)]
     try:
-        guessed = guess_url(text)
+        href = guess_url(text).href
     except InvalidUrl:
         return []
-    rest = guessed.partition("://")[2]
+    rest = href.partition("://")[2]
     return [url_key(f"{scheme}://{rest}") for scheme in ("https", "http")]
 
 

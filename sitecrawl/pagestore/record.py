@@ -34,10 +34,9 @@ from sitecrawl.pagestore.options import WarcOptions
 
 REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 
-MAX_URL = 8_192
-"""Bytes of a URL that can be stored. FastWARC gives up on a whole file where a record's header passes 32 KB."""
 MAX_HEAD = 30_000
-"""Bytes of an HTTP message's start line and headers together, for the same reason; what passes it is left out."""
+"""Bytes of an HTTP message's start line and headers; what passes it is left out. FastWARC gives up on a whole file where
+a header is longer than 32 KB."""
 
 _LINE_BREAKS = re.compile(rb"[\r\n\x00]+")
 _NOT_IN_URI = re.compile(rb"[\x00-\x20\x7f]")

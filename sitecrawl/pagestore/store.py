@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sitecrawl.errors import CorruptFile, InvalidUrl, StorageError
+from sitecrawl.errors import CorruptFile, FormatMismatch, InvalidUrl, StorageError
 from sitecrawl.items import Exchange, PageItem
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Place, describe
@@ -26,6 +26,7 @@ from sitecrawl.pagestore.files import WarcFiles
 from sitecrawl.pagestore.gzipping import compress_member
 from sitecrawl.pagestore.index import Original, PageIndex, Position
 from sitecrawl.pagestore.options import WarcOptions
+from sitecrawl.url import MAX_URL_LENGTH
 
 WARC_DIRECTORY = "warc"
 INDEX_FILE = "pages.sqlite"
@@ -53,12 +54,12 @@ class WarcStore:
     def put(self, exchange: Exchange, page: PageItem | None = None) -> None:
         """Stores an exchange; `page` is what a spider made of it, None for redirects, errors and robots.txt.
 
-        Raises `InvalidUrl` for a URL longer than `record.MAX_URL`.
+        Raises `InvalidUrl` for a URL longer than `MAX_URL_LENGTH`.
         After a `StorageError` nothing of this exchange is stored, and what was stored before can still be
         checkpointed.
         """
         self._check_usable()
-        if len(exchange.url) > record.MAX_URL:
+        if len(exchange.url) > MAX_URL_LENGTH:
             raise InvalidUrl(f"a URL of {len(exchange.url):,} characters is not stored: WARC readers refuse the file")
         digest = record.digest(exchange.body)
         original = self._index.original(digest) if exchange.body else None
@@ -91,7 +92,12 @@ class WarcStore:
         To be called right after opening. Raises `CorruptFile` if something is missing that was stored at that
         time.
         """
-        wanted = Position(**position) if position else Position()
+        try:
+            wanted = Position(**position) if position else Position()
+        except TypeError as error:
+            raise FormatMismatch(
+                f"{self.directory}: {position} is no position of this version's page store"
+            ) from error
         self._check_reaches(wanted)
         self._cut(wanted)
 

@@ -1,0 +1,49 @@
+"""Exchanges to store, and the two checkers that every WARC file must pass."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from sitecrawl.items import Exchange, Headers, PageItem
+from sitecrawl.pagestore import PageReader
+
+STARTED = 1_800_000_000.25
+
+
+def exchange(
+    url: str = "http://site.example/",
+    body: bytes = b"<title>Hello</title>",
+    status: int = 200,
+    headers: Headers = ((b"Content-Type", b"text/html; charset=utf-8"),),
+    started: float = STARTED,
+    **more,
+) -> Exchange:
+    request_headers = [(b"User-Agent", b"sitecrawl-test")]
+    return Exchange(url, started, 0.5, status, request_headers, list(headers), body, **more)
+
+
+def page(of: Exchange, **facts) -> PageItem:
+    facts = {"content_type": "text/html", "charset": "utf-8", "size": len(of.body), "body": of.body, **facts}
+    return PageItem(url=of.url, status=of.status, fetched=of.started, exchange=of, **facts)
+
+
+def warc_files(directory: Path) -> list[Path]:
+    return sorted((directory / "warc").iterdir())
+
+
+def assert_checkers_pass(directory: Path) -> None:
+    """`warcio check` and `fastwarc check` accept every WARC file of the crawl directory."""
+    for path in warc_files(directory):
+        for checker in (["warcio.cli", "check"], ["fastwarc.cli", "check", "--quiet"]):
+            module, *arguments = checker
+            command = [sys.executable, "-c", f"from {module} import main; main()", *arguments, str(path)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, (path, checker, done.stdout, done.stderr)
+
+
+def stored(directory: Path) -> list[tuple[str, bytes]]:
+    """URL and body of every capture, read back."""
+    with PageReader(directory) as reader:
+        return [(capture.url, reader.read(capture).body) for capture in reader.pages()]

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import gzip
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pagestore_helpers import STARTED, assert_checkers_pass, exchange, page, stored, warc_files
+from warcio.archiveiterator import ArchiveIterator
+
+from sitecrawl.errors import InvalidUrl
+from sitecrawl.pagestore import PageReader, WarcOptions, WarcStore
+from sitecrawl.url import MAX_URL_LENGTH
+
+ANY_HEADERS = st.lists(st.tuples(st.binary(min_size=1, max_size=12), st.binary(max_size=40)), max_size=6)
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = WarcStore(tmp_path)
+    yield store
+    store.close()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.tuples(st.text(max_size=20), ANY_HEADERS, st.binary(max_size=300)), min_size=1, max_size=6))
+def test_any_exchange_is_stored_and_accepted_by_both_checkers(answers):
+    """Hostile URLs, headers and bodies come back, and leave files that warcio and FastWARC accept."""
+    with TemporaryDirectory() as name:
+        directory = Path(name)
+        store = WarcStore(directory)
+        for path, headers, body in answers:
+            store.put(exchange(f"http://site.example/{path}", body, headers=headers))
+        store.checkpoint()
+        store.close()
+        with PageReader(directory) as reader:
+            payloads = [reader.read(capture).payload for capture in reader.pages()]
+        assert payloads == [body for _, _, body in answers]
+        assert_checkers_pass(directory)
+
+
+def test_a_page_has_its_facts_in_the_index(tmp_path, store):
+    """The row says what the spider read off the page, and where the record is."""
+    of = exchange(body=gzip.compress(b"<title>T</title>"), headers=[(b"Content-Encoding", b"gzip")])
+    store.put(of, page(of, title="T\ud800\0", depth=3, referrer="http://site.example/up", size=16, noindex=True))
+    store.checkpoint()
+    with PageReader(tmp_path) as reader:
+        (capture,) = reader.pages()
+        read = reader.read(capture)
+    assert (capture.kind, capture.title, capture.depth, capture.noindex) == ("page", "T?\ufffd", 3, 1)
+    assert (capture.size, capture.payload_size) == (16, len(of.body))
+    assert (capture.fetched, capture.seconds, capture.host) == (STARTED, 0.5, "site.example")
+    assert (read.payload, read.body) == (of.body, b"<title>T</title>")
+
+
+@pytest.mark.parametrize(
+    ("of", "kind", "redirect_to"),
+    [
+        (exchange("http://site.example/robots.txt", b"", 404), "robots", None),
+        (exchange(status=302, headers=[(b"location", b"../x?y")]), "redirect", "http://site.example/x?y"),
+        (exchange(status=302, headers=[(b"Location", b"http://[bad")]), "other", None),
+        (exchange(status=302), "other", None),
+        (exchange(status=500), "error", None),
+        (exchange(status=204, body=b""), "other", None),
+    ],
+)
+def test_what_is_no_page_is_told_apart(tmp_path, store, of, kind, redirect_to):
+    """Redirects, errors and robots.txt are stored and named for what they are."""
+    store.put(of)
+    store.checkpoint()
+    with PageReader(tmp_path) as reader:
+        (capture,) = reader.pages()
+    assert (capture.kind, capture.redirect_to) == (kind, redirect_to)
+
+
+def test_a_duplicate_body_is_stored_once(tmp_path, store):
+    """The second capture of a body is a revisit record, before and after a checkpoint and in another process."""
+    body = b"the same page " * 100
+    store.put(exchange("http://site.example/1", body))
+    store.put(exchange("http://site.example/2", body))
+    store.checkpoint()
+    store.put(exchange("http://site.example/3", body))
+    store.checkpoint()
+    store.close()
+    again = WarcStore(tmp_path)
+    again.put(exchange("http://site.example/4", body, headers=[(b"ETag", b"new")]))
+    again.checkpoint()
+    with PageReader(tmp_path) as reader:
+        captures = list(reader.pages())
+        assert [capture.revisit_of for capture in captures] == [None, 1, 1, 1]
+        assert {reader.read(capture).body for capture in captures} == {body}
+        assert reader.read(captures[3]).headers == [(b"ETag", b"new")]
+    again.close()
+    with warc_files(tmp_path)[0].open("rb") as file:
+        revisits = [r.rec_headers for r in ArchiveIterator(file) if r.rec_type == "revisit"]
+    assert [r.get_header("WARC-Refers-To-Target-URI") for r in revisits] == ["http://site.example/1"] * 3
+    assert_checkers_pass(tmp_path)
+
+
+def test_empty_bodies_are_no_duplicates(tmp_path, store):
+    """Redirects without a body have nothing in common that would be worth a reference."""
+    for number in range(3):
+        store.put(exchange(f"http://site.example/{number}", b"", 301))
+    store.checkpoint()
+    with PageReader(tmp_path) as reader:
+        assert [capture.revisit_of for capture in reader.pages()] == [None] * 3
+
+
+@pytest.mark.parametrize("max_file_size", [1, 1_000, 2_000, 3_000, 10_000])
+def test_files_roll_and_every_record_is_found(tmp_path, max_file_size):
+    """With any size limit each file begins with a warcinfo record, none is larger than it must be, none is lost."""
+    store = WarcStore(tmp_path, WarcOptions(name="my crawl/1", max_file_size=max_file_size))
+    pages = [(f"http://site.example/{number}", b"%d" % number * 50) for number in range(12)]
+    for url, body in pages:
+        store.put(exchange(url, body))
+        store.checkpoint()
+    store.close()
+    assert stored(tmp_path) == pages
+    for path in warc_files(tmp_path):
+        assert path.name.startswith("my-crawl-1-")
+        with path.open("rb") as file:
+            types = [record.rec_type for record in ArchiveIterator(file)]
+        assert types[0] == "warcinfo"
+        assert path.stat().st_size <= max_file_size or types[1:] == ["request", "response"]
+    assert_checkers_pass(tmp_path)
+
+
+def test_request_and_response_belong_together(tmp_path, store):
+    """A request record is concurrent to the response record after it."""
+    store.put(exchange())
+    store.checkpoint()
+    with warc_files(tmp_path)[0].open("rb") as file:
+        _, request, response = [record.rec_headers for record in ArchiveIterator(file)]
+    assert request.get_header("WARC-Concurrent-To") == response.get_header("WARC-Record-ID")
+    assert request.get_header("WARC-Date") == response.get_header("WARC-Date")
+
+
+def test_headers_larger_than_readers_take_leave_a_readable_file(tmp_path, store):
+    """A header flood is cut to what FastWARC reads: the records after it are still found."""
+    store.put(exchange(headers=[(b"X-%d" % number, b"x" * 7_000) for number in range(50)]))
+    store.put(exchange(headers=[(b"X", b"x" * 29_000)], body=b"second"))
+    store.put(exchange("http://site.example/" + "u" * (MAX_URL_LENGTH - 20), b"third"))
+    store.checkpoint()
+    assert_checkers_pass(tmp_path)
+    from fastwarc.warc import ArchiveIterator as FastIterator
+
+    assert sum(1 for _ in FastIterator(str(warc_files(tmp_path)[0]))) == 7
+
+
+def test_a_url_longer_than_readers_take_is_refused(tmp_path, store):
+    """One such record would make the whole file unreadable to FastWARC."""
+    with pytest.raises(InvalidUrl, match="not stored"):
+        store.put(exchange("http://site.example/" + "u" * MAX_URL_LENGTH))
+    assert store.checkpoint()["last_id"] == 0
+
+
+def test_more_rows_than_are_held_back_are_one_checkpoint(tmp_path, store, monkeypatch):
+    """Rows go into the open transaction in portions, and readers see them only when the checkpoint is made."""
+    monkeypatch.setattr("sitecrawl.pagestore.index._MAX_PENDING", 3)
+    monkeypatch.setattr("sitecrawl.pagestore.index._MAX_RECENT", 4)
+    numbers = count()
+    for _ in range(10):
+        store.put(exchange(f"http://site.example/{next(numbers)}", b"%d" % (next(numbers) % 7)))
+    with PageReader(tmp_path) as reader:
+        assert list(reader.pages()) == []
+        store.checkpoint()
+        captures = list(reader.pages())
+    assert len(captures) == 10
+    assert len({capture.digest for capture in captures if capture.revisit_of is None}) == 7
