@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -64,10 +63,12 @@ class ScalableBloom:
         self.add_many((key,))
 
     def add_many(self, keys: Iterable[bytes]) -> None:
-        points = map(self._kind.point, keys)
-        while batch := list(islice(points, self._room() or self._grow())):
-            self._kind.fill(self._layers[-1], batch)
-            self._counts[-1] += len(batch)
+        points = list(map(self._kind.point, keys))
+        while points:
+            room = self._room() or self._grow()
+            self._kind.fill(self._layers[-1], points[:room])
+            self._counts[-1] += len(points[:room])
+            points = points[room:]
 
     def _room(self) -> int:
         return self._layer_capacity(len(self._layers) - 1) - self._counts[-1] if self._layers else 0

@@ -16,8 +16,13 @@ next start takes them out again.
     "commit"             flush number, number of keys: two unsigned 64-bit big-endian
     "open"               the flush number of keys that were written ahead; at most "commit" if there are none
 
+RocksDB takes a log or a manifest that ends too early for one whose end a crash tore off, and opens at an earlier
+state, an empty one if need be. So the number of the last flush also stands in a file of its own, `COMMIT`, and a
+database behind that number is refused.
+
 Invariants: `len` keys carry a number up to that of "commit"; keys of a higher number exist only while "open" is
-higher than "commit"; "commit" and the last keys of a flush are one synced write batch.
+higher than "commit"; "commit" and the last keys of a flush are one synced write batch; `COMMIT` is written after it,
+so it never names a flush that the database does not have.
 
 What a crash costs: the adds since the last flush, and, only if some had gone to disk, one scan of all keys at the
 next start (0.2 µs a key).
@@ -42,10 +47,13 @@ from rocksdict import (
 )
 
 from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, StorageError
+from sitecrawl.seen.files import read_file, write_file
 
 KEY_SIZE: Final = 16
 FORMAT: Final = b"sitecrawl-seen-1 "
 
+_MAGIC: Final = b"SCCOMMIT"
+_VERSION: Final = 1
 _COMMIT: Final = struct.Struct(">QQ")
 _NUMBER: Final = struct.Struct(">Q")
 _DELETIONS_PER_BATCH: Final = 100_000
@@ -109,6 +117,20 @@ class RocksSet:
     def _read_commit(self) -> None:
         self._committed, self._count = _COMMIT.unpack(self._record(b"commit"))
         (self._written_ahead,) = _NUMBER.unpack(self._record(b"open"))
+        promised = self._promised()
+        if self._committed < promised:
+            raise CorruptFile(
+                f"{self._path} is at flush {self._committed}, and flush {promised} was written: "
+                f"a log or the manifest has lost its end; {_RESTORE}"
+            )
+
+    def _promised(self) -> int:
+        """The last flush that was reported as done; 0 if none was."""
+        try:
+            header, _ = read_file(self._path / "COMMIT", _MAGIC, _VERSION)
+        except FileNotFoundError:
+            return 0
+        return int(header["flush"])
 
     def _record(self, name: bytes) -> bytes:
         record = self._rdict.get(name)
@@ -193,6 +215,7 @@ class RocksSet:
         self._write(batch, sync=True)
         self._committed += 1
         self._settle()
+        write_file(self._path / "COMMIT", _MAGIC, _VERSION, {"flush": self._committed})
 
     def _write(self, batch: WriteBatch, *, sync: bool) -> None:
         options = WriteOptions()

@@ -1,0 +1,125 @@
+"""The seen set as Scrapy's duplicate filter: `DUPEFILTER_CLASS = "sitecrawl.dupefilter.DupeFilter"`.
+
+It stands in for `scrapy.dupefilters.RFPDupeFilter` under Scrapy's own scheduler, in any project, in bounded
+memory. With JOBDIR it keeps its set in `JOBDIR/seen`.
+
+A set is made permanent only when the spider closes, because that is when Scrapy's scheduler makes its queue
+permanent (queuelib writes its sizes and the scheduler its `active.json` on close, not before). After a `kill -9`
+the set is what it was at the last clean close, as the queue is: URLs that were queued or found since are forgotten
+by both, and found again. A set that remembered them would filter requests that no queue holds any more: lost pages.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Self
+
+from scrapy.dupefilters import BaseDupeFilter
+from scrapy.utils.job import job_dir
+from scrapy.utils.request import referer_str
+
+from sitecrawl.fingerprint import Fingerprinter
+from sitecrawl.seen.store import SeenOptions, SeenStore
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+    from scrapy.statscollectors import StatsCollector
+    from scrapy.utils.request import RequestFingerprinterProtocol
+
+logger = logging.getLogger(__name__)
+
+
+class DupeFilter(BaseDupeFilter):
+    """Filters requests whose fingerprint was seen before, by `sitecrawl.seen`.
+
+    `fingerprinter` decides which requests are the same: it is Scrapy's, so `REQUEST_FINGERPRINTER_CLASS` rules.
+    Without `jobdir` the set is in a temporary directory that goes when the spider closes.
+    """
+
+    def __init__(
+        self,
+        jobdir: str | None,
+        options: SeenOptions,
+        *,
+        fingerprinter: RequestFingerprinterProtocol,
+        stats: StatsCollector | None = None,
+        debug: bool = False,
+    ) -> None:
+        self._jobdir = jobdir
+        self._options = options
+        self._request_fingerprinter = fingerprinter
+        self._stats = stats
+        self._debug = debug
+        self._logged_one = False
+        self._closing = ExitStack()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        assert crawler.request_fingerprinter is not None
+        return cls(
+            job_dir(crawler.settings),
+            options_from(crawler.settings),
+            fingerprinter=crawler.request_fingerprinter,
+            stats=crawler.stats,
+            debug=crawler.settings.getbool("DUPEFILTER_DEBUG"),
+        )
+
+    def open(self) -> None:
+        """Open the set. Raises a `SitecrawlError` that says what to do if it cannot be used."""
+        with ExitStack() as opening:
+            path = self._jobdir or opening.enter_context(TemporaryDirectory(prefix="sitecrawl-"))
+            self._store = SeenStore(Path(path, "seen"), self._options)
+            opening.callback(self._store.close, save=self._jobdir is not None)
+            self._fingerprint = Fingerprinter(self._store.key).opaque
+            self._closing = opening.pop_all()
+        self._report_opening()
+
+    def _report_opening(self) -> None:
+        level = logging.INFO if self._options.exact else logging.WARNING
+        logger.log(level, "URL-seen test: %s", self._store.seen.describe())
+        if self._store.rebuilt is not None:
+            logger.info("The Bloom filter was filled again from the exact set: %s", self._store.rebuilt)
+
+    def request_seen(self, request: Request) -> bool:
+        key = self._fingerprint(self._request_fingerprinter.fingerprint(request))
+        return not self._store.seen.add_many((key,))[0]
+
+    def close(self, reason: str) -> None:
+        """Make the set permanent, if it has a JOBDIR, and count what its tiers did as `seen/...`."""
+        self._closing.close()
+        if self._stats is not None:
+            for name, value in asdict(self._store.seen.stats).items():
+                self._stats.set_value(f"seen/{name}", value)
+
+    def log(self, request: Request, spider: Spider) -> None:
+        """Say that `request` was filtered: the first one, or all of them with `DUPEFILTER_DEBUG`."""
+        if self._debug or not self._logged_one:
+            hint = "" if self._debug else " - no more are shown (see DUPEFILTER_DEBUG to show all)"
+            logger.debug(
+                "Filtered duplicate request: %s (referer: %s)%s",
+                request,
+                referer_str(request),
+                hint,
+                extra={"spider": spider},
+            )
+            self._logged_one = True
+        if self._stats is not None:
+            self._stats.inc_value("dupefilter/filtered")
+
+
+def options_from(settings: BaseSettings) -> SeenOptions:
+    """The `SITECRAWL_SEEN_*` settings, with defaults for a project that has none of them."""
+    default = SeenOptions()
+    return SeenOptions(
+        bloom=settings.get("SITECRAWL_SEEN_BLOOM", default.bloom),
+        error_rate=settings.getfloat("SITECRAWL_SEEN_ERROR_RATE", default.error_rate),
+        capacity=settings.getint("SITECRAWL_SEEN_CAPACITY", default.capacity),
+        cache=settings.getint("SITECRAWL_SEEN_CACHE", default.cache),
+        exact=settings.getbool("SITECRAWL_SEEN_EXACT", default.exact),
+    )

@@ -1,0 +1,154 @@
+"""A seen set with a directory of its own, for a crawler that keeps its queue elsewhere.
+
+    key       who may read it: format, hash, whether there is an exact set; the key of the fingerprints
+    exact/    the exact set (`RocksSet`); absent in probabilistic mode
+    filter    the Bloom filter as of the last `flush`
+
+Invariant: after a crash the set is what it was at its last `flush`, no more and no less. The filter is saved
+behind the exact set's flush, and is used again only if it holds as many keys as the exact set: both only grow, and
+a flush is all or nothing, so the same number is the same keys. Any other filter, or none, or one that is damaged,
+is filled again from the exact set (0.7 µs a key with `rbloom`, 2.5 µs with `pybloom-live`). In probabilistic mode
+the filter is all there is, so a missing or damaged one is an error.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch
+from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.seen.bloom import ScalableBloom, load_bloom
+from sitecrawl.seen.bloom_kinds import kind_named
+from sitecrawl.seen.clock import Clock
+from sitecrawl.seen.exact import RocksSet
+from sitecrawl.seen.files import read_file, storage_error, write_file
+from sitecrawl.seen.tiered import SeenSet
+
+MAGIC: Final = b"SCSEEN\n\0"
+VERSION: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SeenOptions:
+    """How a seen set is built. Only `exact` changes what it answers; the others cost memory or time."""
+
+    bloom: str = "pybloom-live"
+    """Which Bloom filter: `pybloom-live`, `rbloom` (five times as fast), `auto` (the fastest installed)."""
+    error_rate: float = 0.01
+    """Wrong yeses of the Bloom filter, as a share of new keys: look-ups on disk, or without `exact` lost pages."""
+    capacity: int = 1_000_000
+    """Keys in the filter's first layer (2 MB at 1%); it grows by itself."""
+    cache: int = 65_536
+    """Entries of the CLOCK cache (about 130 bytes each)."""
+    exact: bool = True
+    """False keeps no set on disk: a new key is taken for seen at `error_rate`."""
+
+
+class SeenStore:
+    """The seen set in `directory`, which is made if it does not exist.
+
+    Raises `CrawlDirectoryInUse`, `CorruptFile`, `FormatMismatch`, `OptionError` or `StorageError`.
+    """
+
+    def __init__(self, directory: Path, options: SeenOptions) -> None:
+        self._directory = directory
+        self._options = options
+        self.rebuilt: str | None = None
+        """Why the Bloom filter was filled again from the exact set; None if it was not."""
+        with ExitStack() as opening:
+            opening.callback(os.close, _lock(directory))
+            self.key = self._open_key()
+            self._exact = self._open_exact()
+            if self._exact is not None:
+                opening.callback(self._exact.close)
+            self._bloom = self._open_bloom()
+            self.seen = SeenSet(Clock(options.cache), self._bloom, self._exact)
+            self._rebuild()
+            self._closing = opening.pop_all()
+
+    @property
+    def _filter(self) -> Path:
+        return self._directory / "filter"
+
+    def _open_key(self) -> bytes:
+        path = self._directory / "key"
+        wanted = {"hash": HASH_NAME, "exact": self._options.exact}
+        try:
+            found, key = read_file(path, MAGIC, VERSION)
+        except FileNotFoundError:
+            return self._create_key(path, wanted)
+        if found != wanted:
+            raise FormatMismatch(
+                f"{self._directory} was written as {found}, and {wanted} is asked for: "
+                "use the settings that wrote it, or start in a new directory"
+            )
+        return bytes(key)
+
+    def _create_key(self, path: Path, header: dict[str, object]) -> bytes:
+        if self._filter.exists() or (self._directory / "exact").exists():
+            raise CorruptFile(f"{path} is missing, and without it no key compares: restore it, or start anew")
+        key = Fingerprinter.new_key()
+        if not self._options.exact:
+            self._new_bloom().save(self._filter, HASH_NAME)
+        write_file(path, MAGIC, VERSION, header, [key])
+        return key
+
+    def _open_exact(self) -> RocksSet | None:
+        return RocksSet(self._directory / "exact", hash_name=HASH_NAME) if self._options.exact else None
+
+    def _new_bloom(self) -> ScalableBloom:
+        options = self._options
+        kind = kind_named(options.bloom)
+        return ScalableBloom(kind, capacity=options.capacity, error_rate=options.error_rate)
+
+    def _open_bloom(self) -> ScalableBloom:
+        kind = kind_named(self._options.bloom)
+        try:
+            return load_bloom(self._filter, kind, error_rate=self._options.error_rate, hash_name=HASH_NAME)
+        except FileNotFoundError:
+            if self._exact is None:
+                raise CorruptFile(f"{self._filter} is missing: restore it, or start in a new directory") from None
+        except (CorruptFile, FormatMismatch) as error:
+            if self._exact is None:
+                raise
+            self.rebuilt = str(error)
+        return self._new_bloom()
+
+    def _rebuild(self) -> None:
+        """Fill the filter again unless it holds the keys of the exact set."""
+        if self._exact is None or len(self._bloom) == len(self._exact):
+            return
+        self.rebuilt = self.rebuilt or f"it held {len(self._bloom):,} of {len(self._exact):,} keys"
+        self.seen.rebuild(self._exact.keys(), len(self._exact))
+
+    def flush(self) -> None:
+        """Make what was added so far permanent."""
+        if self._exact is not None:
+            self._exact.flush()
+        self._bloom.save(self._filter, HASH_NAME)
+
+    def close(self, *, save: bool = True) -> None:
+        """Leave the directory to another process; without `save` the adds since the last flush may be lost."""
+        with self._closing:
+            if save:
+                self.flush()
+
+
+def _lock(directory: Path) -> int:
+    """An open descriptor of `directory` that holds its lock until it is closed, or the process ends."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(directory, os.O_RDONLY)
+    except OSError as error:
+        raise storage_error(directory, error) from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise CrawlDirectoryInUse(f"{directory} is open in another process: wait for it, or stop it") from error
+    return descriptor

@@ -1,0 +1,118 @@
+"""CLOCK keeps what is asked for again, and never more than its capacity."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitecrawl.errors import OptionError
+from sitecrawl.seen.clock import Clock
+
+A, B, C, D = (bytes([i]) * 16 for i in range(4))
+few_keys = st.lists(st.sampled_from([bytes([i]) * 16 for i in range(12)]), max_size=200)
+
+
+class Textbook:
+    """CLOCK as the paper words it: one slot a step, no shortcut."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.slots: list[list[Any]] = []
+        self.hand = 0
+
+    def touch(self, key: bytes) -> bool:
+        for slot in self.slots:
+            if slot[0] == key:
+                slot[1] = True
+                return True
+        if len(self.slots) < self.capacity:
+            self.slots.append([key, False])
+            return False
+        while self.slots[self.hand][1]:
+            self.slots[self.hand][1] = False
+            self.hand = (self.hand + 1) % self.capacity
+        self.slots[self.hand] = [key, False]
+        self.hand = (self.hand + 1) % self.capacity
+        return False
+
+
+def test_a_key_is_missed_once_and_then_hit() -> None:
+    """A touched key is in the cache from then on."""
+    clock = Clock(2)
+    assert [clock.touch(A), clock.touch(A), clock.touch(A)] == [False, True, True]
+    assert (clock.hits, clock.misses) == (2, 1)
+
+
+def test_a_look_leaves_no_trace() -> None:
+    """`in` neither marks a key nor counts."""
+    clock = Clock(2)
+    clock.touch(A)
+    clock.touch(B)
+    assert A in clock
+    assert C not in clock
+    clock.touch(C)
+    assert A not in clock
+    assert (clock.hits, clock.misses) == (0, 3)
+
+
+def test_a_marked_key_gets_a_second_chance() -> None:
+    """The hand passes over a key that was asked for since it last came by."""
+    clock = Clock(2)
+    clock.touch(A)
+    clock.touch(B)
+    clock.touch(A)
+    clock.touch(C)
+    assert A in clock
+    assert B not in clock
+
+
+def test_the_second_chance_is_used_up() -> None:
+    """A key that is not asked for again leaves the second time the hand comes by."""
+    clock = Clock(2)
+    for key in (A, B, A, C, D):
+        clock.touch(key)
+    assert A not in clock
+    assert C in clock
+    assert D in clock
+
+
+def test_all_marked_means_first_in_first_out() -> None:
+    """When every key is marked, the hand goes all the way round and takes the one it started at."""
+    clock = Clock(3)
+    for key in (A, B, C, A, B, C, D):
+        clock.touch(key)
+    assert A not in clock
+    assert len(clock) == 3
+
+
+def test_clear_forgets_keys_and_keeps_counters() -> None:
+    """A cleared cache starts over, and its statistics go on."""
+    clock = Clock(2)
+    clock.touch(A)
+    clock.touch(A)
+    clock.clear()
+    assert A not in clock
+    assert len(clock) == 0
+    assert (clock.hits, clock.misses) == (1, 1)
+    assert [clock.touch(key) for key in (A, B, C, C)] == [False, False, False, True]
+
+
+@pytest.mark.parametrize("capacity", [0, -1])
+def test_a_cache_of_nothing_is_refused(capacity: int) -> None:
+    """A capacity below 1 is an error, not a cache that never hits."""
+    with pytest.raises(OptionError, match="1 or more"):
+        Clock(capacity)
+
+
+@pytest.mark.parametrize("capacity", [1, 2, 3, 7])
+@given(keys=few_keys)
+def test_it_is_the_clock_of_the_paper(capacity: int, keys: list[bytes]) -> None:
+    """Hit for hit and key for key, the sweep at memory speed does what the textbook does."""
+    clock, textbook = Clock(capacity), Textbook(capacity)
+    for key in keys:
+        assert clock.touch(key) == textbook.touch(key)
+        assert {k for k in keys if k in clock} == {slot[0] for slot in textbook.slots}
+        assert len(clock) == len(textbook.slots) <= capacity
