@@ -1,0 +1,21 @@
+"""Scrapy item pipelines over the page store, for ITEM_PIPELINES."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pipelines.warc import WarcPipeline
+
+if TYPE_CHECKING:
+    from pipelines.database import DatabasePipeline
+    from pipelines.redis import RedisPipeline
+
+__all__ = ["DatabasePipeline", "RedisPipeline", "WarcPipeline"]
+
+_LATER = {"DatabasePipeline": "pipelines.database", "RedisPipeline": "pipelines.redis"}
+
+
+def __getattr__(name: str) -> Any:
+    # SQLAlchemy and redis take longer to import than a small crawl takes: only who names them pays.
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

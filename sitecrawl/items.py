@@ -34,9 +34,29 @@ class Exchange:
     ip: str | None = None
 
 
+def _lossy_text(body: bytes) -> str:
+    # A serializer sees no other field, so it knows no charset. The exact bytes are in the page store.
+    return body.decode("utf-8", errors="replace")
+
+
+def _addresses(links: Sequence[Link]) -> list[str]:
+    return [link.url for link in links]
+
+
+def _summary(exchange: Exchange | None) -> dict[str, object] | None:
+    if exchange is None:
+        return None
+    names = ("method", "protocol", "ip", "seconds")
+    headers = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in exchange.headers]
+    return {**{name: getattr(exchange, name) for name in names}, "headers": headers}
+
+
 @dataclass(slots=True)
 class PageItem:
-    """A URL-page pair: one response that reached a spider, with the facts that were read off it."""
+    """A URL-page pair: one response that reached a spider, with the facts that were read off it.
+
+    `serializer` is how Scrapy's feed exports write a field that is no plain value.
+    """
 
     url: str
     """The URL as it was fetched."""
@@ -57,12 +77,12 @@ class PageItem:
     noindex: bool = False
     size: int = 0
     """Length of `body` in bytes."""
-    body: bytes = field(default=b"", repr=False)
+    body: bytes = field(default=b"", repr=False, metadata={"serializer": _lossy_text})
     """The body with content coding removed."""
-    links: list[Link] = field(default_factory=list, repr=False)
-    key: bytes = field(default=b"", repr=False)
+    links: list[Link] = field(default_factory=list, repr=False, metadata={"serializer": _addresses})
+    key: bytes = field(default=b"", repr=False, metadata={"serializer": bytes.hex})
     """The URL's fingerprint in the frontier; empty where a spider made the item by hand."""
-    exchange: Exchange | None = field(default=None, repr=False)
+    exchange: Exchange | None = field(default=None, repr=False, metadata={"serializer": _summary})
     """The exchange as it went over the wire; None where a spider made the item by hand."""
 
     @property

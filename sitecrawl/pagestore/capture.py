@@ -78,25 +78,25 @@ def describe(number: int, exchange: Exchange, page: PageItem | None, place: Plac
     redirect_to = redirect_target(exchange)
     return Capture(
         id=number,
-        url=_text(exchange.url),
-        url_key=_text(key),
-        host=_text(host_of(key)),
+        url=clean_text(exchange.url),
+        url_key=clean_text(key),
+        host=clean_text(host_of(key)),
         fetched=exchange.started,
         seconds=exchange.seconds,
         method=exchange.method,
         status=exchange.status,
         kind=_kind(exchange, page, key, redirect_to),
-        content_type=_text(page.content_type if page else media_type(exchange))[:255],
+        content_type=clean_text(page.content_type if page else media_type(exchange))[:255],
         charset=page.charset if page else None,
         size=page.size if page else None,
         payload_size=len(exchange.body),
         digest=place.digest,
-        title=_text(page.title)[:MAX_TITLE] if page and page.title is not None else None,
+        title=clean_text(page.title)[:MAX_TITLE] if page and page.title is not None else None,
         depth=page.depth if page else None,
-        referrer=_address(page.referrer) if page else None,
-        canonical=_address(page.canonical) if page else None,
+        referrer=address(page.referrer) if page else None,
+        canonical=address(page.canonical) if page else None,
         noindex=int(page.noindex) if page else None,
-        redirect_to=_address(redirect_to),
+        redirect_to=address(redirect_to),
         warc_file=place.warc_file,
         warc_offset=place.warc_offset,
         warc_length=place.warc_length,
@@ -138,13 +138,13 @@ def _kind(exchange: Exchange, page: PageItem | None, key: str, redirect_to: str 
     return "other" if page is None else "page"
 
 
-def _text(value: str) -> str:
+def clean_text(value: str) -> str:
     """`value` without what SQLite or its readers stumble over: lone surrogates and NUL."""
     if value.isascii() and "\0" not in value:
         return value
     return value.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
 
 
-def _address(url: str | None) -> str | None:
+def address(url: str | None) -> str | None:
     # Half an address is none: one that nobody could fetch is left out.
-    return _text(url) if url is not None and len(url) <= MAX_URL_LENGTH else None
+    return clean_text(url) if url is not None and len(url) <= MAX_URL_LENGTH else None

@@ -35,8 +35,8 @@ from sitecrawl.pagestore.options import WarcOptions
 REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 
 MAX_HEAD = 30_000
-"""Bytes of an HTTP message's start line and headers; what passes it is left out. FastWARC gives up on a whole file where
-a header is longer than 32 KB."""
+"""Bytes of an HTTP message's start line and headers; what passes it is left out. FastWARC gives up on a whole file
+where a header is longer than 32 KB."""
 
 _LINE_BREAKS = re.compile(rb"[\r\n\x00]+")
 _NOT_IN_URI = re.compile(rb"[\x00-\x20\x7f]")

@@ -55,26 +55,16 @@ class WarcStore:
         """Stores an exchange; `page` is what a spider made of it, None for redirects, errors and robots.txt.
 
         Raises `InvalidUrl` for a URL longer than `MAX_URL_LENGTH`.
-        After a `StorageError` nothing of this exchange is stored, and what was stored before can still be
-        checkpointed.
+        After a `StorageError` the store takes nothing more: a checkpoint must not pass over the page that was lost.
         """
         self._check_usable()
         if len(exchange.url) > MAX_URL_LENGTH:
             raise InvalidUrl(f"a URL of {len(exchange.url):,} characters is not stored: WARC readers refuse the file")
         digest = record.digest(exchange.body)
-        original = self._index.original(digest) if exchange.body else None
-        request, response = _members(exchange, digest, original)
-        self._files.make_room(len(request) + len(response))
-        self._files.append(request + response)
-        assert self._files.name is not None
-        place = Place(
-            warc_file=self._files.name,
-            warc_offset=self._files.offset - len(response),
-            warc_length=len(response),
-            digest=digest,
-            revisit_of=original.id if original else None,
-        )
         with self._no_way_back():
+            original = self._index.original(digest) if exchange.body else None
+            request, response = _members(exchange, digest, original)
+            place = self._append(request, response, digest, original)
             self._index.add(describe(self._index.last_id + 1, exchange, page, place))
 
     def checkpoint(self) -> dict[str, Any]:
@@ -105,6 +95,18 @@ class WarcStore:
         """Closes all files. What came after the last checkpoint is given up."""
         self._files.close()
         self._index.close()
+
+    def _append(self, request: bytes, response: bytes, digest: str, original: Original | None) -> Place:
+        self._files.make_room(len(request) + len(response))
+        self._files.append(request + response)
+        assert self._files.name is not None
+        return Place(
+            warc_file=self._files.name,
+            warc_offset=self._files.offset - len(response),
+            warc_length=len(response),
+            digest=digest,
+            revisit_of=original.id if original else None,
+        )
 
     def _cut(self, position: Position) -> None:
         # Each step leaves a store that the same call finishes: a crash in between costs nothing.
@@ -143,7 +145,7 @@ class WarcStore:
 
     @contextmanager
     def _no_way_back(self) -> Iterator[None]:
-        """After an error inside, the rows since the last checkpoint are lost: only `recover` is of use then."""
+        """After an error inside, only `recover` is of use."""
         try:
             yield
         except BaseException:

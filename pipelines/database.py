@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import time
+from typing import Any, Self
+
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.statscollectors import StatsCollector
+from scrapy.utils.asyncio import run_in_thread
+
+from pipelines.failure import stop_on_storage_error
+from sitecrawl.items import PageItem
+from sitecrawl.pagestore.database import DatabaseOptions, DatabaseStore
+from sitecrawl.runtime import Runtime
+
+
+class DatabasePipeline:
+    """Writes pages to the database at SITECRAWL_DATABASE_URL, in batches and in a thread. Other items pass."""
+
+    def __init__(self, store: DatabaseStore, stats: StatsCollector) -> None:
+        self._store = store
+        self._stats = stats
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        settings = crawler.settings
+        if not settings.get("SITECRAWL_DATABASE_URL"):
+            raise NotConfigured("SITECRAWL_DATABASE_URL names no database")
+        assert crawler.stats
+        runtime = Runtime.of(crawler)
+        manifest = runtime.directory.manifest
+        options = DatabaseOptions(
+            url=settings["SITECRAWL_DATABASE_URL"],
+            # A directory's name alone may come again; with the time it stays one crawl, also when it is resumed.
+            crawl=f"{runtime.path.name} {time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(manifest.created))}",
+            table=settings.get("SITECRAWL_DATABASE_TABLE", "pages"),
+        )
+        stop_on_storage_error(crawler)
+        store = DatabaseStore(options)
+        runtime.add_store(store)
+        return cls(store, crawler.stats)
+
+    async def process_item(self, item: Any) -> Any:
+        if isinstance(item, PageItem):
+            self._store.add(item)
+            self._stats.inc_value("database/pages")
+            if self._store.due:
+                await run_in_thread(self._store.flush)
+        return item
+
+    async def close_spider(self) -> None:
+        await run_in_thread(self._store.flush)
+        self._store.close()

