@@ -3,10 +3,12 @@
 It stands in for `scrapy.dupefilters.RFPDupeFilter` under Scrapy's own scheduler, in any project, in bounded
 memory. With JOBDIR it keeps its set in `JOBDIR/seen`.
 
-A set is made permanent only when the spider closes, because that is when Scrapy's scheduler makes its queue
-permanent (queuelib writes its sizes and the scheduler its `active.json` on close, not before). After a `kill -9`
-the set is what it was at the last clean close, as the queue is: URLs that were queued or found since are forgotten
-by both, and found again. A set that remembered them would filter requests that no queue holds any more: lost pages.
+The set is made permanent only when the spider closes, because that is when Scrapy's scheduler makes its queue
+permanent: queuelib writes its sizes and the scheduler its `active.json` on close, not before. After a `kill -9` the
+set is what it was at the last clean close. What is left of the queue is not: its files have requests in them and no
+sizes, so remove `JOBDIR/requests.queue` and start again; every page is then found and fetched. A set that
+remembered more would filter requests that no queue holds any more: lost pages. (`sitecrawl.scheduler` resumes at
+its last checkpoint and needs no such care.)
 """
 
 from __future__ import annotations

@@ -1,0 +1,241 @@
+"""The duplicate filter under Scrapy's own scheduler: Scrapy's items, and no page lost by a kill."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from crawling import environment
+from localweb import LocalWeb, linked
+from scrapy import Request, Spider
+from scrapy.utils.test import get_crawler
+
+from sitecrawl.dupefilter import DupeFilter
+from sitecrawl.errors import CrawlDirectoryInUse, OptionError
+
+OURS = "sitecrawl.dupefilter.DupeFilter"
+SCRAPYS = "scrapy.dupefilters.RFPDupeFilter"
+PAGES = 60
+
+SPIDER = """
+import scrapy
+
+class Graph(scrapy.Spider):
+    name = "graph"
+
+    def __init__(self, root, **kw):
+        super().__init__(**kw)
+        self.start_urls = [root + "/0"]
+
+    def parse(self, response):
+        yield {"url": response.url, "method": response.request.method, "body": response.request.body.decode()}
+        yield from response.follow_all(css="a")
+        if response.url.endswith("/7"):
+            for body in (b"a", b"b", b"a"):
+                yield response.follow("/post", method="POST", body=body)
+"""
+
+
+def graph() -> dict[str, str]:
+    """Sixty pages that link to one another several times over, in spellings that are the same URL or not."""
+    pages = {
+        f"/{n}": linked(
+            *(f"/{(n * k + k) % PAGES}" for k in (1, 2, 3, 7)), f"/q?b={n % 3}&a=1", f"/q?a=1&b={n % 3}#x"
+        )
+        for n in range(PAGES)
+    }
+    queries = {f"/q?{query}": linked("/0") for b in range(3) for query in (f"b={b}&a=1", f"a=1&b={b}")}
+    return pages | queries | {"/post": linked("/1")}
+
+
+@pytest.fixture
+def web() -> Iterator[LocalWeb]:
+    with LocalWeb(graph()) as served:
+        yield served
+
+
+class Project:
+    """A spider file in an empty folder: Scrapy's defaults, and nothing of ours but the settings given."""
+
+    def __init__(self, folder: Path, web: LocalWeb) -> None:
+        self.folder = folder
+        self.web = web
+        (folder / "graph.py").write_text(SPIDER)
+
+    def command(self, dupefilter: str, **settings: object) -> list[str]:
+        given = {"DUPEFILTER_CLASS": dupefilter, "LOG_LEVEL": "INFO", "TELNETCONSOLE_ENABLED": False, **settings}
+        options = [part for name, value in given.items() for part in ("-s", f"{name}={value}")]
+        words = ["runspider", "graph.py", "-a", f"root={self.web.root}", "-o", "items.jsonl", *options]
+        return [sys.executable, "-m", "scrapy", *words]
+
+    def run(self, dupefilter: str, **settings: object) -> str:
+        """Crawl to the end; returns the log."""
+        done = subprocess.run(
+            self.command(dupefilter, **settings),
+            cwd=self.folder,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return done.stderr
+
+    def items(self) -> Counter[tuple[str, ...]]:
+        """The items since the last call, as a multiset."""
+        lines = (self.folder / "items.jsonl").read_text().splitlines()
+        (self.folder / "items.jsonl").unlink()
+        return Counter(tuple(json.loads(line).values()) for line in lines)
+
+
+@pytest.fixture
+def project(tmp_path: Path, web: LocalWeb) -> Project:
+    return Project(tmp_path, web)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"SITECRAWL_SEEN_BLOOM": "auto", "SITECRAWL_SEEN_CACHE": 1, "SITECRAWL_SEEN_CAPACITY": 1},
+        {"SITECRAWL_SEEN_EXACT": False, "SITECRAWL_SEEN_ERROR_RATE": 1e-9},
+    ],
+    ids=["default", "tiny", "probabilistic"],
+)
+def test_a_crawl_gives_the_items_that_it_gives_under_scrapys_filter(
+    project: Project, settings: dict[str, object]
+) -> None:
+    """GETs, POSTs with equal and other bodies, queries in another order: the same items, each as often."""
+    project.run(SCRAPYS)
+    expected = project.items()
+    log = project.run(OURS, **settings)
+    assert project.items() == expected
+    assert len(expected) == PAGES + 3 + 2
+    assert "'seen/new': " in log
+    assert "'dupefilter/filtered': " in log
+    assert "URL-seen test: " in log
+
+
+def test_a_resumed_crawl_fetches_each_page_once(project: Project) -> None:
+    """Stopped twice and resumed from JOBDIR, the three runs are one crawl; only the seed, unfiltered, comes again."""
+    stopped = {"JOBDIR": "job", "CONCURRENT_REQUESTS": 1, "SITECRAWL_SEEN_CACHE": 1}
+    for limit in (10, 20, 0):
+        project.run(OURS, CLOSESPIDER_PAGECOUNT=limit, **stopped)
+    items = project.items()
+    seed = (f"{project.web.root}/0", "GET", "")
+    assert items.pop(seed) == 3 + 1  # the first link to it is filtered by nothing either
+    assert set(items.values()) == {1}
+    assert len(items) == PAGES - 1 + 3 + 2
+
+
+def test_a_killed_crawl_loses_no_page(project: Project) -> None:
+    """What was seen but not closed is forgotten, as the queue is, and the next run finds every page again."""
+    command = project.command(OURS, JOBDIR="job", DOWNLOAD_DELAY=0.02, SITECRAWL_SEEN_CACHE=1)
+    with subprocess.Popen(command, cwd=project.folder, env=environment(), stderr=subprocess.DEVNULL) as process:
+        wait_for(lambda: len(project.web.hits) > PAGES // 2)
+        process.kill()
+    shutil.rmtree(project.folder / "job" / "requests.queue")  # its files are without their sizes
+    project.web.hits.clear()
+    project.run(OURS, JOBDIR="job")
+    assert {f"/{n}" for n in range(PAGES)} <= {hit.path for hit in project.web.hits}
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def made(**settings: object) -> DupeFilter:
+    return DupeFilter.from_crawler(get_crawler(Spider, settings))
+
+
+class TestDupeFilter:
+    def test_the_projects_fingerprinter_rules(self, tmp_path: Path) -> None:
+        """With a fingerprinter that sees only the host, two pages of a host are one."""
+        dupefilter = made(REQUEST_FINGERPRINTER_CLASS=HostFingerprinter)
+        dupefilter.open()
+        assert not dupefilter.request_seen(Request("http://a.example/1"))
+        assert dupefilter.request_seen(Request("http://a.example/2"))
+        assert not dupefilter.request_seen(Request("http://b.example/1"))
+        dupefilter.close("finished")
+
+    def test_without_jobdir_nothing_stays(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The temporary directory goes when the spider closes."""
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        dupefilter = made()
+        dupefilter.open()
+        dupefilter.request_seen(Request("http://a.example/"))
+        assert len(list(tmp_path.iterdir())) == 1
+        dupefilter.close("finished")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_jobdir_in_use_is_an_error(self, tmp_path: Path) -> None:
+        """Two crawls in one JOBDIR would each drop the other's pages."""
+        dupefilter = made(JOBDIR=str(tmp_path))
+        dupefilter.open()
+        with pytest.raises(CrawlDirectoryInUse):
+            made(JOBDIR=str(tmp_path)).open()
+        dupefilter.close("finished")
+
+    def test_a_wrong_setting_is_an_error(self) -> None:
+        """A misspelt filter ends the crawl before it begins."""
+        with pytest.raises(OptionError, match="No Bloom filter is called"):
+            made(SITECRAWL_SEEN_BLOOM="bloom").open()
+
+    def test_the_probabilistic_mode_warns(self, caplog: pytest.LogCaptureFixture) -> None:
+        """A crawl that may lose pages says so, and how many."""
+        dupefilter = made(SITECRAWL_SEEN_EXACT=False, SITECRAWL_SEEN_ERROR_RATE=0.001)
+        with caplog.at_level(logging.INFO, "sitecrawl.dupefilter"):
+            dupefilter.open()
+        dupefilter.close("finished")
+        [record] = caplog.records
+        assert record.levelno == logging.WARNING
+        assert "up to 0.10% of all new URLs" in record.getMessage()
+
+    @pytest.mark.parametrize(("debug", "lines"), [(False, 1), (True, 3)])
+    def test_filtered_requests_are_counted_and_logged_as_scrapy_does(
+        self, caplog: pytest.LogCaptureFixture, debug: bool, lines: int
+    ) -> None:
+        """The first one, or with DUPEFILTER_DEBUG all; the stat counts every one."""
+        crawler = get_crawler(Spider, {"DUPEFILTER_DEBUG": debug})
+        dupefilter = DupeFilter.from_crawler(crawler)
+        with caplog.at_level(logging.DEBUG, "sitecrawl.dupefilter"):
+            for number in range(3):
+                dupefilter.log(Request(f"http://a.example/{number}"), Spider("any"))
+        assert len(caplog.records) == lines
+        assert crawler.stats is not None
+        assert crawler.stats.get_value("dupefilter/filtered") == 3
+
+    def test_the_tiers_answers_are_stats(self) -> None:
+        """`seen/...` says which tier answered."""
+        crawler = get_crawler(Spider, {"SITECRAWL_SEEN_CACHE": 1})
+        dupefilter = DupeFilter.from_crawler(crawler)
+        dupefilter.open()
+        for path in "aabba":
+            dupefilter.request_seen(Request(f"http://a.example/{path}"))
+        dupefilter.close("finished")
+        assert crawler.stats is not None
+        stats = {name: value for name, value in crawler.stats.get_stats().items() if name.startswith("seen/")}
+        assert stats == {
+            "seen/new": 2,
+            "seen/clock_hits": 2,
+            "seen/bloom_negatives": 2,
+            "seen/bloom_false_positives": 0,
+            "seen/exact_lookups": 1,
+        }
+
+
+class HostFingerprinter:
+    def fingerprint(self, request: Request) -> bytes:
+        return request.url.split("/")[2].encode()
