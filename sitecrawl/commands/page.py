@@ -1,0 +1,68 @@
+"""`scrapy page URL`: a stored page, by its URL."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from sitecrawl.configuration import CRAWLS
+from sitecrawl.errors import StorageError
+from sitecrawl.pagestore import Capture, PageReader
+from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
+from sitecrawl.pagestore.printing import headers, summary, visible, visible_bytes
+
+
+class Command(ScrapyCommand):
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as the base class has it
+
+    def syntax(self) -> str:
+        return "[options] <url>"
+
+    def short_desc(self) -> str:
+        return "Print a stored page"
+
+    def long_desc(self) -> str:
+        return (
+            "Print the body of a stored page as it was, content coding removed. On a terminal, control characters "
+            "are written out. Works while the crawl runs."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "-d", "--directory", metavar="DIR", help="the crawl's directory (default: the newest below crawls/)"
+        )
+        parser.add_argument("--headers", action="store_true", help="print status line and headers before the body")
+        parser.add_argument(
+            "--all", action="store_true", help="list all stored versions, newest first; with --headers print them"
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) != 1:
+            raise UsageError("exactly one URL is needed")
+        with exit_code_on_error(self), PageReader(crawl_directory(opts.directory, CRAWLS)) as reader:
+            captures = reader.find(args[0], all=opts.all)
+            if not captures:
+                raise StorageError(f"{visible(args[0])} is not stored in {reader.directory}")
+            for capture in captures:
+                _show(reader, capture, opts)
+
+
+def _show(reader: PageReader, capture: Capture, opts: argparse.Namespace) -> None:
+    if opts.all:
+        print(summary(capture))
+        if not opts.headers:
+            return
+    page = reader.read(capture)
+    if opts.headers:
+        print(headers(page))
+    if sys.stdout.isatty():
+        print(visible_bytes(page.body, capture.charset))
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(page.body)

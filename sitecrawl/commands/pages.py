@@ -1,0 +1,67 @@
+"""`scrapy pages`: what is stored, listed and filtered."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import UTC, datetime
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from sitecrawl.configuration import CRAWLS
+from sitecrawl.errors import OptionError
+from sitecrawl.pagestore import PageFilter, PageReader
+from sitecrawl.pagestore.capture import KINDS
+from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
+from sitecrawl.pagestore.printing import WRITERS, parse_since
+
+
+class Command(ScrapyCommand):
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as the base class has it
+
+    def syntax(self) -> str:
+        return "[options]"
+
+    def short_desc(self) -> str:
+        return "List stored pages"
+
+    def long_desc(self) -> str:
+        return "List what a crawl has stored, oldest first. Works while the crawl runs."
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "-d", "--directory", metavar="DIR", help="the crawl's directory (default: the newest below crawls/)"
+        )
+        parser.add_argument("--status", type=int, metavar="N", help="only responses with this HTTP status")
+        parser.add_argument("--host", help="only this host (with :port where it is not the scheme's own)")
+        parser.add_argument("--type", metavar="TYPE", help="only this media type, such as text/html or image")
+        parser.add_argument("--url-like", metavar="PART", help="only URLs with this in them; * stands for anything")
+        parser.add_argument("--since", metavar="TIME", help="only what was fetched since: 2026-11-21, 12h, 7d")
+        parser.add_argument("--kind", choices=KINDS, help="only captures of this kind")
+        parser.add_argument("--limit", type=int, metavar="N", help="at most so many")
+        parser.add_argument("--format", choices=sorted(WRITERS), default="table", help="default: table")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if args:
+            raise UsageError(f"unknown argument {args[0]!r}")
+        try:
+            wanted = _filter(opts)
+        except OptionError as error:
+            raise UsageError(f"--since: {error}", print_help=False) from error
+        with exit_code_on_error(self), PageReader(crawl_directory(opts.directory, CRAWLS)) as reader:
+            WRITERS[opts.format](reader.pages(wanted, limit=opts.limit), sys.stdout)
+
+
+def _filter(opts: argparse.Namespace) -> PageFilter:
+    return PageFilter(
+        status=opts.status,
+        host=opts.host.lower() if opts.host else None,
+        content_type=opts.type.lower() if opts.type else None,
+        url_like=opts.url_like,
+        since=parse_since(opts.since, datetime.now(UTC)) if opts.since else None,
+        kind=opts.kind,
+    )

@@ -1,0 +1,39 @@
+"""What `scrapy page` and `scrapy pages` share: which crawl, and how an error looks."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sitecrawl.errors import SitecrawlError, StorageError
+from sitecrawl.pagestore.store import INDEX_FILE
+
+
+def crawl_directory(asked: str | None, crawls: Path) -> Path:
+    """The directory that was asked for, or else the newest below `crawls` that has a page index.
+
+    Raises `StorageError` if there is none.
+    """
+    if asked is not None:
+        return Path(asked)
+    indexes = sorted(crawls.glob(f"*/{INDEX_FILE}"), key=lambda path: (path.parent.stat().st_mtime, path))
+    if not indexes:
+        raise StorageError(f"there is no crawl below {crawls.absolute()}: name its directory with -d")
+    return indexes[-1].parent
+
+
+@contextmanager
+def exit_code_on_error(command: object) -> Iterator[None]:
+    """Turns an expected error into one line on stderr and exit code 1, and a reader who has enough into silence."""
+    try:
+        yield
+        sys.stdout.flush()
+    except SitecrawlError as error:
+        print(f"scrapy: {error}", file=sys.stderr)
+        command.exitcode = 1  # type: ignore[attr-defined]
+    except BrokenPipeError:
+        # Python flushes stdout once more when it exits, and would complain about it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
