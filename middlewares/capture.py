@@ -44,7 +44,7 @@ class CaptureMiddleware:
             return response
         exchange = _exchange(request, response, started)
         if fetch is None:
-            self._runtime.keep(exchange)
+            self._runtime.put(exchange)
         else:
             self._arrived(fetch, exchange)
         return response

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from typing import Any
 
 from scrapy import Spider
@@ -30,7 +30,13 @@ class LinksMiddleware:
     def from_crawler(cls, crawler: Crawler) -> LinksMiddleware:
         return cls(crawler, Runtime.of(crawler))
 
-    async def process_spider_output_async(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
+        for output in result:
+            if isinstance(output, PageItem):
+                self._follow(output)
+            yield output
+
+    async def process_spider_output_async(self, response: Response, result: AsyncIterable[Any]) -> AsyncIterator[Any]:
         async for output in result:
             if isinstance(output, PageItem):
                 self._follow(output)
@@ -39,7 +45,7 @@ class LinksMiddleware:
     def _follow(self, page: PageItem) -> None:
         fetch = self._runtime.fetches.get(page.key)
         if fetch is not None and fetch.exchange is page.exchange:
-            fetch.exchange = None  # the item carries it from here on, and whoever drops the item drops it too
+            fetch.exchange = None  # the item carries it from here on: who drops the item drops it, too
         links = [link for link in page.links if self._admits(link)]
         new = self._runtime.found(links, depth=page.depth + 1, referrer=page.key)
         self._stats.inc_value("links/found", len(page.links))

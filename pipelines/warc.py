@@ -1,32 +1,32 @@
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from scrapy.crawler import Crawler
-from scrapy.exceptions import DropItem
 
-from pipelines.failure import stop_on_storage_error
-from sitecrawl.errors import InvalidUrl
-from sitecrawl.items import PageItem
-from sitecrawl.pagestore import WarcStore
+from sitecrawl.items import Exchange, PageItem
 from sitecrawl.runtime import Runtime
+
+
+class Store(Protocol):
+    """Where the exchanges go: a `WarcStore`, or the runtime, which puts a page there when its fetch is over."""
+
+    def put(self, exchange: Exchange, page: PageItem | None = None) -> None: ...
 
 
 class WarcPipeline:
     """Stores pages in the crawl directory's WARC files and page index. Other items pass."""
 
-    def __init__(self, store: WarcStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        stop_on_storage_error(crawler)
-        return cls(Runtime.of(crawler).store)
+        runtime = Runtime.of(crawler)
+        runtime.open_store()
+        return cls(runtime)
 
     def process_item(self, item: Any) -> Any:
         if isinstance(item, PageItem) and item.exchange is not None:
-            try:
-                self._store.put(item.exchange, item)
-            except InvalidUrl as error:
-                raise DropItem(str(error)) from error
+            self._store.put(item.exchange, item)
         return item

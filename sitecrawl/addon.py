@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from scrapy.settings import BaseSettings, Settings
+from scrapy.utils.misc import load_object
 
 from sitecrawl import __version__
 from sitecrawl.errors import OptionError
@@ -26,10 +27,13 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_FAILURE_DELAY": 1.0,
     "SITECRAWL_MAX_HOST_FAILURES": 10,
     "SITECRAWL_WARC_SIZE": 1_000_000_000,
-    "SITECRAWL_SEEN_BLOOM": "auto",
+    "SITECRAWL_SEEN_BLOOM": "pybloom-live",
     "SITECRAWL_SEEN_CAPACITY": 1_000_000,
-    "SITECRAWL_SEEN_ERROR_RATE": 0.001,
-    "SITECRAWL_SEEN_CACHE": 1 << 16,
+    "SITECRAWL_SEEN_ERROR_RATE": 0.01,
+    "SITECRAWL_SEEN_CACHE": 65_536,
+    "SITECRAWL_SEEN_EXACT": True,
+    "SITECRAWL_PROGRESS": "auto",
+    "SITECRAWL_SUMMARY": True,
 }
 """Our own settings and their defaults."""
 
@@ -81,11 +85,12 @@ class Addon:
             _set(settings, name, value)
         _set(settings, "USER_AGENT", _user_agent(settings.get("SITECRAWL_CONTACT")))
         for name, components in _COMPONENTS.items():
-            for component, priority in components.items():
+            for path, priority in components.items():
+                component: Any = load_object(path)
                 if priority is None:
-                    settings.set_in_component_priority_dict(name, component, priority)  # type: ignore[arg-type]
+                    settings.set_in_component_priority_dict(name, component, priority)
                 else:
-                    settings.setdefault_in_component_priority_dict(name, component, priority)  # type: ignore[arg-type]
+                    settings.setdefault_in_component_priority_dict(name, component, priority)
 
 
 def _set(settings: BaseSettings, name: str, value: Any) -> None:

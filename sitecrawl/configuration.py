@@ -9,12 +9,8 @@ from scrapy.settings import BaseSettings
 
 from sitecrawl.frontier.frontier import FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
-from sitecrawl.frontier.tables import UrlTable
 from sitecrawl.pagestore.options import WarcOptions
-from sitecrawl.seen.bloom import ScalableBloom
-from sitecrawl.seen.bloom_kinds import kind_named
-from sitecrawl.seen.clock import Clock
-from sitecrawl.seen.tiered import SeenSet
+from sitecrawl.seen.store import SeenOptions
 
 CRAWLS = Path("crawls")
 """Where crawls without a JOBDIR go, below the working directory."""
@@ -61,12 +57,13 @@ def warc(settings: BaseSettings, name: str) -> WarcOptions:
     )
 
 
-def seen(settings: BaseSettings, urls: UrlTable) -> SeenSet:
-    bloom = ScalableBloom(
-        kind_named(settings.get("SITECRAWL_SEEN_BLOOM")),
-        capacity=settings.getint("SITECRAWL_SEEN_CAPACITY"),
-        error_rate=settings.getfloat("SITECRAWL_SEEN_ERROR_RATE"),
+def seen(settings: BaseSettings) -> SeenOptions:
+    """The `SITECRAWL_SEEN_*` settings, with defaults for a project that has none of them."""
+    default = SeenOptions()
+    return SeenOptions(
+        bloom=settings.get("SITECRAWL_SEEN_BLOOM", default.bloom),
+        error_rate=settings.getfloat("SITECRAWL_SEEN_ERROR_RATE", default.error_rate),
+        capacity=settings.getint("SITECRAWL_SEEN_CAPACITY", default.capacity),
+        cache=settings.getint("SITECRAWL_SEEN_CACHE", default.cache),
+        exact=settings.getbool("SITECRAWL_SEEN_EXACT", default.exact),
     )
-    tiers = SeenSet(Clock(settings.getint("SITECRAWL_SEEN_CACHE")), bloom, urls)
-    tiers.rebuild(urls.keys(), len(urls))
-    return tiers

@@ -3,8 +3,9 @@
 Scheduler, middlewares and pipelines of one crawler share one `Runtime`. It follows every request that the frontier
 has handed out as a `Fetch`, until Scrapy has dealt with it and its page is stored.
 
-A checkpoint makes the page stores durable first and then writes one batch that says what is done and how far the
-stores had come. So after a crash the stores are cut back to that batch, and every page is in them once.
+A page goes into the page store when its fetch is over, and not before. A checkpoint makes the page stores durable
+first, and then writes one batch that says what is done and how far the stores had come. So after a crash the stores
+are cut back to that batch, and every page is in them once.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ from scrapy.crawler import Crawler
 
 from sitecrawl import configuration
 from sitecrawl.directory import CrawlDirectory
+from sitecrawl.errors import InvalidUrl
 from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.frontier.frontier import Frontier, NewUrl, Visit
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import State
-from sitecrawl.items import Exchange
+from sitecrawl.frontier.seen import CrawlSeen
+from sitecrawl.items import Exchange, PageItem
 from sitecrawl.links import Link
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.requests import VISIT
@@ -50,22 +53,21 @@ class Checkpointed(Protocol):
 class Fetch:
     """A visit, and what has become of it so far."""
 
-    __slots__ = ("error", "exchange", "excluded", "request", "started", "status", "stored", "visit")
+    __slots__ = ("error", "exchange", "excluded", "page", "request", "status", "visit")
 
     def __init__(self, visit: Visit) -> None:
         self.visit = visit
         self.request: Request | None = None
         """The request that Scrapy works on."""
-        self.started = 0.0
         self.exchange: Exchange | None = None
-        """What came back, until a store has it."""
+        """What came back and is to be stored when the fetch is over."""
+        self.page: PageItem | None = None
+        """What a spider made of it."""
         self.status = 0
         self.error = ""
         """Why nothing came back."""
         self.excluded = ""
         """The rule that forbids it."""
-        self.stored = False
-        """Whether the page is in the stores already: nothing that comes later may undo the visit."""
 
     @property
     def state(self) -> State:
@@ -80,15 +82,18 @@ class Runtime:
     def __init__(self, crawler: Crawler) -> None:
         settings = crawler.settings
         name = crawler.spidercls.name
+        assert crawler.stats
         self.crawler = crawler
+        self.stats = crawler.stats
         self.directory = CrawlDirectory(configuration.directory(settings, name), name)
         self.fingerprints = Fingerprinter(self.directory.fingerprint_key)
         self.canonicalizer = Canonicalizer()
+        self._seen = CrawlSeen(self.path / "seen.bloom", configuration.seen(settings), hash_name=HASH_NAME)
         self.database = Database(self.directory.database, hash_name=HASH_NAME)
         self.frontier = Frontier(
             self.database,
             order_named(settings.get("SITECRAWL_ORDER")),
-            seen=lambda urls: configuration.seen(settings, urls),
+            seen=self._seen.open,
             host_key=self._host_key,
             clock=time.monotonic,
             wall=time.time,
@@ -113,24 +118,34 @@ class Runtime:
 
     # Stores
 
-    @property
-    def store(self) -> WarcStore:
-        """The WARC page store, opened at the first call and cut back to the last checkpoint."""
+    def open_store(self) -> None:
+        """Open the WARC page store, cut back to the last checkpoint. Without this, nothing is stored."""
         if self._store is None:
             store = WarcStore(self.path, configuration.warc(self.crawler.settings, self.path.name))
             position = self.database.get("meta", b"pages")
             store.recover(json.loads(position) if position else None)
             self._store = store
-        return self._store
 
     def add_store(self, store: Checkpointed) -> None:
         """Let `store` take part in every checkpoint."""
         self._stores.append(store)
 
-    def keep(self, exchange: Exchange) -> None:
-        """Store an exchange that no item carries: a redirect, an error, a robots.txt."""
-        if self._store is not None:
-            self._store.put(exchange, None)
+    def put(self, exchange: Exchange, page: PageItem | None = None) -> None:
+        """Store an exchange, and the page that a spider made of it; with a fetch under way, when that is over."""
+        fetch = self.fetches.get(page.key) if page is not None else None
+        if fetch is not None:
+            fetch.exchange, fetch.page = exchange, page
+        else:
+            self._store_now(exchange, page)
+
+    def _store_now(self, exchange: Exchange, page: PageItem | None) -> None:
+        if self._store is None:
+            return
+        try:
+            self._store.put(exchange, page)
+        except InvalidUrl as error:
+            logger.warning("Not stored: %s", error)
+            self.stats.inc_value("pagestore/not_stored")
 
     # URLs
 
@@ -162,16 +177,14 @@ class Runtime:
         key = request.meta.get(VISIT)
         return self.fetches.get(key) if key is not None else None
 
-    def stored(self, key: bytes) -> None:
-        """The page of the visit `key` is in the stores."""
-        if fetch := self.fetches.get(key):
-            fetch.stored = True
-
     def leave(self, fetch: Fetch) -> None:
-        """The fetch is over: what it brought goes to the stores, whatever comes next of the visit."""
+        """The fetch is over: what it brought is stored, whatever comes next of the visit.
+
+        Storing and the end of the visit fall into the same checkpoint, so a crash can part them nowhere.
+        """
         del self.fetches[fetch.visit.key]
         if fetch.exchange is not None:
-            self.keep(fetch.exchange)
+            self._store_now(fetch.exchange, fetch.page)
 
     def finish(self, fetch: Fetch) -> None:
         """The fetch is over, and so is the visit."""
@@ -187,8 +200,6 @@ class Runtime:
 
     def checkpoint(self) -> None:
         """Make durable what has been done so far. Raises `StorageError`."""
-        for fetch in [f for f in self.fetches.values() if f.stored]:
-            self.finish(fetch)
         batch = self.database.batch()
         for store in self._stores:
             store.checkpoint()
@@ -199,8 +210,13 @@ class Runtime:
         self.frontier.flushed()
         self._finished = 0
 
+    def save(self) -> None:
+        """Make everything durable, and the next start quick. Raises `StorageError`."""
+        self.checkpoint()
+        self._seen.save(self.database, self.frontier.seen, self.frontier.counts.serial)
+
     def close(self) -> None:
-        """Close all files. Call `checkpoint` before: what came after the last one is forgotten."""
+        """Close all files. Call `save` before: what came after the last checkpoint is forgotten."""
         if self._store is not None:
             self._store.close()
         self.database.close()

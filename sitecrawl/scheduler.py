@@ -19,7 +19,7 @@ from scrapy.utils.request import RequestFingerprinter
 from twisted.internet.task import LoopingCall
 
 from sitecrawl.errors import InvalidUrl, StorageError
-from sitecrawl.frontier.frontier import NewUrl
+from sitecrawl.frontier.frontier import NewUrl, Visit
 from sitecrawl.frontier.record import NO_REFERRER, Flag
 from sitecrawl.requests import VISIT, Unstorable, pack_request, unpack_request
 from sitecrawl.runtime import Fetch, Runtime
@@ -41,6 +41,7 @@ class Scheduler(BaseScheduler):
         self._stats = crawler.stats
         self._volatile: dict[bytes, Request] = {}
         """Requests that cannot be stored, by visit."""
+        self._failed = False
         self._alarm: CallLaterResult | None = None
         self._checkpoints: AsyncioLoopingCall | LoopingCall = create_looping_call(self._checkpoint)
         self._own_fingerprints = type(crawler.request_fingerprinter) is RequestFingerprinter
@@ -60,8 +61,11 @@ class Scheduler(BaseScheduler):
         if self._checkpoints.running:
             self._checkpoints.stop()
         try:
-            self._settle()
-            self._runtime.checkpoint()
+            if not self._failed:
+                self._settle()
+                self._runtime.save()
+        except StorageError as error:
+            logger.error("%s", error)
         finally:
             self._runtime.close()
 
@@ -148,10 +152,11 @@ class Scheduler(BaseScheduler):
         return not self._frontier.is_finished()
 
     def next_request(self) -> Request | None:
-        visit = self._frontier.next()
-        if visit is None and self._runtime.fetches:
-            self._settle()
-            visit = self._frontier.next()
+        try:
+            visit = self._next_visit()
+        except StorageError as error:
+            self._give_up(error)
+            return None
         if visit is None:
             self._set_alarm()
             return None
@@ -167,21 +172,38 @@ class Scheduler(BaseScheduler):
         self._count("dequeued", volatile=visit.volatile)
         return request
 
+    def _next_visit(self) -> Visit | None:
+        if self._failed:
+            return None
+        visit = self._frontier.next()
+        if visit is None and self._runtime.fetches:
+            self._settle()
+            visit = self._frontier.next()
+        if self._runtime.checkpoint_due:
+            self._checkpoint()
+        return visit
+
     def _settle(self) -> None:
         """Finish the fetches that Scrapy has dealt with: callback run, items through the pipelines."""
         slot = self._crawler.engine._slot  # noqa: SLF001 - nothing public says what the engine works on
         working = slot.inprogress if slot is not None else set()
         for fetch in [f for f in self._runtime.fetches.values() if f.request not in working]:
             self._runtime.finish(fetch)
-        if self._runtime.checkpoint_due:
-            self._checkpoint()
 
     def _checkpoint(self) -> None:
         try:
+            self._settle()
             self._runtime.checkpoint()
         except StorageError as error:
-            logger.error("%s", error)
-            deferred_from_coro(self._crawler.engine.close_spider_async(reason="storage_error"))
+            self._give_up(error)
+
+    def _give_up(self, error: StorageError) -> None:
+        """Nothing more can be stored: stop, and keep what the last checkpoint has."""
+        if self._failed:
+            return
+        self._failed = True
+        logger.error("%s", error)
+        deferred_from_coro(self._crawler.engine.close_spider_async(reason="storage_error"))
 
     # Waking the engine
 

@@ -73,7 +73,7 @@ class Frontier:
         database: Database,
         order: Order,
         *,
-        seen: Callable[[UrlTable], SeenSet],
+        seen: Callable[[Database, UrlTable, int], SeenSet],
         host_key: Callable[[str], bytes],
         clock: Callable[[], float],
         wall: Callable[[], float],
@@ -91,7 +91,7 @@ class Frontier:
         self._requests = Overlay(database, "requests")
         self.counts = Counts(self._meta)
         self.urls = UrlTable(database, self.counts.known)
-        self.seen = seen(self.urls)
+        self.seen = seen(database, self.urls, self.counts.serial)
         self.hosts = HostTable(database, host_key)
         self.workbench = Workbench(politeness)
         self.in_flight: dict[bytes, Visit] = {}

@@ -1,0 +1,119 @@
+"""A web server on loopback for tests: pages from a dict or a function, and a log of who asked for what, when."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@dataclass
+class Answer:
+    """What the server says. `raw` replaces everything: bytes as they go over the wire."""
+
+    body: bytes = b""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    raw: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One request that came in."""
+
+    method: str
+    path: str
+    host: str
+    headers: Mapping[str, str]
+    body: bytes
+    begun: float
+    ended: float
+
+
+Page = Answer | str | bytes
+Pages = Mapping[str, Page] | Callable[[str, str], Page | None]
+
+
+class LocalWeb:
+    """Serves `pages` until `close`. A function gets the path and the Host header; None is a 404."""
+
+    def __init__(self, pages: Pages, *, address: str = "127.0.0.1", port: int = 0) -> None:
+        self.pages = pages
+        self.hits: list[Hit] = []
+        self._server = ThreadingHTTPServer((address, port), _handler(self))
+        self._server.daemon_threads = True
+        self.port = self._server.server_address[1]
+        self.root = f"http://{address}:{self.port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+        self._thread.start()
+
+    def answer(self, path: str, host: str) -> Answer:
+        page = self.pages(path, host) if callable(self.pages) else self.pages.get(path)
+        if page is None:
+            return Answer(b"<title>404</title>", 404, {"Content-Type": "text/html"})
+        if isinstance(page, Answer):
+            return page
+        return Answer(page.encode() if isinstance(page, str) else page, 200, {"Content-Type": "text/html"})
+
+    def paths(self, *, robots: bool = False) -> list[str]:
+        """The paths that were asked for, in their order."""
+        return [hit.path for hit in self.hits if robots or hit.path != "/robots.txt"]
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def __enter__(self) -> LocalWeb:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _handler(web: LocalWeb) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+        wbufsize = 1 << 16
+
+        def _serve(self) -> None:
+            begun = time.monotonic()
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            host = self.headers.get("Host", "")
+            answer = web.answer(self.path, host)
+            try:
+                self._send(answer)
+            except (BrokenPipeError, ConnectionResetError):
+                self.close_connection = True
+            hit = Hit(self.command, self.path, host, dict(self.headers), body, begun, time.monotonic())
+            web.hits.append(hit)
+
+        def _send(self, answer: Answer) -> None:
+            if answer.raw is not None:
+                self.wfile.write(answer.raw)
+                self.close_connection = True
+                return
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            if "Content-Length" not in answer.headers:
+                self.send_header("Content-Length", str(len(answer.body)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(answer.body)
+
+        do_GET = do_POST = do_HEAD = do_PUT = _serve  # noqa: N815 - http.server's names
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    return Handler
+
+
+def linked(*paths: str, title: str = "page") -> str:
+    """A page that links to `paths`."""
+    links = "".join(f'<a href="{path}">{path}</a>' for path in paths)
+    return f"<!doctype html><title>{title}</title><body>{links}</body>"
