@@ -92,14 +92,20 @@ class Database:
             )
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        value: bytes | None = self._families[family].get(key)
+        try:
+            value: bytes | None = self._families[family].get(key)
+        except Exception as error:
+            raise _storage_error(self.path, error) from error
         return value
 
     def get_many(self, family: str, keys: Sequence[bytes]) -> list[bytes | None]:
         """The values of `keys`, None where there is none, in the order of `keys`."""
         if not keys:
             return []
-        return cast("list[bytes | None]", self._families[family].get(list(keys)))
+        try:
+            return cast("list[bytes | None]", self._families[family].get(list(keys)))
+        except Exception as error:
+            raise _storage_error(self.path, error) from error
 
     def scan(self, family: str, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
         """The pairs from `start` (inclusive) to `end` (exclusive), in the order of their keys."""
@@ -107,8 +113,15 @@ class Database:
         options.set_readahead_size(_SCAN_READAHEAD)
         if end is not None:
             options.set_iterate_upper_bound(end)
-        items = self._families[family].items(from_key=start or None, read_opt=options)
-        yield from items
+        rows = self._families[family].iter(options)
+        rows.seek(start)
+        while rows.valid():
+            yield rows.key(), rows.value()
+            rows.next()
+        try:
+            rows.status()  # rows that cannot be read end a scan just as its end does
+        except Exception as error:
+            raise _storage_error(self.path, error) from error
 
     def batch(self) -> Batch:
         return Batch(self)
@@ -124,7 +137,11 @@ class Database:
 
     def size_on_disk(self) -> int:
         """Bytes of all files of the database."""
-        return sum(f.stat().st_size for f in self.path.iterdir() if f.is_file())
+        size = 0
+        for file in self.path.iterdir():
+            with contextlib.suppress(FileNotFoundError):  # RocksDB deletes files whenever it has merged them
+                size += file.stat().st_size
+        return size
 
     def close(self) -> None:
         self.handles.clear()
@@ -168,10 +185,15 @@ def _open(path: Path, *, read_only: bool) -> Rdict:
 def _storage_error(path: Path, error: Exception) -> StorageError:
     """rocksdict raises bare `Exception`s: only their text tells them apart."""
     text = str(error)
-    if "lock" in text.lower():
+    if "While lock file" in text or "lock hold by current process" in text:
         return CrawlDirectoryInUse(f"{path} is open in another process: wait for it, or stop it")
     if "No space left" in text:
         return StorageError(f"The disk of {path} is full: free some space and start again; nothing stored is lost")
-    if text.startswith("Corruption") or "Invalid argument" in text:
+    if "Column families not opened" in text:
+        return FormatMismatch(
+            f"{path} holds tables that this version does not know ({text}): "
+            "use the version that wrote it, or start in a new directory"
+        )
+    if text.startswith("Corruption") or "Invalid argument" in text or "No such file" in text:
         return CorruptFile(f"{path} cannot be read ({text}): restore it from a copy, or start in a new directory")
     return StorageError(f"{path}: {text}")
