@@ -22,6 +22,8 @@ from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
 MAGIC: Final = "sitecrawl crawl"
 FORMAT: Final = 1
 MANIFEST: Final = "crawl.json"
+_DRAFT: Final = "crawl.json.new"
+"""The manifest while it is written: all that a crash leaves of a crawl that had hardly begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class CrawlDirectory:
         manifest = Manifest(spider, time.time(), Fingerprinter.new_key().hex())
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            foreign = sorted(entry.name for entry in self.path.iterdir())
+            foreign = sorted(entry.name for entry in self.path.iterdir() if entry.name != _DRAFT)
             if foreign:
                 raise FormatMismatch(
                     f"{self.path} is not a crawl of sitecrawl: it holds {', '.join(foreign[:3])} and no {MANIFEST}. "
@@ -76,7 +78,7 @@ class CrawlDirectory:
                 )
             _write_atomically(self.path / MANIFEST, json.dumps(asdict(manifest), indent=2).encode())
         except OSError as error:
-            raise StorageError(f"{self.path} cannot be made: {error.strerror or error}") from error
+            raise _unusable(self.path, error) from error
         return manifest
 
 
@@ -87,7 +89,9 @@ def read_manifest(path: Path) -> Manifest | None:
         data = json.loads(file.read_bytes())
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise _unusable(path, error) from error
+    except (ValueError, RecursionError) as error:
         raise CorruptFile(f"{file} cannot be read ({error}): restore it from a copy") from error
     if not isinstance(data, dict) or data.get("magic") != MAGIC:
         raise FormatMismatch(f"{file} was not written by sitecrawl: choose another directory")
@@ -97,13 +101,22 @@ def read_manifest(path: Path) -> Manifest | None:
             f"{FORMAT} and hash {HASH_NAME!r}: use the version that wrote it"
         )
     try:
-        return Manifest(**data)
-    except TypeError as error:
+        manifest = Manifest(**data)
+        Fingerprinter(bytes.fromhex(manifest.key))
+    except (TypeError, ValueError) as error:
         raise CorruptFile(f"{file} cannot be read ({error}): restore it from a copy") from error
+    return manifest
+
+
+def _unusable(path: Path, error: OSError) -> StorageError:
+    return StorageError(
+        f"{path} cannot be used as a crawl's directory ({error.strerror or error}): "
+        "choose a directory that can be written as JOBDIR"
+    )
 
 
 def _write_atomically(file: Path, content: bytes) -> None:
-    draft = file.with_name(file.name + ".new")
+    draft = file.with_name(_DRAFT)
     with draft.open("wb") as stream:
         stream.write(content)
         stream.flush()
