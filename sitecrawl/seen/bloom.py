@@ -10,7 +10,7 @@ of layers stays below the asked rate P.
       layer 1   capacity 2c    error 0.1275 P         it holds half of all keys
       layer 2   capacity 4c    error 0.1084 P  <- adds
 
-What the layers are made of is a `Kind`: `pybloom-live`, or `rbloom`, which is ten times as fast. A fingerprint
+What the layers are made of is a `Kind`: `pybloom-live`, or `rbloom`, which is eight times as fast. A fingerprint
 is hash enough for both: `rbloom` gets its 16 bytes as the 128-bit number that it would otherwise ask a hash
 function for (big-endian, so that the keyed half of a fingerprint, which nobody outside can choose, stirs all
 bits); `pybloom-live` hashes its hexadecimal form again.
