@@ -15,6 +15,7 @@ def stop_on_storage_error(crawler: Crawler) -> None:
 
     def item_error(failure: Failure) -> None:
         if isinstance(failure.value, StorageError) and crawler.engine is not None:
+            crawler.signals.disconnect(item_error, signals.item_error)
             deferred_from_coro(crawler.engine.close_spider_async(reason="storage_error"))
 
     crawler.signals.connect(item_error, signals.item_error, weak=False)

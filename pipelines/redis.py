@@ -21,7 +21,8 @@ class RedisPipeline(ScrapyRedisPipeline):  # type: ignore[misc]
     A page that a crash kept from its checkpoint is pushed again: consumers see every page at least once.
     """
 
-    error: StorageError | None = None
+    lost = ""
+    """Why an item was lost, once one was."""
 
     def __init__(self, server: Any, serialize_func: Any = None, **settings: Any) -> None:
         super().__init__(server, serialize_func=serialize_func or serialize, **settings)
@@ -38,14 +39,14 @@ class RedisPipeline(ScrapyRedisPipeline):  # type: ignore[misc]
         try:
             await run_in_thread(self._process_item, item, self.crawler.spider)
         except RedisError as error:
-            self.error = StorageError(f"Redis takes no items: {error}. Start the crawl again when it is well")
-            raise self.error from error
+            self.lost = f"Redis takes no items: {error}. Start the crawl again when it is well"
+            raise StorageError(self.lost) from error
         return item
 
     def checkpoint(self) -> dict[str, object]:
         """Nothing is held back here; but no checkpoint may pass over an item that was lost."""
-        if self.error is not None:
-            raise self.error
+        if self.lost:
+            raise StorageError(self.lost)
         return {}
 
 

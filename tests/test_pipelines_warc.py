@@ -6,11 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 from pagestore_helpers import exchange, page, stored
-from scrapy.exceptions import DropItem
 from scrapy.exporters import JsonLinesItemExporter
 
 from pipelines import WarcPipeline
-from sitecrawl.errors import StorageError
 from sitecrawl.items import PageItem
 from sitecrawl.pagestore import WarcStore
 
@@ -35,23 +33,6 @@ def test_other_items_pass_untouched(tmp_path, store, item):
     """A dict, and a page that a spider made by hand, have no exchange to store."""
     assert WarcPipeline(store).process_item(item) is item
     assert store.checkpoint()["last_id"] == 0
-
-
-def test_a_page_that_cannot_be_stored_is_dropped(store):
-    """A URL that no WARC reader takes is a dropped item, which Scrapy counts."""
-    with pytest.raises(DropItem, match="not stored"):
-        WarcPipeline(store).process_item(page(exchange("http://site.example/" + "x" * 9_000)))
-
-
-def test_a_full_disk_is_no_dropped_item(store, monkeypatch):
-    """An error of the disk is an error of the item, which ends the crawl."""
-
-    def full(data: bytes) -> None:
-        raise StorageError("the disk is full")
-
-    monkeypatch.setattr(store._files, "append", full)
-    with pytest.raises(StorageError, match="full"):
-        WarcPipeline(store).process_item(page(exchange()))
 
 
 def exported(item: PageItem) -> dict[str, object]:

@@ -112,7 +112,8 @@ class DatabaseStore:
         self._pending_lock = threading.Lock()
         self._write_lock = threading.Lock()
         """One transaction at a time: a later version of a page must not be overtaken by an earlier one."""
-        self._error: StorageError | None = None
+        self._lost = ""
+        """Why pages were lost, once they were."""
         self.where = self._engine.url.render_as_string(hide_password=True)
         """The database's URL, for messages."""
         try:
@@ -130,8 +131,7 @@ class DatabaseStore:
 
     def add(self, page: PageItem) -> None:
         """Takes a page, for the next `flush`."""
-        if self._error is not None:
-            raise self._error
+        self._check_usable()
         row = page_row(page, self._options.crawl)
         with self._pending_lock:
             self._pending[row["url_digest"]] = row
@@ -139,8 +139,7 @@ class DatabaseStore:
     def flush(self) -> int:
         """Writes what was taken in one transaction, and returns how many rows. Blocks."""
         with self._write_lock:
-            if self._error is not None:
-                raise self._error
+            self._check_usable()
             with self._pending_lock:
                 pending, self._pending = self._pending, {}
             if pending:
@@ -177,11 +176,16 @@ class DatabaseStore:
                 return self._write(rows)
             except SQLAlchemyError as error:
                 if not _may_pass(error) or time.monotonic() + wait > deadline:
-                    self._error = self._failure(error)
-                    raise self._error from error
+                    failure = self._failure(error)
+                    self._lost = str(failure)
+                    raise failure from error
                 logger.warning("%s: %s. Trying again in %.1f s", self.where, _reason(error), wait)
             time.sleep(wait)
             wait *= 2
+
+    def _check_usable(self) -> None:
+        if self._lost:
+            raise StorageError(self._lost)
 
     def _failure(self, error: SQLAlchemyError) -> StorageError:
         return StorageError(

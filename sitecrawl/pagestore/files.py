@@ -37,6 +37,8 @@ class WarcFiles:
         self.directory = directory
         self._options = options
         self._file: BinaryIO | None = None
+        self._path = directory
+        """Of the current file, for messages."""
         self.name: str | None = None
         """The current file; None as long as nothing was written."""
         self.offset = 0
@@ -60,8 +62,7 @@ class WarcFiles:
     def append(self, data: bytes) -> None:
         """Adds whole gzip members to the current file. Raises `StorageError`, and then the file is as it was."""
         assert self._file is not None
-        assert self.name is not None
-        with file_errors(self.directory / self.name):
+        with file_errors(self._path):
             try:
                 _write_all(self._file, data)
             except OSError:
@@ -74,7 +75,7 @@ class WarcFiles:
     def sync(self) -> None:
         """Returns when everything appended has reached the disk."""
         if self._file is not None:
-            with file_errors(self.directory / str(self.name)):
+            with file_errors(self._path):
                 os.fsync(self._file.fileno())
 
     def cut(self, name: str | None, offset: int) -> None:
@@ -91,7 +92,7 @@ class WarcFiles:
             for later in self.listing():
                 if serial_of(later) > keep:
                     (self.directory / later).unlink()
-            self._serial, self.name, self.offset = keep, name, offset
+            self._serial, self.name, self.offset, self._path = keep, name, offset, path
             if name is not None:
                 self._file = path.open("r+b", buffering=0)
                 self._file.truncate(offset)
@@ -113,7 +114,7 @@ class WarcFiles:
         path = self.directory / name
         with file_errors(path):
             self._file = path.open("xb", buffering=0)
-            self.name, self.offset, self._serial = name, 0, serial
+            self._serial, self.name, self.offset, self._path = serial, name, 0, path
             sync_directory(self.directory)
 
 

@@ -18,7 +18,7 @@ GZIP_WINDOW = 31
 """zlib's `wbits` for a gzip header and trailer around a 32 KB window."""
 
 _compress: Callable[[bytes, int, int], bytes] = zlib.compress
-_level = 6
+_level = 3
 with contextlib.suppress(ImportError):  # the `fast` extra: a third of the time for the same size
     from isal import isal_zlib
 

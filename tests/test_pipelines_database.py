@@ -1,0 +1,117 @@
+"""The database pipeline in a crawl: a spider that yields pages, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+import sqlalchemy as sa
+from crawling import environment
+from localweb import LocalWeb
+
+from sitecrawl.pagestore.database import page_table
+
+PAGES = 450
+
+CRAWL = """
+import json, sys
+from scrapy import Spider
+from scrapy.crawler import AsyncCrawlerProcess
+from sitecrawl.items import PageItem
+
+directory, database, root, pages = sys.argv[1:]
+
+class Shop(Spider):
+    name = "shop"
+    start_urls = [root]
+
+    def parse(self, response):
+        for number in range(int(pages)):
+            yield PageItem(f"http://site.example/{number}", 200, 1.0 + number, body=b"body %d" % number, size=6)
+        yield {"price": 1}
+
+process = AsyncCrawlerProcess({
+    "ADDONS": {"sitecrawl.addon.Addon": 500},
+    "ITEM_PIPELINES": {"pipelines.DatabasePipeline": 300},
+    "JOBDIR": directory,
+    "SITECRAWL_DATABASE_URL": database,
+    "ROBOTSTXT_OBEY": False,
+})
+crawler = process.create_crawler(Shop)
+process.crawl(crawler)
+process.start()
+names = ("finish_reason", "database/pages", "item_scraped_count")
+print(json.dumps({name: crawler.stats.get_value(name) for name in names}))
+"""
+
+
+@pytest.fixture(scope="module")
+def web():
+    web = LocalWeb(lambda path, host: "<title>Shop</title>")
+    yield web
+    web.close()
+
+
+@pytest.fixture
+def crawl(tmp_path, web):
+    """Runs the spider in a directory; gives its stats and its log."""
+
+    def run(name: str, url: str, pages: int = PAGES) -> tuple[dict[str, object], str]:
+        command = [sys.executable, "-c", CRAWL, str(tmp_path / name), url, f"{web.root}/{name}/{pages}", str(pages)]
+        done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=True)
+        return json.loads(done.stdout.splitlines()[-1]), done.stderr
+
+    return run
+
+
+@pytest.fixture
+def url(tmp_path):
+    return f"sqlite:///{tmp_path / 'shop.db'}"
+
+
+def rows(url: str) -> list[sa.Row]:
+    engine = sa.create_engine(url)
+    with engine.connect() as connection:
+        found = list(connection.execute(sa.select(page_table("pages"))))
+    engine.dispose()
+    return found
+
+
+def test_a_crawls_pages_are_in_the_table(crawl, url):
+    """Every page is there, also those of the last, unfilled batch; items that are no pages pass."""
+    stats, log = crawl("job", url)
+    assert stats == {"finish_reason": "finished", "database/pages": PAGES, "item_scraped_count": PAGES + 1}, log
+    assert {row.url for row in rows(url)} == {f"http://site.example/{number}" for number in range(PAGES)}
+
+
+def test_a_resumed_crawl_is_the_same_crawl(crawl, url):
+    """Pages that come again with the same JOBDIR replace their rows; those of another JOBDIR are others."""
+    crawl("job", url, 3)
+    crawl("job", url, 4)
+    assert len(rows(url)) == 4
+    crawl("other", url, 4)
+    assert len(rows(url)) == 8
+
+
+def test_without_a_url_it_is_off(crawl):
+    """A pipeline that has no database to write to switches itself off, and says why."""
+    stats, log = crawl("job", "", 3)
+    assert stats["item_scraped_count"] == 4
+    assert "SITECRAWL_DATABASE_URL names no database" in log
+
+
+def test_a_database_that_refuses_pages_ends_the_crawl(crawl, url):
+    """The crawl stops with a reason, instead of going on and losing pages."""
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        page_table("pages").create(connection)
+        connection.execute(
+            sa.text("CREATE TRIGGER full BEFORE INSERT ON pages BEGIN SELECT RAISE(FAIL, 'no room'); END")
+        )
+    engine.dispose()
+    stats, log = crawl("job", url, 1_000)
+    assert stats["finish_reason"] == "storage_error"
+    assert "takes no pages: no room" in log
+    assert rows(url) == []
