@@ -140,7 +140,8 @@ class RobotsMiddleware:
 
     async def _fetch(self, url: str) -> RobotParser | None:
         self._stats.inc_value("robotstxt/request_count")
-        request = Request(url, meta={"dont_obey_robotstxt": True}, callback=NO_CALLBACK)
+        meta = {"dont_obey_robotstxt": True, "give_up_log_level": logging.DEBUG}
+        request = Request(url, meta=meta, callback=NO_CALLBACK)
         try:
             response = await self._crawler.engine.download_async(request)
         except IgnoreRequest:

@@ -50,6 +50,9 @@ SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
     "DOWNLOAD_MAXSIZE": 64 << 20,
     "DOWNLOAD_WARNSIZE": 0,
     "FEED_EXPORT_ENCODING": "utf-8",
+    # A page that failed is a figure of the summary, not an error of the program.
+    "LOG_FORMATTER": "sitecrawl.logformatter.LogFormatter",
+    "RETRY_GIVE_UP_LOG_LEVEL": "INFO",
     "ROBOTSTXT_OBEY": True,
     "ROBOTSTXT_USER_AGENT": "sitecrawl",
     "STATS_DUMP": False,

@@ -32,8 +32,10 @@ class PolitenessOptions:
     """Requests under way on one IP address, over all of its hosts; 0 for no limit."""
     failure_delay: float = 1.0
     """Pause after a failed download, in seconds; doubled by every further failure in a row."""
-    max_failures: int = 20
+    max_failures: int = 10
     """Failed downloads in a row after which a host counts as dead and what waits for it fails; 0 for never."""
+    max_first_failures: int = 3
+    """The same for a host that has never answered."""
 
 
 class Host:
@@ -93,8 +95,13 @@ class Host:
         pause = min(options.failure_delay * 2 ** min(self.failures - 1, 30), options.max_delay)
         self.free_at = max(self.free_at, now + pause)
 
+    @property
+    def is_idle(self) -> bool:
+        return self.queued == 0 and self.active == 0
+
     def is_dead(self, options: PolitenessOptions) -> bool:
-        return 0 < options.max_failures <= self.failures
+        patience = options.max_failures if self.fetched else min(options.max_first_failures, options.max_failures)
+        return 0 < patience <= self.failures
 
     def pack(self) -> bytes:
         queued = self.queued - self.volatile
