@@ -1,10 +1,12 @@
-"""How many URLs are in which state, and how many wait at which depth."""
+"""How many URLs are in which state, and how many of each level wait."""
 
 from __future__ import annotations
 
 import struct
 from collections import Counter
 
+from sitecrawl.errors import CorruptFile
+from sitecrawl.frontier.order import goes_last, level_of
 from sitecrawl.frontier.record import Flag, State, UrlRecord
 from sitecrawl.frontier.tables import Overlay
 
@@ -13,24 +15,28 @@ _LEVEL = struct.Struct(">HQ")
 
 
 class Counts:
-    """The crawl's totals. `queued` includes the URLs in flight."""
+    """The crawl's totals. `queued` includes the URLs in flight. Raises `CorruptFile`."""
 
-    __slots__ = ("_levels", "excluded", "failed", "fetched", "queued", "serial", "volatile")
+    __slots__ = ("_levels", "_volatile_levels", "excluded", "failed", "fetched", "queued", "serial", "volatile")
 
     def __init__(self, meta: Overlay) -> None:
-        data = meta.get(b"counts")
-        totals: tuple[int, ...] = _TOTALS.unpack(data) if data else (0,) * 5
-        self.queued, self.fetched, self.failed, self.excluded, self.serial = totals
+        totals, levels = meta.get(b"counts"), meta.get(b"levels")
+        try:
+            numbers: tuple[int, ...] = _TOTALS.unpack(totals) if totals is not None else (0,) * 5
+            self._levels = Counter(dict(_LEVEL.iter_unpack(levels or b"")))
+            """Queued URLs of each level, but for those that go last: nothing waits for them."""
+        except struct.error as error:
+            raise CorruptFile(f"The frontier's counts cannot be read: {error}") from error
+        self.queued, self.fetched, self.failed, self.excluded, self.serial = numbers
         self.volatile = 0
         """Of the queued, how many are in memory only: not part of what is stored."""
-        self._levels = Counter(dict(_LEVEL.iter_unpack(meta.get(b"levels") or b"")))
-
-        """Waiting URLs at each depth; those in memory only do not count."""
+        self._volatile_levels: Counter[int] = Counter()
 
     def store(self, meta: Overlay) -> None:
         queued = self.queued - self.volatile
+        levels = self._levels - self._volatile_levels
         meta.put(b"counts", _TOTALS.pack(queued, self.fetched, self.failed, self.excluded, self.serial))
-        meta.put(b"levels", b"".join(_LEVEL.pack(depth, n) for depth, n in self._levels.items() if n))
+        meta.put(b"levels", b"".join(_LEVEL.pack(*pair) for pair in sorted(levels.items())))
 
     @property
     def known(self) -> int:
@@ -42,11 +48,12 @@ class Counts:
 
     def wait(self, record: UrlRecord, change: int) -> None:
         """A URL has begun (1) or ceased (-1) to wait."""
+        volatile = bool(record.flags & Flag.VOLATILE)
         self.queued += change
-        if record.flags & Flag.VOLATILE:
-            self.volatile += change
-        else:
-            self._levels[record.depth] += change
+        self.volatile += change * volatile
+        if not goes_last(record.rank):
+            self._levels[level_of(record.rank)] += change
+            self._volatile_levels[level_of(record.rank)] += change * volatile
 
     def reach(self, state: State) -> None:
         """A URL has come to its end."""
@@ -57,6 +64,6 @@ class Counts:
         else:
             self.excluded += 1
 
-    def shallower(self, depth: int) -> bool:
-        """Whether a stored URL above `depth` is queued or in flight."""
-        return any(n and level < depth for level, n in self._levels.items())
+    def has_above(self, level: int) -> bool:
+        """Whether a URL of a level above `level` is queued or in flight."""
+        return any(n and above < level for above, n in self._levels.items())

@@ -19,12 +19,17 @@ from typing import NamedTuple
 from sitecrawl.errors import CorruptFile
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
-from sitecrawl.frontier.order import Order
-from sitecrawl.frontier.record import NO_REFERRER, Flag, State, UrlRecord
+from sitecrawl.frontier.order import Order, goes_first, goes_last, level_of
+from sitecrawl.frontier.record import MAX_DEPTH, MAX_STATUS, NO_REFERRER, RANK_BYTES, Flag, State, UrlRecord
 from sitecrawl.frontier.tables import HostTable, Overlay, UrlTable
 from sitecrawl.frontier.workbench import Workbench
 from sitecrawl.seen.tiered import SeenSet
 from sitecrawl.storage import Batch, Database
+
+_BURIED_AT_ONCE = 500
+"""URLs of a dead host that fail in one go: there may be millions, and the other hosts do not wait."""
+_BURIAL_PAUSE = 0.1
+"""Seconds until the next go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,7 @@ class Frontier:
         self._wall = wall
         self._politeness = politeness
         self._options = options
+        self._keeps_levels = options.max_depth > 0 and order.by_level
         self._meta = Overlay(database, "meta")
         self._entries = Overlay(database, "queue")
         self._requests = Overlay(database, "requests")
@@ -137,6 +143,7 @@ class Frontier:
 
     def _insert(self, found: NewUrl, *, depth: int, referrer: bytes, priority: int, flags: Flag) -> Host:
         host = self.hosts.named(found.host)
+        depth = min(max(depth, 0), MAX_DEPTH)
         record = UrlRecord(found.url, host.key, depth, self._rank(depth, priority), referrer, flags=flags)
         host.known += 1
         self._insert_record(found.key, record, host)
@@ -169,17 +176,15 @@ class Frontier:
         """The next URL to fetch, or None if nothing may be fetched now."""
         now = self._clock()
         while not self._is_full() and (host := self.workbench.best(now)) is not None:
-            entry = host.queue.peek()
-            if entry is None or self._must_wait(entry):
-                if entry is None:
-                    self.workbench.place(host, now)
-                    continue
-                return None
-            host.queue.pop()
-            visit = self._visit(host, entry[-16:])
-            if visit is not None:
-                self.workbench.start(host, now)
-                return visit
+            if host.is_dead(self._politeness):
+                self._bury(host, now)
+            elif (entry := host.queue.peek()) is not None:
+                if self._must_wait(entry):
+                    return None
+                host.queue.pop()
+                if (visit := self._visit(host, entry)) is not None:
+                    self.workbench.start(host, now)
+                    return visit
             self.workbench.place(host, now)
         return None
 
@@ -204,21 +209,33 @@ class Frontier:
 
     def _must_wait(self, entry: bytes) -> bool:
         """A depth limit is exact only level by level: no URL before the last of the level above is done."""
-        if not (self._options.max_depth and self._order.by_level):
-            return False
-        record = self.urls.get(entry[-16:])
-        return record is not None and self.counts.shallower(record.depth)
+        return self._keeps_levels and not goes_first(entry) and self.counts.has_above(level_of(entry))
 
-    def _visit(self, host: Host, key: bytes) -> Visit | None:
-        record = self.urls.get(key)
-        if record is None or record.state != State.QUEUED or key in self.in_flight:
+    def _visit(self, host: Host, entry: bytes) -> Visit | None:
+        record = self._waiting(entry)
+        if record is None:
             return None
-        if host.is_dead(self._politeness):
-            self._end(key, record, host, State.FAILED)
-            return None
+        key = entry[RANK_BYTES:]
         request = self._request(key) if record.flags & Flag.REQUEST else None
         visit = self.in_flight[key] = Visit(key, record, host, request)
         return visit
+
+    def _waiting(self, entry: bytes) -> UrlRecord | None:
+        """The record of the URL that `entry` stands for, if it still does."""
+        rank, key = entry[:RANK_BYTES], entry[RANK_BYTES:]
+        record = self.urls.get(key)
+        stands = record is not None and record.state == State.QUEUED and record.rank == rank
+        return record if stands and key not in self.in_flight else None
+
+    def _bury(self, host: Host, now: float) -> None:
+        """What waits for a dead host fails."""
+        for _ in range(_BURIED_AT_ONCE):
+            entry = host.queue.pop()
+            if entry is None:
+                return
+            if (record := self._waiting(entry)) is not None:
+                self._end(entry[RANK_BYTES:], record, host, State.FAILED)
+        host.free_at = now + _BURIAL_PAUSE
 
     def _request(self, key: bytes) -> bytes:
         blob = self._requests.get(key)
@@ -265,7 +282,7 @@ class Frontier:
         if self.in_flight.pop(visit.key, None) is None:
             return
         record = self._standing(visit)
-        record.status = status
+        record.status = min(max(status, 0), MAX_STATUS)
         self._end(visit.key, record, self._host_of(record), state)
 
     def retry(self, visit: Visit, *, priority: int, request: bytes | None, volatile: bool = False) -> None:
@@ -276,6 +293,8 @@ class Frontier:
         host = self._host_of(record)
         self._forget(visit.key, record, host)
         record.attempts += 1
+        if self._keeps_levels and not goes_last(record.rank):
+            priority = max(priority, 0)  # a level is not over before what was put back is done
         record.rank = self._rank(record.depth, priority)
         record.flags &= ~(Flag.REQUEST | Flag.VOLATILE)
         if volatile:

@@ -20,6 +20,8 @@ from sitecrawl.errors import OptionError
 _RANK = struct.Struct(">IHHI")
 _LAST_PLACE = (1 << 48) - 1
 _MIDDLE = 1 << 31
+_LINK = _MIDDLE.to_bytes(4, "big")
+"""The first bytes of the rank of a URL with priority 0."""
 
 
 class Order(Protocol):
@@ -51,6 +53,20 @@ class DepthFirst:
 
     def rank(self, *, depth: int, priority: int, serial: int) -> bytes:
         return _pack(priority, 0, _LAST_PLACE - serial)
+
+
+def level_of(rank: bytes) -> int:
+    return int.from_bytes(rank[4:6], "big")
+
+
+def goes_first(rank: bytes) -> bool:
+    """Whether a spider wants this URL before any link, on whatever level."""
+    return rank[:4] < _LINK
+
+
+def goes_last(rank: bytes) -> bool:
+    """Whether a spider wants this URL after all links, on whatever level."""
+    return rank[:4] > _LINK
 
 
 def _pack(priority: int, level: int, place: int) -> bytes:

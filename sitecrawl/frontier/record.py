@@ -11,6 +11,8 @@ from sitecrawl.errors import CorruptFile
 
 NO_REFERRER: Final = bytes(16)
 RANK_BYTES: Final = 12
+MAX_DEPTH: Final = 0xFFFF
+MAX_STATUS: Final = 0xFFFF
 
 _HEAD = struct.Struct(">BBHHHd8s12s16s")
 
@@ -46,6 +48,7 @@ class UrlRecord:
     host: bytes
     """8-byte key of the host in the `hosts` family."""
     depth: int
+    """Links from a seed; 0 to `MAX_DEPTH`."""
     rank: bytes
     """`RANK_BYTES` bytes: the URL's place among the host's URLs, the least first."""
     referrer: bytes = NO_REFERRER
@@ -53,7 +56,7 @@ class UrlRecord:
     state: State = State.QUEUED
     flags: Flag = Flag.NONE
     status: int = 0
-    """The last response's status; 0 before any."""
+    """The last response's status, 0 to `MAX_STATUS`; 0 before any."""
     attempts: int = 0
     fetched: float = 0.0
     """Unix time of the last attempt's end, in seconds."""
@@ -62,7 +65,7 @@ class UrlRecord:
         head = _HEAD.pack(
             self.state,
             self.flags,
-            min(self.depth, 0xFFFF),
+            self.depth,
             self.status,
             min(self.attempts, 0xFFFF),
             self.fetched,

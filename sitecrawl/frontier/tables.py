@@ -56,16 +56,17 @@ class UrlTable:
 
     def get(self, key: bytes) -> UrlRecord | None:
         """The record, to be changed only if `put` follows."""
-        if key in self._changed:
-            return self._changed[key]
         if key in self._volatile:
             return self._volatile[key]
+        if key in self._changed:
+            return self._changed[key]
         data = self._database.get("urls", key)
         return None if data is None else UrlRecord.unpack(data)
 
     def put(self, key: bytes, record: UrlRecord) -> None:
         if record.flags & Flag.VOLATILE:
             self._volatile[key] = record
+            self._changed[key] = None
         else:
             self._volatile.pop(key, None)
             self._changed[key] = record
@@ -75,10 +76,9 @@ class UrlTable:
         self._changed[key] = None
 
     def contains_many(self, keys: Sequence[bytes]) -> list[bool]:
-        changed = {**self._changed, **self._volatile} if self._volatile else self._changed
-        ask = [key for key in keys if key not in changed]
+        ask = [key for key in keys if key not in self._changed]
         there = dict(zip(ask, self._database.get_many("urls", ask), strict=True))
-        return [(there[key] if key in there else changed[key]) is not None for key in keys]
+        return [key in self._volatile or (there.get(key) or self._changed.get(key)) is not None for key in keys]
 
     def add_many(self, keys: Sequence[bytes]) -> None:
         """The frontier puts a record for every key that the seen set called new: nothing else is to be kept."""
@@ -117,6 +117,8 @@ class HostTable:
         self._key_of = key_of
         self._live: dict[bytes, Host] = {}
         self._changed: set[bytes] = set()
+        self._idle: set[bytes] = set()
+        """Hosts that had nothing to do at the last checkpoint, and rest still."""
 
     def named(self, name: str) -> Host:
         """The host called `name`, made if it is not known."""
@@ -155,13 +157,13 @@ class HostTable:
     def flushed(self, now: float) -> None:
         """The batch is on disk: forget what memory need not hold."""
         for key in self._changed:
-            host = self._live[key]
-            if host.queued == 0 and host.active == 0 and host.free_at <= now:
-                del self._live[key]
-                host.ticket = 0  # entries of the workbench outlive the host: none of them counts any more
-            else:
-                host.queue.trim()
+            self._live[key].queue.trim()
+        idle = {key for key in self._changed | self._idle if self._live[key].is_idle}
         self._changed.clear()
+        self._idle = {key for key in idle if self._live[key].free_at > now}
+        for key in idle - self._idle:
+            host = self._live.pop(key)
+            host.ticket = 0  # entries of the workbench outlive the host: none of them counts any more
 
     def _unpack(self, key: bytes, data: bytes) -> Host:
         return Host.unpack(key, data, DiskQueue(self._database, key, empty=False))

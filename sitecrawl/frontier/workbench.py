@@ -1,18 +1,61 @@
 """Which host may be asked now: the hosts with work, those that politeness allows first.
 
 Two heaps, as in Mercator and BUbiNG: hosts that may be asked now, by the rank of their best URL, and hosts that
-must rest, by the time at which their rest ends. A host is in at most one of them, through one ticket: an entry with
-an older ticket is void, and is dropped when it surfaces.
+must rest, by the time at which their rest ends; besides, one heap for every IP address whose seats are all taken,
+with the hosts that only wait for it.
+
+Invariants:
+- A host is in at most one of the heaps, through one ticket: an entry with an older ticket is void, and is dropped
+  when it surfaces, or when a heap has grown to twice its size.
+- While a host waits for an IP address, all seats of the address are taken, or another of its hosts is ready: each
+  seat that is given back, and each ready host that goes without taking one, calls the next.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
+from typing import Generic, TypeVar
 
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 
-_Entry = tuple[bytes, int, Host]
+Key = TypeVar("Key", bytes, float)
+
+_SMALL = 1024
+
+
+class HostHeap(Generic[Key]):
+    """Hosts by a key, the least first. Entries whose ticket is void are not there."""
+
+    __slots__ = ("_entries", "_limit")
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[Key, int, Host]] = []
+        self._limit = _SMALL
+        """Entries at which the void ones are swept out."""
+
+    def push(self, key: Key, host: Host) -> None:
+        heapq.heappush(self._entries, (key, host.ticket, host))
+        if len(self._entries) > self._limit:
+            self._entries = [entry for entry in self._entries if entry[1] == entry[2].ticket]
+            heapq.heapify(self._entries)
+            self._limit = max(_SMALL, 2 * len(self._entries))
+
+    def peek(self) -> tuple[Key, Host] | None:
+        while self._entries:
+            key, ticket, host = self._entries[0]
+            if ticket == host.ticket:
+                return key, host
+            heapq.heappop(self._entries)
+        return None
+
+    def drop(self) -> None:
+        """Take away what `peek` has shown."""
+        heapq.heappop(self._entries)
+
+    def __len__(self) -> int:
+        """Entries, the void ones too."""
+        return len(self._entries)
 
 
 class Workbench:
@@ -20,40 +63,43 @@ class Workbench:
 
     def __init__(self, options: PolitenessOptions) -> None:
         self._options = options
-        self._ready: list[_Entry] = []
-        self._resting: list[tuple[float, int, Host]] = []
-        self._tickets = 0
+        self._ready: HostHeap[bytes] = HostHeap()
+        self._resting: HostHeap[float] = HostHeap()
+        self._behind_ip: defaultdict[str, HostHeap[bytes]] = defaultdict(HostHeap)
         self._busy_ips: Counter[str] = Counter()
-        self._behind_ip: defaultdict[str, list[Host]] = defaultdict(list)
+        self._tickets = 0
 
     def place(self, host: Host, now: float) -> None:
         """Put `host` where it belongs: call it whenever its queue or its politeness state has changed."""
         self._tickets += 1
         host.ticket = self._tickets
-        if host.active >= self._options.per_host:
+        entry = host.queue.peek() if host.queued and host.active < self._options.per_host else None
+        if entry is not None and host.free_at <= now:
+            self._ready.push(entry, host)
             return
-        if host.free_at > now:
-            heapq.heappush(self._resting, (host.free_at, host.ticket, host))
-            return
-        entry = host.queue.peek()
         if entry is not None:
-            heapq.heappush(self._ready, (entry, host.ticket, host))
+            self._resting.push(host.free_at, host)
+        self._call_next(host.ip)
 
     def best(self, now: float) -> Host | None:
         """The host whose best URL comes first among those that may be asked now; it stays on the workbench."""
         self._wake(now)
-        while self._ready:
-            _, ticket, host = self._ready[0]
-            if ticket == host.ticket and not self._is_behind_ip(host):
-                return host
-            heapq.heappop(self._ready)
-        return None
+        while True:
+            while (first := self._ready.peek()) is not None:
+                entry, host = first
+                if host.ip is None or self._has_seat(host.ip):
+                    return host
+                self._ready.drop()
+                self._behind_ip[host.ip].push(entry, host)
+            for ip in list(self._behind_ip):  # a host that was called may have left memory before it took its seat
+                self._call_next(ip)
+            if not self._ready:
+                return None
 
     def next_time(self) -> float | None:
         """When the next resting host may be asked; None if none rests."""
-        while self._resting and self._resting[0][1] != self._resting[0][2].ticket:
-            heapq.heappop(self._resting)
-        return self._resting[0][0] if self._resting else None
+        first = self._resting.peek()
+        return None if first is None else first[0]
 
     def start(self, host: Host, now: float) -> None:
         """A request to `host` begins."""
@@ -67,25 +113,27 @@ class Workbench:
         host.finish(now, seconds, self._options)
         self.place(host, now)
         if ip is not None:
-            self._free_ip(ip, now)
+            self._busy_ips[ip] -= 1
+            if self._busy_ips[ip] <= 0:
+                del self._busy_ips[ip]
+            self._call_next(ip)
 
     def _wake(self, now: float) -> None:
-        while self._resting and self._resting[0][0] <= now:
-            _, ticket, host = heapq.heappop(self._resting)
-            if ticket == host.ticket:
-                self.place(host, now)
+        while (first := self._resting.peek()) is not None and first[0] <= now:
+            self._resting.drop()
+            self.place(first[1], now)
 
-    def _is_behind_ip(self, host: Host) -> bool:
-        """Whether `host` must wait for its IP address; if so, it is set aside until that is free."""
-        ip, limit = host.ip, self._options.per_ip
-        if ip is None or limit == 0 or self._busy_ips[ip] < limit:
-            return False
-        self._behind_ip[ip].append(host)
-        return True
+    def _has_seat(self, ip: str) -> bool:
+        limit = self._options.per_ip
+        return limit == 0 or self._busy_ips[ip] < limit
 
-    def _free_ip(self, ip: str, now: float) -> None:
-        self._busy_ips[ip] -= 1
-        if self._busy_ips[ip] <= 0:
-            del self._busy_ips[ip]
-        for host in self._behind_ip.pop(ip, ()):
-            self.place(host, now)
+    def _call_next(self, ip: str | None) -> None:
+        """Make the first host that waits for `ip` ready, if there is a seat."""
+        if ip is None or ip not in self._behind_ip or not self._has_seat(ip):
+            return
+        first = self._behind_ip[ip].peek()
+        if first is None:
+            del self._behind_ip[ip]
+        else:
+            self._behind_ip[ip].drop()
+            self._ready.push(*first)

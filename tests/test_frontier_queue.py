@@ -1,0 +1,169 @@
+"""The queue whose head is in memory and whose tail is on disk, against a sorted list."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from bisect import insort
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from sitecrawl.frontier.queue import DiskQueue
+from sitecrawl.storage import Database
+
+PREFIX = b"hosthost"
+ENTRIES = st.binary(min_size=2, max_size=2)
+
+
+@pytest.fixture
+def database(tmp_path):
+    database = Database(tmp_path / "db", hash_name="test")
+    yield database
+    database.close()
+
+
+def put(database: Database, *entries: bytes, prefix: bytes = PREFIX) -> None:
+    batch = database.batch()
+    for entry in entries:
+        batch.put("queue", prefix + entry, b"")
+    database.write(batch, sync=False)
+
+
+def take_all(queue: DiskQueue) -> list[bytes]:
+    taken = []
+    while (entry := queue.pop()) is not None:
+        taken.append(entry)
+    return taken
+
+
+class QueueMachine(RuleBasedStateMachine):
+    """Entries are taken in order and once; a checkpoint may come at any time, and so may a crash."""
+
+    @initialize(head=st.integers(1, 3))
+    def open(self, head):
+        self.path = Path(tempfile.mkdtemp())
+        self.database = Database(self.path / "db", hash_name="test")
+        self.head = head
+        self.queue = DiskQueue(self.database, PREFIX, empty=True, head=head)
+        self.waiting: list[bytes] = []
+        self.volatile: set[bytes] = set()
+        self.stored: set[bytes] = set()
+        self.open_puts: set[bytes] = set()
+        self.open_deletes: set[bytes] = set()
+        self.ever: set[bytes] = set()
+
+    def teardown(self):
+        self.database.close()
+        shutil.rmtree(self.path)
+
+    @rule(entry=ENTRIES, volatile=st.booleans())
+    def push(self, entry, volatile):
+        if entry in self.ever:  # an entry ends in a fingerprint and begins with a serial number: no two are equal
+            return
+        self.ever.add(entry)
+        self.queue.push(entry, volatile=volatile)
+        insort(self.waiting, entry)
+        (self.volatile if volatile else self.open_puts).add(entry)
+
+    @rule()
+    def pop(self):
+        expected = self.waiting.pop(0) if self.waiting else None
+        assert self.queue.pop() == expected
+        if expected is not None and expected not in self.volatile:
+            self.open_puts.discard(expected)
+            self.open_deletes.add(expected)
+
+    @rule()
+    def checkpoint(self):
+        """What was taken is done by now, so it goes from the disk."""
+        batch = self.database.batch()
+        for entry in self.open_puts:
+            batch.put("queue", PREFIX + entry, b"")
+        for entry in self.open_deletes:
+            batch.delete("queue", PREFIX + entry)
+        self.database.write(batch, sync=False)
+        self.stored = (self.stored | self.open_puts) - self.open_deletes
+        self.open_puts.clear()
+        self.open_deletes.clear()
+        self.queue.trim()
+
+    @precondition(lambda self: self.ever)
+    @rule()
+    def reopen(self):
+        self.database.close()
+        self.database = Database(self.path / "db", hash_name="test")
+        self.queue = DiskQueue(self.database, PREFIX, empty=False, head=self.head)
+        self.open_puts.clear()
+        self.open_deletes.clear()
+        self.volatile.clear()
+        self.waiting = sorted(self.stored)
+
+    @invariant()
+    def the_least_is_on_top(self):
+        if hasattr(self, "queue"):
+            assert self.queue.peek() == (self.waiting[0] if self.waiting else None)
+
+
+TestQueueMachine = QueueMachine.TestCase
+TestQueueMachine.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+
+
+@pytest.mark.parametrize("head", [1, 2, 3])
+def test_trimmed_entries_come_back(database, head):
+    """What a checkpoint puts on disk leaves memory, and is read again when its turn comes."""
+    entries = [bytes([0, n]) for n in range(20)]
+    queue = DiskQueue(database, PREFIX, empty=True, head=head)
+    for entry in reversed(entries):
+        queue.push(entry)
+    put(database, *entries)
+    queue.trim()
+    assert len(queue._heap) <= 2 * head
+    assert take_all(queue) == entries
+
+
+@pytest.mark.parametrize("head", [1, 2, 3])
+def test_disk_is_asked_before_what_is_new(database, head):
+    """An entry of the open checkpoint waits until those before it on disk are taken."""
+    put(database, *(bytes([n, 0]) for n in range(10)))
+    queue = DiskQueue(database, PREFIX, empty=False, head=head)
+    queue.push(bytes([5, 1]))
+    assert take_all(queue) == sorted([bytes([5, 1]), *(bytes([n, 0]) for n in range(10))])
+
+
+@pytest.mark.parametrize("head", [1, 2, 3])
+def test_taken_entries_that_fill_a_refill(database, head):
+    """Entries in flight, more of them than a refill reads, hide none of those behind them."""
+    early, late = [bytes([1, n]) for n in range(6)], [bytes([2, n]) for n in range(6)]
+    queue = DiskQueue(database, PREFIX, empty=True, head=head)
+    for entry in early + late:
+        queue.push(entry)
+    assert [queue.pop() for _ in early] == early  # and not done: they stay on disk
+    for n in range(3 * head):
+        queue.push(bytes([0, n]))
+    put(database, *early, *late, *(bytes([0, n]) for n in range(3 * head)))
+    queue.trim()
+    assert set(take_all(queue)) >= {*late, *(bytes([0, n]) for n in range(3 * head))}
+
+
+@pytest.mark.parametrize("prefix", [b"\x00" * 8, b"\xff" * 8, b"a\xff\xff\xff\xff\xff\xff\xff"])
+def test_neighbours_are_left_alone(database, prefix):
+    """A queue reads its own prefix only, whatever bytes it is made of."""
+    for neighbour in (b"\x00" * 7 + b"\x01", b"b" + bytes(7), b"a\xff\xff\xff\xff\xff\xff\xfe"):
+        put(database, b"xx", prefix=neighbour)
+    put(database, b"aa", b"\xff\xff", prefix=prefix)
+    assert take_all(DiskQueue(database, prefix, empty=False, head=1)) == [b"aa", b"\xff\xff"]
+
+
+def test_a_volatile_entry_is_never_trimmed(database):
+    """An entry that is in memory only outlives every checkpoint."""
+    queue = DiskQueue(database, PREFIX, empty=True, head=1)
+    queue.push(b"zz", volatile=True)
+    for n in range(9):
+        queue.push(bytes([0, n]))
+    put(database, *(bytes([0, n]) for n in range(9)))
+    queue.trim()
+    assert take_all(queue)[-1] == b"zz"

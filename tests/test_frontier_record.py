@@ -1,0 +1,105 @@
+"""What is on disk of a URL, a host and the counts: back as it went, and never half."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitecrawl.errors import CorruptFile
+from sitecrawl.frontier.counts import Counts
+from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.queue import DiskQueue
+from sitecrawl.frontier.record import MAX_DEPTH, MAX_STATUS, RANK_BYTES, Flag, State, UrlRecord
+
+COUNTS = st.integers(0, 2**63)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+RECORDS = st.builds(
+    UrlRecord,
+    url=TEXT,
+    host=st.binary(min_size=8, max_size=8),
+    depth=st.integers(0, MAX_DEPTH),
+    rank=st.binary(min_size=RANK_BYTES, max_size=RANK_BYTES),
+    referrer=st.binary(min_size=16, max_size=16),
+    state=st.sampled_from(State),
+    flags=st.integers(0, 15).map(Flag),
+    status=st.integers(0, MAX_STATUS),
+    attempts=st.integers(0, 0xFFFF),
+    fetched=st.floats(allow_nan=False),
+)
+
+
+class Meta(dict[bytes, bytes]):
+    """Stands in for the `meta` family."""
+
+    def put(self, key, value):
+        self[key] = value
+
+
+def host_of(data: bytes) -> Host:
+    return Host.unpack(b"12345678", data, DiskQueue(None, b"12345678", empty=True))  # type: ignore[arg-type]
+
+
+@given(RECORDS)
+def test_a_record_comes_back_as_it_went(record):
+    """Every record is equal to what its bytes say."""
+    assert UrlRecord.unpack(record.pack()) == record
+
+
+@given(st.binary(max_size=80))
+def test_torn_record(data):
+    """Any bytes are a record or a corrupt file, and no other error."""
+    try:
+        record = UrlRecord.unpack(data)
+    except CorruptFile:
+        return
+    assert math.isnan(record.fetched) or UrlRecord.unpack(record.pack()) == record
+
+
+def test_more_attempts_than_there_is_room_for():
+    """Attempts are counted up to 65535."""
+    record = UrlRecord("http://a.example/", b"12345678", 0, bytes(RANK_BYTES), attempts=70_000)
+    assert UrlRecord.unpack(record.pack()).attempts == 0xFFFF
+
+
+@given(name=TEXT, known=COUNTS, queued=COUNTS, fetched=COUNTS, crawl_delay=st.floats(0, 1e9))
+def test_a_host_comes_back_as_it_went(name, known, queued, fetched, crawl_delay):
+    """A host keeps its name, its counts and its robots.txt's delay."""
+    host = Host(b"12345678", name, DiskQueue(None, b"12345678", empty=True))  # type: ignore[arg-type]
+    host.known, host.queued, host.fetched, host.crawl_delay = known, queued, fetched, crawl_delay
+    back = host_of(host.pack())
+    assert (back.name, back.known, back.queued) == (name, known, queued)
+    assert (back.fetched, back.crawl_delay) == (fetched, crawl_delay)
+
+
+@given(st.binary(max_size=60))
+def test_torn_host(data):
+    """Any bytes are a host or a corrupt file, and no other error."""
+    try:
+        host = host_of(data)
+    except CorruptFile:
+        return
+    assert host.pack() == data
+
+
+@given(st.dictionaries(st.integers(0, MAX_DEPTH), st.integers(1, 2**40), max_size=5), st.lists(COUNTS, min_size=4))
+def test_counts_come_back_as_they_went(levels, numbers):
+    """The totals and the levels are what was stored last."""
+    meta = Meta()
+    counts = Counts(meta)  # type: ignore[arg-type]
+    counts.queued, counts.fetched, counts.failed, counts.excluded = numbers[:4]
+    counts._levels.update(levels)
+    counts.store(meta)  # type: ignore[arg-type]
+    back = Counts(meta)  # type: ignore[arg-type]
+    assert [back.queued, back.fetched, back.failed, back.excluded] == numbers[:4]
+    assert back._levels == levels
+
+
+@pytest.mark.parametrize("key", [b"counts", b"levels"])
+@pytest.mark.parametrize("data", [b"x", bytes(39), bytes(41)])
+def test_torn_counts(key, data):
+    """Totals or levels of the wrong length are a corrupt file."""
+    with pytest.raises(CorruptFile):
+        Counts(Meta({key: data}))  # type: ignore[arg-type]
