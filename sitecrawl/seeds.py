@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Final
 
 from scrapy.utils.sitemap import Sitemap
 
 from sitecrawl.errors import InvalidUrl, OptionError
 from sitecrawl.url import Url, guess_url
+
+MAX_FILE_SIZE: Final = 256 << 20
+"""Bytes of a file of seeds, unpacked: some millions of URLs. What is larger is a mistake, or a bomb."""
 
 
 def read_seeds(text: str) -> list[Url]:
@@ -20,13 +25,19 @@ def read_seeds(text: str) -> list[Url]:
     names the seed or the line that is wrong.
     """
     text = text.strip()
-    if not text:
-        raise OptionError("seeds is empty: say what to crawl, such as -a seeds=https://example.com")
     if text.startswith("@"):
         return _from_file(Path(text[1:]))
     if _is_file(text):
         return _from_file(Path(text))
-    return _distinct((word, "") for word in text.replace(",", " ").split())
+    return seeds_of(text.replace(",", " ").split())
+
+
+def seeds_of(urls: Iterable[str]) -> list[Url]:
+    """The seeds among `urls`, each once, in their order. Raises `OptionError`."""
+    seeds = _distinct((url, "") for url in urls)
+    if not seeds:
+        raise OptionError("seeds is empty: say what to crawl, such as -a seeds=https://example.com")
+    return seeds
 
 
 def _is_file(text: str) -> bool:
@@ -38,10 +49,8 @@ def _is_file(text: str) -> bool:
 
 def _from_file(path: Path) -> list[Url]:
     try:
-        content = path.read_bytes()
-        if content.startswith(b"\x1f\x8b"):
-            content = gzip.decompress(content)
-    except (OSError, EOFError, gzip.BadGzipFile) as error:
+        content = _content(path)
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise OptionError(f"The file of seeds {path} cannot be read: {reason}") from error
     seeds = _distinct(_entries(path, content))
@@ -50,20 +59,38 @@ def _from_file(path: Path) -> list[Url]:
     return seeds
 
 
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        packed = file.peek(2).startswith(b"\x1f\x8b")
+        content = (gzip.GzipFile(fileobj=file) if packed else file).read(MAX_FILE_SIZE + 1)
+    if len(content) > MAX_FILE_SIZE:
+        raise ValueError(f"it holds more than {MAX_FILE_SIZE} bytes; split it")
+    return content
+
+
 def _entries(path: Path, content: bytes) -> Iterator[tuple[str, str]]:
     """Pairs of what stands there and where it stands."""
     if content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
-        sitemap = Sitemap(content)
-        for number, entry in enumerate(sitemap, 1):
-            if location := entry.get("loc"):
-                yield str(location), f"{path}, entry {number}: "
+        yield from _locations(path, content.lstrip())
         return
     for number, line in enumerate(content.decode("utf-8-sig", errors="replace").splitlines(), 1):
         if (word := line.strip()) and not word.startswith("#"):
             yield word, f"{path}, line {number}: "
 
 
-def _distinct(entries: Iterator[tuple[str, str]]) -> list[Url]:
+def _locations(path: Path, content: bytes) -> Iterator[tuple[str, str]]:
+    try:
+        sitemap = Sitemap(content)
+        if sitemap.type == "sitemapindex":
+            raise OptionError(f"{path} is an index of sitemaps: give one of the sitemaps that it names")
+        for number, entry in enumerate(sitemap, 1):
+            if location := entry.get("loc"):
+                yield str(location), f"{path}, entry {number}: "
+    except (SyntaxError, StopIteration) as error:  # lxml's errors are syntax errors
+        raise OptionError(f"The sitemap {path} cannot be read: {error}") from error
+
+
+def _distinct(entries: Iterable[tuple[str, str]]) -> list[Url]:
     seeds: dict[str, Url] = {}
     for text, where in entries:
         try:

@@ -10,7 +10,7 @@ from typing import Any
 from sitecrawl.errors import OptionError
 from sitecrawl.frontier.order import order_named
 from sitecrawl.scope import Scope
-from sitecrawl.seeds import read_seeds
+from sitecrawl.seeds import read_seeds, seeds_of
 from sitecrawl.url import Url
 
 
@@ -36,7 +36,6 @@ class SiteArguments:
         Raises `OptionError` for an unknown name or a value that makes no sense.
         """
         _check_names(given)
-        text = given.get("seeds") or ",".join(seeds)
         order = given.get("order")
         if order is not None:
             order_named(order)
@@ -45,7 +44,9 @@ class SiteArguments:
             allow=_patterns(given.get("allow", "")),
             deny=_patterns(given.get("deny", "")),
         )
-        return cls(read_seeds(text), scope, _count(given, "max_pages"), _count(given, "max_depth"), order)
+        text = given.get("seeds")
+        urls = read_seeds(text) if text else seeds_of(seeds)
+        return cls(urls, scope, _count(given, "max_pages"), _count(given, "max_depth"), order)
 
 
 NAMES = (*(f.name for f in fields(SiteArguments)), "allow", "deny")
@@ -65,7 +66,7 @@ def _count(given: Mapping[str, Any], name: str) -> int | None:
         return None
     try:
         number = int(value)
-    except ValueError:
+    except (TypeError, ValueError):
         number = -1
     if number < 0:
         raise OptionError(f"{name} must be a whole number, 0 for no limit, and not {value!r}")
