@@ -37,11 +37,9 @@ class Unstorable(SitecrawlError):
 
 def pack_request(request: Request, spider: Spider) -> bytes | None:
     """What a stored request needs beside its URL; None for a plain GET. Raises `Unstorable`."""
-    fields = _differences(request, spider)
-    if not fields:
-        return None
     try:
-        return _pack(fields)
+        fields = _differences(request, spider)
+        return _pack(fields) if fields else None
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise Unstorable(f"{request} cannot be stored: {error}") from error
 
@@ -57,7 +55,7 @@ def unpack_request(url: str, data: bytes | None, spider: Spider) -> Request:
             if name in fields:
                 fields[name] = _method(spider, fields[name])
         return request_class(url, **fields)
-    except (KeyError, TypeError, ValueError, AttributeError, msgpack.UnpackException) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError, msgpack.UnpackException) as error:
         raise CorruptFile(f"The stored request for {url} cannot be read: {error!r}") from error
 
 
@@ -76,7 +74,7 @@ def _differences(request: Request, spider: Spider) -> dict[str, Any]:
         if function is not None:
             fields[name] = _name(spider, function)
     if type(request) is not Request:
-        fields["class"] = _path(type(request))
+        fields["class"] = _path(type(request), Request)
     return fields
 
 
@@ -89,21 +87,30 @@ _PLAIN: Final = {
 def _name(spider: Spider, function: Callable[..., Any]) -> str:
     if function is NO_CALLBACK:
         return _NO_CALLBACK_NAME
-    wanted = getattr(function, "__func__", None)
+    is_method = hasattr(function, "__func__")
     name = getattr(function, "__name__", "")
     private = (f"_{cls.__name__.lstrip('_')}{name}" for cls in type(spider).__mro__)  # how Python mangles `__name`
     for candidate in (name, *private):
-        if wanted is not None and getattr(getattr(spider, candidate, None), "__func__", None) is wanted:
+        if is_method and getattr(spider, candidate, None) == function:
             return candidate
     raise Unstorable(f"{function} is not a method of the spider {spider.name!r}, so it has no name to store")
 
 
 def _method(spider: Spider, name: str) -> Any:
-    return NO_CALLBACK if name == _NO_CALLBACK_NAME else getattr(spider, name)
+    if name == _NO_CALLBACK_NAME:
+        return NO_CALLBACK
+    method = getattr(spider, name)
+    if not hasattr(method, "__func__"):
+        raise ValueError(f"{name} is no method of the spider {spider.name!r}")
+    return method
 
 
-def _path(of: type) -> str:
-    return f"{of.__module__}:{of.__qualname__}"
+def _path(of: type, base: type | None = None) -> str:
+    """Where `of` is found again. Raises `ValueError` if it is not, as a class that a function has made."""
+    path = f"{of.__module__}:{of.__qualname__}"
+    if _loaded(path, base) is not of:
+        raise ValueError(f"{path} is another class")
+    return path
 
 
 def _loaded(path: str, base: type | None = None) -> Any:
@@ -111,7 +118,7 @@ def _loaded(path: str, base: type | None = None) -> Any:
     module, _, name = path.partition(":")
     found: Any = sys.modules.get(module)
     for part in name.split("."):
-        found = getattr(found, part, None)
+        found = getattr(found, "__dict__", {}).get(part)  # `getattr` would let a module import something
     if not isinstance(found, type) or (base is not None and not issubclass(found, base)):
         raise ValueError(f"no class {path} is loaded")
     return found
@@ -133,7 +140,9 @@ def _extend(value: Any) -> msgpack.ExtType:
     if kind in _TEXTS:
         return msgpack.ExtType(_TEXTS[kind], str(value).encode())
     if ItemAdapter.is_item(value) and not isinstance(value, dict):
-        return msgpack.ExtType(_ITEM, _pack([_path(kind), dict(ItemAdapter(value))]))
+        fields = dict(ItemAdapter(value))
+        kind(**fields)  # raises TypeError if the item cannot be made of its fields again
+        return msgpack.ExtType(_ITEM, _pack([_path(kind), fields]))
     raise TypeError(f"a {kind.__module__}.{kind.__qualname__} has no stored form")
 
 
