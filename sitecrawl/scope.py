@@ -12,6 +12,8 @@ from sitecrawl.url import Url, site_of
 
 KINDS: Final = ("host", "site", "prefix", "any")
 
+_SLASH = re.compile("/")
+
 
 class Scope:
     """Links are in scope if they share with a seed what `kind` names.
@@ -33,23 +35,25 @@ class Scope:
         self._deny = _compile("deny", deny)
         self._hosts: set[str] = set()
         self._sites: set[str] = set()
-        self._folders: tuple[str, ...] = ()
+        self._folders: set[str] = set()
+        self._longest = 0
+        """Characters of the longest folder."""
 
     def add_seed(self, seed: Url) -> None:
         """Widen the scope to what `seed` stands for."""
         self._hosts.add(seed.host)
         self._sites.add(site_of(seed.host))
         folder = f"{seed.host}{seed.path[: seed.path.rfind('/') + 1]}"
-        if folder not in self._folders:
-            self._folders += (folder,)
+        self._folders.add(folder)
+        self._longest = max(self._longest, len(folder))
 
     def admits(self, link: Link) -> bool:
         """Whether `link` is to be followed."""
         if not self._is_near(link):
             return False
-        if self._deny is not None and self._deny.search(link.url):
+        if any(pattern.search(link.url) for pattern in self._deny):
             return False
-        return self._allow is None or self._allow.search(link.url) is not None
+        return not self._allow or any(pattern.search(link.url) for pattern in self._allow)
 
     def _is_near(self, link: Link) -> bool:
         if self.kind == "site":
@@ -57,14 +61,20 @@ class Scope:
         if self.kind == "host":
             return link.host in self._hosts
         if self.kind == "prefix":
-            return link.url.partition("://")[2].startswith(self._folders)
+            return self._is_below_a_folder(link.url)
         return True
 
+    def _is_below_a_folder(self, url: str) -> bool:
+        target = url.partition("://")[2][: self._longest]
+        return any(target[: slash.end()] in self._folders for slash in _SLASH.finditer(target))
 
-def _compile(name: str, patterns: Sequence[str]) -> re.Pattern[str] | None:
-    for pattern in patterns:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise OptionError(f"{name}: {pattern!r} is no regular expression: {error}") from error
-    return re.compile("|".join(f"(?:{p})" for p in patterns)) if patterns else None
+
+def _compile(name: str, patterns: Sequence[str]) -> list[re.Pattern[str]]:
+    return [_pattern(name, text) for text in patterns]
+
+
+def _pattern(name: str, text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise OptionError(f"{name}: {text!r} is no regular expression: {error}") from error
