@@ -12,6 +12,8 @@ from types import SimpleNamespace
 
 import pytest
 import redis
+from crawling import environment
+from localweb import LocalWeb
 from pagestore_helpers import exchange, page
 from scrapy.settings import Settings
 
@@ -77,6 +79,44 @@ def test_a_users_key_and_serializer_are_kept(server):
     settings.set("REDIS_PARAMS", {"unix_socket_path": server.connection_pool.connection_kwargs["path"]})
     pipeline = RedisPipeline.from_settings(settings)
     assert (pipeline.key, pipeline.serialize) == ("mine:%(spider)s", str)
+
+
+CRAWL = """
+import sys
+from scrapy import Spider
+from scrapy.crawler import AsyncCrawlerProcess
+from sitecrawl.items import PageItem
+
+directory, socket, root = sys.argv[1:]
+
+class Shop(Spider):
+    name = "crawled"
+    start_urls = [root]
+
+    def parse(self, response):
+        yield PageItem(response.url, 200, 1.0)
+        yield {"price": 1}
+
+process = AsyncCrawlerProcess({
+    "ADDONS": {"sitecrawl.addon.Addon": 500},
+    "ITEM_PIPELINES": {"pipelines.RedisPipeline": 300},
+    "JOBDIR": directory,
+    "REDIS_PARAMS": {"unix_socket_path": socket},
+    "ROBOTSTXT_OBEY": False,
+})
+process.crawl(Shop)
+process.start()
+"""
+
+
+def test_a_crawls_items_are_in_redis(server, tmp_path):
+    """In a crawl the pipeline takes its settings as scrapy-redis does, and all items arrive."""
+    socket = server.connection_pool.connection_kwargs["path"]
+    with LocalWeb(lambda path, host: "<title>Shop</title>") as web:
+        command = [sys.executable, "-c", CRAWL, str(tmp_path / "job"), socket, web.root]
+        subprocess.run(command, env=environment(), timeout=120, check=True)
+    first, second = (json.loads(item) for item in server.lrange("crawled:items", 0, -1))
+    assert (first["url"], second) == (web.root, {"price": 1})
 
 
 def test_other_items_are_pushed_as_scrapy_redis_does(server):
