@@ -96,15 +96,14 @@ def read_page(
 
 def _is_html(facts: PageFacts, body: bytes) -> bool:
     """Whether to read the body as HTML (WHATWG MIME Sniffing §7: a declared type is believed, unless it lies)."""
+    declared = facts.content_type in _HTML_TYPES
+    if not declared and facts.content_type not in _UNKNOWN_TYPES:
+        return False
     start = body[:512].lstrip()
-    if facts.content_type in _HTML_TYPES or facts.content_type in _UNKNOWN_TYPES:
-        is_utf16 = body.startswith((b"\xff\xfe", b"\xfe\xff"))
-        looks_binary = start.startswith(_BINARY) or (
-            b"\0" in start and not body.startswith((b"\xff\xfe", b"\xfe\xff"))
-        )
-        facts.mislabelled = looks_binary and facts.content_type in _HTML_TYPES
-        return not looks_binary and (facts.content_type in _HTML_TYPES or start.startswith(b"<"))
-    return False
+    is_utf16 = body.startswith((b"\xff\xfe", b"\xfe\xff"))
+    looks_binary = start.startswith(_BINARY) or (b"\0" in start and not is_utf16)
+    facts.mislabelled = looks_binary and declared
+    return not looks_binary and (declared or start.startswith(b"<"))
 
 
 class _Reader:
