@@ -4,6 +4,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -42,7 +43,7 @@ def opened(url: str, **options) -> DatabaseStore:
     return DatabaseStore(DatabaseOptions(url=url, crawl="test", **options))
 
 
-def rows(url: str, table: str = "pages") -> list[sa.Row]:
+def rows(url: str, table: str = "pages") -> list[sa.Row[Any]]:
     engine = sa.create_engine(url)
     with engine.connect() as connection:
         found = connection.execute(sa.select(page_table(table)).order_by(sa.text("url"))).all()

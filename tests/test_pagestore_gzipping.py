@@ -4,7 +4,7 @@ import gzip
 import sys
 import zlib
 
-import brotli
+import brotli  # type: ignore[import-untyped]
 import pytest
 
 from sitecrawl.pagestore.gzipping import compress_member, decode_content, decompress_member

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -71,7 +72,7 @@ def url(tmp_path):
     return f"sqlite:///{tmp_path / 'shop.db'}"
 
 
-def rows(url: str) -> list[sa.Row]:
+def rows(url: str) -> list[sa.Row[Any]]:
     engine = sa.create_engine(url)
     with engine.connect() as connection:
         found = list(connection.execute(sa.select(page_table("pages"))))
