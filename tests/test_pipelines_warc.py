@@ -41,7 +41,8 @@ def exported(item: PageItem) -> dict[str, object]:
     exporter.start_exporting()
     exporter.export_item(item)
     exporter.finish_exporting()
-    return json.loads(file.getvalue())
+    line: dict[str, object] = json.loads(file.getvalue())
+    return line
 
 
 def test_every_field_of_a_page_can_be_exported():

@@ -81,7 +81,7 @@ def page_table(name: str) -> sa.Table:
     )
 
 
-def upsert(table: sa.Table, dialect: str) -> sa.Executable:
+def upsert(table: sa.Table, dialect: str) -> sa.Insert:
     """An INSERT that replaces the row of the same key, in the dialect's own words. Raises `OptionError`."""
     values = [column.name for column in table.columns if not column.primary_key]
     if dialect in ("mysql", "mariadb"):
