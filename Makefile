@@ -17,6 +17,7 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/mypy.ini tests benchmarks
 	$(BIN)/lint-imports
 
 format: $(VENV)/.lint

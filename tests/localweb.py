@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Self
 
 
 @dataclass
@@ -66,7 +67,7 @@ class LocalWeb:
         self._server.server_close()
         self._thread.join()
 
-    def __enter__(self) -> LocalWeb:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -99,7 +99,9 @@ def links_of(url: str, body: bytes) -> Iterator[str]:
         return
     bases = tree.xpath("//base/@href")
     base = urljoin(url, bases[0].strip()) if bases else url
-    for href in tree.xpath("//a/@href | //area/@href | //frame/@src | //iframe/@src | //link[@rel='canonical']/@href"):
+    for href in tree.xpath(
+        "//a/@href | //area/@href | //frame/@src | //iframe/@src | //link[@rel='canonical']/@href"
+    ):
         yield _absolute(base, href)
     for content in tree.xpath("//meta[translate(@http-equiv, 'REFSH', 'refsh')='refresh']/@content"):
         _, _, target = content.partition("=")
