@@ -1,7 +1,7 @@
 """What a person sees of a running crawl: one live line on a terminal, a log line elsewhere, a summary at the end.
 
 The figures are those that others keep anyway, so a page costs nothing here but a look at its status. Host names and
-messages come off the web: `printable` takes out of them what a terminal would obey, and nothing is read as markup.
+messages come off the web: what a terminal would obey is written out, and nothing is read as markup.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from scrapy.utils.misc import load_object
 from twisted.internet.task import LoopingCall
 
 from sitecrawl.errors import OptionError
+from sitecrawl.pagestore.printing import visible
 from sitecrawl.pagestore.store import INDEX_FILE
 from sitecrawl.runtime import Runtime
 from sitecrawl.summary import Summary, Totals, Traffic, duration, ending, printable, resume_command, size
@@ -46,8 +47,8 @@ MAX_HOSTS: Final = 10_000
 """Hosts with errors that are remembered; of more, those with the most errors."""
 
 _SCHEDULER = "sitecrawl.scheduler.Scheduler"
-_LOG_CONTROLS = re.compile(r"(?!\x1b\[[0-9;]*m)[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""What a log line may not hold on a terminal: all control characters but those of LOG_COLOR."""
+_COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
+"""What LOG_COLOR writes: the only control characters of a log line that reach the terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,8 @@ class AboveLine(io.TextIOBase):
         self._console = console
 
     def write(self, text: str) -> int:
-        message = _LOG_CONTROLS.sub("\ufffd", text.rstrip("\n"))
+        parts = _COLOUR.split(text.rstrip("\n"))
+        message = "".join(part if n % 2 else visible(part) for n, part in enumerate(parts))
         self._console.print(Text(message), soft_wrap=True)
         return len(text)
 
@@ -291,7 +293,7 @@ class Progress:
             totals=totals,
             directory=runtime.path,
             has_pages=(runtime.path / INDEX_FILE).is_file(),
-            resume=resume_command(sys.argv, runtime.path) if totals.waiting else None,
+            resume=resume_command(sys.orig_argv, runtime.path) if totals.waiting else None,
         )
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from sitecrawl.pagestore.printing import visible
+
 WORST: Final = 5
 """Hosts and kinds of error that are named."""
 
-_OBEYED = "\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
-_UNPRINTABLE = re.compile(f"[{_OBEYED}]")
+_SPACE = re.compile(r"\s")
 _NO_FAILURES = frozenset({"IgnoreRequest", "Unreachable"})
 """Exceptions by which a middleware says no: nothing went wrong."""
 _FAILURES: Final = {
@@ -30,16 +30,16 @@ _FAILURES: Final = {
 }
 _ENDINGS: Final = {
     "finished": "finished: nothing is left to fetch",
-    "shutdown": "interrupted",
-    "cancelled": "cancelled",
+    "shutdown": "was interrupted",
+    "cancelled": "was cancelled",
     "storage_error": "stopped: a file of the crawl could not be used, the log says which and why",
     "memusage_exceeded": "stopped: the process reached MEMUSAGE_LIMIT_MB",
 }
 
 
 def printable(text: str, limit: int = 200) -> str:
-    """`text` without what a terminal would obey: control characters and marks of direction become U+FFFD."""
-    return _UNPRINTABLE.sub("\ufffd", text[:limit])
+    """`text` for one line of a terminal: at most `limit` of its characters, and none that the terminal obeys."""
+    return visible(_SPACE.sub(" ", text[:limit]))
 
 
 def size(number: float) -> str:
@@ -206,19 +206,20 @@ def ending(reason: str, *, full: bool) -> str:
 
 
 def resume_command(argv: Sequence[str], directory: Path) -> str | None:
-    """The command line `argv` once more, with `directory` as JOBDIR; None if it was no `scrapy` command."""
-    program = _program(argv[0])
-    if program is None or "crawl" not in argv[1:]:
+    """The command line once more, with `directory` as JOBDIR; None if it was no `scrapy crawl`.
+
+    `argv` is that of Python's own process (`sys.orig_argv`): Scrapy takes words out of `sys.argv`.
+    """
+    place = next((n for n, word in enumerate(argv) if Path(word).name == "scrapy"), 0)
+    words = argv[place + 1 :]
+    if not place or "crawl" not in words:
         return None
-    given = any(re.match(r"(-s|--set=?)?JOBDIR=", word) for word in argv)
-    return shlex.join([*program, *argv[1:], *(() if given else ("-s", f"JOBDIR={directory}"))])
+    program = argv[: place + 1] if argv[place - 1] == "-m" else [_shortest(argv[place])]
+    given = any(re.match(r"(-s|--set=?)?JOBDIR=", word) for word in words)
+    return shlex.join([*program, *words, *(() if given else ("-s", f"JOBDIR={directory}"))])
 
 
-def _program(path: str) -> list[str] | None:
-    """What to type for the program that runs at `path`."""
-    if Path(path).parts[-2:] == ("scrapy", "__main__.py"):
-        return [sys.executable, "-m", "scrapy"]
-    if Path(path).name != "scrapy":
-        return None
+def _shortest(path: str) -> str:
+    """What to type for the program at `path`."""
     found = shutil.which("scrapy")
-    return ["scrapy"] if found is not None and Path(found).samefile(path) else [path]
+    return "scrapy" if found is not None and Path(found).resolve() == Path(path).resolve() else path
