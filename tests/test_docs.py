@@ -1,0 +1,202 @@
+"""The documents say what the code does: settings, commands, arguments, modules, links, examples."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from crawling import PROJECT, environment, scrapy
+from localweb import LocalWeb, linked
+from scrapy.commands import ScrapyCommand
+from scrapy.commands.crawl import Command as ScrapyCrawl
+from scrapy.settings import Settings, default_settings
+
+from sitecrawl.addon import SCRAPY_DEFAULTS, SETTINGS
+from sitecrawl.spiders.arguments import NAMES
+
+DOCS = PROJECT / "docs"
+DOCUMENTS = [PROJECT / "README.md", PROJECT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+SOURCES = [
+    path for part in ("sitecrawl", "middlewares", "pipelines") for path in sorted((PROJECT / part).rglob("*.py"))
+]
+UNSET = {"SITECRAWL_DATABASE_URL": "", "SITECRAWL_DATABASE_TABLE": "pages"}
+"""Settings of a pipeline that is off by default: the add-on gives them no value."""
+
+
+def text(name: str) -> str:
+    return (PROJECT / name).read_text(encoding="utf-8")
+
+
+def rows(name: str, heading: str = "") -> dict[str, list[str]]:
+    """The rows of the tables, or of those between `heading` and the next one: code in the first cell → all cells."""
+    section = text(name)
+    if heading:
+        section = re.split(r"^#+ ", section.partition(heading)[2], maxsplit=1, flags=re.MULTILINE)[0]
+    lines = [line.strip("| ").split(" | ") for line in section.splitlines() if line.startswith("| `")]
+    return {code: cells for cells in lines for code in re.findall(r"`([^`]+)`", cells[0])}
+
+
+class TestSettings:
+    def test_every_name_in_the_source_is_documented(self) -> None:
+        """A setting that a user cannot look up does not exist for them."""
+        named = {name for path in SOURCES for name in re.findall(r"\bSITECRAWL_[A-Z_]*[A-Z]\b", path.read_text())}
+        assert named <= rows("docs/settings.md").keys()
+
+    def test_every_documented_name_exists(self) -> None:
+        """A documented setting of ours has a default, one of Scrapy's is known to Scrapy."""
+        known = SETTINGS.keys() | UNSET.keys() | set(dir(default_settings)) | {"HTTPERROR_ALLOW_ALL"}
+        assert rows("docs/settings.md").keys() <= known
+
+    def test_every_mentioned_name_exists(self) -> None:
+        """No document speaks of a setting that there is not."""
+        for path in DOCUMENTS:
+            named = set(re.findall(r"\bSITECRAWL_[A-Z_]*[A-Z]\b(?!_)", path.read_text(encoding="utf-8")))
+            assert named <= SETTINGS.keys() | UNSET.keys(), path
+
+    @pytest.mark.parametrize(("name", "value"), sorted((SETTINGS | SCRAPY_DEFAULTS | UNSET).items()))
+    def test_default(self, name: str, value: object) -> None:
+        """The documented default is the one that the add-on gives."""
+        assert ast.literal_eval(rows("docs/settings.md")[name][1].strip("`")) == value
+
+
+class TestCommands:
+    @pytest.mark.parametrize("path", sorted((PROJECT / "sitecrawl/commands").glob("[a-z]*.py")), ids=lambda p: p.stem)
+    def test_every_command_and_option(self, path: Path) -> None:
+        """Each command has its heading, and a table of exactly the options that it adds to Scrapy's."""
+        module = import_module(f"sitecrawl.commands.{path.stem}")
+        heading = f"## scrapy {path.stem}\n"
+        assert heading in text("docs/commands.md")
+        documented = {name for name in rows("docs/commands.md", heading) if name.startswith("-")}
+        assert documented == options_of(module.Command) - options_of(BASES.get(path.stem, Plain))
+
+    def test_every_argument_of_generic(self) -> None:
+        """Both tables of arguments are whole."""
+        assert rows("docs/commands.md", "### Arguments of `generic`").keys() == set(NAMES)
+        assert rows("README.md", "## Arguments of `generic`").keys() == set(NAMES)
+
+    def test_every_make_target(self) -> None:
+        """What `.PHONY` lists is what a user may type."""
+        phony = re.search(r"^\.PHONY: (.*)$", text("Makefile"), re.MULTILINE)
+        assert phony is not None
+        documented = {name.split()[1] for name in rows("docs/commands.md", "## make\n") if name.startswith("make ")}
+        assert documented == set(phony[1].split())
+
+
+class Plain(ScrapyCommand):
+    """The options that every command has."""
+
+    def short_desc(self) -> str:
+        return ""
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        raise NotImplementedError
+
+
+BASES: dict[str, type[ScrapyCommand]] = {"crawl": ScrapyCrawl}
+"""Commands of Scrapy that ours extend."""
+
+
+def options_of(command_class: type[ScrapyCommand]) -> set[str]:
+    command = command_class()
+    command.settings = Settings()
+    parser = argparse.ArgumentParser(conflict_handler="resolve")
+    command.add_options(parser)
+    return set(parser._option_string_actions)
+
+
+class TestArchitecture:
+    def test_every_module_on_the_map_exists(self) -> None:
+        """The map shows no module that is gone."""
+        for name in rows("docs/design/architecture.md", "## The map"):
+            assert (PROJECT / name).exists(), name
+
+    def test_every_module_is_on_the_map(self) -> None:
+        """No module is missing from the map; a folder stands for what is in it."""
+        shown = rows("docs/design/architecture.md", "## The map").keys()
+        for path in SOURCES:
+            name = path.relative_to(PROJECT).as_posix()
+            folders = {f"{parent.as_posix()}/" for parent in path.relative_to(PROJECT).parents}
+            assert name in shown or folders & shown or name == "sitecrawl/__init__.py", name
+
+    def test_layers(self) -> None:
+        """The drawing of the layers is the contract that `make lint` keeps."""
+        contract = tomllib.loads(text("pyproject.toml"))["tool"]["importlinter"]["contracts"][0]
+        drawing = "\n".join(layer.replace("sitecrawl.", "") for layer in contract["layers"])
+        assert f"```\n{drawing}\n```" in text("docs/design/architecture.md")
+
+
+class TestDependencies:
+    def test_every_dependency_is_explained(self) -> None:
+        """What pyproject.toml asks for has a row, and no other package has one."""
+        project = tomllib.loads(text("pyproject.toml"))["project"]
+        asked = [*project["dependencies"], *(p for extra in project["optional-dependencies"].values() for p in extra)]
+        names = {re.split(r"[\[<>=; ]", requirement)[0] for requirement in asked} - {"sitecrawl"}
+        packages = {name for name in rows("docs/dependencies.md") if re.fullmatch(r"[a-z][a-z0-9.-]*", name)}
+        assert names <= packages
+
+
+class TestLinks:
+    @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(PROJECT).as_posix())
+    def test_no_link_is_dead(self, path: Path) -> None:
+        """A relative link leads to a file, and its fragment to a heading of it."""
+        for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
+            if "://" in target:
+                continue
+            name, _, fragment = target.partition("#")
+            file = path.parent / name if name else path
+            assert file.exists(), target
+            assert not fragment or fragment in anchors(file), target
+
+    def test_every_document_is_in_the_index(self) -> None:
+        """docs/README.md leads to all of them."""
+        index = (DOCS / "README.md").read_text(encoding="utf-8")
+        missing = [
+            p for p in DOCS.rglob("*.md") if p.name != "README.md" and p.relative_to(DOCS).as_posix() not in index
+        ]
+        assert missing == []
+
+
+def anchors(file: Path) -> set[str]:
+    """The fragments that GitHub gives to a document's headings."""
+    headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+class TestExamples:
+    def test_readme_spider_runs(self, tmp_path: Path) -> None:
+        """The spider of the README, saved and run as it says, takes the headings of all pages of a site."""
+        spider = re.search(r"```python\n(.*?)```", text("README.md"), re.DOTALL)
+        assert spider is not None
+        package = tmp_path / "spiders_of_readme"
+        package.mkdir()
+        (package / "__init__.py").write_text("")
+        (package / "headings.py").write_text(spider[1])
+        pages = {"/": linked("/a") + "<h1>Home</h1>", "/a": "<h2>A</h2>"}
+        feed = tmp_path / "headings.csv"
+        with LocalWeb(pages) as web:
+            done = scrapy(
+                "crawl", "headings", "-a", f"seeds={web.root}", "-O", str(feed),
+                settings={
+                    "SPIDER_MODULES": package.name, "JOBDIR": tmp_path / "crawl", "SITECRAWL_DELAY_FACTOR": 0,
+                    "FEED_EXPORT_FIELDS": "url,depth,heading",
+                },
+                env=environment(PYTHONPATH=str(tmp_path)),
+            )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        lines = {line.replace(web.root, "") for line in feed.read_text().splitlines()}
+        assert {"/,0,Home", "/a,1,A"} <= lines
+
+    @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(PROJECT).as_posix())
+    def test_python_compiles(self, path: Path) -> None:
+        """Every Python block is Python, and what it imports from us exists."""
+        for block in re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL):
+            for node in ast.walk(ast.parse(block)):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("sitecrawl", "pipelines")):
+                    assert node.module is not None
+                    module = import_module(node.module)
+                    assert all(hasattr(module, alias.name) for alias in node.names), node.module
