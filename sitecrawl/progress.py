@@ -278,23 +278,24 @@ class Progress:
             traffic=Traffic.read(self._stats.get_stats()),
             hosts=self._errors.hosts,
         )
-        return told if self._runtime is None else self._with_crawl(told, self._runtime)
+        return told if self._runtime is None else _with_crawl(told, self._runtime, finished=reason == "finished")
 
     def _is_full(self) -> bool:
         limit = self._crawler.settings.getint("SITECRAWL_MAX_PAGES")
         return self._runtime is not None and 0 < limit <= self._runtime.frontier.counts.fetched
 
-    @staticmethod
-    def _with_crawl(told: Summary, runtime: Runtime) -> Summary:
-        counts = runtime.frontier.counts
-        totals = Totals(counts.fetched, counts.failed, runtime.frontier.waiting, runtime.directory.resumed)
-        return replace(
-            told,
-            totals=totals,
-            directory=runtime.path,
-            has_pages=(runtime.path / INDEX_FILE).is_file(),
-            resume=resume_command(sys.orig_argv, runtime.path) if totals.waiting else None,
-        )
+
+def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
+    """Add what the frontier knows. What was in flight and is not done waits again."""
+    counts = runtime.frontier.counts
+    again = resume_command(sys.orig_argv, runtime.path) if counts.queued or not finished else None
+    return replace(
+        told,
+        totals=Totals(counts.fetched, counts.failed, counts.queued, runtime.directory.resumed),
+        directory=runtime.path,
+        has_pages=(runtime.path / INDEX_FILE).is_file(),
+        resume=again,
+    )
 
 
 def wants_line(settings: BaseSettings) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import random
 import re
 import select
 import shlex
@@ -425,6 +426,17 @@ class TestWithoutATerminal:
         assert "max_pages is reached" in done.stderr
         assert re.search(r"waiting +5  ", done.stderr)
 
+    def test_full_disk(self, tmp_path: Path) -> None:
+        """A crawl that cannot write says so, and how to go on when it can."""
+        noise = random.Random(1)
+        with LocalWeb(lambda path, host: linked(f"/{noise.random()}") + noise.randbytes(50_000).hex()) as web:
+            words = ["sh", "-c", 'ulimit -f 2000 && exec "$@"', "sh", *command(web, "-a", "max_pages=500")]
+            with pytest.raises(subprocess.CalledProcessError) as failed:
+                self.run(words, tmp_path)
+        assert "ERROR" in failed.value.stderr
+        assert "The crawl stopped: a file of the crawl could not be used" in failed.value.stderr
+        assert "-s JOBDIR=crawls/generic-" in failed.value.stderr
+
     def test_failed_downloads(self, tmp_path: Path) -> None:
         """A host that hangs up is named, with what went wrong."""
         with LocalWeb({"/": Answer(raw=b"")}) as web:
@@ -437,19 +449,18 @@ class TestWithoutATerminal:
     def test_other_scheduler(self, tmp_path: Path) -> None:
         """In a project that takes only this extension, it says what Scrapy's statistics know, and makes no files."""
         spider = tmp_path / "plain.py"
-        spider.write_text(
-            "import scrapy\nclass Plain(scrapy.Spider):\n    name = 'plain'\n    def parse(self, r): pass\n"
-        )
-        extensions = '{"sitecrawl.progress.Progress": 0}'
         with slow_site(0) as web:
-            words = ["runspider", str(spider), "-a", f"start_urls={web.root},", "-L", "WARNING"]
             spider.write_text(
-                spider.read_text().replace("name = 'plain'", f"name = 'plain'; start_urls = ['{web.root}']")
+                "import scrapy\n"
+                "class Plain(scrapy.Spider):\n"
+                f"    name, start_urls = 'plain', ['{web.root}']\n"
+                "    custom_settings = {'EXTENSIONS': {'sitecrawl.progress.Progress': 0}}\n"
+                "    def parse(self, response): pass\n"
             )
+            words = scrapy_command("runspider", str(spider), "-L", "WARNING")
             done = subprocess.run(
-                scrapy_command(*words[:2], *words[4:], settings={"EXTENSIONS": extensions}),
-                cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=True,
-            )  # fmt: skip
+                words, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=True
+            )
         assert re.search(r"responses +1  ", done.stderr)
         assert "waiting" not in done.stderr
         assert [path.name for path in tmp_path.iterdir()] == ["plain.py"]
