@@ -1,0 +1,104 @@
+"""A frontier on a real database, a clock that only a test moves, and names for URLs."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from sitecrawl.frontier.frontier import Frontier, FrontierOptions, NewUrl
+from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.order import order_named
+from sitecrawl.frontier.record import Flag, State
+from sitecrawl.seen.clock import Clock
+from sitecrawl.seen.tiered import SeenSet
+from sitecrawl.storage import Database
+
+RUDE = PolitenessOptions(delay_factor=0.0, failure_delay=0.0, per_ip=0, max_failures=0)
+"""No pause and no limit but one request a host."""
+
+
+def digest(text: str, size: int = 16) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=size).digest()
+
+
+def url(name: str, host: str = "a.example") -> NewUrl:
+    return NewUrl(digest(f"{host}/{name}"), f"http://{host}/{name}", host)
+
+
+class Bench:
+    """One crawl's frontier, which can be committed, crashed and restarted."""
+
+    def __init__(
+        self,
+        path: Path,
+        order: str = "bfs",
+        politeness: PolitenessOptions = RUDE,
+        options: FrontierOptions | None = None,
+    ) -> None:
+        self.path = path
+        self.order = order
+        self.politeness = politeness
+        self.options = options or FrontierOptions()
+        self.now = 1000.0
+        self.open()
+
+    def open(self) -> None:
+        self.database = Database(self.path, hash_name="test")
+        self.frontier = Frontier(
+            self.database,
+            order_named(self.order),
+            seen=lambda _, urls, __: SeenSet(Clock(2), None, urls),
+            host_key=lambda name: digest(name, 8),
+            clock=lambda: self.now,
+            wall=lambda: 1_800_000_000.0,
+            politeness=self.politeness,
+            options=self.options,
+        )
+
+    def commit(self) -> None:
+        batch = self.database.batch()
+        self.frontier.flush(batch)
+        self.database.write(batch, sync=False)
+        self.frontier.flushed()
+
+    def crash(self) -> None:
+        """What came after the last commit is gone."""
+        self.database.close()
+        self.open()
+
+    def restart(self) -> None:
+        self.commit()
+        self.crash()
+
+    def add(self, *names: str, host: str = "a.example", depth: int = 0) -> int:
+        return self.frontier.add([url(name, host) for name in names], depth=depth)
+
+    def ask(self, name: str, host: str = "a.example", *, depth=0, priority=0, flags=Flag.NONE, request=None) -> bool:
+        return self.frontier.add_request(
+            url(name, host), depth=depth, priority=priority, flags=flags, request=request
+        )
+
+    def take(self, name: str):
+        """The next visit, which must be of the URL that ends in `name`."""
+        visit = self.frontier.next()
+        assert visit is not None
+        assert visit.url.rpartition("/")[2] == name
+        return visit
+
+    def finish(self, visit, state: State = State.FETCHED, seconds: float = 0.0, **how) -> None:
+        self.frontier.downloaded(visit, seconds, **how)
+        self.frontier.done(visit, state, status=200)
+
+    def drain(self) -> list[str]:
+        """Fetch all that is left, waiting where the hosts must rest; returns the names."""
+        names = []
+        while not self.frontier.is_finished():
+            visit = self.frontier.next()
+            if visit is not None:
+                names.append(visit.url.rpartition("/")[2])
+                self.finish(visit)
+            else:
+                rest = self.frontier.next_time()
+                assert rest is not None, "stuck: URLs wait and no host rests"
+                self.now += rest
+        return names

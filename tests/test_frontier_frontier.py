@@ -1,0 +1,481 @@
+"""The frontier's contract: all that is added comes out, only that, each once, unless it is put back."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from frontier_helpers import Bench, url
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from sitecrawl.errors import CorruptFile
+from sitecrawl.frontier.frontier import FrontierOptions, Visit
+from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.queue import DiskQueue
+from sitecrawl.frontier.record import MAX_DEPTH, Flag, State
+from sitecrawl.storage import Batch
+
+HOSTS = ["a.example", "b.example", "c.example:81"]
+
+
+@dataclass
+class Known:
+    """A URL as the model remembers it."""
+
+    name: str
+    host: str
+    depth: int
+    priority: int
+    serial: int
+    flags: Flag = Flag.NONE
+    request: bytes | None = None
+    state: State = State.QUEUED
+    attempts: int = 0
+
+    @property
+    def is_volatile(self):
+        return bool(self.flags & Flag.VOLATILE) and self.state == State.QUEUED
+
+
+@dataclass
+class Model:
+    """What a frontier should know, in a dictionary."""
+
+    known: dict[bytes, Known] = field(default_factory=dict)
+    ended: dict[State, int] = field(default_factory=lambda: dict.fromkeys(State, 0))
+
+    def queued(self, host=None):
+        return [u for u in self.known.values() if u.state == State.QUEUED and host in (None, u.host)]
+
+    def stored(self):
+        """What a crash leaves after a commit of this state."""
+        kept = {key: copy.copy(u) for key, u in self.known.items() if not u.is_volatile}
+        return Model(kept, dict(self.ended))
+
+
+class FrontierMachine(RuleBasedStateMachine):
+    """Anything may happen in any order, a crash included; at the end all that is left comes out."""
+
+    @initialize(
+        order=st.sampled_from(["bfs", "dfs"]),
+        head=st.integers(1, 3),
+        max_pages=st.sampled_from([0, 0, 6]),
+        max_depth=st.sampled_from([0, 2]),
+        per_host=st.integers(1, 2),
+        per_ip=st.integers(0, 2),
+        delay=st.sampled_from([0.0, 1.0]),
+    )
+    def open(self, *, order, head, max_pages, max_depth, per_host, per_ip, delay):
+        self.patch = patch("sitecrawl.frontier.tables.DiskQueue", partial(DiskQueue, head=head))
+        self.patch.start()
+        self.path = Path(tempfile.mkdtemp())
+        politeness = PolitenessOptions(
+            delay=delay, delay_factor=0, per_host=per_host, per_ip=per_ip, failure_delay=0.5, max_failures=0
+        )
+        options = FrontierOptions(max_depth=max_depth, max_pages=max_pages)
+        self.bench = Bench(self.path, order, politeness, options)
+        self.model = Model()
+        self.committed = Model()
+        self.visits: dict[bytes, Visit] = {}
+        self.free_at: dict[str, float] = {}
+        self.serial = 0
+        self.unfiltered = 0
+
+    @property
+    def frontier(self):
+        return self.bench.frontier
+
+    @property
+    def keeps_levels(self):
+        return self.bench.order == "bfs" and self.bench.options.max_depth > 0
+
+    def next_serial(self):
+        self.serial += 1
+        return self.serial
+
+    # What may happen
+
+    @rule(
+        host=st.sampled_from(HOSTS),
+        names=st.lists(st.sampled_from("abcdefghijkl"), max_size=5),
+        depth=st.integers(0, 3),
+    )
+    def add(self, host, names, depth):
+        found = [url(name, host) for name in names]
+        new = {f.key: f for f in found if f.key not in self.model.known}
+        if 0 < self.bench.options.max_depth < depth:
+            new = {}
+        assert self.frontier.add(found, depth=depth) == len(new)
+        for key, f in new.items():
+            self.model.known[key] = Known(f.url, host, depth, 0, self.next_serial())
+
+    @rule(
+        host=st.sampled_from(HOSTS),
+        name=st.sampled_from("abcdefgh"),
+        depth=st.integers(0, 2),
+        priority=st.integers(-1, 1),
+        unfiltered=st.booleans(),
+        kind=st.sampled_from(["plain", "plain", "stored", "volatile"]),
+    )
+    def add_request(self, *, host, name, depth, priority, unfiltered, kind):
+        flags = Flag.UNFILTERED if unfiltered else Flag.NONE
+        if unfiltered:
+            self.unfiltered += 1
+            name = f"{name}#{self.unfiltered}"
+        request = b"request %d" % self.serial if kind == "stored" else None
+        flags |= Flag.VOLATILE if kind == "volatile" else Flag.NONE
+        found = url(name, host)
+        is_new = found.key not in self.model.known
+        added = self.frontier.add_request(found, depth=depth, priority=priority, flags=flags, request=request)
+        assert added == is_new
+        if is_new:
+            serial = self.next_serial()
+            self.model.known[found.key] = Known(found.url, host, depth, priority, serial, flags, request)
+
+    def rank(self, u):
+        return (-u.priority, u.depth, u.serial) if self.bench.order == "bfs" else (-u.priority, -u.serial)
+
+    @rule()
+    def next(self):
+        visit = self.frontier.next()
+        if visit is not None:
+            self.check(visit)
+
+    def check(self, visit):
+        u = self.model.known[visit.key]
+        assert visit.key not in self.visits
+        assert (u.state, u.name, u.request, u.attempts) == (State.QUEUED, visit.url, visit.request, visit.attempts)
+        assert visit.volatile == u.is_volatile
+        waiting = [w for key, w in self.model.known.items() if w.state == State.QUEUED and key not in self.visits]
+        assert u == min((w for w in waiting if w.host == u.host), key=self.rank)
+        if self.keeps_levels and u.priority <= 0:
+            assert all(w.depth >= u.depth for w in self.model.queued() if w.priority >= 0)
+        self.visits[visit.key] = visit
+        self.check_politeness(visit, u.host)
+
+    def check_politeness(self, visit, host):
+        politeness, limit = self.bench.politeness, self.bench.options.max_pages
+        loading = [v for v in self.visits.values() if v.host is not None]
+        assert sum(v.host.name == host for v in loading) <= politeness.per_host
+        if visit.ip is not None and politeness.per_ip:
+            assert sum(v.ip == visit.ip for v in loading) <= politeness.per_ip
+        assert self.bench.now >= self.free_at.get(host, 0.0)
+        assert not limit or self.model.ended[State.FETCHED] + len(self.visits) <= limit
+        self.free_at[host] = self.bench.now + politeness.delay
+
+    def a_visit(self, data):
+        return self.visits[data.draw(st.sampled_from(sorted(self.visits)))]
+
+    @precondition(lambda self: self.visits)
+    @rule(data=st.data(), failed=st.booleans(), ip=st.sampled_from([None, "10.0.0.1", "10.0.0.2"]))
+    def downloaded(self, data, failed, ip):
+        visit = self.a_visit(data)
+        if visit.host is not None:
+            self.free_at[visit.host.name] = self.bench.now + self.bench.politeness.delay
+        self.frontier.downloaded(visit, 0.25, ip=ip, failed=failed)
+
+    @precondition(lambda self: self.visits)
+    @rule(data=st.data(), state=st.sampled_from([State.FETCHED, State.FETCHED, State.FAILED, State.EXCLUDED]))
+    def done(self, data, state):
+        self.end(self.a_visit(data), state)
+
+    def end(self, visit, state):
+        self.frontier.done(visit, state, status=200)
+        del self.visits[visit.key]
+        u = self.model.known[visit.key]
+        u.state = state
+        self.model.ended[state] += 1
+        if u.flags & Flag.UNFILTERED:
+            del self.model.known[visit.key]
+
+    @precondition(lambda self: self.visits)
+    @rule(data=st.data(), priority=st.integers(-1, 1), kind=st.sampled_from(["plain", "stored", "volatile"]))
+    def retry(self, data, priority, kind):
+        visit = self.a_visit(data)
+        request = b"again %d" % self.serial if kind == "stored" else None
+        self.frontier.retry(visit, priority=priority, request=request, volatile=kind == "volatile")
+        del self.visits[visit.key]
+        u = self.model.known[visit.key]
+        u.attempts += 1
+        u.request = request
+        u.priority = max(priority, 0) if self.keeps_levels and u.priority >= 0 else priority
+        u.serial = self.next_serial()
+        u.flags = u.flags & ~Flag.VOLATILE | (Flag.VOLATILE if kind == "volatile" else Flag.NONE)
+
+    @rule(seconds=st.sampled_from([0.1, 0.5, 1.0]))
+    def wait(self, seconds):
+        self.bench.now += seconds
+
+    @rule()
+    def commit(self):
+        self.bench.commit()
+        self.committed = self.model.stored()
+        busy = {u.host for u in self.model.queued()}
+        resting = {host.name for host in self.frontier.hosts.live() if host.free_at > self.bench.now}
+        assert {host.name for host in self.frontier.hosts.live()} <= busy | resting
+
+    @rule()
+    def crash(self):
+        self.bench.crash()
+        self.model = self.committed.stored()
+        self.visits.clear()
+        self.free_at.clear()
+
+    @rule()
+    def restart(self):
+        self.commit()
+        self.crash()
+
+    # What always holds
+
+    @invariant()
+    def counts_are_the_models(self):
+        if not hasattr(self, "model"):
+            return
+        counts, queued = self.frontier.counts, self.model.queued()
+        assert counts.queued == len(queued)
+        assert counts.volatile == sum(u.is_volatile for u in queued)
+        assert self.frontier.waiting == len(queued) - len(self.visits)
+        ended = [counts.fetched, counts.failed, counts.excluded]
+        assert ended == [self.model.ended[s] for s in (State.FETCHED, State.FAILED, State.EXCLUDED)]
+        levels = [u.depth if self.bench.order == "bfs" else 0 for u in queued if u.priority >= 0]
+        assert {level: n for level, n in counts._levels.items() if n} == {n: levels.count(n) for n in levels}
+
+    @invariant()
+    def hosts_are_the_models(self):
+        if not hasattr(self, "model"):
+            return
+        for name in HOSTS:
+            queued = self.model.queued(name)
+            host = self.frontier.hosts._live.get(self.frontier.hosts._key_of(name))
+            assert (host.queued if host else 0) == len(queued)
+            assert (host.volatile if host else 0) == sum(u.is_volatile for u in queued)
+
+    def teardown(self):
+        if not hasattr(self, "bench"):
+            return
+        try:
+            self.drain()
+        finally:
+            self.bench.database.close()
+            self.patch.stop()
+            shutil.rmtree(self.path)
+
+    def drain(self):
+        while not self.frontier.is_finished():
+            visit = self.frontier.next()
+            if visit is not None:
+                self.check(visit)
+            elif self.visits:
+                visit = next(iter(self.visits.values()))
+                if visit.host is not None:
+                    self.free_at[visit.host.name] = self.bench.now + self.bench.politeness.delay
+                self.end(visit, State.FETCHED)
+            else:
+                rest = self.frontier.next_time()
+                assert rest is not None, "stuck: URLs wait and no host rests"
+                self.bench.now += rest
+        if not self.bench.options.max_pages:
+            assert len(self.model.queued()) == len(self.visits)
+
+
+TestFrontierMachine = FrontierMachine.TestCase
+TestFrontierMachine.settings = settings(max_examples=30, stateful_step_count=50, deadline=None)
+
+
+@pytest.fixture
+def bench(tmp_path):
+    """Makes frontiers; each is on the same database as the one before."""
+    benches: list[Bench] = []
+
+    def make(*args, **kwargs):
+        if benches:
+            benches.pop().database.close()
+        benches.append(Bench(tmp_path / "db", *args, **kwargs))
+        return benches[-1]
+
+    yield make
+    benches.pop().database.close()
+
+
+LEVELS = FrontierOptions(max_depth=5)
+
+
+def test_a_retry_does_not_block_the_levels_that_wait_for_it(bench):
+    """A seed that is put back with a lower priority is fetched before the next level, and blocks nothing."""
+    crawl = bench(options=LEVELS)
+    crawl.add("seed", "other")
+    visit = crawl.take("seed")
+    crawl.frontier.retry(visit, priority=-1, request=None)
+    crawl.add("below", depth=1)
+    assert crawl.drain() == ["other", "seed", "below"]
+
+
+def test_a_priority_goes_before_its_level(bench):
+    """A request that a spider wants first does not wait for the levels above it, and blocks none of them."""
+    crawl = bench(options=LEVELS)
+    crawl.add("seed", "other")
+    crawl.ask("urgent", depth=3, priority=1)
+    crawl.ask("late", depth=1, priority=-1)
+    crawl.add("below", depth=2)
+    assert crawl.drain() == ["urgent", "seed", "other", "below", "late"]
+
+
+def test_a_level_waits_for_what_is_in_flight(bench):
+    """With a depth limit no URL is handed out while one of a level above is in flight, on whatever host."""
+    crawl = bench(options=LEVELS)
+    crawl.add("seed")
+    crawl.add("below", host="b.example", depth=1)
+    seed = crawl.take("seed")
+    crawl.frontier.downloaded(seed, 0.0)
+    assert crawl.frontier.next() is None
+    crawl.frontier.done(seed, State.FETCHED)
+    crawl.take("below")
+
+
+@pytest.mark.parametrize("orders", [("dfs", "bfs"), ("bfs", "dfs")])
+def test_another_order_on_the_same_directory(bench, orders):
+    """A crawl that is resumed in another order loses nothing and does not get stuck."""
+    crawl = bench(orders[0], options=LEVELS)
+    crawl.add("a", "b", depth=0)
+    crawl.add("c", "d", depth=2)
+    crawl.commit()
+    crawl = bench(orders[1], options=LEVELS)
+    crawl.add("e", "f", depth=1)
+    assert sorted(crawl.drain()) == ["a", "b", "c", "d", "e", "f"]
+
+
+def test_max_pages_counts_pages_and_not_failures(bench):
+    """A fetch that fails or is forbidden makes room for another one."""
+    crawl = bench(options=FrontierOptions(max_pages=2))
+    crawl.add("a", "b", "c", "d", "e")
+    crawl.finish(crawl.take("a"), State.FAILED)
+    crawl.finish(crawl.take("b"), State.EXCLUDED)
+    crawl.finish(crawl.take("c"))
+    last = crawl.take("d")
+    assert crawl.frontier.next() is None
+    assert not crawl.frontier.is_finished()
+    crawl.finish(last)
+    assert crawl.frontier.is_finished()
+    crawl.restart()
+    assert crawl.frontier.is_finished()
+
+
+def test_a_shorter_way_still_counts(bench):
+    """A URL that is first found beyond the depth limit is queued when it is found within it."""
+    crawl = bench(options=FrontierOptions(max_depth=1))
+    assert crawl.add("deep", depth=2) == 0
+    assert crawl.add("deep", depth=1) == 1
+
+
+def test_numbers_that_no_field_can_hold(bench):
+    """A hostile status or an absurd depth does not keep a checkpoint from being written."""
+    crawl = bench()
+    crawl.add("deep", depth=10**9)
+    crawl.ask("shallow", depth=-1)
+    for name, status in (("shallow", 10**9), ("deep", -1)):
+        visit = crawl.take(name)
+        crawl.frontier.done(visit, State.FETCHED, status=status)
+    crawl.restart()
+    deep, shallow = (crawl.frontier.urls.get(url(name).key) for name in ("deep", "shallow"))
+    assert (deep.depth, deep.status) == (MAX_DEPTH, 0)
+    assert (shallow.depth, shallow.status) == (0, 0xFFFF)
+
+
+def test_done_twice(bench):
+    """What is done is done: saying so once more changes nothing."""
+    crawl = bench()
+    crawl.add("a")
+    visit = crawl.take("a")
+    crawl.finish(visit)
+    crawl.finish(visit)
+    assert (crawl.frontier.counts.fetched, crawl.frontier.counts.queued) == (1, 0)
+
+
+def test_a_failed_checkpoint_loses_nothing(bench):
+    """Changes whose batch was never written go down with the next one."""
+    crawl = bench()
+    crawl.add("a", "b")
+    crawl.frontier.flush(crawl.database.batch())  # and the disk is full
+    crawl.finish(crawl.take("a"))
+    crawl.restart()
+    assert crawl.drain() == ["b"]
+
+
+def test_volatile_requests_never_reach_the_disk(bench):
+    """A request that cannot be stored leaves no trace on disk, and a restart forgets it and its count."""
+    crawl = bench()
+    crawl.ask("v", flags=Flag.VOLATILE)
+    crawl.ask("w", flags=Flag.VOLATILE | Flag.UNFILTERED)
+    crawl.commit()
+    assert [list(crawl.database.scan(family)) for family in ("urls", "queue", "requests")] == [[], [], []]
+    assert crawl.frontier.waiting == 2
+    crawl.crash()
+    assert (crawl.frontier.waiting, crawl.frontier.next()) == (0, None)
+    assert crawl.ask("v")
+
+
+def test_a_stored_request_that_turns_volatile(bench):
+    """A URL whose retry cannot be stored can be found anew after a crash: it is not seen for ever."""
+    crawl = bench()
+    crawl.ask("a", request=b"stored")
+    crawl.commit()
+    crawl.frontier.retry(crawl.take("a"), priority=0, request=None, volatile=True)
+    crawl.commit()
+    assert not crawl.ask("a")
+    crawl.crash()
+    assert crawl.frontier.is_finished()
+    assert crawl.ask("a")
+
+
+def test_a_retry_takes_its_new_place(bench, monkeypatch):
+    """A URL that is put back comes after those that wait, also where its old entry is read from disk again."""
+    monkeypatch.setattr("sitecrawl.frontier.tables.DiskQueue", partial(DiskQueue, head=1))
+    crawl = bench()
+    crawl.add("a", "b", "c")
+    visit = crawl.take("a")
+    for n in range(3):
+        crawl.ask(f"first{n}", priority=1)
+    crawl.commit()
+    crawl.frontier.retry(visit, priority=0, request=None)
+    assert crawl.drain() == ["first0", "first1", "first2", "b", "c", "a"]
+
+
+def test_a_request_that_is_missing(bench):
+    """A record that says it has a request, and has none on disk, is a corrupt file."""
+    crawl = bench()
+    crawl.ask("a", request=b"stored")
+    crawl.commit()
+    batch: Batch = crawl.database.batch()
+    batch.delete("requests", url("a").key)
+    crawl.database.write(batch)
+    crawl.crash()
+    with pytest.raises(CorruptFile, match="missing"):
+        crawl.frontier.next()
+
+
+def test_memory_is_that_of_the_hosts_at_work(bench):
+    """After a checkpoint neither done URLs nor hosts without work stay in memory; nor does a long queue."""
+    crawl = bench(politeness=PolitenessOptions(delay=10.0, delay_factor=0.0))
+    for n in range(50):
+        crawl.add(f"page{n}", host=f"h{n}.example")
+    crawl.add(*(f"page{n}" for n in range(500)), host="long.example")
+    for _ in range(51):
+        crawl.finish(crawl.frontier.next())
+    crawl.commit()
+    assert len(list(crawl.frontier.hosts.live())) == 51  # all rest: a host that rests is not forgotten
+    crawl.now += 10
+    crawl.commit()
+    (host,) = crawl.frontier.hosts.live()
+    assert host.name == "long.example"
+    assert len(host.queue._heap) < 100
+    assert not crawl.frontier.urls._changed
+    assert not crawl.frontier.in_flight
