@@ -72,18 +72,25 @@ class Database:
 
     def __init__(self, path: Path, *, hash_name: str, read_only: bool = False) -> None:
         self.path = path
+        had_tables = any(path.glob("*.sst"))
         self._rdict = _open(path, read_only=read_only)
         self._families = {name: self._rdict.get_column_family(name) for name in FAMILIES}
         self.handles = {name: self._rdict.get_column_family_handle(name) for name in FAMILIES}
-        self._check_format(hash_name.encode(), read_only=read_only)
+        self._check_format(hash_name.encode(), is_new=not had_tables and not read_only)
 
-    def _check_format(self, hash_name: bytes, *, read_only: bool) -> None:
+    def _check_format(self, hash_name: bytes, *, is_new: bool) -> None:
         stored = self.get("meta", b"format"), self.get("meta", b"hash")
-        if stored == (None, None) and not read_only:
+        if stored == (None, None) and is_new:
             batch = self.batch()
             batch.put("meta", b"format", FORMAT)
             batch.put("meta", b"hash", hash_name)
             self.write(batch)
+        elif stored == (None, None):  # a shortened MANIFEST is to RocksDB an older state, before any table
+            self.close()
+            raise CorruptFile(
+                f"{self.path} names no format, so its tables are lost: "
+                "restore it from a copy, or start in a new directory"
+            )
         elif stored != (FORMAT, hash_name):
             self.close()
             raise FormatMismatch(

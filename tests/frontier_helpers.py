@@ -99,6 +99,6 @@ class Bench:
                 self.finish(visit)
             else:
                 rest = self.frontier.next_time()
-                assert rest is not None, "stuck: URLs wait and no host rests"
-                self.now += rest
+                assert rest is not None or self.frontier.is_finished(), "stuck: URLs wait and no host rests"
+                self.now += rest or 0.0
         return names

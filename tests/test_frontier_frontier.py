@@ -164,7 +164,7 @@ class FrontierMachine(RuleBasedStateMachine):
     def check_politeness(self, visit, host):
         politeness, limit = self.bench.politeness, self.bench.options.max_pages
         loading = [v for v in self.visits.values() if v.host is not None]
-        assert sum(v.host.name == host for v in loading) <= politeness.per_host
+        assert sum(v.host is not None and v.host.name == host for v in loading) <= politeness.per_host
         if visit.ip is not None and politeness.per_ip:
             assert sum(v.ip == visit.ip for v in loading) <= politeness.per_ip
         assert self.bench.now >= self.free_at.get(host, 0.0)

@@ -1,0 +1,167 @@
+"""Politeness: when a host may be asked again, to the second."""
+
+from __future__ import annotations
+
+import pytest
+from frontier_helpers import Bench, url
+
+from sitecrawl.frontier.frontier import _BURIAL_PAUSE, _BURIED_AT_ONCE
+from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.record import Flag, State
+
+
+@pytest.fixture
+def bench(tmp_path):
+    """Makes a frontier with ten URLs of one host, and the politeness asked for, else none."""
+    made: list[Bench] = []
+
+    def make(**politeness):
+        options = {"delay_factor": 0.0, "failure_delay": 0.0, "max_failures": 0, "max_first_failures": 99}
+        made.append(Bench(tmp_path / "db", politeness=PolitenessOptions(**{**options, **politeness})))
+        made[0].add(*"0123456789")
+        return made[0]
+
+    yield make
+    made[0].database.close()
+
+
+def test_a_host_without_delay_is_never_idle(bench):
+    """With no pause asked for, the next URL comes out as soon as a download has ended."""
+    crawl = bench()
+    for name in "0123456789":
+        visit = crawl.take(name)
+        assert crawl.frontier.next() is None
+        crawl.frontier.downloaded(visit, 5.0)
+    assert crawl.frontier.next_time() is None
+
+
+@pytest.mark.parametrize(
+    ("politeness", "seconds", "pause"),
+    [
+        ({"delay": 3.0}, 0.5, 3.0),
+        ({"delay_factor": 10.0}, 0.5, 5.0),
+        ({"delay_factor": 10.0, "delay": 7.0}, 0.5, 7.0),
+        ({"delay_factor": 10.0, "max_delay": 20.0}, 30.0, 20.0),
+        ({"delay_factor": 10.0, "max_delay": 20.0, "delay": 25.0}, 30.0, 25.0),
+    ],
+)
+def test_pause_after_a_download(bench, politeness, seconds, pause):
+    """The pause is the greater of the delay and the factor times the download's time, which is capped."""
+    crawl = bench(**politeness)
+    crawl.finish(crawl.take("0"), seconds=seconds)
+    assert crawl.frontier.next() is None
+    assert crawl.frontier.next_time() == pause
+    crawl.now += pause - 0.25
+    assert crawl.frontier.next() is None
+    crawl.now += 0.25
+    crawl.take("1")
+
+
+def test_crawl_delay_of_robots_txt(bench):
+    """A host's Crawl-delay counts from its next request on, and survives a restart."""
+    crawl = bench(delay=1.0)
+    crawl.frontier.slow_down("a.example", 4.0)
+    crawl.finish(crawl.take("0"))
+    assert crawl.frontier.next_time() == 4.0
+    crawl.restart()
+    crawl.finish(crawl.take("1"))
+    assert crawl.frontier.next_time() == 4.0
+
+
+def test_crawl_delay_of_a_host_without_urls(bench):
+    """What robots.txt says of a host that is not yet known holds when its first URL is found."""
+    crawl = bench()
+    crawl.frontier.slow_down("b.example", 4.0)
+    crawl.restart()
+    crawl.drain()
+    crawl.add("x", "y", host="b.example")
+    crawl.finish(crawl.take("x"))
+    assert crawl.frontier.next_time() == 4.0
+
+
+def test_retry_after(bench):
+    """What a host asks for in Retry-After is a lower bound on the pause, above any cap of ours."""
+    crawl = bench(delay=1.0, max_delay=10.0)
+    crawl.finish(crawl.take("0"), retry_after=99.0)
+    assert crawl.frontier.next_time() == 99.0
+
+
+def test_back_off_doubles_up_to_its_cap(bench):
+    """Each failure in a row doubles the pause, until the cap; a success starts anew."""
+    crawl = bench(failure_delay=1.0, max_delay=6.0)
+    pauses = []
+    for outcome in (True, True, True, True, False, True):
+        crawl.finish(crawl.frontier.next(), failed=outcome)
+        pauses.append(crawl.frontier.next_time() or 0.0)
+        crawl.now += pauses[-1]
+    assert pauses == [1.0, 2.0, 4.0, 6.0, 0.0, 1.0]
+
+
+def test_several_requests_to_one_host(bench):
+    """Up to `per_host` requests are under way on one host, each `delay` after the one before."""
+    crawl = bench(per_host=2, delay=2.0)
+    first = crawl.take("0")
+    assert crawl.frontier.next() is None
+    crawl.now += crawl.frontier.next_time()
+    crawl.take("1")
+    crawl.now += 100
+    assert crawl.frontier.next() is None
+    assert crawl.frontier.next_time() is None
+    crawl.frontier.downloaded(first, 0.0)
+    assert crawl.frontier.next_time() == 2.0
+
+
+def test_a_host_that_never_answered_is_given_up_sooner(bench):
+    """A host is dead after `max_failures` in a row, after `max_first_failures` if it never answered at all."""
+    crawl = bench(max_failures=3, max_first_failures=2)
+    crawl.finish(crawl.take("0"), State.FAILED, failed=True)
+    crawl.finish(crawl.take("1"))
+    for name in "23":
+        crawl.finish(crawl.take(name), State.FAILED, failed=True)
+    crawl.take("4")
+    crawl.add("x", "y", "z", host="b.example")
+    for name in "xy":
+        crawl.finish(crawl.take(name), State.FAILED, failed=True)
+    assert crawl.frontier.next() is None
+    assert crawl.frontier.urls.get(url("z", "b.example").key).state == State.FAILED
+
+
+def test_what_waits_for_a_dead_host_fails(bench):
+    """After `max_failures` in a row all that waits for the host has failed, on disk too, and the crawl can end."""
+    crawl = bench(max_failures=2)
+    crawl.ask("volatile", flags=Flag.VOLATILE)
+    crawl.ask("stored", request=b"request")
+    for name in "01":
+        crawl.finish(crawl.take(name), State.FAILED, failed=True)
+    assert crawl.frontier.next() is None
+    assert crawl.frontier.is_finished()
+    assert crawl.frontier.counts.failed == 12
+    crawl.restart()
+    assert crawl.frontier.next() is None
+    assert (crawl.frontier.counts.queued, crawl.frontier.counts.failed) == (0, 12)
+    assert [list(crawl.database.scan(family)) for family in ("queue", "requests")] == [[], []]
+
+
+def test_a_dead_host_does_not_hold_up_the_others(bench):
+    """A dead host's URLs fail in lots, so that the others wait for no more than one lot."""
+    crawl = bench(max_failures=1)
+    crawl.add(*(f"more{n}" for n in range(_BURIED_AT_ONCE)))
+    crawl.add("alive", host="b.example", depth=1)
+    crawl.finish(crawl.take("0"), State.FAILED, failed=True)
+    crawl.finish(crawl.take("alive"))
+    assert crawl.frontier.waiting == 9
+    assert crawl.frontier.next_time() == pytest.approx(_BURIAL_PAUSE)
+    assert crawl.drain() == []
+    assert crawl.frontier.waiting == 0
+
+
+def test_next_time_is_that_of_the_first_host_with_work(bench):
+    """Hosts that rest and have nothing left to do wake nobody."""
+    crawl = bench(delay=8.0)
+    crawl.add("only", host="b.example")
+    crawl.finish(crawl.take("0"))
+    crawl.now += 1
+    crawl.finish(crawl.take("only"))
+    assert crawl.frontier.next_time() == 7.0
+    crawl.drain()
+    assert crawl.frontier.next_time() is None

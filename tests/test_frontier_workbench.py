@@ -1,0 +1,135 @@
+"""Which host is asked next: ranks, rests, and IP addresses that many hosts share."""
+
+from __future__ import annotations
+
+import pytest
+from frontier_helpers import Bench, url
+
+from sitecrawl.frontier.frontier import Visit
+from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.workbench import _SMALL
+
+IP = "10.0.0.1"
+
+
+@pytest.fixture
+def bench(tmp_path):
+    made: list[Bench] = []
+
+    def make(order="bfs", **politeness):
+        options = {"delay_factor": 0.0, "failure_delay": 0.0, **politeness}
+        made.append(Bench(tmp_path / "db", order, PolitenessOptions(**options)))
+        return made[0]
+
+    yield make
+    made[0].database.close()
+
+
+def learn_ip(crawl: Bench, hosts: list[str], ip: str = IP) -> None:
+    """Fetch one URL of each host, which makes its address known."""
+    for host in hosts:
+        crawl.add("first", host=host)
+        crawl.finish(crawl.take("first"), ip=ip)
+
+
+def take_all(crawl: Bench) -> list[Visit]:
+    visits = []
+    while (visit := crawl.frontier.next()) is not None:
+        visits.append(visit)
+    return visits
+
+
+def hosts_of(visits: list[Visit]) -> list[str]:
+    return [visit.host.name for visit in visits if visit.host]
+
+
+def test_the_best_url_of_all_ready_hosts(bench):
+    """Hosts take turns by their best URLs, not one host after the other."""
+    crawl = bench()
+    for depth, host in ((1, "b.example"), (0, "c.example"), (2, "a.example")):
+        crawl.add(f"{depth}", f"{depth}+", host=host, depth=depth)
+    assert crawl.drain() == ["0", "0+", "1", "1+", "2", "2+"]
+
+
+def test_an_address_that_many_hosts_share(bench):
+    """At most `per_ip` hosts of one address are asked at once; the others come as seats are given back."""
+    crawl = bench(per_ip=2)
+    hosts = [f"h{n}.example" for n in range(5)]
+    learn_ip(crawl, hosts)
+    for host in hosts:
+        crawl.add("a", "b", host=host)
+    crawl.add("elsewhere", host="free.example", depth=1)
+    served = []
+    visits = take_all(crawl)
+    assert hosts_of(visits) == ["h0.example", "h1.example", "free.example"]
+    while visits:
+        visit = visits.pop(0)
+        served.append(visit.url)
+        crawl.finish(visit, ip=visit.ip)
+        visits += take_all(crawl)
+        assert sum(v.ip == IP for v in visits) <= 2
+    assert len(served) == len(set(served)) == 11
+
+
+def test_the_best_host_of_an_address_comes_first(bench):
+    """When a seat of an address is given back, it goes to the host with the best URL."""
+    crawl = bench(per_ip=1)
+    learn_ip(crawl, ["a.example", "b.example", "c.example"])
+    crawl.add("x", host="c.example", depth=0)
+    crawl.add("y", host="a.example", depth=2)
+    crawl.add("z", host="b.example", depth=1)
+    assert crawl.drain() == ["x", "z", "y"]
+
+
+def test_a_called_host_that_goes_without_a_seat(bench):
+    """A host that is called for a seat and then fails for good passes the seat on."""
+    crawl = bench(per_ip=1, max_failures=1)
+    learn_ip(crawl, ["a.example", "b.example", "c.example"])
+    for depth, host in enumerate(["a.example", "b.example", "c.example"]):
+        crawl.add(f"{host}1", f"{host}2", host=host, depth=depth)
+    first = crawl.take("a.example1")
+    assert crawl.frontier.next() is None
+    dying = crawl.frontier.hosts.get(crawl.frontier.urls.get(url("b.example1", "b.example").key).host)
+    dying.failures = 1
+    crawl.finish(first, ip=IP)
+    assert sorted(crawl.drain()) == ["a.example2", "c.example1", "c.example2"]
+
+
+def test_a_host_that_moves(bench):
+    """A seat is given back to the address that it was taken on, also when the host's address changes meanwhile."""
+    crawl = bench(per_ip=1)
+    learn_ip(crawl, ["a.example", "b.example"])
+    crawl.add("1", "2", "3", host="a.example")
+    crawl.add("x", host="b.example", depth=1)
+    crawl.finish(crawl.take("1"), ip="10.0.0.2")
+    crawl.finish(crawl.take("2"), ip=IP)
+    assert crawl.drain() == ["3", "x"]
+    assert not crawl.frontier.workbench._busy_ips
+
+
+@pytest.mark.parametrize("order", ["bfs", "dfs"])
+def test_links_to_a_host_that_is_never_best(bench, order):
+    """A ready host that is linked to again and again takes no more memory in the heaps than before."""
+    crawl = bench(order)
+    for n in range(10):
+        crawl.add("first", host=f"h{n}.example", depth=1)
+    for n in range(3 * _SMALL // 10):
+        for host in range(10):
+            crawl.add(f"{n}", host=f"h{host}.example", depth=2)
+    assert len(crawl.frontier.workbench._ready) <= _SMALL
+    assert len(crawl.drain()) == 10 + 10 * (3 * _SMALL // 10)
+
+
+def test_many_hosts_of_one_address_cost_no_more_than_few(bench):
+    """A seat that is given back wakes one host, not all that wait for the address."""
+    crawl = bench(per_ip=1)
+    hosts = [f"h{n}.example" for n in range(200)]
+    learn_ip(crawl, hosts)
+    for host in hosts:
+        crawl.add("a", host=host)
+    visit = crawl.frontier.next()
+    assert crawl.frontier.next() is None
+    tickets = crawl.frontier.workbench._tickets
+    crawl.finish(visit, ip=IP)
+    assert crawl.frontier.next() is not None
+    assert crawl.frontier.workbench._tickets <= tickets + 4

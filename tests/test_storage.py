@@ -1,0 +1,289 @@
+"""The crawl's database: one atomic batch, and a clear word about anything else."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from rocksdict import Options, Rdict
+
+from sitecrawl import storage
+from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, StorageError
+from sitecrawl.storage import FAMILIES, Database
+
+KILLS = 8
+
+# Writes batches for ever: the number of the batch into each family, and a row more of its own.
+WRITER = """
+import random, sys
+from pathlib import Path
+from sitecrawl.storage import FAMILIES, Database
+
+database = Database(Path(sys.argv[1]), hash_name="test")
+number = int(database.get("urls", b"last") or b"0")
+print("ready", flush=True)
+while True:
+    number += 1
+    batch = database.batch()
+    for family in FAMILIES:
+        batch.put(family, b"last", b"%d" % number)
+        batch.put(family, b"row%09d" % number, random.randbytes(1_000))
+    database.write(batch, sync=number % 2 == 0)
+    print(number, flush=True)
+"""
+
+OPENER = """
+import sys
+from pathlib import Path
+from sitecrawl.errors import CrawlDirectoryInUse
+from sitecrawl.storage import Database
+
+try:
+    Database(Path(sys.argv[1]), hash_name="test")
+except CrawlDirectoryInUse as error:
+    print(error)
+"""
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    return tmp_path / "db"
+
+
+def opened(path: Path, **how) -> Database:
+    return Database(path, **{"hash_name": "test", **how})
+
+
+def filled(path: Path, rows: int = 2_000) -> Path:
+    """A closed database with `rows` rows of 200 bytes in an SST file of `urls`."""
+    noise = random.Random(1)
+    database = opened(path)
+    batch = database.batch()
+    for number in range(rows):
+        batch.put("urls", b"%06d" % number, noise.randbytes(200))
+    database.write(batch)
+    database._families["urls"].flush()
+    database.close()
+    return path
+
+
+def largest_sst(path: Path) -> Path:
+    return max(path.glob("*.sst"), key=lambda file: file.stat().st_size)
+
+
+def damage(file: Path, place: float) -> None:
+    """Invert 20 bytes of `file`."""
+    content = bytearray(file.read_bytes())
+    start = int(len(content) * place)
+    content[start : start + 20] = bytes(255 - byte for byte in content[start : start + 20])
+    file.write_bytes(content)
+
+
+def test_values_come_back(path):
+    """What was written is read, alone and in numbers, also after closing."""
+    database = opened(path)
+    batch = database.batch()
+    batch.put("urls", b"a", b"1")
+    batch.put("urls", b"b", b"")
+    batch.put("hosts", b"a", b"2")
+    batch.delete("urls", b"c")
+    assert len(batch) == 4
+    database.write(batch)
+    database.close()
+    database = opened(path)
+    assert (database.get("urls", b"a"), database.get("hosts", b"a"), database.get("meta", b"a")) == (b"1", b"2", None)
+    assert database.get_many("urls", [b"b", b"x", b"a", b"b"]) == [b"", None, b"1", b""]
+    assert database.get_many("urls", []) == []
+    assert database.size_on_disk() > 0
+    database.close()
+
+
+def test_scans_are_ordered_and_bounded(path):
+    """A scan goes from its start, inclusive, to its end, exclusive, by the keys' bytes."""
+    database = opened(path)
+    batch = database.batch()
+    for key in (b"\xff\xff", b"b", b"a\x00", b"a", b"\x00"):
+        batch.put("queue", key, key)
+    database.write(batch)
+    keys = [key for key, _ in database.scan("queue")]
+    assert keys == [b"\x00", b"a", b"a\x00", b"b", b"\xff\xff"]
+    assert list(database.scan("queue", b"a", b"b")) == [(b"a", b"a"), (b"a\x00", b"a\x00")]
+    assert [key for key, _ in database.scan("queue", b"a\x00")] == keys[2:]
+    assert list(database.scan("queue", b"\xff\xff\xff")) == []
+    database.close()
+
+
+def test_another_hash(path):
+    """A database that is keyed by another hash is refused, with both names, and can be opened rightly after."""
+    opened(path).close()
+    with pytest.raises(FormatMismatch, match=r"test.*other.*start in a new directory"):
+        opened(path, hash_name="other")
+    opened(path).close()
+
+
+def test_another_format(path, monkeypatch):
+    """A database of another format version is refused."""
+    opened(path).close()
+    monkeypatch.setattr(storage, "FORMAT", b"sitecrawl-db-2")
+    with pytest.raises(FormatMismatch, match="use the version that wrote it"):
+        opened(path)
+
+
+def test_tables_of_a_later_version(path):
+    """A database with a family that is not known was written by a later version."""
+    opened(path).close()
+    families = dict.fromkeys(("default", *FAMILIES), Options(raw_mode=True))
+    later = Rdict(str(path), Options(raw_mode=True), column_families=families)
+    later.create_column_family("later", Options(raw_mode=True))
+    later.close()
+    with pytest.raises(FormatMismatch, match=r"later.*use the version that wrote it"):
+        opened(path)
+
+
+def test_a_database_of_someone_else(path):
+    """A RocksDB that another program wrote is refused."""
+    other = Rdict(str(path))
+    other["a"] = 1
+    other.close()
+    with pytest.raises(StorageError):
+        opened(path)
+
+
+@pytest.mark.parametrize("name", ["MANIFEST*", "CURRENT"])
+@pytest.mark.parametrize("how", ["truncated", "emptied", "overwritten", "deleted"])
+def test_a_damaged_file_is_no_empty_database(path, name, how):
+    """Whatever happens to the files that name the others, the database is refused and never taken for new."""
+    (file,) = filled(path).glob(name)
+    if how == "deleted":
+        file.unlink()
+    else:
+        content = file.read_bytes()
+        file.write_bytes({"truncated": content[: len(content) // 2], "emptied": b""}.get(how, b"junk" * 99))
+    with pytest.raises(CorruptFile, match="restore it from a copy"):
+        opened(path)
+
+
+@pytest.mark.parametrize("how", ["truncated", "deleted"])
+def test_a_lost_table(path, how):
+    """A table that is too short or missing is noticed when the database is opened."""
+    file = largest_sst(filled(path))
+    if how == "deleted":
+        file.unlink()
+    else:
+        file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(CorruptFile):
+        opened(path)
+
+
+def test_a_damaged_table(path):
+    """Rows that cannot be read raise, where they are asked for and where a scan comes to them."""
+    damage(largest_sst(filled(path)), 0.5)
+    database = opened(path)
+    keys = [b"%06d" % number for number in range(2_000)]
+    with pytest.raises(CorruptFile):
+        list(database.scan("urls"))
+    with pytest.raises(CorruptFile):
+        database.get_many("urls", keys)
+    with pytest.raises(CorruptFile):
+        [database.get("urls", key) for key in keys]
+    database.close()
+
+
+def test_damage_to_a_tables_index(path):
+    """A checksum error is called damage, and not a crawl that is running."""
+    damage(largest_sst(filled(path, rows=10)), 0.1)
+    with pytest.raises(CorruptFile):
+        [*opened(path).scan("urls")]
+
+
+def test_a_second_opener(path):
+    """One crawl at a time: who comes second is told so, in this process and in another."""
+    database = opened(path)
+    with pytest.raises(CrawlDirectoryInUse, match="wait for it, or stop it"):
+        opened(path)
+    other = subprocess.run([sys.executable, "-c", OPENER, str(path)], capture_output=True, text=True, check=True)
+    assert "is open in another process" in other.stdout
+    database.close()
+    opened(path).close()
+
+
+def test_a_reader_beside_the_writer(path):
+    """Who only reads sees the last batch before it opened, and can change nothing."""
+    database = opened(path)
+    for number in range(2):
+        batch = database.batch()
+        batch.put("urls", b"a", b"%d" % number)
+        database.write(batch)
+        reader = opened(path, read_only=True)
+        assert reader.get("urls", b"a") == b"%d" % number
+        with pytest.raises(StorageError):
+            reader.write(batch)
+        reader.close()
+    database.close()
+
+
+def test_a_reader_makes_nothing(path):
+    """Reading a database that is not there is an error, and does not make one."""
+    with pytest.raises(StorageError):
+        opened(path, read_only=True)
+    assert not list(path.glob("*.sst"))
+
+
+def test_a_place_that_cannot_hold_it(tmp_path):
+    """A path that is a file is an error of ours, with the path in it."""
+    file = tmp_path / "file"
+    file.write_text("mine")
+    with pytest.raises(StorageError, match="file"):
+        opened(file)
+    assert file.read_text() == "mine"
+
+
+def test_killed_at_any_moment(path):
+    """After SIGKILL every family is at the same batch, and none that was reported is lost."""
+    moments = random.Random(1)
+    for _ in range(KILLS):
+        command = [sys.executable, "-c", WRITER, str(path)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout
+            assert process.stdout.readline() == b"ready\n"
+            time.sleep(moments.uniform(0, 0.1))
+            process.send_signal(signal.SIGKILL)
+            written = [int(line) for line in process.stdout.read().splitlines(keepends=True) if line.endswith(b"\n")]
+        database = opened(path)
+        lasts = {database.get(family, b"last") for family in FAMILIES}
+        assert len(lasts) == 1
+        last = int(lasts.pop() or b"0")
+        assert last >= max(written, default=0)
+        for family in FAMILIES:
+            rows = [key for key, _ in database.scan(family, b"row", b"rox")]
+            assert rows == [b"row%09d" % number for number in range(1, last + 1)]
+        database.close()
+    assert last > KILLS
+
+
+def test_the_end_of_the_log_is_torn(path, tmp_path):
+    """A log that ends anywhere, as a lost power leaves it, is the database at one of its batches."""
+    database = opened(path)
+    for number in range(5):
+        batch = database.batch()
+        for family in FAMILIES:
+            batch.put(family, b"last", b"%d" % number)
+        database.write(batch)
+    copy = tmp_path / "copy"
+    shutil.copytree(path, copy)
+    database.close()
+    log = max(copy.glob("*.log"), key=lambda file: file.stat().st_size)
+    content = log.read_bytes()
+    for size in range(len(content), len(content) // 2, -37):
+        torn = tmp_path / f"torn{size}"
+        shutil.copytree(copy, torn)
+        (torn / log.name).write_bytes(content[:size])
+        database = opened(torn)
+        assert len({database.get(family, b"last") for family in FAMILIES}) == 1
+        database.close()
