@@ -11,7 +11,9 @@ windows-1252 makes U+FFFD of five bytes that a browser shows as control characte
 from __future__ import annotations
 
 import codecs
+import encodings
 import re
+from encodings.aliases import aliases
 from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
@@ -21,15 +23,15 @@ DEFAULT: Final = "windows-1252"
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16be"), (codecs.BOM_UTF16_LE, "utf-16le"))
 _PRESCAN_BYTES = 1024
 
-# Python's name of the codec that a label finds -> the codec that the standard means by it. What is not here is no
+# Python's module of the codec that a label finds -> the codec that the standard means by it. What is not here is no
 # label: `charset=rot13` must not choose a codec that is none, nor UTF-7 smuggle in markup.
 _MEANT = {
-    "utf-8": "utf-8", "utf-16": "utf-16le", "utf-16-le": "utf-16le", "utf-16-be": "utf-16be",
-    "ascii": "windows-1252", "iso8859-1": "windows-1252", "cp1252": "windows-1252",
-    "iso8859-9": "windows-1254", "cp1254": "windows-1254", "iso8859-11": "cp874", "tis-620": "cp874",
-    "cp874": "cp874", "cp866": "ibm866", "mac-roman": "macintosh", "mac-cyrillic": "mac-cyrillic",
-    "koi8-r": "koi8-r", "koi8-u": "koi8-u",
-    **{f"iso8859-{part}": f"iso-8859-{part}" for part in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)},
+    "utf_8": "utf-8", "utf_16": "utf-16le", "utf_16_le": "utf-16le", "utf_16_be": "utf-16be",
+    "ascii": "windows-1252", "latin_1": "windows-1252", "cp1252": "windows-1252",
+    "iso8859_9": "windows-1254", "cp1254": "windows-1254", "iso8859_11": "cp874", "tis_620": "cp874",
+    "cp874": "cp874", "cp866": "ibm866", "mac_roman": "macintosh", "mac_cyrillic": "mac-cyrillic",
+    "koi8_r": "koi8-r", "koi8_u": "koi8-u",
+    **{f"iso8859_{part}": f"iso-8859-{part}" for part in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)},
     **{f"cp{page}": f"windows-{page}" for page in (1250, 1251, 1253, 1255, 1256, 1257, 1258)},
     "gb2312": "gb18030", "gbk": "gb18030", "gb18030": "gb18030", "big5": "big5hkscs", "big5hkscs": "big5hkscs",
     "euc_jp": "euc-jp", "iso2022_jp": "iso-2022-jp", "shift_jis": "cp932", "cp932": "cp932",
@@ -38,22 +40,24 @@ _MEANT = {
 
 # Labels of the standard that Python does not know, or knows as something else.
 _LABELS = {
-    "unicode11utf8": "utf-8", "unicode20utf8": "utf-8", "x-unicode20utf8": "utf-8",
-    "csunicode": "utf-16le", "iso-10646-ucs-2": "utf-16le", "ucs-2": "utf-16le", "unicode": "utf-16le",
-    "unicodefeff": "utf-16le", "unicodefffe": "utf-16be",
-    "x-cp1250": "windows-1250", "x-cp1251": "windows-1251", "x-cp1252": "windows-1252", "x-cp1253": "windows-1253",
-    "x-cp1254": "windows-1254", "x-cp1255": "windows-1255", "x-cp1256": "windows-1256", "x-cp1257": "windows-1257",
-    "x-cp1258": "windows-1258", "ansi_x3.4-1968": "windows-1252", "dos-874": "cp874", "windows-874": "cp874",
+    "unicode-1-1-utf-8": "utf-8", "unicode11utf8": "utf-8", "unicode20utf8": "utf-8", "x-unicode20utf8": "utf-8",
+    "iso88592": "iso-8859-2", "iso88593": "iso-8859-3", "iso88594": "iso-8859-4", "iso88595": "iso-8859-5",
     "csiso88596e": "iso-8859-6", "csiso88596i": "iso-8859-6", "iso-8859-6-e": "iso-8859-6",
-    "iso-8859-6-i": "iso-8859-6", "sun_eu_greek": "iso-8859-7", "csiso88598e": "iso-8859-8",
-    "csiso88598i": "iso-8859-8", "iso-8859-8-e": "iso-8859-8", "iso-8859-8-i": "iso-8859-8", "logical": "iso-8859-8",
-    "visual": "iso-8859-8", "csisolatin9": "iso-8859-15", "iso885913": "iso-8859-13", "iso885914": "iso-8859-14",
-    "iso885915": "iso-8859-15", "cskoi8r": "koi8-r", "koi": "koi8-r", "koi8": "koi8-r", "koi8-ru": "koi8-u",
-    "mac": "macintosh", "csmacintosh": "macintosh", "x-mac-roman": "macintosh", "x-mac-cyrillic": "mac-cyrillic",
-    "x-mac-ukrainian": "mac-cyrillic", "x-gbk": "gb18030", "cn-big5": "big5hkscs", "x-x-big5": "big5hkscs",
-    "cseucpkdfmtjapanese": "euc-jp", "x-euc-jp": "euc-jp", "x-sjis": "cp932", "ms932": "cp932",
-    "windows-31j": "cp932", "cseuckr": "cp949", "csksc56011987": "cp949", "iso-ir-149": "cp949", "ksc5601": "cp949",
-    "ksc_5601": "cp949", "ks_c_5601-1987": "cp949", "ks_c_5601-1989": "cp949", "windows-949": "cp949",
+    "iso-8859-6-i": "iso-8859-6", "iso88596": "iso-8859-6", "iso88597": "iso-8859-7", "sun_eu_greek": "iso-8859-7",
+    "csiso88598e": "iso-8859-8", "iso-8859-8-e": "iso-8859-8", "iso88598": "iso-8859-8", "visual": "iso-8859-8",
+    "csiso88598i": "iso-8859-8", "iso-8859-8-i": "iso-8859-8", "logical": "iso-8859-8", "iso885910": "iso-8859-10",
+    "iso885913": "iso-8859-13", "iso885914": "iso-8859-14", "csisolatin9": "iso-8859-15", "iso885915": "iso-8859-15",
+    "koi": "koi8-r", "koi8": "koi8-r", "koi8-ru": "koi8-u", "csmacintosh": "macintosh", "mac": "macintosh",
+    "x-mac-roman": "macintosh", "dos-874": "cp874", "iso885911": "cp874", "windows-874": "cp874",
+    "x-cp1250": "windows-1250", "x-cp1251": "windows-1251", "iso88591": "windows-1252", "x-cp1252": "windows-1252",
+    "x-cp1253": "windows-1253", "iso88599": "windows-1254", "x-cp1254": "windows-1254", "x-cp1255": "windows-1255",
+    "x-cp1256": "windows-1256", "x-cp1257": "windows-1257", "x-cp1258": "windows-1258",
+    "x-mac-cyrillic": "mac-cyrillic", "x-mac-ukrainian": "mac-cyrillic", "csgb2312": "gb18030", "gb_2312": "gb18030",
+    "gb_2312-80": "gb18030", "x-gbk": "gb18030", "cn-big5": "big5hkscs", "x-x-big5": "big5hkscs",
+    "cseucpkdfmtjapanese": "euc-jp", "x-euc-jp": "euc-jp", "windows-31j": "cp932", "x-sjis": "cp932",
+    "cseuckr": "cp949", "csksc56011987": "cp949", "iso-ir-149": "cp949", "ks_c_5601-1989": "cp949",
+    "ksc_5601": "cp949", "windows-949": "cp949", "unicodefffe": "utf-16be", "csunicode": "utf-16le",
+    "iso-10646-ucs-2": "utf-16le", "ucs-2": "utf-16le", "unicode": "utf-16le", "unicodefeff": "utf-16le",
 }  # fmt: skip
 
 _SPACE = "\t\n\f\r "
@@ -65,10 +69,9 @@ def of_label(label: str) -> str | None:
     label = label.strip(_SPACE).lower()
     if label in _LABELS:
         return _LABELS[label]
-    try:
-        return _MEANT.get(codecs.lookup(label).name)
-    except (LookupError, ValueError):
-        return None
+    # Not `codecs.lookup`, which remembers every name that it was ever asked for, and a page can ask for any.
+    name = encodings.normalize_encoding(label)
+    return _MEANT.get(aliases.get(name, name))
 
 
 def of_body(body: bytes, declared: str | None, *, prescan: bool = True, default: str = DEFAULT) -> str:
