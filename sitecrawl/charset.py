@@ -1,49 +1,156 @@
-"""Which character encoding a page is in, as a browser decides (WHATWG Encoding, and HTML §13.2.3.2).
+"""The character set of a body, decided as a browser decides it (WHATWG HTML, section 13.2.3; Encoding, section 4.2).
 
-In this order: a byte order mark; the Content-Type's charset; a declaration in the first 1,024 bytes; UTF-8 if the
-body is UTF-8 throughout, as Chrome's detector would find; windows-1252. A label that no browser knows counts as none.
+In this order: a byte order mark, the charset of the Content-Type, what the first 1,024 bytes declare, and
+windows-1252. UTF-8 is not guessed: a browser does not, and the links of such a page lead where they lead in one.
+
+A charset is named as the codec in Python's registry that decodes as the standard says. Where both have the same
+name, it is the standard's own. The codecs differ from the standard's in a few bytes that are no text: Python's
+windows-1252 makes U+FFFD of five bytes that a browser shows as control characters.
 """
 
 from __future__ import annotations
 
+import codecs
+import encodings
+import re
+from encodings.aliases import aliases
+from functools import lru_cache
 from typing import Final
+from urllib.parse import quote
 
-from w3lib.encoding import html_body_declared_encoding, http_content_type_encoding, read_bom, resolve_encoding
+DEFAULT: Final = "windows-1252"
 
-PRESCAN: Final = 1024
-"""Bytes in which a declaration counts."""
+_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_BE, "utf-16be"), (codecs.BOM_UTF16_LE, "utf-16le"))
+_PRESCAN_BYTES = 1024
 
-_DEFAULT = "windows-1252"
-_WHATWG_NAMES: Final = {"cp1252": "windows-1252", "cp1251": "windows-1251", "cp932": "shift_jis", "cp949": "euc-kr"}
-_NOT_BY_META: Final = frozenset({"utf-16", "utf-16-le", "utf-16-be"})
+# Python's module of the codec that a label finds -> the codec that the standard means by it. What is not here is no
+# label: `charset=rot13` must not choose a codec that is none, nor UTF-7 smuggle in markup.
+_MEANT = {
+    "utf_8": "utf-8", "utf_16": "utf-16le", "utf_16_le": "utf-16le", "utf_16_be": "utf-16be",
+    "ascii": "windows-1252", "latin_1": "windows-1252", "cp1252": "windows-1252",
+    "iso8859_9": "windows-1254", "cp1254": "windows-1254", "iso8859_11": "cp874", "tis_620": "cp874",
+    "cp874": "cp874", "cp866": "ibm866", "mac_roman": "macintosh", "mac_cyrillic": "mac-cyrillic",
+    "koi8_r": "koi8-r", "koi8_u": "koi8-u",
+    **{f"iso8859_{part}": f"iso-8859-{part}" for part in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)},
+    **{f"cp{page}": f"windows-{page}" for page in (1250, 1251, 1253, 1255, 1256, 1257, 1258)},
+    "gb2312": "gb18030", "gbk": "gb18030", "gb18030": "gb18030", "big5": "big5hkscs", "big5hkscs": "big5hkscs",
+    "euc_jp": "euc-jp", "iso2022_jp": "iso-2022-jp", "shift_jis": "cp932", "cp932": "cp932",
+    "euc_kr": "cp949", "cp949": "cp949",
+}  # fmt: skip
+
+# Labels of the standard that Python does not know, or knows as something else.
+_LABELS = {
+    "unicode-1-1-utf-8": "utf-8", "unicode11utf8": "utf-8", "unicode20utf8": "utf-8", "x-unicode20utf8": "utf-8",
+    "iso88592": "iso-8859-2", "iso88593": "iso-8859-3", "iso88594": "iso-8859-4", "iso88595": "iso-8859-5",
+    "csiso88596e": "iso-8859-6", "csiso88596i": "iso-8859-6", "iso-8859-6-e": "iso-8859-6",
+    "iso-8859-6-i": "iso-8859-6", "iso88596": "iso-8859-6", "iso88597": "iso-8859-7", "sun_eu_greek": "iso-8859-7",
+    "csiso88598e": "iso-8859-8", "iso-8859-8-e": "iso-8859-8", "iso88598": "iso-8859-8", "visual": "iso-8859-8",
+    "csiso88598i": "iso-8859-8", "iso-8859-8-i": "iso-8859-8", "logical": "iso-8859-8", "iso885910": "iso-8859-10",
+    "iso885913": "iso-8859-13", "iso885914": "iso-8859-14", "csisolatin9": "iso-8859-15", "iso885915": "iso-8859-15",
+    "koi": "koi8-r", "koi8": "koi8-r", "koi8-ru": "koi8-u", "csmacintosh": "macintosh", "mac": "macintosh",
+    "x-mac-roman": "macintosh", "dos-874": "cp874", "iso885911": "cp874", "windows-874": "cp874",
+    "x-cp1250": "windows-1250", "x-cp1251": "windows-1251", "iso88591": "windows-1252", "x-cp1252": "windows-1252",
+    "x-cp1253": "windows-1253", "iso88599": "windows-1254", "x-cp1254": "windows-1254", "x-cp1255": "windows-1255",
+    "x-cp1256": "windows-1256", "x-cp1257": "windows-1257", "x-cp1258": "windows-1258",
+    "x-mac-cyrillic": "mac-cyrillic", "x-mac-ukrainian": "mac-cyrillic", "csgb2312": "gb18030", "gb_2312": "gb18030",
+    "gb_2312-80": "gb18030", "x-gbk": "gb18030", "cn-big5": "big5hkscs", "x-x-big5": "big5hkscs",
+    "cseucpkdfmtjapanese": "euc-jp", "x-euc-jp": "euc-jp", "windows-31j": "cp932", "x-sjis": "cp932",
+    "cseuckr": "cp949", "csksc56011987": "cp949", "iso-ir-149": "cp949", "ks_c_5601-1989": "cp949",
+    "ksc_5601": "cp949", "windows-949": "cp949", "unicodefffe": "utf-16be", "csunicode": "utf-16le",
+    "iso-10646-ucs-2": "utf-16le", "ucs-2": "utf-16le", "unicode": "utf-16le", "unicodefeff": "utf-16le",
+}  # fmt: skip
+
+_SPACE = "\t\n\f\r "
 
 
-def charset_of(body: bytes, content_type: str) -> str:
-    """The encoding's name, which Python knows as well; `content_type` is the header as it came."""
-    bom, _ = read_bom(body)
-    if bom is not None:
-        return bom
-    name = resolve_encoding(http_content_type_encoding(content_type) or "") or _declared(body)
-    if name is None:
-        name = "utf-8" if _is_utf8(body) else _DEFAULT
-    return _WHATWG_NAMES.get(name, name)
+@lru_cache(maxsize=256)
+def of_label(label: str) -> str | None:
+    """The charset that `label` stands for, or None where it is no label (Encoding, section 4.2)."""
+    label = label.strip(_SPACE).lower()
+    if label in _LABELS:
+        return _LABELS[label]
+    # Not `codecs.lookup`, which remembers every name that it was ever asked for, and a page can ask for any.
+    name = encodings.normalize_encoding(label)
+    return _MEANT.get(aliases.get(name, name))
 
 
-def decode(body: bytes, charset: str) -> str:
-    """The body as text, without byte order mark; what does not decode becomes U+FFFD."""
-    _, bom = read_bom(body)
-    return body[len(bom or b"") :].decode(charset, errors="replace")
+def of_body(body: bytes, declared: str | None, *, prescan: bool = True, default: str = DEFAULT) -> str:
+    """The charset of `body`, whose Content-Type declared the label `declared`.
+
+    `prescan` is for HTML: only there does the body itself declare a charset.
+    """
+    for bom, name in _BOMS:
+        if body.startswith(bom):
+            return name
+    return (declared and of_label(declared)) or (prescan and _prescan(body)) or default
 
 
-def _declared(body: bytes) -> str | None:
-    name = html_body_declared_encoding(body[:PRESCAN])
-    # Who could read the declaration byte by byte is not reading UTF-16 (HTML §13.2.3.2, step 11).
-    return "utf-8" if name in _NOT_BY_META else name
+def without_bom(body: bytes) -> bytes:
+    for bom, _ in _BOMS:
+        if body.startswith(bom):
+            return body[len(bom) :]
+    return body
 
 
-def _is_utf8(body: bytes) -> bool:
-    try:
-        body.decode()
-    except UnicodeDecodeError as error:
-        return error.end >= len(body) and error.reason == "unexpected end of data"
-    return True
+# The markup before a declaration. Each alternative takes what it starts with, so a declaration in a comment or in
+# another attribute's value is none; possessive, so hostile bytes cost one pass.
+_PRESCANNED = re.compile(
+    rb"""<!--.*?(?:-->|\Z)
+       | <meta(?=[\s/])(?P<meta>(?:[^>"'=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+|["'])*+)
+       | <[a-z/](?:[^>"'=]++|=\s*+(?:"[^"]*+"|'[^']*+')?+|["'])*+""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
+_ATTRIBUTE = re.compile(rb"""([^\s/>=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>]++)))?+""")
+_IN_CONTENT = re.compile(rb"""charset\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s;"']++))""", re.IGNORECASE)
+_XML_ENCODING = re.compile(rb"""<\?xml\s[^>]*?encoding\s*+=\s*+(?:"([^">]*+)"|'([^'>]*+)')""")
+
+
+def _prescan(body: bytes) -> str | None:
+    head = body[:_PRESCAN_BYTES]
+    if b"charset" in head.lower():
+        for match in _PRESCANNED.finditer(head):
+            if (attributes := match["meta"]) and (name := _of_meta(attributes)):
+                return name
+    return _of_xml_declaration(head)
+
+
+def _of_meta(attributes: bytes) -> str | None:
+    values: dict[bytes, bytes] = {}
+    for name, *spellings in _ATTRIBUTE.findall(attributes):
+        values.setdefault(name.lower(), b"".join(spellings))
+    label = values.get(b"charset")
+    if label is None and values.get(b"http-equiv", b"").lower() == b"content-type":
+        found = _IN_CONTENT.search(values.get(b"content", b""))
+        label = b"".join(part or b"" for part in found.groups()) if found else None
+    return _of_declaration(label) if label is not None else None
+
+
+def _of_xml_declaration(head: bytes) -> str | None:
+    match = _XML_ENCODING.match(head)
+    return _of_declaration(match[1] or match[2] or b"") if match else None
+
+
+def _of_declaration(label: bytes) -> str | None:
+    name = of_label(label.decode("latin-1"))
+    # Whoever could read the declaration was not reading UTF-16: HTML, section 13.2.3.2.
+    return "utf-8" if name in {"utf-16le", "utf-16be"} else name
+
+
+_KEPT_IN_QUERY = "!$%&()*+,-./:;=?@[\\]^_`{|}~"  # URL, section 1.3: not in the special-query percent-encode set
+_FORM_ESCAPE = "sitecrawl.form-escape"
+
+
+def with_encoded_query(href: str, charset: str) -> str:
+    """`href` with its query percent-encoded as in a page in `charset` (URL, section 4.4, query state)."""
+    before, mark, query = href.partition("?")
+    return before + mark + quote(query.encode(charset, _FORM_ESCAPE), safe=_KEPT_IN_QUERY)
+
+
+def _form_escape(error: UnicodeError) -> tuple[str, int]:
+    """What has no bytes in the page's charset goes as a character reference, as from a form."""
+    assert isinstance(error, UnicodeEncodeError)
+    characters = error.object[error.start : error.end]
+    return "".join(f"%26%23{ord(char)}%3B" for char in characters), error.end
+
+
+codecs.register_error(_FORM_ESCAPE, _form_escape)

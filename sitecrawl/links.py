@@ -1,73 +1,124 @@
-"""What a page says: its links, and what it says of itself (title, address, whether to index and to follow).
+"""The links of a page, and what the page says about itself.
 
-Parsing is lexbor's, which builds a browser's tree. Its cost is quadratic in the depth of block elements, as the HTML
-standard's is, so a page that nests deeper than `MAX_DEPTH` is read up to there.
+Facts, not filters: a `nofollow` link is a link, with a flag. What to fetch is the frontier's question.
 
-`nofollow` and `noindex` are facts about a link or a page; what follows from them is the frontier's to decide.
-Links are those that lead a reader to another page; images, scripts and style sheets are not.
+docs/urls.md says what is a link and what is not.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-from selectolax.lexbor import LexborHTMLParser
-
-from sitecrawl.charset import charset_of, decode
+from sitecrawl import charset, media
+from sitecrawl.directives import Robots, header_links, refresh_target, robots_of_headers, robots_of_meta
 from sitecrawl.errors import InvalidUrl
-from sitecrawl.url import parse
+from sitecrawl.markup import Element, collapsed, elements
+from sitecrawl.url import MAX_URL_LENGTH, Url, parse
 
-MAX_LINKS: Final = 10_000
-"""Distinct links of a page that are read; a page of more is a trap or a dump."""
-MAX_DEPTH: Final = 5_000
-"""Open elements after which a page is read no further; Chrome stops at 512, and lexbor takes 30 ms for these."""
-MAX_TEXT: Final = 200
-"""Characters of an anchor's text or a title that are kept."""
+MAX_LINKS: Final = 50_000
+"""Elements of one page that are looked at: as many as a sitemap may list URLs (sitemaps.org)."""
 
-_HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
-_UNKNOWN_TYPES = frozenset({"", "unknown/unknown", "application/unknown", "*/*"})
-_BINARY = (b"%PDF-", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"PK\x03\x04", b"\x1f\x8b", b"RIFF", b"\x7fELF", b"Rar!")
-_NOFOLLOW = frozenset({"nofollow", "ugc", "sponsored"})
-_FOLLOWED_RELATIONS = frozenset({"canonical", "next", "prev", "previous"})
-_INTERESTING = "a[href],area[href],frame[src],iframe[src],link[rel][href],meta[content],base[href],title"
+AGENT: Final = "sitecrawl"
+
+# Each says that the page's author does not vouch for the target: the first to everyone, the others to search engines.
+_NOT_VOUCHED = frozenset({"nofollow", "ugc", "sponsored"})
+# Relations whose target is a page of its own. Of the others, most are resources, services or people.
+_PAGE_RELATIONS = ("canonical", "alternate", "next", "prev")
+_UNICODE_CHARSETS = frozenset({"utf-8", "utf-16le", "utf-16be"})
 
 
 @dataclass(slots=True)
 class Link:
-    """A link to another page."""
+    """One target that a page links to, however often it does."""
 
     url: str
-    """Absolute, as `Url.href` is."""
+    """Absolute and normalised, without fragment: what is fetched."""
     host: str
+    """Of `url`: host name and, where it is not the scheme's own, port."""
     text: str = ""
-    """The anchor's text, white space folded, at most `MAX_TEXT` characters."""
+    """The first link's text, whitespace collapsed, at most 200 characters."""
     kind: str = "a"
-    """The element (`a`, `area`, `frame`, `iframe`), or `refresh`, `canonical`, `next`, `prev`."""
+    """What the first link was: `a`, `area`, `frame`, `iframe`, `refresh`, `header`, or `<link>`'s relation:
+    `canonical`, `alternate`, `next`, `prev`."""
     nofollow: bool = False
-    """The author does not vouch for the target: rel=nofollow, ugc or sponsored."""
+    """Whether every link to the target was `nofollow`, `ugc` or `sponsored`."""
 
 
 @dataclass(slots=True)
 class PageFacts:
-    """What `read_page` found."""
+    """What one response says, read off its headers and its body."""
 
-    content_type: str = ""
-    """The media type that the headers declare, lower case, without parameters."""
-    charset: str | None = None
-    """None for what is not text."""
+    content_type: str
+    """What the body is: the media type, lower case, without parameters."""
+    charset: str | None
+    """The encoding in which the body is text, as Python's codecs know it; None for what is not text."""
+    base: str
+    """What relative links are relative to."""
+    links: list[Link] = field(default_factory=list)
+    """In the order in which they stand: headers first, one a target."""
     title: str | None = None
-    base: str = ""
-    """Against what links are resolved."""
     canonical: str | None = None
-    """The page's own idea of its address."""
+    """What the page calls its own address: absolute, normalised."""
     noindex: bool = False
     nofollow: bool = False
+    """Whether the page's author stands by none of its links."""
     mislabelled: bool = False
-    """The body is not what its type says, so nothing was read."""
-    links: list[Link] = field(default_factory=list)
+    """Whether the body is not what its Content-Type says, so that no links were looked for in it."""
+    skipped: int = 0
+    """Distinct hrefs that are no http(s) URL, or longer than a URL may be."""
+
+
+class _Links:
+    """Gathers the links of one page, one a target."""
+
+    def __init__(self, base: str, query_charset: str | None, max_url_length: int) -> None:
+        self._base = base
+        self._query_charset = query_charset
+        self._max_url_length = max_url_length
+        self._targets: dict[str, Url | None] = {}
+        self._links: dict[str, Link] = {}
+        self.skipped = 0
+
+    def rebase(self, base: str) -> None:
+        """Take what comes from here on as relative to `base`."""
+        if base != self._base:
+            self._base = base
+            self._targets.clear()
+
+    def add(self, href: str, kind: str, *, text: str = "", nofollow: bool = False) -> str | None:
+        """Add the link and return its URL; None where that is none."""
+        url = self._resolved(href)
+        if url is None:
+            return None
+        link = self._links.get(url.href)
+        if link is None:
+            self._links[url.href] = Link(url.href, url.host, text, kind, nofollow)
+        elif not nofollow:
+            link.nofollow = False
+        return url.href
+
+    def all(self) -> list[Link]:
+        return list(self._links.values())
+
+    def _resolved(self, href: str) -> Url | None:
+        target = href.partition("#")[0]  # many links of a page differ in the fragment only
+        try:
+            return self._targets[target]
+        except KeyError:
+            url = self._targets[target] = self._parsed(target)
+            return url
+
+    def _parsed(self, target: str) -> Url | None:
+        if self._query_charset is not None and "?" in target and not target.isascii():
+            target = charset.with_encoded_query(target, self._query_charset)
+        try:
+            return parse(target, self._base, max_length=self._max_url_length)
+        except InvalidUrl:
+            self.skipped += 1
+            return None
 
 
 def read_page(
@@ -75,175 +126,149 @@ def read_page(
     body: bytes,
     headers: Sequence[tuple[bytes, bytes]],
     *,
-    agent: str = "sitecrawl",
     max_links: int = MAX_LINKS,
+    max_url_length: int = MAX_URL_LENGTH,
+    agent: str = AGENT,
 ) -> PageFacts:
-    """Read the page that was fetched from `url`; `body` has no content coding left.
+    """Read a response to a request for `url`; `body` without content coding.
 
-    `agent` is the name under which a robots meta tag or X-Robots-Tag may speak to this crawler alone.
+    `max_links` is in elements, `max_url_length` in characters; `agent` is the name by which robots directives
+    address us. Nothing in `body` or `headers` raises; a `url` that is none raises `InvalidUrl`.
     """
-    content_type = _header(headers, b"content-type")
-    facts = PageFacts(content_type=content_type.partition(";")[0].strip().lower(), base=url)
-    reader = _Reader(facts, agent.lower(), max_links)
-    reader.read_headers(headers)
-    if _is_html(facts, body):
-        facts.charset = charset_of(body, content_type)
-        reader.read_tree(decode(_shallow(body), facts.charset))
-    elif facts.content_type.startswith("text/") and not facts.mislabelled:
-        facts.charset = charset_of(body, content_type)
+    document = parse(url, max_length=sys.maxsize).href
+    declared = media.declared_type(_values(headers, b"content-type"))
+    content_type = media.actual_type(declared, body)
+    facts = PageFacts(content_type, _charset(content_type, declared.charset, body), document)
+    facts.mislabelled = declared.essence in media.HTML and content_type not in media.HTML
+    robots = robots_of_headers(_values(headers, b"x-robots-tag"), agent)
+    found = _html_elements(body, facts, max_links)
+    facts.base = _base(found, document)
+    query_charset = None if facts.charset in _UNICODE_CHARSETS else facts.charset
+    links = _Links(document, query_charset, max_url_length)
+    _read_headers(headers, facts, links)
+    links.rebase(facts.base)
+    for element in found:
+        robots |= _read_element(element, facts, links, agent)
+    facts.noindex, facts.nofollow = robots
+    facts.links, facts.skipped = links.all(), links.skipped
     return facts
 
 
-def _is_html(facts: PageFacts, body: bytes) -> bool:
-    """Whether to read the body as HTML (WHATWG MIME Sniffing §7: a declared type is believed, unless it lies)."""
-    declared = facts.content_type in _HTML_TYPES
-    if not declared and facts.content_type not in _UNKNOWN_TYPES:
-        return False
-    start = body[:512].lstrip()
-    is_utf16 = body.startswith((b"\xff\xfe", b"\xfe\xff"))
-    looks_binary = start.startswith(_BINARY) or (b"\0" in start and not is_utf16)
-    facts.mislabelled = looks_binary and declared
-    return not looks_binary and (declared or start.startswith(b"<"))
+def _values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
+    return [value.decode("utf-8", "replace") for key, value in headers if key.lower() == name]
 
 
-class _Reader:
-    """Gathers facts and links; the first mention of a link gives its place and text."""
-
-    def __init__(self, facts: PageFacts, agent: str, max_links: int) -> None:
-        self._facts = facts
-        self._agent = agent
-        self._max_links = max_links
-        self._links: dict[str, Link] = {}
-
-    def read_headers(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
-        for name, value in headers:
-            lower = name.lower()
-            if lower == b"x-robots-tag":
-                self._read_robots_header(value.decode("latin-1"))
-            elif lower == b"link":
-                for target, relations in _link_header(value.decode("latin-1")):
-                    self._add_related(target, relations)
-        self._facts.links = list(self._links.values())
-
-    def read_tree(self, text: str) -> None:
-        nodes = LexborHTMLParser(text).css(_INTERESTING)
-        self._read_base(nodes)
-        for node in nodes:
-            self._read_node(node)
-            if len(self._links) >= self._max_links:
-                break
-        self._facts.links = list(self._links.values())
-
-    def _read_base(self, nodes: Sequence[Any]) -> None:
-        """The first base element counts, wherever it stands (HTML §4.2.3)."""
-        for node in nodes:
-            if node.tag == "base":
-                try:
-                    self._facts.base = parse(node.attributes["href"] or "", self._facts.base).href
-                except InvalidUrl:
-                    return
-                return
-
-    def _read_node(self, node: Any) -> None:
-        attributes, tag = node.attributes, node.tag
-        if tag in ("a", "area"):
-            relations = (attributes.get("rel") or "").lower().split()
-            nofollow = not _NOFOLLOW.isdisjoint(relations)
-            text = node.text() if tag == "a" else attributes.get("alt") or ""
-            self._add(attributes["href"], tag, text=text, nofollow=nofollow)
-        elif tag in ("frame", "iframe"):
-            self._add(attributes["src"], tag)
-        elif tag == "link":
-            self._add_related(attributes["href"], (attributes.get("rel") or "").lower().split())
-        elif tag == "meta":
-            self._read_meta(attributes)
-        elif tag == "title" and self._facts.title is None:
-            self._facts.title = _folded(node.text()) or None
-
-    def _read_meta(self, attributes: dict[str, str | None]) -> None:
-        content = attributes["content"] or ""
-        if (attributes.get("http-equiv") or "").lower() == "refresh":
-            if target := _refresh_target(content):
-                self._add(target, "refresh")
-        elif (attributes.get("name") or "").lower() in ("robots", self._agent):
-            self._read_robots(content)
-
-    def _read_robots_header(self, value: str) -> None:
-        """`X-Robots-Tag: noindex` speaks to everyone, `X-Robots-Tag: name: noindex` to one crawler."""
-        name, colon, rules = value.partition(":")
-        if colon and "," not in name and name.strip().lower() not in ("unavailable_after", "max-snippet"):
-            if name.strip().lower() == self._agent:
-                self._read_robots(rules)
-        else:
-            self._read_robots(value)
-
-    def _read_robots(self, content: str) -> None:
-        rules = {rule.strip() for rule in content.lower().split(",")}
-        self._facts.noindex |= not rules.isdisjoint(("noindex", "none"))
-        self._facts.nofollow |= not rules.isdisjoint(("nofollow", "none"))
-
-    def _add_related(self, target: str | None, relations: Sequence[str]) -> None:
-        for relation in _FOLLOWED_RELATIONS.intersection(relations):
-            link = self._add(target, "prev" if relation == "previous" else relation)
-            if relation == "canonical" and link is not None and self._facts.canonical is None:
-                self._facts.canonical = link.url
-
-    def _add(self, target: str | None, kind: str, *, text: str = "", nofollow: bool = False) -> Link | None:
-        try:
-            url = parse(target or "", self._facts.base)
-        except InvalidUrl:
-            return None
-        link = self._links.get(url.href)
-        if link is None:
-            link = self._links[url.href] = Link(url.href, url.host, _folded(text), kind, nofollow)
-        else:
-            link.nofollow &= nofollow  # who links twice and vouches once, vouches
-        return link
+def _charset(content_type: str, declared: str | None, body: bytes) -> str | None:
+    if content_type in media.HTML:
+        return charset.of_body(body, declared)
+    if content_type.endswith(("xml", "json", "javascript")):
+        return charset.of_body(body, declared, prescan=False, default="utf-8")
+    if content_type.startswith("text/"):
+        return charset.of_body(body, declared, prescan=False)
+    return None
 
 
-def _header(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> str:
-    return next((value.decode("latin-1") for name, value in headers if name.lower() == wanted), "")
+def _html_elements(body: bytes, facts: PageFacts, limit: int) -> list[Element]:
+    if facts.content_type not in media.HTML:
+        return []
+    body = charset.without_bom(body)
+    if facts.charset not in {"utf-8", None}:
+        body = body.decode(facts.charset or "", "replace").encode("utf-8", "replace")
+    return elements(body, limit)
 
 
-def _folded(text: str) -> str:
-    return " ".join(text[: 4 * MAX_TEXT].split())[:MAX_TEXT]
+def _base(found: Iterable[Element], document: str) -> str:
+    """The document base URL (HTML, section 2.4.3): the first `<base href>` of the page counts, wherever it is."""
+    for element in found:
+        href = element.attributes.get("href")
+        if element.tag == "base" and href is not None:
+            try:
+                return parse(href, document).href
+            except InvalidUrl:
+                return document
+    return document
 
 
-def _refresh_target(content: str) -> str:
-    """The URL of `5; url=...` (HTML §4.2.5.3, the shared declarative refresh steps)."""
-    match = re.match(r"\s*[0-9.]+\s*[;,\s]\s*(?:url\s*=\s*)?(.+)", content, re.IGNORECASE | re.DOTALL)
-    if match is None:
-        return ""
-    target = match[1].strip()
-    quote = target[:1]
-    return target[1:].partition(quote)[0] if quote in ("'", '"') else target
+def _read_headers(headers: Sequence[tuple[bytes, bytes]], facts: PageFacts, links: _Links) -> None:
+    """A header's links are relative to the document, not to its `<base>` (RFC 8288, section 3)."""
+    for value in _values(headers, b"refresh"):
+        if target := refresh_target(value):
+            links.add(target, "refresh")
+    for value in _values(headers, b"link"):
+        for target, parameters in header_links(value):
+            relation, nofollow = _relation(parameters.get("rel"), parameters.get("type"))
+            if relation is None or "anchor" in parameters:  # RFC 8288, section 3.2: another page's link
+                continue
+            url = links.add(target, "header", text=collapsed(parameters.get("title", "")), nofollow=nofollow)
+            if relation == "canonical":
+                facts.canonical = facts.canonical or url
 
 
-_LINK_VALUE = re.compile(r'<([^<>]*)>((?:[^",<]|"(?:[^"\\]|\\.)*")*)')
-_RELATION = re.compile(r';\s*rel\s*=\s*(?:"([^"]*)"|([^\s;,"]+))', re.IGNORECASE)
+def _relation(rel: str | None, media_type: str | None) -> tuple[str | None, bool]:
+    """The relation that makes a `<link>` or a `Link` a link to a page, if one does; and whether it is nofollow."""
+    tokens = (rel or "").lower().split()
+    nofollow = not _NOT_VOUCHED.isdisjoint(tokens)
+    if "stylesheet" in tokens or (media_type or "text/html").strip().lower() not in media.HTML:
+        return None, nofollow
+    return next((relation for relation in _PAGE_RELATIONS if relation in tokens), None), nofollow
 
 
-def _link_header(value: str) -> Iterator[tuple[str, list[str]]]:
-    """Targets and relations of a Link header (RFC 8288 §3)."""
-    for match in _LINK_VALUE.finditer(value):
-        relation = _RELATION.search(match[2])
-        yield match[1], (relation[1] or relation[2] or "").lower().split() if relation else []
+def _read_element(element: Element, facts: PageFacts, links: _Links, agent: str) -> Robots:
+    """Take in one element's link or fact; the robots directives that it gives."""
+    if element.tag == "meta":
+        return _read_meta(element, links, agent)
+    _READERS[element.tag](element, facts, links)
+    return Robots()
 
 
-_TAG = re.compile(rb"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
-_VOID = frozenset(
-    b"area base br col embed hr img input link meta param source track wbr p li td tr th dt dd option".split()
-)
+def _read_meta(element: Element, links: _Links, agent: str) -> Robots:
+    content = element.attributes.get("content") or ""
+    if (element.attributes.get("http-equiv") or "").lower() == "refresh" and (target := refresh_target(content)):
+        links.add(target, "refresh")
+    if (element.attributes.get("name") or "").strip().lower() in {"robots", agent.lower()}:
+        return robots_of_meta(content)
+    return Robots()
 
 
-def _shallow(body: bytes) -> bytes:
-    """The body up to where more than `MAX_DEPTH` elements are open. Few pages have tags enough to be looked at."""
-    if body.count(b"<") <= MAX_DEPTH:
-        return body
-    depth = 0
-    for match in _TAG.finditer(body):
-        if match[2].lower() not in _VOID:
-            depth = max(0, depth - 1) if match[1] else depth + 1
-            if depth > MAX_DEPTH:
-                return body[: match.start()]
-    return body
+def _read_anchor(element: Element, facts: PageFacts, links: _Links) -> None:
+    href = element.attributes.get("href")
+    if href is not None:
+        rel = element.attributes.get("rel")
+        nofollow = rel is not None and not _NOT_VOUCHED.isdisjoint(rel.lower().split())
+        text = element.text if element.tag == "a" else collapsed(element.attributes.get("alt") or "")
+        links.add(href, element.tag, text=text, nofollow=nofollow)
+
+
+def _read_frame(element: Element, facts: PageFacts, links: _Links) -> None:
+    if source := element.attributes.get("src"):
+        links.add(source, element.tag, text=collapsed(element.attributes.get("title") or ""))
+
+
+def _read_link(element: Element, facts: PageFacts, links: _Links) -> None:
+    attributes = element.attributes
+    relation, nofollow = _relation(attributes.get("rel"), attributes.get("type"))
+    if relation is None or not (href := attributes.get("href")):
+        return
+    url = links.add(href, relation, text=collapsed(attributes.get("title") or ""), nofollow=nofollow)
+    if relation == "canonical":
+        facts.canonical = facts.canonical or url
+
+
+def _read_title(element: Element, facts: PageFacts, links: _Links) -> None:
+    if facts.title is None:
+        facts.title = element.text
+
+
+def _read_nothing(element: Element, facts: PageFacts, links: _Links) -> None:
+    pass
+
+
+_READERS: dict[str, Callable[[Element, PageFacts, _Links], None]] = {
+    "a": _read_anchor,
+    "area": _read_anchor,
+    "frame": _read_frame,
+    "iframe": _read_frame,
+    "link": _read_link,
+    "title": _read_title,
+    "base": _read_nothing,
+}

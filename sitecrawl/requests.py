@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any, Final
 
 import msgpack
@@ -29,6 +30,8 @@ VISIT: Final = "sitecrawl_visit"
 
 _NO_CALLBACK_NAME = "-"
 _TUPLE, _SET, _FROZENSET, _DATETIME, _DATE, _DECIMAL, _ITEM = range(1, 8)
+_MAX_DEPTH = 32
+"""Extension types within one another: msgpack takes 20 KB of the C stack to read each."""
 
 
 class Unstorable(SitecrawlError):
@@ -124,48 +127,61 @@ def _loaded(path: str, base: type | None = None) -> Any:
     return found
 
 
-def _pack(value: Any) -> bytes:
-    packed: bytes = msgpack.packb(value, default=_extend, strict_types=True)
+def _pack(value: Any, depth: int = 0) -> bytes:
+    _check_depth(depth)
+    packed: bytes = msgpack.packb(value, default=partial(_extend, depth), strict_types=True)
     return packed
 
 
-def _unpack(data: bytes) -> Any:
-    return msgpack.unpackb(data, ext_hook=_restore, strict_map_key=False)
+def _unpack(data: bytes, depth: int = 0) -> Any:
+    _check_depth(depth)
+    return msgpack.unpackb(data, ext_hook=partial(_restore, depth), strict_map_key=False)
 
 
-def _extend(value: Any) -> msgpack.ExtType:
+def _check_depth(depth: int) -> None:
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"more than {_MAX_DEPTH} tuples, sets or items are nested")
+
+
+def _extend(depth: int, value: Any) -> msgpack.ExtType:
     kind = type(value)
     if kind in _SEQUENCES:
-        return msgpack.ExtType(_SEQUENCES[kind], _pack(list(value)))
+        return msgpack.ExtType(_SEQUENCES[kind], _pack(list(value), depth + 1))
     if kind in _TEXTS:
         return msgpack.ExtType(_TEXTS[kind], str(value).encode())
     if ItemAdapter.is_item(value) and not isinstance(value, dict):
         fields = dict(ItemAdapter(value))
         kind(**fields)  # raises TypeError if the item cannot be made of its fields again
-        return msgpack.ExtType(_ITEM, _pack([_path(kind), fields]))
+        return msgpack.ExtType(_ITEM, _pack([_path(kind), fields], depth + 1))
     raise TypeError(f"a {kind.__module__}.{kind.__qualname__} has no stored form")
 
 
-def _restore(code: int, data: bytes) -> Any:
-    if code == _ITEM:
-        path, fields = _unpack(data)
-        item_class = _loaded(path)
-        if not ItemAdapter.is_item_class(item_class):
-            raise ValueError(f"{path} is no item class")
-        return item_class(**fields)
+def _restore(depth: int, code: int, data: bytes) -> Any:
+    if code in _FROM_LIST:
+        return _FROM_LIST[code](_unpack(data, depth + 1))
+    if code in _FROM_TEXT:
+        return _FROM_TEXT[code](data.decode())
+    if code != _ITEM:
+        raise ValueError(f"{code} is no type of ours")
+    path, fields = _unpack(data, depth + 1)
+    item_class = _loaded(path)
+    if not ItemAdapter.is_item_class(item_class):
+        raise ValueError(f"{path} is no item class")
+    return item_class(**fields)
+
+
+def _decimal(text: str) -> Decimal:
     try:
-        return _RESTORE[code](data)
+        return Decimal(text)
     except InvalidOperation as error:
-        raise ValueError(f"{data!r} is no decimal") from error
+        raise ValueError(f"{text!r} is no decimal") from error
 
 
 _SEQUENCES: Final[dict[type, int]] = {tuple: _TUPLE, set: _SET, frozenset: _FROZENSET}
 _TEXTS: Final[dict[type, int]] = {datetime: _DATETIME, date: _DATE, Decimal: _DECIMAL}
-_RESTORE: Final[dict[int, Callable[[bytes], Any]]] = {
-    _TUPLE: lambda data: tuple(_unpack(data)),
-    _SET: lambda data: set(_unpack(data)),
-    _FROZENSET: lambda data: frozenset(_unpack(data)),
-    _DATETIME: lambda data: datetime.fromisoformat(data.decode()),
-    _DATE: lambda data: date.fromisoformat(data.decode()),
-    _DECIMAL: lambda data: Decimal(data.decode()),
+_FROM_LIST: Final[dict[int, Callable[[list[Any]], Any]]] = {code: kind for kind, code in _SEQUENCES.items()}
+_FROM_TEXT: Final[dict[int, Callable[[str], Any]]] = {
+    _DATETIME: datetime.fromisoformat,
+    _DATE: date.fromisoformat,
+    _DECIMAL: _decimal,
 }

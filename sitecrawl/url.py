@@ -209,10 +209,6 @@ def guess_url(text: str) -> Url:
     text = text.strip()
     if not text:
         raise InvalidUrl("An empty text is no URL: write one like https://example.com/")
-    if any(char.isspace() for char in text):
-        raise InvalidUrl(
-            f"{shortened(text)!r} is no URL: it has a space in it (write %20 for one that belongs there)"
-        )
     return _without_credentials(text, parse(_with_scheme(text)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 from sitecrawl.frontier.frontier import Frontier, FrontierOptions, NewUrl
@@ -34,7 +35,10 @@ class Bench:
         order: str = "bfs",
         politeness: PolitenessOptions = RUDE,
         options: FrontierOptions | None = None,
+        *,
+        host_key: Callable[[str], bytes] = lambda name: digest(name, 8),
     ) -> None:
+        self.host_key = host_key
         self.path = path
         self.order = order
         self.politeness = politeness
@@ -48,7 +52,7 @@ class Bench:
             self.database,
             order_named(self.order),
             seen=lambda _, urls, __: SeenSet(Clock(2), None, urls),
-            host_key=lambda name: digest(name, 8),
+            host_key=self.host_key,
             clock=lambda: self.now,
             wall=lambda: 1_800_000_000.0,
             politeness=self.politeness,

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
-from frontier_helpers import digest
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
+from frontier_helpers import Bench, digest
+from scrapy import Request, Spider
+
+from sitecrawl.fingerprint import Fingerprinter
+from sitecrawl.frontier.frontier import NewUrl
 from sitecrawl.frontier.record import RANK_BYTES, Flag, UrlRecord
 from sitecrawl.frontier.tables import HostTable, Overlay, UrlTable
-from sitecrawl.storage import Database
+from sitecrawl.requests import pack_request
+from sitecrawl.storage import FAMILIES, Database
 
 
 @pytest.fixture
@@ -114,3 +121,54 @@ def test_a_host_with_a_request_under_way_stays(database):
     table.changed(host)
     table.flushed(now=10.0)
     assert host in table.live()
+
+
+# The worked example of docs/formats/database.md
+
+EXAMPLE_KEY = bytes(range(16))
+
+
+def example(path: Path) -> Database:
+    """A crawl that has fetched its seed and found two things there: a link, and a form that the spider posts."""
+    fingerprints = Fingerprinter(EXAMPLE_KEY)
+    crawl = Bench(path, "bfs", host_key=lambda name: fingerprints.opaque(name.encode())[8:])
+    seed, link = (
+        NewUrl(fingerprints.url(href), href, "a.example") for href in ("http://a.example/", "http://a.example/x")
+    )
+    crawl.frontier.add([seed], depth=0)
+    crawl.frontier.slow_down("a.example", 2.5)
+    visit = crawl.take("")
+    crawl.frontier.add([link], depth=1, referrer=seed.key)
+    form = Request("http://a.example/search", method="POST", body=b"q=1", priority=5)
+    key = fingerprints.request(form.method, form.url, form.body)
+    crawl.frontier.add_request(
+        NewUrl(key, form.url, "a.example"),
+        depth=1,
+        priority=form.priority,
+        flags=Flag.NONE,
+        request=pack_request(form, Spider("any")),
+        referrer=seed.key,
+    )
+    crawl.finish(visit)
+    crawl.commit()
+    return crawl.database
+
+
+def dump(database: Database) -> Iterator[str]:
+    """Lines like `urls <key> <value>`, in hexadecimal, the value in rows of 16 bytes."""
+    for family in FAMILIES:
+        for key, value in database.scan(family):
+            yield f"{family} {key.hex() if family != 'meta' else key.decode()}".rstrip()
+            for start in range(0, len(value), 16):
+                row = value[start : start + 16]
+                text = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in row)
+                yield f"    {row.hex(' '):47}  {text}"
+
+
+def test_the_documented_example(tmp_path):
+    """A crawl's database is, byte for byte, what the documentation shows."""
+    document = Path(__file__).parents[1] / "docs" / "formats" / "database.md"
+    shown = document.read_text().split("```\n")[1]
+    database = example(tmp_path / "db")
+    assert "\n".join(dump(database)) + "\n" == shown
+    database.close()

@@ -1,0 +1,86 @@
+"""What headers and `<meta>` elements say: robots directives, refreshes, and the links of a `Link` header."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+# Values of these contain a colon, or follow one: they do not name a crawler.
+_WITH_VALUE = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
+
+
+class Robots(NamedTuple):
+    """Whether a page may be indexed, and whether its author stands by its links."""
+
+    noindex: bool = False
+    nofollow: bool = False
+
+    def __or__(self, other: Robots) -> Robots:
+        return Robots(self.noindex or other.noindex, self.nofollow or other.nofollow)
+
+
+def robots_of_meta(content: str) -> Robots:
+    """The directives of `<meta name=robots content=...>`."""
+    return _robots(content.lower().split(","))
+
+
+def robots_of_headers(values: Iterable[str], agent: str) -> Robots:
+    """The directives of X-Robots-Tag headers that address everyone or `agent`; `name:` addresses from there on."""
+    tokens: list[str] = []
+    for value in values:
+        addressee = ""
+        for part in value.lower().split(","):
+            name, colon, rest = part.partition(":")
+            if colon and name.strip() not in _WITH_VALUE:
+                addressee, part = name.strip(), rest  # noqa: PLW2901 - the rest of the part is the directive
+            if addressee in {"", "*", agent.lower()}:
+                tokens.append(part)
+    return _robots(tokens)
+
+
+def _robots(tokens: Iterable[str]) -> Robots:
+    found = {token.strip() for token in tokens}
+    none = "none" in found
+    return Robots(none or "noindex" in found, none or "nofollow" in found)
+
+
+_REFRESH_TIME = re.compile(r"\s*+(?:[0-9]++|(?=\.))[0-9.]*+(?=[;,\s])\s*+[;,]?+\s*+")
+_REFRESH_URL = re.compile(r"url\s*+=\s*+", re.IGNORECASE)
+
+
+def refresh_target(content: str) -> str | None:
+    """Where `<meta http-equiv=refresh content=...>`, or a Refresh header, leads (HTML, section 4.2.5.3)."""
+    time = _REFRESH_TIME.match(content)
+    if time is None:
+        return None
+    rest = content[time.end() :]
+    if prefix := _REFRESH_URL.match(rest):
+        rest = rest[prefix.end() :]
+    if rest[:1] in {'"', "'"}:
+        rest = rest[1:].partition(rest[0])[0]
+    return rest.strip() or None
+
+
+class HeaderLink(NamedTuple):
+    target: str
+    parameters: dict[str, str]
+    """Names in lower case; of a name that is given twice, the first counts."""
+
+
+_PARAMETER = r'\s*+;\s*+([^\s=;,"<]*+)(?:\s*+=\s*+(?:"((?:[^"\\]|\\.)*+)"|([^\s;,"]*+)))?+'
+_PARAMETERS = re.compile(_PARAMETER)
+_HEADER_LINK = re.compile(rf"<([^<>]*+)>((?:{re.sub(r'[(](?![?])', '(?:', _PARAMETER)})*+)")
+_ESCAPED = re.compile(r"\\(.)")
+
+
+def header_links(value: str) -> list[HeaderLink]:
+    """The links of a `Link` header (RFC 8288, section 3). What is no link is passed over."""
+    return [HeaderLink(match[1].strip(), _parameters(match[2])) for match in _HEADER_LINK.finditer(value)]
+
+
+def _parameters(text: str) -> dict[str, str]:
+    parameters: dict[str, str] = {}
+    for name, quoted, token in _PARAMETERS.findall(text):
+        parameters.setdefault(name.lower(), _ESCAPED.sub(r"\1", quoted) or token)
+    return parameters
