@@ -3,6 +3,9 @@
     python benchmarks/order.py --edges graph.tsv.gz --mint 5,20
     python benchmarks/order.py --edges edges.tsv --urls urls.tsv --policies aopic-hosts,bfs
 
+Policies: `aopic-hosts` (ours), `aopic-pages` (ours, lambda pays all pages alike), `published` (AOPIC without sections,
+nothing held back), `bfs`, `dfs`.
+
 `--edges` has a link a line, source and target separated by a tab (`#` begins a comment; gzipped or not). `--urls` has
 `id<TAB>url<TAB>class` lines; pages of a class in `--good` are worth having, and all are without it. Without
 `--urls`, every `--host-size` ids in a row are the pages of one host.
@@ -27,13 +30,14 @@ from pathlib import Path
 from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.frontier.frontier import Frontier, FrontierOptions, NewUrl
 from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.judge import TrapOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import State
 from sitecrawl.frontier.seen import CrawlSeen
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.storage import Database
 
-POLICIES = ("aopic-hosts", "aopic-pages", "bfs", "dfs")
+POLICIES = ("aopic-hosts", "aopic-pages", "published", "bfs", "dfs")
 SHARES = (0.5, 0.9, 0.99, 1.0)
 MASS_AT = (0.05, 0.1, 0.25, 0.5)
 COMMIT_EVERY = 500
@@ -118,6 +122,9 @@ def replay(web: Web, seeds: Sequence[int], policy: str, budget: int, directory: 
     """Fetch pages through the frontier until it ends or the budget is spent."""
     result = Replay(policy, web.reachable(seeds))
     order, _, lambda_policy = policy.partition("-")
+    traps = TrapOptions()
+    if policy == "published":
+        order, lambda_policy, traps = "aopic", "pages", TrapOptions(hold=False)
     fingerprint = Fingerprinter(bytes(16))
     database = Database(directory / policy, hash_name=HASH_NAME)
     clock = Clock()
@@ -130,7 +137,7 @@ def replay(web: Web, seeds: Sequence[int], policy: str, budget: int, directory: 
         clock=clock,
         wall=time.time,
         politeness=PolitenessOptions(delay_factor=0),
-        options=FrontierOptions(lambda_policy=lambda_policy or "hosts"),
+        options=FrontierOptions(lambda_policy=lambda_policy or "hosts", traps=traps),
     )
     ids: dict[bytes, int] = {}
 

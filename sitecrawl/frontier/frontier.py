@@ -13,7 +13,7 @@ Layout on disk: docs/formats/database.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from time import gmtime
 
@@ -139,8 +139,9 @@ class Frontier:
             lambda: Ledger(policy_named(options.lambda_policy)),
             lambda name: host_key(site_of(name)),
         )
+        traps = options.traps if order.by_credit else replace(options.traps, hold=False)
         # Which URLs are probed is no secret; a crawl that can be repeated is worth more.
-        self.judge = Judge(options.traps, self.economy.graph, Random(0))  # noqa: S311
+        self.judge = Judge(traps, self.economy.graph, Random(0))  # noqa: S311
         self.hosts.on_load = self.judge.remember
         self._present_year = gmtime(wall()).tm_year
         self.workbench = Workbench(politeness, order)
@@ -326,13 +327,22 @@ class Frontier:
             if not self.workbench.is_free(host, now):
                 continue
             for section in self.judge.sections_to_probe(host, unit):
-                for _ in range(_SAMPLES):
-                    entry = section.queue.sample(self.judge.random)
-                    if entry is None:
-                        break
-                    if not self._must_wait(entry) and (visit := self._visit(host, entry, now)) is not None:
-                        return visit
-                    section.queue.discard(entry)
+                if (visit := self._sample(host, section, now)) is not None:
+                    return visit
+        return None
+
+    def _sample(self, host: Host, section: Section, now: float) -> Visit | None:
+        """Some URL of `section`; the first one where samples stand for nothing any more."""
+        for _ in range(_SAMPLES):
+            entry = section.queue.sample(self.judge.random)
+            if entry is None or self._must_wait(entry):
+                return None
+            if (visit := self._visit(host, entry, now)) is not None:
+                return visit
+            section.queue.discard(entry)
+        while (entry := section.queue.pop()) is not None:
+            if (visit := self._visit(host, entry, now)) is not None:
+                return visit
         return None
 
     def _is_held_back(self) -> bool:
@@ -422,6 +432,10 @@ class Frontier:
         host.free_at = max(host.free_at, now + retry_after)
         host.ip = ip or host.ip
         self._free(visit, seconds)
+
+    def host_key(self, visit: Visit) -> bytes:
+        """The 8-byte key of the host that `visit` is to."""
+        return self._standing(visit).host
 
     def _free(self, visit: Visit, seconds: float = 0.0) -> None:
         """Give back the host's seat, once."""

@@ -47,6 +47,8 @@ class Reason(IntEnum):
 class TrapOptions:
     """How the judge decides. `sitecrawl.frontier.judge` explains, `benchmarks/order.py` shows the effect."""
 
+    hold: bool = True
+    """Whether anything is held back at all."""
     min_fetches: int = 50
     high: float = 0.8
     """Novelty above which a unit grows like a trap."""
@@ -122,7 +124,7 @@ class Judge:
         self._charge(host, section, good=good, news=news)
         if self.fetches % self.options.recompute == 0 or self.fetches in _EARLY:
             self.graph.recompute(self.is_demoted)
-        return self._demote(host, section) | self._free(host, section)
+        return (self.options.hold and self._demote(host, section)) | self._free(host, section)
 
     def _charge(self, host: Host, section: Section, *, good: bool, news: tuple[int, int]) -> None:
         trial, brought = (host.trial, news[1]) if host.trial.demoted else (section.trial, news[0])
