@@ -94,8 +94,6 @@ class Ledger:
         """
         self._settle(page, host)
         amount, page.credit = page.credit, 0
-        page.history += amount
-        self.spent += amount
         tenths = 10 * links + nofollow
         tenth = (amount - amount // _TAX_DIVISOR) // tenths if tenths else 0
         self.pending += tenth * tenths
@@ -106,8 +104,10 @@ class Ledger:
         """Credit that was spent on `page` reaches it; one that will not be fetched again passes it on."""
         self.pending -= amount
         page.credit += amount
+        page.history += amount
+        self.spent += amount
         if not waits:
-            self.pass_on(page)
+            self.give_up(page)
 
     def lose(self, amount: int) -> None:
         """What was spent on a page that there is no record of any more goes to the lambda page."""
@@ -116,8 +116,6 @@ class Ledger:
 
     def pass_on(self, page: Purse) -> None:
         """What the page holds counts for its importance, and goes to the lambda page."""
-        page.history += page.credit
-        self.spent += page.credit
         self.give_up(page)
 
     def give_up(self, page: Purse) -> None:
@@ -133,7 +131,7 @@ class Ledger:
         """The page's share of all credit that was ever spent or is held, from 0 to 1."""
         held = self.balance(page, host) if waits else page.credit
         everything = self.spent + self.total
-        return (page.history + held) / everything if everything else 0.0
+        return page.history / everything if everything else 0.0
 
     def _settle(self, page: Purse, host: Account) -> None:
         dividend = self.policy.dividend_of(host)

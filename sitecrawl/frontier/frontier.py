@@ -314,7 +314,7 @@ class Frontier:
                 if (visit := self._visit(host, entry, now)) is not None:
                     return visit
             self.workbench.place(host, now)
-        return self._probe(now, last=True) if self._is_held_back() and self.judge.last_probe_is_due() else None
+        return self._probe(now, last=True) if self._is_held_back() else None
 
     def _pay(self, entry: bytes) -> None:
         """The lambda page is fetched when it holds more than the page that would be."""
@@ -332,8 +332,8 @@ class Frontier:
         return None
 
     def _sample(self, host: Host, section: Section, now: float) -> Visit | None:
-        """Some URL of `section`; the first one where samples stand for nothing any more."""
-        for _ in range(_SAMPLES):
+        """Some URL of `section`; the first one where samples stand for nothing any more, or all are wanted."""
+        for _ in range(0 if self.judge.is_finite(section.trial) else _SAMPLES):
             entry = section.queue.sample(self.judge.random)
             if entry is None or self._must_wait(entry):
                 return None
@@ -358,7 +358,7 @@ class Frontier:
         limit = self._options.max_pages
         if self.waiting == 0 or (limit > 0 and self.counts.fetched >= limit):
             return True
-        return self._is_held_back() and not (self.judge.last_probe_is_due() and self.judge.candidates(last=True))
+        return self._is_held_back() and not self.judge.candidates(last=True)
 
     @property
     def waiting(self) -> int:
@@ -368,7 +368,7 @@ class Frontier:
     def next_time(self) -> float | None:
         """Seconds until a host that rests now may be asked; None if none does."""
         at = self.workbench.next_time()
-        if at is None and self._is_held_back() and self.judge.last_probe_is_due():
+        if at is None and self._is_held_back():
             at = min((host.free_at for host, _ in self.judge.candidates(last=True)), default=None)
         return None if at is None else max(0.0, at - self._clock())
 

@@ -11,8 +11,9 @@ flows to it from the seeds' hosts (`sitecrawl.credit.trust`), which no farm of h
 - A demoted unit is not fetched, but for *probes*: a few in a hundred of all fetches, of URLs picked at random, most
   of them from units that are trusted and have cost little so far. If their novelty falls below `low`, the unit is set
   free, and may grow by half before it is looked at again.
-- When nothing is left but demoted units, probes go on until each has had its allowance, or all of them a share of the
-  crawl. Then the crawl ends, and says what it left.
+- When nothing is left but demoted units, those that do not grow are fetched after all: they are finite, if poor. Of
+  those that grow, probes go on until each has had its allowance, or all of them a share of the crawl. Then the crawl
+  ends, and says what it left.
 
 Every demotion is on record with its reason, since when, and the numbers it was made on.
 """
@@ -128,7 +129,7 @@ class Judge:
 
     def _charge(self, host: Host, section: Section, *, good: bool, news: tuple[int, int]) -> None:
         trial, brought = (host.trial, news[1]) if host.trial.demoted else (section.trial, news[0])
-        if trial.demoted:
+        if trial.demoted and not self.is_finite(trial):
             cost = 1.0 if brought or not good else 0.1
             trial.cost += cost
             self.cost += cost
@@ -187,9 +188,9 @@ class Judge:
     def probe_is_due(self) -> bool:
         return bool(self.demoted) and self.cost < self.options.probes * self.fetches
 
-    def last_probe_is_due(self) -> bool:
-        """The same when nothing but demoted units is left."""
-        return bool(self.demoted) and self.cost < self.options.first_probes + self.options.last_probes * self.fetches
+    def is_finite(self, trial: Trial) -> bool:
+        """Whether a demoted unit was poor and not growing: to be fetched, but after all else."""
+        return trial.reason == Reason.WORTHLESS and trial.novelty <= self.options.high
 
     def candidates(self, *, last: bool) -> list[tuple[Host, Section | None]]:
         """Demoted units with waiting URLs, in the order in which they deserve a probe."""
@@ -201,7 +202,7 @@ class Judge:
             for host, section in units
             if (section or host).queued
             and not (section is not None and host.trial.demoted)
-            and not (last and self._is_spent((section or host).trial))
+            and (not last or self._may_be_last((section or host).trial))
         ]
         return sorted(units, key=self._virtual_time)
 
@@ -211,9 +212,13 @@ class Judge:
         trust: float = (self.graph.trust(host.key) + 1e-7) ** 0.75
         return ((section or host).trial.cost + 1) / trust
 
-    def _is_spent(self, trial: Trial) -> bool:
-        allowance = self.options.first_probes + 0.004 * self.good + trial.tried
-        return trial.cost >= allowance
+    def _may_be_last(self, trial: Trial) -> bool:
+        """Whether a unit is worth a fetch when nothing but demoted units is left."""
+        if self.is_finite(trial):
+            return True
+        options = self.options
+        allowance = options.first_probes + 0.004 * self.good + trial.tried
+        return trial.cost < allowance and self.cost < options.first_probes + options.last_probes * self.fetches
 
     def sections_to_probe(self, host: Host, section: Section | None) -> Iterable[Section]:
         """Of a unit's sections those that a probe may take, in a random order weighed by what waits."""
