@@ -8,9 +8,9 @@ from typing import Any
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
-from sitecrawl.links import Link
 
 from sitecrawl.items import PageItem
+from sitecrawl.links import Link
 from sitecrawl.runtime import Runtime
 
 
