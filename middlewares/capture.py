@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from email.utils import parsedate_to_datetime
+from weakref import WeakKeyDictionary
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -17,6 +18,8 @@ from sitecrawl.runtime import Fetch, Runtime
 
 BUSY = frozenset({429, 503})
 """Statuses by which a host says that it is asked too often (RFC 6585 §4, RFC 9110 §15.6.4)."""
+_WEB_SCHEMES = ("http://", "https://")
+"""What goes into the page store: a file or a data URL has no HTTP exchange."""
 
 
 class CaptureMiddleware:
@@ -27,31 +30,29 @@ class CaptureMiddleware:
     def __init__(self, runtime: Runtime, *, max_retry_after: float) -> None:
         self._runtime = runtime
         self._max_retry_after = max_retry_after
+        self._started: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
+        """When requests that are under way were sent, in Unix seconds."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> CaptureMiddleware:
         return cls(Runtime.of(crawler), max_retry_after=crawler.settings.getfloat("SITECRAWL_MAX_RETRY_AFTER"))
 
     def process_request(self, request: Request) -> None:
-        request.meta["sitecrawl_started"] = time.time()
+        self._started[request] = time.time()
 
     def process_response(self, request: Request, response: Response) -> Response:
-        started = request.meta.pop("sitecrawl_started", None)
+        # A response that a cache or a middleware has made was never sent for: it is stored like any other.
+        exchange = _exchange(request, response, self._started.pop(request, time.time()))
         fetch = self._runtime.fetch_of(request)
-        if started is None:  # not off the network: a cache or a middleware made it
-            if fetch is not None:
-                fetch.status = response.status
-            return response
-        exchange = _exchange(request, response, started)
-        if fetch is None:
-            self._runtime.put(exchange)
-        else:
+        if fetch is not None:
             self._arrived(fetch, exchange)
+        elif exchange.url.startswith(_WEB_SCHEMES):
+            self._runtime.put(exchange)
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         fetch = self._runtime.fetch_of(request)
-        started = request.meta.pop("sitecrawl_started", None)
+        started = self._started.pop(request, None)
         if fetch is None or isinstance(exception, IgnoreRequest):
             return
         fetch.error = type(exception).__name__
@@ -61,7 +62,7 @@ class CaptureMiddleware:
     def _arrived(self, fetch: Fetch, exchange: Exchange) -> None:
         fetch.status = exchange.status
         fetch.error = ""
-        fetch.exchange = exchange
+        fetch.exchange = exchange if exchange.url.startswith(_WEB_SCHEMES) else None
         busy = exchange.status in BUSY
         wait = retry_after(exchange.headers, exchange.started + exchange.seconds) if busy else 0.0
         self._runtime.frontier.downloaded(

@@ -23,6 +23,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
+from middlewares.capture import retry_after
 from sitecrawl.errors import InvalidUrl
 from sitecrawl.runtime import Fetch, Runtime
 from sitecrawl.url import parse
@@ -49,17 +50,23 @@ class _Rules:
     parser: RobotParser | None
     """None if the host could not be asked."""
     until: float
+    """When they are too old, in monotonic seconds."""
+    wait: float = 0.0
+    """Seconds for which a host that could not be asked wants to be left alone."""
 
 
 class RobotsMiddleware:
     """Downloader middleware in the place of Scrapy's `RobotsTxtMiddleware`; `ROBOTSTXT_OBEY` switches it."""
 
-    def __init__(self, crawler: Crawler, runtime: Runtime, *, agent: str, max_crawl_delay: float) -> None:
+    def __init__(
+        self, crawler: Crawler, runtime: Runtime, *, agent: str, max_crawl_delay: float, max_retry_after: float
+    ) -> None:
         assert crawler.stats
         self._crawler = crawler
         self._runtime = runtime
         self._agent = agent
         self._max_crawl_delay = max_crawl_delay
+        self._max_retry_after = max_retry_after
         self._stats = crawler.stats
         self._parser_class: type[RobotParser] = load_object(crawler.settings["ROBOTSTXT_PARSER"])
         self._rules: OrderedDict[str, _Rules] = OrderedDict()
@@ -69,12 +76,13 @@ class RobotsMiddleware:
     def from_crawler(cls, crawler: Crawler) -> RobotsMiddleware:
         settings = crawler.settings
         if not settings.getbool("ROBOTSTXT_OBEY"):
-            raise NotConfigured("ROBOTSTXT_OBEY is off")
+            raise NotConfigured  # with a reason it would be a warning
         return cls(
             crawler,
             Runtime.of(crawler),
             agent=settings.get("ROBOTSTXT_USER_AGENT") or settings["USER_AGENT"],
             max_crawl_delay=settings.getfloat("SITECRAWL_MAX_CRAWL_DELAY"),
+            max_retry_after=settings.getfloat("SITECRAWL_MAX_RETRY_AFTER"),
         )
 
     async def process_request(self, request: Request) -> Request | None:
@@ -88,7 +96,7 @@ class RobotsMiddleware:
         rules = await self._rules_of(root, url.host)
         fetch = self._runtime.fetch_of(request)
         if rules.parser is None:
-            return self._later(request, fetch)
+            return self._later(request, fetch, rules.wait)
         if not rules.parser.allowed(request.url, self._agent):
             self._stats.inc_value("robotstxt/forbidden")
             if fetch is not None:
@@ -96,12 +104,12 @@ class RobotsMiddleware:
             raise IgnoreRequest("Forbidden by robots.txt")
         return None
 
-    def _later(self, request: Request, fetch: Fetch | None) -> Request:
+    def _later(self, request: Request, fetch: Fetch | None, wait: float) -> Request:
         """Back into the frontier; it is the frontier that gives a host up that stays silent."""
         self._stats.inc_value("robotstxt/unreachable")
         if fetch is None:
             raise Unreachable(f"The robots.txt for {request.url} cannot be reached")
-        self._runtime.frontier.downloaded(fetch.visit, 0.0, failed=True)
+        self._runtime.frontier.downloaded(fetch.visit, 0.0, failed=True, retry_after=wait)
         return request.replace(dont_filter=True)
 
     async def _rules_of(self, root: str, host: str) -> _Rules:
@@ -120,14 +128,12 @@ class RobotsMiddleware:
     async def _ask(self, root: str, host: str) -> _Rules:
         self._asking[root] = []
         try:
-            parser = await self._fetch(f"{root}/robots.txt")
+            rules = await self._fetch(f"{root}/robots.txt")
         finally:
             waiters = self._asking.pop(root)
-        # Silence is not remembered: the next page of the host, which comes after a pause, asks again.
-        rules = _Rules(parser, time.monotonic() + (LIFETIME if parser is not None else 0.0))
-        if parser is not None:
+        if rules.parser is not None:
             self._remember(root, rules)
-            delay = min(parser.crawl_delay(self._agent) or 0.0, self._max_crawl_delay)
+            delay = min(rules.parser.crawl_delay(self._agent) or 0.0, self._max_crawl_delay)
             self._runtime.frontier.slow_down(host, delay)
         for waiter in waiters:
             waiter.callback(None)
@@ -138,9 +144,10 @@ class RobotsMiddleware:
         if len(self._rules) > MAX_HOSTS:
             self._rules.popitem(last=False)
 
-    async def _fetch(self, url: str) -> RobotParser | None:
+    async def _fetch(self, url: str) -> _Rules:
         self._stats.inc_value("robotstxt/request_count")
-        meta = {"dont_obey_robotstxt": True, "give_up_log_level": logging.DEBUG}
+        # A retry would come at once; the next page of the host comes after a pause, and asks again.
+        meta = {"dont_obey_robotstxt": True, "dont_retry": True}
         request = Request(url, meta=meta, callback=NO_CALLBACK)
         try:
             response = await self._crawler.engine.download_async(request)
@@ -149,20 +156,27 @@ class RobotsMiddleware:
         except Exception as error:  # noqa: BLE001 - whatever went wrong, the host could not be asked
             logger.debug("No robots.txt from %s: %s", url, error)
             self._stats.inc_value(f"robotstxt/exception_count/{type(error).__name__}")
-            return None
+            return _unreachable()
         return self._read(response, request)
 
-    def _read(self, response: Response, request: Request) -> RobotParser | None:
+    def _read(self, response: Response, request: Request) -> _Rules:
         self._stats.inc_value("robotstxt/response_count")
         self._stats.inc_value(f"robotstxt/response_status_count/{response.status}")
         if response.status >= 500 or response.status == 429:
-            return None
+            asked = response.headers.get("Retry-After") or b""
+            wait = retry_after([(b"Retry-After", asked)], time.time())
+            return _unreachable(min(wait, self._max_retry_after))
         return self._parse(response.body if response.status < 300 else _OPEN, request)
 
-    def _parse(self, body: bytes, request: Request) -> RobotParser:
+    def _parse(self, body: bytes, request: Request) -> _Rules:
         parser = build_from_crawler(self._parser_class, self._crawler, as_utf8(body[:MAX_SIZE]))
         self._crawler.signals.send_catch_log(signals.robots_parsed, robotparser=parser, request=request)
-        return parser
+        return _Rules(parser, time.monotonic() + LIFETIME)
+
+
+def _unreachable(wait: float = 0.0) -> _Rules:
+    """Silence, which is not remembered."""
+    return _Rules(None, 0.0, wait)
 
 
 def as_utf8(body: bytes) -> bytes:

@@ -13,6 +13,7 @@ from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.misc import load_object
 
 from sitecrawl import __version__
+from sitecrawl.configuration import only_looks
 from sitecrawl.errors import OptionError
 
 SETTINGS: Final[dict[str, Any]] = {
@@ -63,19 +64,21 @@ SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
 }
 """Scrapy's settings that a crawl of whole sites wants otherwise."""
 
+_QUIET: Final[dict[str, Any]] = {"SITECRAWL_PROGRESS": False, "SITECRAWL_SUMMARY": False}
+"""For commands that only look at a page: what they print is the page."""
+
 _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     "DOWNLOADER_MIDDLEWARES": {
         "middlewares.RobotsMiddleware": 100,
         "middlewares.CaptureMiddleware": 1000,
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
-        "scrapy.downloadermiddlewares.redirect.MetaRefreshMiddleware": None,  # a refresh is a link of its page
     },
     "SPIDER_MIDDLEWARES": {"middlewares.LinksMiddleware": 950},
     "ITEM_PIPELINES": {"pipelines.WarcPipeline": 900},
     "EXTENSIONS": {
         "sitecrawl.progress.Progress": 0,
         "scrapy.extensions.logstats.LogStats": None,  # the progress line says it
-        "scrapy.extensions.spiderstate.SpiderState": None,  # it pickles
+        "scrapy.extensions.spiderstate.SpiderState": None,  # it pickles; the scheduler keeps `spider.state`
         "scrapy.extensions.telnet.TelnetConsole": None,
         "scrapy.extensions.remote_control.RemoteControl": None,
     },
@@ -87,7 +90,8 @@ class Addon:
 
     def update_settings(self, settings: Settings) -> None:
         _check_modules()
-        for name, value in {**SETTINGS, **SCRAPY_DEFAULTS}.items():
+        quiet = _QUIET if only_looks() else {}
+        for name, value in {**SETTINGS, **SCRAPY_DEFAULTS, **quiet}.items():
             _set(settings, name, value)
         _set(settings, "USER_AGENT", _user_agent(settings.get("SITECRAWL_CONTACT")))
         for name, components in _COMPONENTS.items():

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import sys
+import tempfile
 from pathlib import Path
 from time import localtime, strftime
+from typing import Final
 
 from scrapy.settings import BaseSettings
 
@@ -16,11 +21,25 @@ from sitecrawl.seen.store import SeenOptions
 CRAWLS = Path("crawls")
 """Where crawls without a JOBDIR go, below the working directory."""
 
+LOOKS: Final = frozenset({"bench", "check", "fetch", "parse", "shell", "view"})
+"""Scrapy's commands that try something out: nobody wants to keep what they fetch."""
+
+
+def only_looks() -> bool:
+    """Whether this process is one of `LOOKS`."""
+    program = Path(sys.argv[0])
+    words = [word for word in sys.argv[1:] if not word.startswith("-")]
+    return (program.name == "scrapy" or program.parent.name == "scrapy") and words[:1] != [] and words[0] in LOOKS
+
 
 def directory(settings: BaseSettings, spider: str) -> Path:
-    """The crawl's directory: JOBDIR, or a new one named after spider and time."""
+    """The crawl's directory: JOBDIR, or a new one named after spider and time; for a mere look, one that will go."""
     if jobdir := settings.get("JOBDIR"):
         return Path(jobdir)
+    if only_looks():
+        path = Path(tempfile.mkdtemp(prefix="sitecrawl-"))
+        atexit.register(shutil.rmtree, path, ignore_errors=True)
+        return path
     name = f"{spider}-{strftime('%Y%m%d-%H%M%S', localtime())}"
     path, serial = CRAWLS / name, 1
     while path.exists():

@@ -29,7 +29,7 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 MAX_TREE_BYTES: Final = 64 << 10
 """UTF-8 bytes. At most 16,000 attributes in one tag: 0.4 s. One real page in twenty is longer."""
 MAX_TREE_ELEMENTS: Final = 250_000
-"""Formatting elements times tags: what reconstructing the former can make, at 370 bytes each."""
+"""Formatting elements times other tags: what making the former anew can make, at 370 bytes each."""
 
 _WANTED = frozenset({"a", "area", "frame", "iframe", "base", "meta", "link", "title"})
 _SELECTOR = ",".join(sorted(_WANTED))
@@ -59,7 +59,10 @@ def can_afford_tree(html: bytes) -> bool:
     if len(html) > MAX_TREE_BYTES:
         return False
     tags = html.count(b"<")
-    return tags <= _FEW_TAGS or tags * len(_FORMATTING.findall(html)) <= MAX_TREE_ELEMENTS
+    if tags <= _FEW_TAGS:
+        return True
+    formatting = len(_FORMATTING.findall(html))
+    return formatting * (tags - formatting) <= MAX_TREE_ELEMENTS
 
 
 def collapsed(text: str) -> str:
@@ -80,26 +83,28 @@ _UNGROUPED = re.sub(r"\((?!\?)", "(?:", _ATTRIBUTE)
 _ATTRIBUTES = re.compile(_ATTRIBUTE)
 _TAG = re.compile(
     rf"""<!--(?:-?>|.*?(?:--!?>|\Z))
-       | <(?P<name>[a-z][^\t\n\f\r />]*+)(?P<attributes>(?:[\t\n\f\r /]++|(?=[^>]){_UNGROUPED})*+)>?
+       | <(?P<name>[a-z][^\t\n\f\r />]*+)(?P<attributes>(?:[\t\n\f\r /]++|(?=[^>]){_UNGROUPED})*+)(?P<end>>?+)
        | <[/!?][^>]*+""",
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
 # Elements whose content is no markup, or (template) no part of the page.
 _OPAQUE = frozenset({"script", "style", "textarea", "title", "xmp", "noembed", "noframes", "iframe", "template"})
-_ENDS = {name: re.compile(rf"</{name}(?=[\t\n\f\r />])", re.IGNORECASE) for name in _OPAQUE | {"a"}}
+_ENDS = {name: re.compile(rf"</{name}(?=[\t\n\f\r />])", re.IGNORECASE) for name in _OPAQUE}
+_END_OF_ANCHOR = re.compile(r"</?a(?=[\t\n\f\r />])", re.IGNORECASE)  # anchors do not nest
 _ANY_TAG = re.compile(r"<[^>]*+>?")
 
 
 def _tags(html: str) -> Iterator[Element]:
     position = 0
     while match := _TAG.search(html, position):
-        position = match.end()
+        position = content_end = match.end()
         tag = (match["name"] or "").lower()
-        if tag in _WANTED:
-            yield Element(tag, _attributes(match["attributes"]), _text(html, tag, position))
         if tag in _OPAQUE:
             end = _ENDS[tag].search(html, position)
-            position = end.start() if end else len(html)
+            content_end = end.start() if end else len(html)
+        if tag in _WANTED and match["end"]:  # a tag that the page ends in is none
+            yield Element(tag, _attributes(match["attributes"]), _text(html, tag, position, content_end))
+        position = content_end
 
 
 def _attributes(text: str) -> dict[str, str | None]:
@@ -110,9 +115,10 @@ def _attributes(text: str) -> dict[str, str | None]:
     return values
 
 
-def _text(html: str, tag: str, start: int) -> str:
-    if tag not in _WITH_TEXT:
-        return ""
-    end = _ENDS[tag].search(html, start, start + _TEXT_READ)
-    markup = html[start : end.start() if end else start + _TEXT_READ]
-    return collapsed(unescape(_ANY_TAG.sub("", markup)))
+def _text(html: str, tag: str, start: int, content_end: int) -> str:
+    if tag == "title":
+        return collapsed(unescape(html[start : min(content_end, start + _TEXT_READ)]))
+    if tag == "a":
+        end = _END_OF_ANCHOR.search(html, start, start + _TEXT_READ)
+        return collapsed(unescape(_ANY_TAG.sub("", html[start : end.start() if end else start + _TEXT_READ])))
+    return ""

@@ -42,7 +42,7 @@ def pack_request(request: Request, spider: Spider) -> bytes | None:
     """What a stored request needs beside its URL; None for a plain GET. Raises `Unstorable`."""
     try:
         fields = _differences(request, spider)
-        return _pack(fields) if fields else None
+        return pack(fields) if fields else None
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise Unstorable(f"{request} cannot be stored: {error}") from error
 
@@ -52,7 +52,7 @@ def unpack_request(url: str, data: bytes | None, spider: Spider) -> Request:
     if data is None:
         return Request(url)
     try:
-        fields = _unpack(data)
+        fields = unpack(data)
         request_class = _loaded(fields.pop("class"), Request) if "class" in fields else Request
         for name in ("callback", "errback"):
             if name in fields:
@@ -127,13 +127,15 @@ def _loaded(path: str, base: type | None = None) -> Any:
     return found
 
 
-def _pack(value: Any, depth: int = 0) -> bytes:
+def pack(value: Any, depth: int = 0) -> bytes:
+    """Any value that a request may carry in `meta`. Raises `TypeError`, `ValueError` or `OverflowError`."""
     _check_depth(depth)
     packed: bytes = msgpack.packb(value, default=partial(_extend, depth), strict_types=True)
     return packed
 
 
-def _unpack(data: bytes, depth: int = 0) -> Any:
+def unpack(data: bytes, depth: int = 0) -> Any:
+    """What `pack` wrote down. Raises `ValueError`, `TypeError`, `LookupError` or `msgpack.UnpackException`."""
     _check_depth(depth)
     return msgpack.unpackb(data, ext_hook=partial(_restore, depth), strict_map_key=False)
 
@@ -143,27 +145,29 @@ def _check_depth(depth: int) -> None:
         raise ValueError(f"more than {_MAX_DEPTH} tuples, sets or items are nested")
 
 
-def _extend(depth: int, value: Any) -> msgpack.ExtType:
+def _extend(depth: int, value: Any) -> msgpack.ExtType | str:
     kind = type(value)
     if kind in _SEQUENCES:
-        return msgpack.ExtType(_SEQUENCES[kind], _pack(list(value), depth + 1))
+        return msgpack.ExtType(_SEQUENCES[kind], pack(list(value), depth + 1))
     if kind in _TEXTS:
         return msgpack.ExtType(_TEXTS[kind], str(value).encode())
+    if isinstance(value, str) and kind.__module__ == "lxml.etree":  # a link's text, which drags its page along
+        return str(value)
     if ItemAdapter.is_item(value) and not isinstance(value, dict):
         fields = dict(ItemAdapter(value))
         kind(**fields)  # raises TypeError if the item cannot be made of its fields again
-        return msgpack.ExtType(_ITEM, _pack([_path(kind), fields], depth + 1))
+        return msgpack.ExtType(_ITEM, pack([_path(kind), fields], depth + 1))
     raise TypeError(f"a {kind.__module__}.{kind.__qualname__} has no stored form")
 
 
 def _restore(depth: int, code: int, data: bytes) -> Any:
     if code in _FROM_LIST:
-        return _FROM_LIST[code](_unpack(data, depth + 1))
+        return _FROM_LIST[code](unpack(data, depth + 1))
     if code in _FROM_TEXT:
         return _FROM_TEXT[code](data.decode())
     if code != _ITEM:
         raise ValueError(f"{code} is no type of ours")
-    path, fields = _unpack(data, depth + 1)
+    path, fields = unpack(data, depth + 1)
     item_class = _loaded(path)
     if not ItemAdapter.is_item_class(item_class):
         raise ValueError(f"{path} is no item class")

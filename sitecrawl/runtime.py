@@ -16,7 +16,6 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
-from weakref import WeakKeyDictionary
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -34,10 +33,13 @@ from sitecrawl.links import Link
 from sitecrawl.media import HTML
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.requests import VISIT
-from sitecrawl.storage import Database
+from sitecrawl.storage import Batch, Database
 from sitecrawl.url import Canonicalizer, Url
 
 logger = logging.getLogger(__name__)
+
+_ATTRIBUTE = "sitecrawl_runtime"
+"""Where a crawler keeps its runtime: a registry would hold every crawler whose engine failed to start."""
 
 PAGES_PER_CHECKPOINT = 500
 """After so many finished URLs a checkpoint is due, however short the time since the last."""
@@ -49,6 +51,12 @@ class Checkpointed(Protocol):
     def checkpoint(self) -> dict[str, object]:
         """Make durable what has come so far; returns the position, for `recover`."""
         ...
+
+
+class Part(Protocol):
+    """What else writes into every checkpoint's batch."""
+
+    def flush(self, batch: Batch) -> None: ...
 
 
 class Fetch:
@@ -93,7 +101,28 @@ class Runtime:
         self.canonicalizer = Canonicalizer()
         self._seen = CrawlSeen(self.path / "seen.bloom", configuration.seen(settings), hash_name=HASH_NAME)
         self.database = Database(self.directory.database, hash_name=HASH_NAME)
-        self.frontier = Frontier(
+        try:
+            self.frontier = self._open_frontier()
+        except BaseException:
+            self.database.close()
+            raise
+        self.fetches: dict[bytes, Fetch] = {}
+        self._store: WarcStore | None = None
+        self._stores: list[Checkpointed] = []
+        self._parts: list[Part] = []
+        self._finished = 0
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Runtime:
+        """The runtime of `crawler`, made at the first call. It stays with the crawler, also when it is closed."""
+        runtime: Runtime | None = vars(crawler).get(_ATTRIBUTE)
+        if runtime is None:
+            runtime = vars(crawler)[_ATTRIBUTE] = cls(crawler)
+        return runtime
+
+    def _open_frontier(self) -> Frontier:
+        settings = self.crawler.settings
+        return Frontier(
             self.database,
             configuration.order(settings),
             seen=self._seen.open,
@@ -103,17 +132,6 @@ class Runtime:
             politeness=configuration.politeness(settings),
             options=configuration.frontier(settings),
         )
-        self.fetches: dict[bytes, Fetch] = {}
-        self._store: WarcStore | None = None
-        self._stores: list[Checkpointed] = []
-        self._finished = 0
-
-    @classmethod
-    def of(cls, crawler: Crawler) -> Runtime:
-        """The runtime of `crawler`, made at the first call."""
-        if crawler not in _RUNTIMES:
-            _RUNTIMES[crawler] = cls(crawler)
-        return _RUNTIMES[crawler]
 
     @property
     def path(self) -> Path:
@@ -132,6 +150,10 @@ class Runtime:
     def add_store(self, store: Checkpointed) -> None:
         """Let `store` take part in every checkpoint."""
         self._stores.append(store)
+
+    def add_part(self, part: Part) -> None:
+        """Let `part` write into every checkpoint's batch."""
+        self._parts.append(part)
 
     def put(self, exchange: Exchange, page: PageItem | None = None) -> None:
         """Store an exchange, and the page that a spider made of it; with a fetch under way, when that is over."""
@@ -194,7 +216,12 @@ class Runtime:
         return fetch
 
     def fetch_of(self, request: Request) -> Fetch | None:
-        """The fetch that `request` belongs to; None for one that the frontier did not hand out."""
+        """The fetch that `request` was handed out for; None for any other request, also for one with its `meta`."""
+        fetch = self.origin_of(request)
+        return fetch if fetch is not None and fetch.request is request else None
+
+    def origin_of(self, request: Request) -> Fetch | None:
+        """The fetch that `request` comes from: its own, or that of the request whose `meta` it has taken over."""
         key = request.meta.get(VISIT)
         return self.fetches.get(key) if key is not None else None
 
@@ -227,6 +254,8 @@ class Runtime:
             store.checkpoint()
         if self._store is not None:
             batch.put("meta", b"pages", json.dumps(self._store.checkpoint()).encode())
+        for part in self._parts:
+            part.flush(batch)
         self.frontier.flush(batch)
         self.database.write(batch)
         self.frontier.flushed()
@@ -242,7 +271,3 @@ class Runtime:
         if self._store is not None:
             self._store.close()
         self.database.close()
-        _RUNTIMES.pop(self.crawler, None)
-
-
-_RUNTIMES: WeakKeyDictionary[Crawler, Runtime] = WeakKeyDictionary()

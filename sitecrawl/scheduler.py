@@ -23,6 +23,7 @@ from sitecrawl.frontier.frontier import NewUrl, Visit
 from sitecrawl.frontier.record import NO_REFERRER, Flag
 from sitecrawl.requests import VISIT, Unstorable, pack_request, unpack_request
 from sitecrawl.runtime import Fetch, Runtime
+from sitecrawl.spiderstate import SpiderState
 from sitecrawl.url import parse
 
 logger = logging.getLogger(__name__)
@@ -54,6 +55,8 @@ class Scheduler(BaseScheduler):
         self._spider = spider
         if self._runtime.directory.resumed:
             logger.info("Resuming %s: %d URLs wait", self._runtime.path, self._frontier.waiting)
+        if self._crawler.settings.get("JOBDIR") or not hasattr(spider, "state"):  # as Scrapy; else it is the spider's
+            self._runtime.add_part(SpiderState(spider, self._runtime.database))
         self._checkpoints.start(_CHECKPOINT_SECONDS, now=False)
 
     def close(self, reason: str) -> None:
@@ -65,14 +68,21 @@ class Scheduler(BaseScheduler):
                 self._settle()
                 self._runtime.save()
         except StorageError as error:
-            logger.error("%s", error)
+            self._report(error)
         finally:
             self._runtime.close()
 
     # Into the frontier
 
     def enqueue_request(self, request: Request) -> bool:
-        fetch = self._runtime.fetch_of(request)
+        try:
+            return self._enqueue(request)
+        except StorageError as error:
+            self._give_up(error)
+            return False
+
+    def _enqueue(self, request: Request) -> bool:
+        fetch = self._runtime.origin_of(request)
         if fetch is not None and self._is_again(request, fetch):
             self._put_back(request, fetch)
             return True
@@ -116,6 +126,8 @@ class Scheduler(BaseScheduler):
         return not is_redirect or admits is None or admits(request.url, of_seed=fetch.visit.depth == 0)
 
     def _put_back(self, request: Request, fetch: Fetch) -> None:
+        if fetch.request is not None and not fetch.request.dont_filter:
+            request = request.replace(dont_filter=False)  # it was to pass the filter once; its redirects are not
         blob, flags = self._pack(request)
         volatile = bool(flags & Flag.VOLATILE)
         self._runtime.leave(fetch)
@@ -154,13 +166,15 @@ class Scheduler(BaseScheduler):
     def next_request(self) -> Request | None:
         try:
             visit = self._next_visit()
+            if visit is not None:
+                return self._begin(visit)
         except StorageError as error:
             self._give_up(error)
             return None
-        if visit is None:
-            self._set_alarm()
-            return None
-        fetch = self._runtime.begin(visit)
+        self._set_alarm()
+        return None
+
+    def _begin(self, visit: Visit) -> Request:
         if visit.volatile:
             request = self._volatile.pop(visit.key)
         else:
@@ -168,7 +182,7 @@ class Scheduler(BaseScheduler):
         request.meta[VISIT] = visit.key
         if visit.depth:
             request.meta.setdefault("depth", visit.depth)
-        fetch.request = request
+        self._runtime.begin(visit).request = request
         self._count("dequeued", volatile=visit.volatile)
         return request
 
@@ -202,8 +216,12 @@ class Scheduler(BaseScheduler):
         if self._failed:
             return
         self._failed = True
-        logger.error("%s", error)
+        self._report(error)
         deferred_from_coro(self._crawler.engine.close_spider_async(reason="storage_error"))
+
+    def _report(self, error: StorageError) -> None:
+        logger.error("%s", error)
+        self._stats.inc_value("scheduler/storage_errors")
 
     # Waking the engine
 

@@ -7,6 +7,7 @@ import asyncio
 import sys
 
 from scrapy.commands.crawl import Command as ScrapyCrawl
+from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
 from sitecrawl.errors import SitecrawlError
@@ -32,10 +33,11 @@ class Command(ScrapyCrawl):
             self.exitcode = 1
         elif error is not None:
             raise error
-        elif self.crawler_process.bootstrap_failed or _reason(crawler) == "storage_error":
+        elif self.crawler_process.bootstrap_failed or _is_damaged(crawler):
             self.exitcode = 1
 
 
-def _reason(crawler: object) -> object:
-    stats = getattr(crawler, "stats", None)
-    return stats.get_value("finish_reason") if stats is not None else None
+def _is_damaged(crawler: Crawler) -> bool:
+    """Whether something could not be stored."""
+    stats = crawler.stats
+    return stats.get_value("finish_reason") == "storage_error" or bool(stats.get_value("scheduler/storage_errors"))

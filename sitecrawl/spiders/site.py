@@ -27,6 +27,7 @@ class SiteSpider(Spider):
 
     custom_settings = {  # noqa: RUF012 - Scrapy's interface
         "HTTPERROR_ALLOW_ALL": True,  # a page of errors is a page: it is stored, and its links are not followed
+        "METAREFRESH_ENABLED": False,  # a refresh is a link of its page
         "FEED_EXPORT_FIELDS": [
             "url",
             "status",

@@ -1,0 +1,122 @@
+"""The two readers of a page's elements: they agree, and neither can be made to work without bound."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitecrawl import markup
+from sitecrawl.markup import MAX_TREE_BYTES, can_afford_tree, elements
+
+PAGES = [
+    b"<a href=/x>text</a>",
+    b'<A HREF="/x" Rel=nofollow>a <b>bold</b>\n text</A>',
+    b"<a href='/x?a=1&amp;b=2'>&lt;&eacute;&gt;</a>",
+    b"<a href = /x/y/ title>t</a>",
+    b"<a/href=/x/>t</a>",
+    b"<a href=/x href=/y>first counts</a>",
+    b"<a name=n>no href</a><a href>no value</a><a href=''>empty</a>",
+    b"<!-- <a href=/no> --><a href=/yes>y</a><!--><a href=/yes>y</a><!-- <a href=/no>",
+    b"<script>'<a href=/no>'</script><style><a href=/no></style><a href=/yes>y</a>",
+    b"<textarea><a href=/no></textarea><title>T <a href=/no></title><a href=/yes>y</a>",
+    b"<title>\n A  title </title><noscript><a href=/yes>y</a></noscript>",
+    b"<template><a href=/no></template><a href=/yes>y</a>",
+    b"<img alt='<a href=/no>'><a title='>' href=/yes>y</a>",
+    b"<frameset><frame src=/f1><frame src=/f2></frameset><noframes><a href=/no></noframes>",
+    b"<iframe src=/f><a href=/no></iframe><area href=/x alt=y>",
+    b"<base href=/b><meta http-equiv=refresh content='0; url=/r'><link rel=canonical href=/c>",
+    b"<?php <a href=/no> ?><a href=/yes>y</a></a href=/no>",
+    b'<a href="/unterminated>text',
+    b"<p>5 < 6 <a href=/yes>y</a>",
+    b"<svg><a href=/yes>y</a></svg>",
+    "<a href=/é>è</a>".encode(),
+    b"<a href=/\xff>\xff</a>",
+    b"",
+]
+
+
+def by_tags(html: bytes, monkeypatch: pytest.MonkeyPatch) -> list[markup.Element]:
+    with monkeypatch.context() as patch:
+        patch.setattr(markup, "can_afford_tree", lambda _: False)
+        return elements(html, 1000)
+
+
+@pytest.mark.parametrize("html", PAGES)
+def test_both_readers_agree(html: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tree and the tags of a page give the same elements, attributes and texts."""
+    assert can_afford_tree(html)
+    assert elements(html, 1000) == by_tags(html, monkeypatch)
+
+
+@pytest.mark.parametrize("html", PAGES)
+def test_only_what_is_a_link(html: bytes) -> None:
+    """What stands in comments, scripts and attributes is no element."""
+    assert not any("/no" in (element.attributes.get("href") or "") for element in elements(html, 1000))
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["<a", "<a href='", '"', "'", "=", ">", " ", "/", "<!--", "-->", "</a>", "<script>", "x", "<"]
+        )
+    )
+)
+def test_tags_of_anything(parts: list[str]) -> None:
+    """Reading tags off any text ends, and gives elements that are wanted."""
+    assert {element.tag for element in markup._tags("".join(parts))} <= {"a"}
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        b"<p>" + b"".join(b"<b id=%d>" % i for i in range(2000)) + b"<p>x" * 2000,
+        b"<div>" * 100_000,
+        b"<a " + b" ".join(b"a%d" % i for i in range(20_000)) + b">",
+        b"x" * (MAX_TREE_BYTES + 1),
+    ],
+    ids=["formatting made anew", "open elements", "attributes", "long"],
+)
+def test_no_tree_where_it_may_cost_too_much(html: bytes) -> None:
+    """A page whose tree could take more than a bounded time or memory gets none."""
+    assert not can_afford_tree(html)
+
+
+def test_ordinary_page_gets_a_tree() -> None:
+    """A page with hundreds of links and much bold text gets a tree."""
+    assert can_afford_tree(b"<p><b>bold</b> <a href=/x>link</a></p>\n" * 200)
+
+
+@pytest.mark.parametrize(
+    ("html", "count"),
+    [
+        (b"<a href=/x>" * 100_000, 100_000),
+        (b"<div>" * 100_000 + b"<a href=/x>", 1),
+        (b"<a " + b" ".join(b"a%d=1" % i for i in range(100_000)) + b" href=/x>", 1),
+        (b"<a b='" * 100_000, 0),
+        (b"<" * 1_000_000 + b"a href=/x>", 1),
+        (b"<!--" * 300_000, 0),
+        (b"<script>" * 200_000, 0),
+        (b"<a href=/x><object>" * 20_000, 20_000),
+        (b"<a =" * 200_000, 0),
+        (b"</" * 500_000, 0),
+        (b"<a href=" + b"x" * 10_000_000 + b">", 1),
+        (b"&" * 1_000_000 + b"<a href=/x>", 1),
+        (b"\0" * 1_000_000 + b"<a href=/x>", 1),
+    ],
+)
+def test_hostile_pages(html: bytes, count: int) -> None:
+    """Pages made to be expensive are read in one pass, and what is in them is found."""
+    assert len(elements(html, 1_000_000)) == count
+
+
+def test_limit() -> None:
+    """No more elements than asked for are read, however many there are."""
+    assert len(elements(b"<a href=/x>" * 10_000, 7)) == 7
+
+
+def test_text() -> None:
+    """An anchor's text is collapsed and cut, also where the anchor does not end."""
+    (element,) = elements(b"<a href=/x>" + b" \n word" * 1000, 10)
+    assert element.text.startswith("word word")
+    assert len(element.text) == 200
