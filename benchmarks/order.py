@@ -151,7 +151,7 @@ def replay(web: Web, seeds: Sequence[int], policy: str, budget: int, directory: 
         return found
 
     begun = time.process_time()
-    frontier.seed(new_urls(seeds))
+    frontier.add(new_urls(seeds), depth=0)
     while result.fetched < budget and (visit := frontier.next()) is not None:
         page = ids[visit.key]
         frontier.downloaded(visit, 0.0)

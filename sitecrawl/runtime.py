@@ -189,7 +189,8 @@ class Runtime:
     def seed(self, seeds: Iterable[Url]) -> int:
         """Hand the seeds to the frontier; returns how many are new."""
         canonical, fingerprint = self.canonicalizer.canonical, self.fingerprints.url
-        return self.frontier.seed([NewUrl(fingerprint(canonical(url)), url.href, url.host) for url in seeds])
+        found = [NewUrl(fingerprint(canonical(url)), url.href, url.host) for url in seeds]
+        return self.frontier.add(found, depth=0)
 
     def weigh(self, fetch: Fetch, page: PageItem) -> None:
         """Decide whether a page is worth having: a success that may be indexed and repeats no other."""

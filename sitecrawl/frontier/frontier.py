@@ -159,22 +159,31 @@ class Frontier:
 
     # Growth
 
-    def seed(self, seeds: Sequence[NewUrl]) -> int:
-        """Queue those of `seeds` that are new; returns how many were."""
-        new = self._unseen(seeds)
-        credit = self.economy.ledger.seed(len(new))
-        self._place({self._insert(f, depth=0, flags=Flag.SEED, credit=credit) for f in new})
+    def add(self, found: Sequence[NewUrl], *, depth: int, referrer: bytes = NO_REFERRER) -> int:
+        """Queue those of `found` that are new, all at `depth`; returns how many were.
+
+        URLs of depth 0 are seeds, and bring credit with them. URLs beyond `max_depth` are left unknown, so that a
+        shorter way to them still counts. The links of a page go to `expand`.
+        """
+        if self._is_too_deep(depth):
+            return 0
+        new = self._unseen(found)
+        credit = 0 if depth else self.economy.ledger.seed(len(new))
+        flags = Flag.NONE if depth else Flag.SEED
+        self._place({self._insert(f, depth=depth, referrer=referrer, flags=flags, credit=credit) for f in new})
         return len(new)
+
+    def _is_too_deep(self, depth: int) -> bool:
+        return 0 < self._options.max_depth < depth
 
     def expand(self, visit: Visit, found: Sequence[NewUrl]) -> int:
         """The page of `visit` links to `found`: it spends its credit on them, and the new ones are queued.
 
-        Returns how many were new. URLs beyond `max_depth` are left unknown, so that a shorter way to them still
-        counts.
+        Returns how many were new.
         """
         depth = visit.depth + 1
         record = self.urls.get(visit.key)
-        if record is None or (self._options.max_depth and depth > self._options.max_depth):
+        if record is None or self._is_too_deep(depth):
             return 0
         links = list({link.key: link for link in reversed(found) if link.key != visit.key}.values())[::-1]
         host = self._host_of(record)
