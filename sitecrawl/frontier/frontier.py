@@ -247,6 +247,7 @@ class Frontier:
         record.credit = credit
         if outlinks is not None:
             self.economy.reach(outlinks, record, found.weight)
+            section.own += section.key == outlinks.section
         elif not depth:
             self.economy.graph.seed(host.key)
         host.known += 1

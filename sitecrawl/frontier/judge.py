@@ -7,7 +7,9 @@ a large site than on a small one, size is allowed where it is vouched for: a hos
 flows to it from the seeds' hosts (`sitecrawl.credit.trust`), which no farm of hosts can make for itself.
 
 - A unit (a section, or a whole host) is *demoted* when it has been fetched `min_fetches` times, its novelty is above
-  `high`, and it is larger than it may be. A section is also demoted when almost nothing that came of it was good.
+  `high`, and it is larger than it may be. Of a section only those URLs count that its own pages brought forth, and
+  every URL that was first seen elsewhere lets it be larger: a maze hangs on a few links from outside. A section is
+  also demoted when almost nothing of what came of it lately was good.
 - A demoted unit is not fetched, but for *probes*: a few in a hundred of all fetches, of URLs picked at random, most
   of them from units that are trusted and have cost little so far. If their novelty falls below `low`, the unit is set
   free, and may grow by half before it is looked at again.
@@ -57,18 +59,20 @@ class TrapOptions:
     """Novelty below which a demoted unit is set free."""
     host_size: float = 1000.0
     """URLs that any host may have, however little trusted."""
-    trusted_share: float = 2.0
+    trusted_share: float = 3.0
     """And so many times its share of trust, of all URLs known."""
-    section_size: float = 3000.0
-    """URLs that a section may have; divided by the demoted sections of its host plus one."""
+    section_size: float = 2500.0
+    """URLs that a section may bring forth by itself."""
+    vouched_share: float = 10.0
+    """And so many more for each of its URLs that was first seen elsewhere."""
     worthless: float = 0.02
     """The share of good pages, of late, below which a section is demoted."""
     probes: float = 0.02
     """The share of all fetches that go to demoted units."""
-    last_probes: float = 0.04
+    last_probes: float = 0.03
     """The same when nothing else is left."""
-    first_probes: int = 200
-    """Fetches of demoted units that are always allowed when nothing else is left."""
+    first_probes: int = 500
+    """Fetches of demoted units that are always allowed when nothing else is left, and of each of them."""
     min_probes: int = 20
     """Fetches of a demoted unit before it can be set free."""
     recompute: int = 2000
@@ -142,9 +146,9 @@ class Judge:
                 self._hold(host.key, host.trial, Reason.GROWS, host.fetched, (host, None))
                 done = True
         if not section.trial.demoted and section.fetched >= options.min_fetches:
-            siblings = sum(s.trial.demoted for s in host.sections.values())
-            allowed = options.section_size / (1 + siblings)
-            grows = self._grows(section.trial) and section.known > max(allowed, section.trial.limit)
+            vouched = section.known - section.own
+            allowed = max(options.section_size + options.vouched_share * vouched, section.trial.limit)
+            grows = self._grows(section.trial) and section.own > allowed
             if (grows and len(host.sections) > 1) or section.recent < options.worthless:
                 reason = Reason.GROWS if grows else Reason.WORTHLESS
                 self._hold(section.key, section.trial, reason, section.fetched, (host, section))
@@ -217,7 +221,7 @@ class Judge:
         if self.is_finite(trial):
             return True
         options = self.options
-        allowance = options.first_probes + 0.004 * self.good + trial.tried
+        allowance = options.first_probes + trial.tried
         return trial.cost < allowance and self.cost < options.first_probes + options.last_probes * self.fetches
 
     def sections_to_probe(self, host: Host, section: Section | None) -> Iterable[Section]:

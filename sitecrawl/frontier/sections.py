@@ -14,7 +14,7 @@ from sitecrawl.errors import CorruptFile
 from sitecrawl.frontier.queue import DiskQueue
 
 KEY_BYTES: Final = 4
-_HEAD = struct.Struct(">QQQQdQdd")
+_HEAD = struct.Struct(">QQQQdQddQ")
 _TRIAL = struct.Struct(">?QdddQB")
 TRIAL_BYTES: Final = _TRIAL.size
 
@@ -70,6 +70,7 @@ class Section:
         "inbound",
         "key",
         "known",
+        "own",
         "queue",
         "queued",
         "recent",
@@ -86,6 +87,8 @@ class Section:
         self.queue = queue
         self.known = 0
         """URLs of it that were ever queued."""
+        self.own = 0
+        """Of these, those first seen on a page of the section itself: nobody else vouches for them."""
         self.fetched = 0
         """Visits that came to an end with or without a response."""
         self.good = 0
@@ -127,6 +130,7 @@ class Section:
             self.suspect,
             self.recent,
             self.worth,
+            self.own,
         )
         return head + self.trial.pack() + self.shape.encode()
 
@@ -140,6 +144,6 @@ class Section:
         except (struct.error, ValueError) as error:
             raise CorruptFile(f"A section record of {len(data)} bytes cannot be read: {error}") from error
         section.known, section.fetched, section.good, section.queued, section.inbound = numbers[:5]
-        section.suspect, section.recent, section.worth = numbers[5:]
+        section.suspect, section.recent, section.worth, section.own = numbers[5:]
         section.trial = trial
         return section
