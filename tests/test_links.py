@@ -234,6 +234,25 @@ def test_any_headers(headers: list[tuple[bytes, bytes]]) -> None:
     read_page(URL, b"<a href=/x>", headers)
 
 
+BASES = st.sampled_from(
+    ["http://a.b/", "https://a.b/c/d?e/f", "http://a.b/c//d", "http://a.b/?/", f"http://a.b/{'x' * 300}/y"]
+)
+TARGETS = st.text(st.sampled_from("./?\\:;@ \t\nhtp%2ex[]é"), max_size=12) | st.sampled_from(
+    ["http:x", "https:/x", "//c.d", " ?q"]
+)
+
+
+@given(BASES, TARGETS)
+def test_resolution_is_the_parsers(base: str, target: str) -> None:
+    """A link resolves as the URL parser says, though what it resolved to before is remembered."""
+    try:
+        expected = [parse(target, base).href]
+    except InvalidUrl:
+        expected = []
+    for _ in range(2):
+        assert targets(read(f"<a href='{target}'>", url=base)) == expected
+
+
 def test_url_that_is_none() -> None:
     """A page without a URL is the caller's mistake."""
     with pytest.raises(InvalidUrl):
