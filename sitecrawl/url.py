@@ -209,7 +209,14 @@ def guess_url(text: str) -> Url:
     text = text.strip()
     if not text:
         raise InvalidUrl("An empty text is no URL: write one like https://example.com/")
-    return _without_credentials(text, parse(_with_scheme(text)))
+    absolute = _with_scheme(text)
+    url = parse(absolute)
+    if _carries_credentials(absolute):  # dropping what someone typed on purpose would end in a crawl of 401s
+        raise InvalidUrl(
+            f"The URL of {url.host} carries a user name, which would be stored with every page: leave it out, and "
+            "give the spider http_user, http_pass and http_auth_domain"
+        )
+    return url
 
 
 def _with_scheme(text: str) -> str:
@@ -224,12 +231,6 @@ def _with_scheme(text: str) -> str:
     raise InvalidUrl(f"{shortened(text)!r} is no URL: write one like https://example.com/ or example.com/path")
 
 
-def _without_credentials(text: str, url: Url) -> Url:
-    """Dropping what someone typed on purpose would end in a crawl of 401s: better say so."""
-    authority = re.split(r"[/?#\\]", text.partition("//")[2], maxsplit=1)[0]
-    if "@" in authority:
-        raise InvalidUrl(
-            f"The URL of {url.host} carries a user name, which would be stored with every page: leave it out, and "
-            "give the spider http_user, http_pass and http_auth_domain"
-        )
-    return url
+def _carries_credentials(absolute: str) -> bool:
+    authority = re.split(r"[/?#\\]", absolute.partition("//")[2], maxsplit=1)[0]
+    return "@" in authority

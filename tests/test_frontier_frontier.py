@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import shutil
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from frontier_helpers import Bench, url
+from frontier_helpers import RUDE, Bench, url
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -447,6 +447,21 @@ def test_a_retry_takes_its_new_place(bench, monkeypatch):
     crawl.commit()
     crawl.frontier.retry(visit, priority=0, request=None)
     assert crawl.drain() == ["first0", "first1", "first2", "b", "c", "a"]
+
+
+def test_what_is_in_flight_is_not_handed_out_again(bench, monkeypatch):
+    """A URL in flight, whose entry is on disk until it is done, is not fetched twice when that is read again."""
+    monkeypatch.setattr("sitecrawl.frontier.tables.DiskQueue", partial(DiskQueue, head=1))
+    crawl = bench(politeness=replace(RUDE, per_host=2))
+    crawl.add("a", "b", "c")
+    visit = crawl.take("a")
+    for n in range(3):
+        crawl.ask(f"first{n}", priority=1)
+    crawl.commit()
+    for name in ("first0", "first1", "first2", "b", "c"):
+        crawl.finish(crawl.take(name))
+    assert crawl.frontier.next() is None
+    assert list(crawl.frontier.in_flight) == [visit.key]
 
 
 def test_a_request_that_is_missing(bench):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from frontier_helpers import Bench, url
+from frontier_helpers import Bench
 
 from sitecrawl.frontier.frontier import Visit
 from sitecrawl.frontier.hosts import PolitenessOptions
@@ -81,18 +81,35 @@ def test_the_best_host_of_an_address_comes_first(bench):
     assert crawl.drain() == ["x", "z", "y"]
 
 
-def test_a_called_host_that_goes_without_a_seat(bench):
-    """A host that is called for a seat and then fails for good passes the seat on."""
+@pytest.fixture
+def behind(bench):
+    """Of three hosts of one address with one seat, one is asked and two wait; a fourth is elsewhere, and worse."""
     crawl = bench(per_ip=1, max_failures=1)
-    learn_ip(crawl, ["a.example", "b.example", "c.example"])
-    for depth, host in enumerate(["a.example", "b.example", "c.example"]):
-        crawl.add(f"{host}1", f"{host}2", host=host, depth=depth)
-    first = crawl.take("a.example1")
+    hosts = ["a.example", "b.example", "c.example"]
+    learn_ip(crawl, hosts)
+    for depth, host in enumerate(hosts):
+        crawl.add(host, host=host, depth=depth)
+    visit = crawl.take("a.example")
     assert crawl.frontier.next() is None
-    dying = crawl.frontier.hosts.get(crawl.frontier.urls.get(url("b.example1", "b.example").key).host)
-    dying.failures = 1
-    crawl.finish(first, ip=IP)
-    assert sorted(crawl.drain()) == ["a.example2", "c.example1", "c.example2"]
+    crawl.add("elsewhere", host="free.example", depth=9)
+    return crawl, visit
+
+
+def test_a_called_host_that_dies(behind):
+    """A host that is called for a seat and turns out to be dead passes the seat on at once."""
+    crawl, visit = behind
+    crawl.frontier.hosts.named("b.example").failures = 1
+    crawl.finish(visit, ip=IP)
+    assert crawl.drain() == ["c.example", "elsewhere"]
+
+
+def test_a_called_host_that_leaves_memory(behind):
+    """A host that is called for a seat and never takes it does not leave the others waiting for ever."""
+    crawl, visit = behind
+    crawl.finish(visit, ip=IP)
+    crawl.frontier.hosts.named("b.example").ticket = 0
+    crawl.take("elsewhere")
+    crawl.take("c.example")
 
 
 def test_a_host_that_moves(bench):
@@ -102,9 +119,9 @@ def test_a_host_that_moves(bench):
     crawl.add("1", "2", "3", host="a.example")
     crawl.add("x", host="b.example", depth=1)
     crawl.finish(crawl.take("1"), ip="10.0.0.2")
-    crawl.finish(crawl.take("2"), ip=IP)
-    assert crawl.drain() == ["3", "x"]
-    assert not crawl.frontier.workbench._busy_ips
+    for name, ip in (("2", "10.0.0.2"), ("x", IP)):
+        assert crawl.take(name).ip == ip
+    assert crawl.frontier.workbench._busy_ips == {"10.0.0.2": 1, IP: 1}
 
 
 @pytest.mark.parametrize("order", ["bfs", "dfs"])

@@ -349,6 +349,7 @@ def test_site_of_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
         ("HTTPS://Example.com", "https://example.com/"),
         ("http://intranet/", "http://intranet/"),
         ("example.com/a b", "http://example.com/a%20b"),
+        ("example.com/a//b@c", "http://example.com/a//b@c"),
     ],
 )
 def test_guess_url(text: str, href: str) -> None:

@@ -1,0 +1,133 @@
+"""robots.txt as RFC 9309 has it, read off the log of a real server."""
+
+from __future__ import annotations
+
+import codecs
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from crawling import crawl
+from localweb import Answer, LocalWeb, Page, linked
+
+from middlewares.robots import MAX_SIZE, as_utf8
+from sitecrawl.fingerprint import HASH_NAME
+from sitecrawl.frontier.record import State, UrlRecord
+from sitecrawl.storage import Database
+
+PATHS = ("/open", "/secret/1", "/secret/open", "/a.pdf", "/a.pdf?x", "/q?x=1")
+SITE: dict[str, Page] = {"/": linked(*PATHS), **dict.fromkeys(PATHS, "page")}
+
+
+def states(jobdir: Path) -> dict[str, State]:
+    """Path → what became of it."""
+    with closing(Database(jobdir / "db", hash_name=HASH_NAME)) as database:
+        records = [UrlRecord.unpack(value) for _, value in database.scan("urls")]
+    return {"/" + record.url.split("/", 3)[3]: record.state for record in records}
+
+
+def crawled(robots: Page | None, jobdir: Path, **settings: object) -> tuple[list[str], str, int]:
+    """Crawl SITE; returns the paths of pages that were asked for, the log, and how often robots.txt was."""
+    site = SITE if robots is None else SITE | {"/robots.txt": robots}
+    with LocalWeb(site) as web:
+        done = crawl(web.root, jobdir, LOG_LEVEL="INFO", STATS_DUMP=True, **settings)
+        assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stderr
+        return sorted(web.paths()), done.stderr, [hit.path for hit in web.hits].count("/robots.txt")
+
+
+def everything() -> list[str]:
+    return sorted(SITE)
+
+
+def test_rules(tmp_path: Path) -> None:
+    """Disallow, Allow by the longest match, wildcards and `$`; what is forbidden is kept as excluded and counted."""
+    text = "User-agent: other\nDisallow: /\n\nUser-agent: *\nDisallow: /secret/\nAllow: /secret/open\n"
+    asked, log, times = crawled(text + "Disallow: /*.pdf$", tmp_path / "job")
+    assert asked == ["/", "/a.pdf?x", "/open", "/q?x=1", "/secret/open"]
+    assert times == 1
+    assert "'robotstxt/forbidden': 2" in log
+    found = states(tmp_path / "job")
+    assert {path for path, state in found.items() if state == State.EXCLUDED} == {"/secret/1", "/a.pdf"}
+    assert {state for path, state in found.items() if path in asked} == {State.FETCHED}
+
+
+@pytest.mark.parametrize("status", [404, 403, 410])
+def test_a_host_without_robots_txt_allows_everything(tmp_path: Path, status: int) -> None:
+    """RFC 9309 §2.3.1.3: a client error means that there are no rules."""
+    asked, _, times = crawled(Answer(b"User-agent: *\nDisallow: /", status), tmp_path / "job")
+    assert asked == everything()
+    assert times == 1
+
+
+@pytest.mark.parametrize("answer", [Answer(b"", 503), Answer(raw=b"")], ids=["503", "lost"])
+def test_a_host_whose_robots_txt_fails_is_not_crawled(tmp_path: Path, answer: Answer) -> None:
+    """RFC 9309 §2.3.1.4: it forbids everything for now; asked again with growing pauses, it is given up at last."""
+    settings = {"SITECRAWL_FAILURE_DELAY": 0.1, "SITECRAWL_MAX_HOST_FAILURES": 3}
+    asked, log, times = crawled(answer, tmp_path / "job", **settings)
+    assert asked == []
+    assert times == 3
+    assert states(tmp_path / "job") == {"/": State.FAILED}
+    assert "'robotstxt/unreachable': 3" in log
+
+
+def test_a_robots_txt_that_comes_back_is_obeyed(tmp_path: Path) -> None:
+    """A host that is busy when its robots.txt is first asked for is left alone as long as it says, then crawled."""
+    busy = [Answer(b"", 503, {"Retry-After": "1"})]
+
+    def page(path: str, host: str) -> Page | None:
+        if path == "/robots.txt":
+            return busy.pop() if busy else "User-agent: *\nDisallow: /secret"
+        return SITE.get(path)
+
+    with LocalWeb(page) as web:
+        assert crawl(web.root, tmp_path / "job", SITECRAWL_FAILURE_DELAY=0.01).returncode == 0
+        first, second = [hit.begun for hit in web.hits if hit.path == "/robots.txt"]
+        assert second - first >= 1
+        assert sorted(web.paths()) == [path for path in everything() if not path.startswith("/secret")]
+
+
+def test_redirects_of_robots_txt_are_followed(tmp_path: Path) -> None:
+    """RFC 9309 §2.3.1.2, also to another host; the rules count for the host that was asked."""
+    with LocalWeb({"/rules": "User-agent: *\nDisallow: /secret"}, address="127.0.0.2") as other:
+        asked, _, times = crawled(Answer(b"", 301, {"Location": f"{other.root}/rules"}), tmp_path / "job")
+    assert asked == [path for path in everything() if not path.startswith("/secret")]
+    assert times == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        codecs.BOM_UTF16_LE + "User-agent: *\nDisallow: /secret".encode("utf-16-le"),
+        codecs.BOM_UTF8 + b"User-agent: *\nDisallow: /secret",
+        b"User-agent: *\nDisallow: /secret\n" + b"# padding\n" * (MAX_SIZE // 10) + b"Disallow: /\n",
+        b"\xff\xfe\xff\x00\r\rUser-agent: *\rDisallow: /open\n" + bytes(range(256)),
+    ],
+    ids=["utf-16", "utf-8 with a mark", "more than 500 KiB", "junk"],
+)
+def test_strange_bodies(tmp_path: Path, body: bytes) -> None:
+    """UTF-16 is read, a byte order mark is none of the first line, and what stands beyond 500 KiB does not count."""
+    asked, _, _ = crawled(body, tmp_path / "job")
+    allowed = [path for path in everything() if not path.startswith("/secret")]
+    assert asked == (everything() if b"\xff\x00\r" in body else allowed)
+
+
+def test_switched_off(tmp_path: Path) -> None:
+    """With ROBOTSTXT_OBEY=False nobody asks for robots.txt, and nothing warns of it."""
+    asked, log, times = crawled("User-agent: *\nDisallow: /", tmp_path / "job", ROBOTSTXT_OBEY=False)
+    assert asked == everything()
+    assert times == 0
+    assert "WARNING" not in log
+
+
+def test_robots_txt_is_in_the_page_store(tmp_path: Path) -> None:
+    """Whoever reads the archive can see under which rules it was made."""
+    crawled("User-agent: *\nDisallow: /secret", tmp_path / "job")
+    with closing(sqlite3.connect(tmp_path / "job" / "pages.sqlite")) as index:
+        assert list(index.execute("SELECT status FROM pages WHERE kind = 'robots'")) == [(200,)]
+
+
+def test_as_utf8_leaves_utf8_alone() -> None:
+    """Only a UTF-16 byte order mark changes anything."""
+    assert as_utf8("Disallow: /ü".encode()) == "Disallow: /ü".encode()
