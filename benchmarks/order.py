@@ -20,7 +20,6 @@ import argparse
 import gzip
 import random
 import resource
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -380,4 +379,4 @@ def picture(results: Sequence[tuple[Replay, Web]]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
