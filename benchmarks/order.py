@@ -3,8 +3,8 @@
     python benchmarks/order.py --edges graph.tsv.gz --mint 5,20
     python benchmarks/order.py --edges edges.tsv --urls urls.tsv --policies aopic-hosts,bfs
 
-Policies: `aopic-hosts` (ours), `aopic-pages` (ours, lambda pays all pages alike), `published` (AOPIC without sections,
-nothing held back), `bfs`, `dfs`.
+Policies: `aopic-hosts` (ours), `aopic-pages` (ours, lambda pays all pages alike), `published` (AOPIC without
+sections, nothing held back), `bfs`, `dfs`.
 
 `--edges` has a link a line, source and target separated by a tab (`#` begins a comment; gzipped or not). `--urls` has
 `id<TAB>url<TAB>class` lines; pages of a class in `--good` are worth having, and all are without it. Without
@@ -184,7 +184,7 @@ def commit(frontier: Frontier, database: Database) -> None:
 
 
 def importances(frontier: Frontier, ids: dict[bytes, int]) -> Iterator[tuple[int, float]]:
-    for key in frontier.urls.keys():
+    for key in frontier.urls.keys():  # noqa: SIM118 - a table, no mapping
         record = frontier.urls.get(key)
         assert record is not None
         host = frontier.hosts.get(record.host)
@@ -291,7 +291,7 @@ def read_urls(path: Path, web: Web, good: set[str]) -> None:
 
 
 def report(result: Replay, web: Web, rank: Sequence[float] | None) -> None:
-    shares = "  ".join("   –  " if s is None else f"{s:6.1%}" for s in trap_shares(result, web))
+    shares = "  ".join("   -  " if s is None else f"{s:6.1%}" for s in trap_shares(result, web))
     end = f"ended, {result.left:,} left" if result.ended else "budget spent"
     speed = result.fetched / result.seconds
     print(f"{result.policy:12} good {result.good:,}/{result.reachable:,}  fetched {result.fetched:,}  ({end})")
@@ -357,7 +357,8 @@ def picture(results: Sequence[tuple[Replay, Web]]) -> str:
     most = max(result.fetched for result, _ in results)
     best = max(result.reachable for result, _ in results)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="13">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"',
+        ' font-family="sans-serif" font-size="13">',
         f'<rect width="{width}" height="{height}" fill="#fff"/>',
         f'<path d="M{margin} {margin // 2}V{height - margin}H{width - 20}" fill="none" stroke="#333"/>',
         f'<text x="{width - 20}" y="{height - 20}" text-anchor="end">{most:,} fetches</text>',
