@@ -105,7 +105,7 @@ class Host:
         for section in self.sections.values():
             if section.trial.demoted or not section.queued or (entry := section.queue.peek()) is None:
                 continue
-            preference = order.preference(entry, section.worth)
+            preference = order.preference(entry, section.worth / max(self.known, 1))
             if found is None or preference < found[0]:
                 found = preference, section
         return found

@@ -211,10 +211,11 @@ class Judge:
         return sorted(units, key=self._virtual_time)
 
     def _virtual_time(self, unit: tuple[Host, Section | None]) -> float:
-        """Fair queueing: what a unit has cost, against the trust in its host."""
+        """Fair queueing: what a unit has cost and how fast it grows, against the trust in its host."""
         host, section = unit
+        trial = (section or host).trial
         trust: float = (self.graph.trust(host.key) + 1e-7) ** 0.75
-        return ((section or host).trial.cost + 1) / trust
+        return (trial.cost + 1) * trial.novelty / trust
 
     def _may_be_last(self, trial: Trial) -> bool:
         """Whether a unit is worth a fetch when nothing but demoted units is left."""
