@@ -28,32 +28,27 @@ def url(name: str, host: str = "a.example", *, nofollow: bool = False, score: fl
     return NewUrl(digest(f"{host}/{name}"), f"http://{host}/{name}", host, nofollow, score)
 
 
-def waiting_records(frontier: Frontier) -> Iterator[tuple[bytes, UrlRecord]]:
-    """The records on disk that are queued: those of the open checkpoint and in memory only are left out."""
-    for key in frontier.urls.keys():
-        record = frontier.urls.get(key)
-        if record is not None and record.state == State.QUEUED:
-            yield key, record
+def stored_records(frontier: Frontier) -> Iterator[tuple[bytes, UrlRecord]]:
+    """The records on disk: call it after a commit."""
+    for key, data in frontier._database.scan("urls"):
+        yield key, UrlRecord.unpack(data)
 
 
 def all_credit(frontier: Frontier) -> int:
-    """What all pages hold, what stands on the hosts' accounts, what the lambda page holds, what is under way."""
+    """What all pages hold, what stands on the hosts' accounts, what the lambda page holds: call it after a commit."""
     ledger = frontier.economy.ledger
-    held, waiting = 0, set()
-    for key in frontier.urls.keys():
-        record = frontier.urls.get(key)
-        host = frontier.hosts.get(record.host) if record is not None else None
-        if record is not None and host is not None and record.state == State.QUEUED:
-            held += ledger.balance(record, host)
-            waiting.add(host)
-        elif record is not None:
-            held += record.credit
-    return held + sum(host.rest for host in waiting) + ledger.reserve + ledger.pending
+    held = 0
+    for _, record in stored_records(frontier):
+        host = frontier.hosts.live_host(record.host)
+        waits = record.state == State.QUEUED
+        assert host is not None or not waits
+        held += ledger.balance(record, host) if host is not None and waits else record.credit
+    return held + sum(host.rest for host in frontier.hosts.live()) + ledger.reserve + ledger.pending
 
 
 def check_sections(frontier: Frontier) -> None:
     """What sections and hosts count of URLs that wait is what the records say. Call it after a commit."""
-    waiting = Counter(record.host + record.section for _, record in waiting_records(frontier))
+    waiting = Counter(r.host + r.section for _, r in stored_records(frontier) if r.state == State.QUEUED)
     hosts = {host.key: host for host in frontier.hosts.live()}
     sections = {s.key: s for host in hosts.values() for s in host.sections.values()}
     assert waiting == {key: s.queued - s.volatile for key, s in sections.items() if s.queued > s.volatile}

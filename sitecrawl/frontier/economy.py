@@ -15,7 +15,7 @@ from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.errors import CorruptFile
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
-from sitecrawl.frontier.record import State, UrlRecord
+from sitecrawl.frontier.record import Flag, State, UrlRecord
 from sitecrawl.frontier.tables import HostTable, Overlay, UrlTable
 from sitecrawl.storage import Batch, Database
 
@@ -87,7 +87,8 @@ class Economy:
     def open(self, page: UrlRecord, host: Host, links: Sequence[NewUrl]) -> Outlinks:
         """`page` spends its credit on `links`, which are distinct and not the page itself."""
         nofollow = sum(link.nofollow for link in links)
-        tenth = self.ledger.spend(page, host, len(links) - nofollow, nofollow)
+        holds = not page.flags & Flag.VOLATILE  # what is in memory only would take its credit with it in a crash
+        tenth = self.ledger.spend(page, host, len(links) - nofollow, nofollow) if holds else 0
         outlinks = Outlinks(host, host.key + page.section, self._site_key(host.name), tenth)
         self._pages.append(outlinks)
         self._link_hosts(host, links)
@@ -103,7 +104,8 @@ class Economy:
 
     def reach(self, outlinks: Outlinks, record: UrlRecord, weight: int) -> None:
         """Credit reaches a target of the page."""
-        self.ledger.credit(record, outlinks.tenth * weight, waits=record.state == State.QUEUED)
+        waits = record.state == State.QUEUED and not record.flags & Flag.VOLATILE
+        self.ledger.credit(record, outlinks.tenth * weight, waits=waits)
         outlinks.touch(record.host + record.section, weight)
 
     def settle(self, changed: Callable[[bytes, UrlRecord], None]) -> None:

@@ -30,6 +30,8 @@ _MIDDLE = 1 << 31
 _LINK = _MIDDLE.to_bytes(4, "big")
 """The first bytes of the rank of a URL with priority 0."""
 _TOP_CLASS = 0xFFFF
+_GREATEST_CLASS = 2 * 63
+"""Of credit, which fits into 63 bits; ranks of other orders name greater ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +141,7 @@ def credit_class(credit: int) -> int:
 
 def class_credit(entry: bytes) -> float:
     """The least credit of the class that an entry's rank names."""
-    number = class_of(entry)
+    number = min(class_of(entry), _GREATEST_CLASS)
     return 2.0 ** ((number - 1) / 2) if number else 0.5
 
 
