@@ -187,10 +187,7 @@ def importances(frontier: Frontier, ids: dict[bytes, int]) -> Iterator[tuple[int
     for key in frontier.urls.keys():  # noqa: SIM118 - a table, no mapping
         record = frontier.urls.get(key)
         assert record is not None
-        host = frontier.hosts.get(record.host)
-        assert host is not None
-        waits = record.state == State.QUEUED
-        yield ids[key], frontier.economy.ledger.importance(record, host, waits=waits)
+        yield ids[key], frontier.economy.ledger.importance(record)
 
 
 # Figures

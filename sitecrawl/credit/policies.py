@@ -53,14 +53,25 @@ class LambdaPolicy(Protocol):
         ...
 
 
-class PagesPolicy:
-    """Evenly over all waiting pages: AOPIC as published."""
-
-    name = "pages"
+class _Dividend:
+    """What both policies keep."""
 
     def __init__(self, dividend: int = 0, payees: int = 0) -> None:
         self.dividend = dividend
         self.payees = payees
+
+    def pay(self, amount: int) -> int:
+        if self.payees == 0:
+            return amount
+        share, rest = divmod(amount, self.payees)
+        self.dividend += share
+        return rest
+
+
+class PagesPolicy(_Dividend):
+    """Evenly over all waiting pages: AOPIC as published."""
+
+    name = "pages"
 
     def enter(self, host: Account) -> None:
         self.payees += 1
@@ -71,25 +82,14 @@ class PagesPolicy:
         host.payees -= 1
         return 0
 
-    def pay(self, amount: int) -> int:
-        if self.payees == 0:
-            return amount
-        share, rest = divmod(amount, self.payees)
-        self.dividend += share
-        return rest
-
     def dividend_of(self, host: Account) -> int:
         return self.dividend
 
 
-class HostsPolicy:
+class HostsPolicy(_Dividend):
     """Evenly over the hosts that have pages waiting, then over a host's waiting pages."""
 
     name = "hosts"
-
-    def __init__(self, dividend: int = 0, payees: int = 0) -> None:
-        self.dividend = dividend
-        self.payees = payees
 
     def enter(self, host: Account) -> None:
         if host.payees:
@@ -106,13 +106,6 @@ class HostsPolicy:
             return 0
         self.payees -= 1
         rest, host.rest = host.rest, 0
-        return rest
-
-    def pay(self, amount: int) -> int:
-        if self.payees == 0:
-            return amount
-        share, rest = divmod(amount, self.payees)
-        self.dividend += share
         return rest
 
     def dividend_of(self, host: Account) -> int:

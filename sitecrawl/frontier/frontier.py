@@ -520,10 +520,7 @@ class Frontier:
         record.state = state
         record.fetched = self._wall()
         record.flags &= ~(Flag.REQUEST | Flag.VOLATILE)
-        if state == State.FETCHED:
-            self.economy.ledger.pass_on(record)
-        else:
-            self.economy.ledger.give_up(record)
+        self.economy.ledger.give_up(record)
         if record.flags & Flag.UNFILTERED:
             self.urls.delete(key)
         else:
