@@ -107,7 +107,7 @@ def test_a_page_without_links(crawl):
 
 
 def test_all_seeds_are_dead(crawl):
-    """When every seed fails and nothing waits, the lambda page holds everything, and paying it out changes nothing."""
+    """When every seed has failed, the lambda page holds everything, and paying it out changes nothing."""
     for seed in crawl.seeds(7):
         crawl.end(seed)
     crawl.ledger.pay()

@@ -15,7 +15,6 @@ from typing import Final, Protocol
 
 from sitecrawl.errors import OptionError
 
-
 WRAP: Final = 1 << 64
 
 
