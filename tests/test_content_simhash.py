@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import random
+from itertools import pairwise
 
 import pytest
 from cityhash import CityHash64
