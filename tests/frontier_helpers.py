@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from sitecrawl.frontier.frontier import Frontier, FrontierOptions, NewUrl, Visit
@@ -140,6 +140,24 @@ class Bench:
     def finish(self, visit, state: State = State.FETCHED, seconds: float = 0.0, *, good: bool = True, **how) -> None:
         self.frontier.downloaded(visit, seconds, **how)
         self.frontier.done(visit, state, status=200, good=good)
+
+    def surf(
+        self,
+        links_of: Callable[[str], Iterable[NewUrl]],
+        *,
+        budget: int = 20_000,
+        is_good: Callable[[str], bool] = lambda _: True,
+    ) -> list[str]:
+        """Fetch pages whose links `links_of` gives until the crawl ends or the budget is spent; returns the URLs."""
+        fetched: list[str] = []
+        while len(fetched) < budget and (visit := self.frontier.next()) is not None:
+            fetched.append(visit.url)
+            self.link(visit, *links_of(visit.url))
+            self.finish(visit, good=is_good(visit.url))
+            if len(fetched) % 100 == 0:
+                self.commit()
+        self.commit()
+        return fetched
 
     def drain(self) -> list[str]:
         """Fetch all that is left, waiting where the hosts must rest; returns the names."""

@@ -49,6 +49,14 @@ def test_without_links_the_seeds_keep_it():
     assert graph.trust(A) == pytest.approx(0.25)
 
 
+def test_a_seed_is_trusted_at_once():
+    """A seed's host does not wait for trust to flow anew."""
+    graph = graph_of((SEED, A))
+    assert graph.trust(B) == 0
+    graph.seed(B)
+    assert graph.trust(B) == 0.5
+
+
 def test_the_rest_goes_back_to_the_seeds():
     """A host that links nowhere gives back what it gets, so a chain ends with less than it began."""
     graph = graph_of((SEED, A), (A, B))

@@ -29,6 +29,7 @@ class HostGraph:
     ) -> None:
         self._edges: dict[bytes, dict[bytes, float]] = {}
         self._seeds = dict(seeds)
+        self._seed_count = sum(self._seeds.values())
         self._trust: dict[bytes, float] = {}
         self._count = 0
         self.dropped = 0
@@ -39,6 +40,7 @@ class HostGraph:
 
     def seed(self, host: bytes) -> None:
         self._seeds[host] = self._seeds.get(host, 0.0) + 1
+        self._seed_count += 1
 
     def link(self, source: bytes, target: bytes, weight: float) -> None:
         """A page of `source` links to `target`."""
@@ -51,15 +53,18 @@ class HostGraph:
         self._changed[source, target] = targets[target] = targets.get(target, 0.0) + weight
 
     def trust(self, host: bytes) -> float:
-        """The share of all trust that `host` has, from 0 to 1, as of the last `recompute`."""
-        return self._trust.get(host, 0.0)
+        """The share of all trust that `host` has, from 0 to 1, as of the last `recompute`.
+
+        A seed's host that came since then has its share of the seeds.
+        """
+        known = self._trust.get(host)
+        return self._seeds.get(host, 0.0) / max(self._seed_count, 1.0) if known is None else known
 
     def recompute(self, is_demoted: Callable[[bytes], bool]) -> None:
         """Let the trust flow anew. Costs `ROUNDS` passes over the graph."""
-        seeds = sum(self._seeds.values())
-        if not seeds:
+        if not self._seed_count:
             return
-        base = {host: share / seeds for host, share in self._seeds.items()}
+        base = {host: share / self._seed_count for host, share in self._seeds.items()}
         flows = [(s, t.items(), sum(t.values())) for s, t in self._edges.items() if not is_demoted(s)]
         trust = dict(base)
         for _ in range(ROUNDS):

@@ -198,16 +198,16 @@ class Judge:
 
     def candidates(self, *, last: bool) -> list[tuple[Host, Section | None]]:
         """Demoted units with waiting URLs, in the order in which they deserve a probe."""
-        units = list(self.demoted.values())
-        if len(units) > _LOOKED_AT:
-            units = self.random.sample(units, _LOOKED_AT)
+        may_be = self._may_be_last if last else self._may_be_first
         units = [
             (host, section)
-            for host, section in units
+            for host, section in self.demoted.values()
             if (section or host).queued
             and not (section is not None and host.trial.demoted)
-            and (not last or self._may_be_last((section or host).trial))
+            and may_be((section or host).trial)
         ]
+        if len(units) > _LOOKED_AT:
+            units = self.random.sample(units, _LOOKED_AT)
         return sorted(units, key=self._virtual_time)
 
     def _virtual_time(self, unit: tuple[Host, Section | None]) -> float:
@@ -216,6 +216,10 @@ class Judge:
         trial = (section or host).trial
         trust: float = (self.graph.trust(host.key) + 1e-7) ** 0.75
         return (trial.cost + 1) * trial.novelty / trust
+
+    def _may_be_first(self, trial: Trial) -> bool:
+        """Whether a unit is worth a probe while better waits: what is finite comes after all else, and then wholly."""
+        return not self.is_finite(trial)
 
     def _may_be_last(self, trial: Trial) -> bool:
         """Whether a unit is worth a fetch when nothing but demoted units is left."""

@@ -1,0 +1,263 @@
+"""Traps are held back, for a reason that can be told; everything that is finite comes in."""
+
+from __future__ import annotations
+
+import pytest
+from frontier_helpers import Bench, all_credit, check_sections, url
+
+from sitecrawl.frontier.frontier import FrontierOptions
+from sitecrawl.frontier.judge import Reason, TrapOptions, explain
+
+TRAPS = TrapOptions(
+    min_fetches=10,
+    host_size=50,
+    section_size=30,
+    vouched_share=2,
+    first_probes=30,
+    min_probes=5,
+    recompute=50,
+)
+"""The judge's rules, for sites of tens of pages."""
+FRIENDS = [f"friend{n}.example" for n in range(8)]
+
+
+@pytest.fixture
+def bench(tmp_path):
+    made: list[Bench] = []
+
+    def make(order="aopic", traps=TRAPS):
+        made.append(Bench(tmp_path / "db", order, options=FrontierOptions(traps=traps)))
+        return made[0]
+
+    yield make
+    made[0].database.close()
+
+
+def articles(count: int = 100):
+    return [url(f"art/{n}") for n in range(count)]
+
+
+def number_of(address: str) -> int:
+    return int(address.rpartition("/")[2])
+
+
+class Minting:
+    """A site of articles and its friends, one link to another host, which makes three new pages a page."""
+
+    GOOD = 100 + len(FRIENDS) + 1
+
+    def __init__(self, traps: int = 1) -> None:
+        self.minted = 0
+        self.traps = traps
+
+    def __call__(self, address: str) -> list:
+        if "trap" in address:
+            host = address.split("/")[2]
+            self.minted += 3
+            return [url(f"p/{self.minted - n}", host) for n in range(3)]
+        if address.endswith(".example/home"):
+            return articles()
+        if "/art/" in address:
+            friend = url("home", FRIENDS[number_of(address) % len(FRIENDS)])
+            trap = url("p/0", f"trap{number_of(address) % self.traps}.example")
+            return [friend, trap] if number_of(address) < max(8, self.traps) else [friend]
+        return []
+
+
+class Calendar:
+    """A site of articles with a calendar, whose every page leads to two more."""
+
+    def __call__(self, address: str) -> list:
+        if address.endswith("/home"):
+            return [*articles(), url("cal/1")]
+        if "/cal/" in address:
+            return [url(f"cal/{2 * number_of(address) + n}") for n in range(2)]
+        return []
+
+
+def is_trap(address: str) -> bool:
+    return "trap" in address or "/cal/" in address
+
+
+def host_named(crawl: Bench, name: str):
+    host = crawl.frontier.hosts.get(crawl.frontier.hosts.key_of(name))
+    assert host is not None
+    return host
+
+
+def test_a_host_that_mints(bench):
+    """It is held back, all good pages come in, and the crawl ends by itself."""
+    crawl = bench()
+    crawl.add("home")
+    fetched = crawl.surf(Minting())
+    assert crawl.frontier.is_finished()
+    assert sum(not is_trap(address) for address in fetched) == Minting.GOOD
+    assert sum(map(is_trap, fetched)) < 150
+    host = host_named(crawl, "trap0.example")
+    assert host.trial.demoted
+    assert host.trial.reason == Reason.GROWS
+    assert not host_named(crawl, "a.example").trial.demoted
+
+
+def test_a_section_that_mints(bench):
+    """It is held back, and the rest of its host is not."""
+    crawl = bench()
+    crawl.add("home")
+    fetched = crawl.surf(Calendar())
+    assert crawl.frontier.is_finished()
+    assert sum(not is_trap(address) for address in fetched) == 101
+    assert sum(map(is_trap, fetched)) < 200
+    host = host_named(crawl, "a.example")
+    assert not host.trial.demoted
+    assert [s.shape for s in host.sections.values() if s.trial.demoted] == ["/cal/*"]
+
+
+@pytest.mark.parametrize("web", [Minting, Calendar])
+def test_most_good_pages_come_before_the_trap(bench, web):
+    """While good pages wait, a trap that is known as one gets a few fetches in a hundred."""
+    crawl = bench(traps=TrapOptions(min_fetches=10, host_size=20, section_size=10, vouched_share=0, recompute=10))
+    crawl.add("home")
+    fetched = crawl.surf(web())
+    last = max(n for n, address in enumerate(fetched) if not is_trap(address))
+    assert sum(map(is_trap, fetched[: last + 1])) < 60
+
+
+@pytest.mark.parametrize("order", ["bfs", "dfs", "best"])
+@pytest.mark.parametrize("web", [Minting, Calendar])
+def test_orders_that_hold_nothing_back(bench, order, web):
+    """Whoever asks for another order gets it, traps and all."""
+    crawl = bench(order)
+    crawl.add("home")
+    assert len(crawl.surf(web(), budget=600)) == 600
+    assert not crawl.frontier.judge.demoted
+
+
+def test_holding_back_can_be_switched_off(bench):
+    """Without `hold` the order is by credit, and nothing is demoted."""
+    crawl = bench(traps=TrapOptions(hold=False, min_fetches=10, host_size=50))
+    crawl.add("home")
+    assert len(crawl.surf(Minting(), budget=600)) == 600
+    assert not crawl.frontier.judge.demoted
+
+
+def test_a_finite_site_that_grows_at_first(bench):
+    """A tree of pages looks like a trap until its leaves are known; then it is set free, and comes in wholly."""
+    pages = 400
+
+    def links_of(address):
+        if address.endswith("/home"):
+            return [url("tree/1"), url("about")]
+        if "/tree/" in address:
+            return [url(f"tree/{n}") for n in (2 * number_of(address), 2 * number_of(address) + 1) if n <= pages]
+        return []
+
+    crawl = bench(traps=TrapOptions(min_fetches=10, section_size=30, vouched_share=0, min_probes=5))
+    crawl.add("home")
+    demoted = []
+
+    def watched(address):
+        demoted.append(any(s.trial.demoted for s in host_named(crawl, "a.example").sections.values()))
+        return links_of(address)
+
+    fetched = crawl.surf(watched)
+    assert any(demoted)
+    assert not demoted[-1]
+    assert len(fetched) == len(set(fetched)) == pages + 2
+
+
+def worthless_site(address: str) -> list:
+    if address.endswith("/home"):
+        return [*articles(200), *(url(f"tag/{n}") for n in range(200))]
+    return []
+
+
+def test_a_finite_section_that_is_worth_little(bench):
+    """What is poor but does not grow is fetched after all that is better, and completely."""
+    crawl = bench()
+    crawl.add("home")
+    fetched = crawl.surf(worthless_site, is_good=lambda address: "/tag/" not in address)
+    assert len(fetched) == 401
+    assert crawl.frontier.waiting == 0
+    last = max(n for n, address in enumerate(fetched) if "/art/" in address)
+    assert sum("/tag/" in address for address in fetched[:last]) <= TRAPS.min_fetches + 0.05 * 200
+    (poor,) = (s for s in host_named(crawl, "a.example").sections.values() if s.shape == "/tag/*")
+    assert poor.trial.reason == Reason.WORTHLESS
+
+
+def test_a_finite_section_beside_many_traps(bench):
+    """However many traps are held back, what is finite is not forgotten among them."""
+    crawl = bench()
+    crawl.add("home")
+    web = Minting(traps=100)
+
+    def links_of(address):
+        return [*web(address), *worthless_site(address)]
+
+    fetched = crawl.surf(links_of, is_good=lambda address: "/tag/" not in address and "trap" not in address)
+    assert sum("/tag/" in address for address in fetched) == 200
+
+
+def test_probes_stay_within_their_share(bench):
+    """As long as something better waits, demoted units get no more than their share of all fetches."""
+    crawl = bench()
+    judge = crawl.frontier.judge
+    crawl.add("home")
+    web = Minting()
+    spent = []
+
+    def links_of(address):
+        spent.append((judge.cost, judge.fetches))
+        return [*web(address), *(articles(1500) if address.endswith("a.example/home") else [])]
+
+    crawl.surf(links_of, budget=1500)
+    assert host_named(crawl, "trap0.example").trial.demoted
+    assert all(cost <= TRAPS.probes * fetches + 1 for cost, fetches in spent)
+    assert spent[-1][0] > 0
+
+
+def test_an_operator_is_told_why(bench):
+    """The explanation names the numbers, and since when."""
+    crawl = bench()
+    crawl.add("home")
+    crawl.surf(Calendar())
+    (section,) = (s for s in host_named(crawl, "a.example").sections.values() if s.trial.demoted)
+    words = explain(section, crawl.frontier.judge.fetches)
+    for number in (section.known, section.fetched, section.good, section.trial.since, crawl.frontier.judge.fetches):
+        assert f"{number:,}" in words
+    assert "every page of it brings" in words
+    assert "links from outside" in words
+
+
+def test_why_it_is_worthless(bench):
+    """A section that brought nothing good says so."""
+    crawl = bench()
+    crawl.add("home")
+    crawl.surf(worthless_site, budget=300, is_good=lambda address: "/tag/" not in address)
+    (section,) = (s for s in host_named(crawl, "a.example").sections.values() if s.trial.demoted)
+    assert "almost none of its last pages was worth having" in explain(section, 300)
+
+
+def test_what_is_demoted_outlives_a_crash(bench):
+    """After a crash the judge knows what it held back, and what that has cost."""
+    crawl = bench()
+    crawl.add("home")
+    crawl.surf(Minting(), budget=300)
+    before = crawl.frontier.judge
+    crawl.crash()
+    after = crawl.frontier.judge
+    assert after.demoted.keys() == before.demoted.keys() != set()
+    assert (after.fetches, after.good, after.cost) == (before.fetches, before.good, before.cost)
+    assert after.held() == before.held()
+    crawl.surf(Minting(), budget=200)
+    assert all_credit(crawl.frontier) == crawl.frontier.economy.ledger.total
+    check_sections(crawl.frontier)
+
+
+def test_the_cost_is_that_of_what_is_demoted(bench):
+    """What the judge counts as spent on traps is the sum of what each of them has cost."""
+    crawl = bench()
+    crawl.add("home")
+    crawl.surf(Minting(traps=5))
+    judge = crawl.frontier.judge
+    trials = [(section or host).trial for host, section in judge.demoted.values()]
+    assert judge.cost == pytest.approx(sum(trial.cost for trial in trials))
