@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from frontier_helpers import Bench, all_credit, check_sections, url
 
@@ -199,7 +201,7 @@ def test_a_finite_section_beside_many_traps(bench):
 
 def test_probes_stay_within_their_share(bench):
     """As long as something better waits, demoted units get no more than their share of all fetches."""
-    crawl = bench()
+    crawl = bench(traps=replace(TRAPS, trusted_share=0.1))
     judge = crawl.frontier.judge
     crawl.add("home")
     web = Minting()

@@ -218,7 +218,7 @@ class Judge:
         return (trial.cost + 1) * trial.novelty / trust
 
     def _may_be_first(self, trial: Trial) -> bool:
-        """Whether a unit is worth a probe while better waits: what is finite comes after all else, and then wholly."""
+        """Whether a unit is worth a probe while better waits: what is finite comes after all else, but wholly."""
         return not self.is_finite(trial)
 
     def _may_be_last(self, trial: Trial) -> bool:

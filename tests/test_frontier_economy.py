@@ -1,0 +1,175 @@
+"""What a page's links do: credit for the targets, evidence for their sections, trust for their hosts."""
+
+from __future__ import annotations
+
+import pytest
+from frontier_helpers import Bench, all_credit, digest, url
+
+from sitecrawl.errors import CorruptFile
+from sitecrawl.frontier.frontier import FrontierOptions
+from sitecrawl.frontier.record import Flag
+
+A, B, C = "a.example", "b.example", "c.example"
+
+
+@pytest.fixture(params=["hosts", "pages"])
+def crawl(tmp_path, request):
+    bench = Bench(tmp_path / "db", "aopic", options=FrontierOptions(lambda_policy=request.param))
+    yield bench
+    assert all_credit_is_there(bench)
+    bench.database.close()
+
+
+def all_credit_is_there(bench: Bench) -> bool:
+    bench.commit()
+    return all_credit(bench.frontier) == bench.frontier.economy.ledger.total
+
+
+def read(crawl: Bench, *links, name: str = "seed", host: str = A) -> None:
+    """A page is added, fetched, and links to `links`."""
+    crawl.add(name, host=host)
+    visit = crawl.frontier.next()
+    while visit is not None and visit.url != url(name, host).url:
+        crawl.finish(visit)
+        visit = crawl.frontier.next()
+    assert visit is not None
+    crawl.link(visit, *links)
+    crawl.finish(visit)
+    crawl.commit()
+
+
+def test_new_urls_get_their_share_at_once(crawl):
+    """The targets share what the page had, less the tax, and a nofollow link counts a tenth."""
+    crawl.add("seed")
+    visit = crawl.take("seed")
+    held = crawl.record("seed").credit
+    crawl.link(visit, url("a"), url("b"), url("c", nofollow=True))
+    shares = [crawl.record(name).credit for name in "abc"]
+    assert shares[0] == shares[1] == 10 * shares[2]
+    assert held * 9 // 10 - 21 < sum(shares) <= held * 9 // 10
+
+
+def test_links_to_itself_and_copies(crawl):
+    """A page gives nothing to itself, and nothing more for a link that it repeats."""
+    crawl.add("seed")
+    visit = crawl.take("seed")
+    held = crawl.record("seed").credit
+    assert crawl.link(visit, url("seed"), *[url("a")] * 1000, url("seed")) == 1
+    assert crawl.record("a").credit == held // 10 * 9
+    assert crawl.record("seed").credit == 0
+
+
+def test_a_page_with_very_many_links(crawl):
+    """A page may link to any number of others, and each gets its share."""
+    crawl.add("seed")
+    assert crawl.link(crawl.take("seed"), *(url(str(n)) for n in range(20_000))) == 20_000
+    assert crawl.record("0").credit == crawl.record("19999").credit > 0
+
+
+def test_credit_for_what_waits(crawl):
+    """Links to a known URL raise its credit, and so its place, with the next checkpoint."""
+    crawl.add("seed", "other", "rich", "poor")
+    before = crawl.record("rich")
+    rank, credit = before.rank, before.credit
+    for name in ("seed", "other"):
+        crawl.link(crawl.take(name), url("rich"))
+        crawl.finish(crawl.frontier.in_flight[url(name).key])
+    crawl.commit()
+    assert crawl.record("rich").credit > 2 * credit
+    assert crawl.record("rich").rank < rank
+    crawl.restart()
+    crawl.take("rich")
+
+
+def test_credit_for_what_is_in_flight(crawl):
+    """A URL that is being fetched keeps what comes until it is done."""
+    crawl.add("a")
+    crawl.add("b", host=B)
+    one, other = crawl.frontier.next(), crawl.frontier.next()
+    assert one
+    assert other
+    crawl.link(one, url("b", B) if one.url.endswith("/a") else url("a"))
+    crawl.commit()
+    record = crawl.frontier.urls.get(other.key)
+    assert record
+    assert record.history > 0
+    assert crawl.frontier.in_flight[other.key] is other
+
+
+def test_credit_for_what_is_done(crawl):
+    """It counts for the page's importance, and does not stay with it."""
+    read(crawl, name="done")
+    read(crawl, url("done"))
+    record = crawl.record("done")
+    assert record.history > 0
+    assert record.credit == 0
+
+
+def test_credit_for_what_is_forgotten(crawl):
+    """A link to a request that left no record costs no credit and no error."""
+    crawl.ask("gone", flags=Flag.UNFILTERED)
+    visit = crawl.take("gone")
+    crawl.add("seed")
+    crawl.frontier.seen.add_many([url("gone").key])
+    crawl.finish(visit)
+    assert crawl.frontier.urls.get(url("gone").key) is None
+    seed = crawl.take("seed")
+    crawl.link(seed, url("gone"), url("a"))
+    crawl.commit()
+    assert crawl.frontier.economy.ledger.pending == 0
+
+
+def test_inbound_counts_pages_of_the_host(crawl):
+    """A page that links into another section of its host counts once, however many links it has."""
+    for number in range(3):
+        read(crawl, url("s/a"), url("s/b"), url("s/c"), name=f"page{number}.html")
+    assert crawl.section_of("s/a").inbound == 3
+
+
+def test_links_inside_a_section_are_no_evidence(crawl):
+    """A page that links to others of its kind says nothing for them."""
+    read(crawl, url("s/b"), url("s/c"), name="s/a")
+    assert crawl.section_of("s/b").inbound == 0
+
+
+def test_inbound_counts_sites_across_hosts(crawl):
+    """From outside, a site counts once, however many of its pages link into the section."""
+    for number in range(3):
+        read(crawl, url("s/a", B), name=f"page{number}", host=A)
+    read(crawl, url("s/b", B), name="page", host=C)
+    assert crawl.section_of("s/a", B).inbound == 2
+    crawl.restart()
+    read(crawl, url("s/c", B), name="another", host=A)
+    assert crawl.section_of("s/a", B).inbound == 2
+
+
+def test_nofollow_counts_a_tenth_of_a_link(crawl):
+    """A page whose links into a section are all nofollow counts a tenth; one real link is enough for a whole."""
+    read(crawl, url("s/a", nofollow=True), name="one.html")
+    assert crawl.section_of("s/a").inbound == pytest.approx(0.1)
+    read(crawl, url("s/a", nofollow=True), url("s/b"), name="two.html")
+    assert crawl.section_of("s/a").inbound == pytest.approx(1.1)
+
+
+def test_the_graph_of_hosts(crawl):
+    """It counts pages, a nofollow link a tenth, and comes back after a crash."""
+    read(crawl, url("x", B), url("y", B), url("z", C, nofollow=True))
+    crawl.restart()
+    edges = crawl.frontier.economy.graph._edges
+    a, b, c = (digest(host, 8) for host in (A, B, C))
+    assert edges == {a: {b: 1.0, c: 0.1}}
+    assert dict(crawl.frontier.economy.graph.seeds()) == {a: 1.0}
+
+
+def test_a_torn_graph(crawl):
+    """An edge that cannot be read is a corrupt file."""
+    read(crawl, url("x", B))
+    batch = crawl.database.batch()
+    batch.put("edges", b"E" + bytes(16), b"torn")
+    crawl.database.write(batch)
+    with pytest.raises(CorruptFile, match="graph of hosts"):
+        crawl.crash()
+    batch = crawl.database.batch()
+    batch.delete("edges", b"E" + bytes(16))
+    crawl.database.write(batch)
+    crawl.crash()
