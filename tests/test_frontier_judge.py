@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from frontier_helpers import Bench, all_credit, check_sections, url
 
@@ -201,20 +199,20 @@ def test_a_finite_section_beside_many_traps(bench):
 
 def test_probes_stay_within_their_share(bench):
     """As long as something better waits, demoted units get no more than their share of all fetches."""
-    crawl = bench(traps=replace(TRAPS, trusted_share=0.1))
+    crawl = bench()
     judge = crawl.frontier.judge
-    crawl.add("home")
-    web = Minting()
+    crawl.add("home", "cal/1")
+    web = Calendar()
     spent = []
 
     def links_of(address):
         spent.append((judge.cost, judge.fetches))
-        return [*web(address), *(articles(1500) if address.endswith("a.example/home") else [])]
+        return [*web(address), *(articles(1000) if address.endswith("/home") else [])]
 
-    crawl.surf(links_of, budget=1500)
-    assert host_named(crawl, "trap0.example").trial.demoted
+    fetched = crawl.surf(links_of, budget=800)
+    assert judge.demoted
     assert all(cost <= TRAPS.probes * fetches + 1 for cost, fetches in spent)
-    assert spent[-1][0] > 0
+    assert 3 < sum(map(is_trap, fetched[200:])) < 0.03 * 600
 
 
 def test_an_operator_is_told_why(bench):
