@@ -26,20 +26,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
+from replaying import COMMIT_EVERY, replayed
+
 from sitecrawl.frontier.frontier import Frontier, FrontierOptions, NewUrl
-from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.judge import TrapOptions
-from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import State
-from sitecrawl.frontier.seen import CrawlSeen
-from sitecrawl.seen.store import SeenOptions
-from sitecrawl.storage import Database
 
 POLICIES = ("aopic-hosts", "aopic-pages", "published", "bfs", "dfs")
 SHARES = (0.5, 0.9, 0.99, 1.0)
 MASS_AT = (0.05, 0.1, 0.25, 0.5)
-COMMIT_EVERY = 500
 TRAP = -1
 
 
@@ -109,14 +104,6 @@ class Replay:
     importance: dict[int, float] = field(default_factory=dict)
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def replay(web: Web, seeds: Sequence[int], policy: str, budget: int, directory: Path) -> Replay:
     """Fetch pages through the frontier until it ends or the budget is spent."""
     result = Replay(policy, web.reachable(seeds))
@@ -124,48 +111,32 @@ def replay(web: Web, seeds: Sequence[int], policy: str, budget: int, directory: 
     traps = TrapOptions()
     if policy == "published":
         order, lambda_policy, traps = "aopic", "pages", TrapOptions(hold=False)
-    fingerprint = Fingerprinter(bytes(16))
-    database = Database(directory / policy, hash_name=HASH_NAME)
-    clock = Clock()
-    seen = CrawlSeen(directory / f"{policy}.bloom", SeenOptions(bloom="auto"), hash_name=HASH_NAME)
-    frontier = Frontier(
-        database,
-        order_named(order),
-        seen=seen.open,
-        host_key=lambda name: fingerprint.opaque(name.encode())[8:],
-        clock=clock,
-        wall=time.time,
-        politeness=PolitenessOptions(delay_factor=0),
-        options=FrontierOptions(lambda_policy=lambda_policy or "hosts", traps=traps),
-    )
+    options = FrontierOptions(lambda_policy=lambda_policy or "hosts", traps=traps)
     ids: dict[bytes, int] = {}
+    with replayed(directory / policy, order, options) as crawl:
+        frontier = crawl.frontier
 
-    def new_urls(pages: Sequence[int]) -> list[NewUrl]:
-        found = []
-        for page in pages:
-            url = web.urls[page]
-            key = fingerprint.url(url)
-            ids[key] = page
-            found.append(NewUrl(key, url, url[7:].partition("/")[0]))
-        return found
+        def new_urls(pages: Sequence[int]) -> list[NewUrl]:
+            found = [crawl.found(web.urls[page]) for page in pages]
+            ids.update(zip((url.key for url in found), pages, strict=True))
+            return found
 
-    begun = time.process_time()
-    frontier.add(new_urls(seeds), depth=0)
-    while result.fetched < budget and (visit := frontier.next()) is not None:
-        page = ids[visit.key]
-        frontier.downloaded(visit, 0.0)
-        frontier.expand(visit, new_urls(web.targets(page)))
-        frontier.done(visit, State.FETCHED, status=200, good=True)
-        count(result, web, page)
-        if result.fetched % COMMIT_EVERY == 0:
-            commit(frontier, database)
-    commit(frontier, database)
-    result.ended = frontier.is_finished()
-    result.left = frontier.waiting
-    result.seconds = time.process_time() - begun
-    result.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    result.importance = dict(importances(frontier, ids))
-    database.close()
+        begun = time.process_time()
+        frontier.add(new_urls(seeds), depth=0)
+        while result.fetched < budget and (visit := frontier.next()) is not None:
+            page = ids[visit.key]
+            frontier.downloaded(visit, 0.0)
+            frontier.expand(visit, new_urls(web.targets(page)))
+            frontier.done(visit, State.FETCHED, status=200, good=True)
+            count(result, web, page)
+            if result.fetched % COMMIT_EVERY == 0:
+                crawl.commit()
+        crawl.commit()
+        result.ended = frontier.is_finished()
+        result.left = frontier.waiting
+        result.seconds = time.process_time() - begun
+        result.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        result.importance = dict(importances(frontier, ids))
     return result
 
 
@@ -174,13 +145,6 @@ def count(result: Replay, web: Web, page: int) -> None:
     result.good += web.good[page]
     result.traps += page >= web.size
     result.order.append(page if page < web.size else TRAP)
-
-
-def commit(frontier: Frontier, database: Database) -> None:
-    batch = database.batch()
-    frontier.flush(batch)
-    database.write(batch, sync=False)
-    frontier.flushed()
 
 
 def importances(frontier: Frontier, ids: dict[bytes, int]) -> Iterator[tuple[int, float]]:

@@ -1,0 +1,63 @@
+"""A frontier that fetches nothing: a real database, a clock that stands still, no politeness to wait for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.frontier.frontier import Frontier, FrontierOptions, NewUrl
+from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.order import order_named
+from sitecrawl.frontier.seen import CrawlSeen
+from sitecrawl.seen.store import SeenOptions
+from sitecrawl.storage import Database
+from sitecrawl.url import Canonicalizer, Url
+
+COMMIT_EVERY = 500
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """One crawl's frontier and what it stands on."""
+
+    frontier: Frontier
+    database: Database
+    fingerprint: Fingerprinter
+    canonicalizer: Canonicalizer
+
+    def found(self, url: str, *, nofollow: bool = False) -> NewUrl:
+        """A link to `url`, which begins with `http://` and is normalised."""
+        host = url[7:].partition("/")[0]
+        return NewUrl(self.fingerprint.url(self.canonicalizer.canonical(Url(url, host))), url, host, nofollow)
+
+    def commit(self) -> None:
+        batch = self.database.batch()
+        self.frontier.flush(batch)
+        self.database.write(batch, sync=False)
+        self.frontier.flushed()
+
+
+@contextmanager
+def replayed(directory: Path, order: str, options: FrontierOptions) -> Iterator[Replayed]:
+    """A new frontier in `directory`, which must not exist."""
+    fingerprint = Fingerprinter(bytes(16))
+    directory.mkdir()
+    database = Database(directory / "db", hash_name=HASH_NAME)
+    try:
+        frontier = Frontier(
+            database,
+            order_named(order),
+            seen=CrawlSeen(directory / "seen.bloom", SeenOptions(bloom="auto"), hash_name=HASH_NAME).open,
+            host_key=lambda name: fingerprint.opaque(name.encode())[8:],
+            clock=lambda: 0.0,
+            wall=time.time,
+            politeness=PolitenessOptions(delay_factor=0),
+            options=options,
+        )
+        yield Replayed(frontier, database, fingerprint, Canonicalizer())
+    finally:
+        database.close()
