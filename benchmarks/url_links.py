@@ -22,7 +22,7 @@ from w3lib.url import canonicalize_url
 from sitecrawl import links as links_module
 from sitecrawl import markup
 from sitecrawl.fingerprint import Fingerprinter
-from sitecrawl.links import read_page
+from sitecrawl.links import PageFacts, read_page
 from sitecrawl.url import Canonicalizer, Url, parse
 
 URL = "http://www.example.com/docs/stable/index.html"
@@ -102,9 +102,9 @@ def main() -> None:
 parse_hard = parse("http://www.example.com/a%7eb/c?utm_source=x&b=%2f&a=1&sid=12")
 
 
-def read_anew(url: str, body: bytes) -> None:
+def read_anew(url: str, body: bytes) -> PageFacts:
     links_module._remembered.cache_clear()  # noqa: SLF001 - what it saves is what is measured
-    read_page(url, body, HEADERS)
+    return read_page(url, body, HEADERS)
 
 
 def identify(fingerprinter: Fingerprinter, canonicalizer: Canonicalizer, urls: list[Url]) -> list[bytes]:

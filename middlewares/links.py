@@ -44,10 +44,13 @@ class LinksMiddleware:
 
     def _follow(self, page: PageItem) -> None:
         fetch = self._runtime.fetches.get(page.key)
-        if fetch is not None and fetch.exchange is page.exchange:
+        if fetch is None:  # made by hand: no visit, so nothing whose links these could be
+            return
+        if fetch.exchange is page.exchange:
             fetch.exchange = None  # the item carries it from here on: who drops the item drops it, too
+        self._runtime.weigh(fetch, page)
         links = [link for link in page.links if self._admits(link)]
-        new = self._runtime.found(links, depth=page.depth + 1, referrer=page.key)
+        new = self._runtime.expand(fetch, links, nofollow=page.nofollow)
         self._stats.inc_value("links/found", len(page.links))
         self._stats.inc_value("links/followed", len(links))
         self._stats.inc_value("links/new", new)

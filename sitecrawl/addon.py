@@ -18,7 +18,8 @@ from sitecrawl.errors import OptionError
 
 SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_CONTACT": "",
-    "SITECRAWL_ORDER": "bfs",
+    "SITECRAWL_ORDER": "aopic",
+    "SITECRAWL_LAMBDA_POLICY": "hosts",
     "SITECRAWL_MAX_PAGES": 0,
     "SITECRAWL_DELAY_FACTOR": 10.0,
     "SITECRAWL_MAX_DELAY": 60.0,

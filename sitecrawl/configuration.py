@@ -14,6 +14,7 @@ from scrapy.settings import BaseSettings
 
 from sitecrawl.frontier.frontier import FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.order import Order, order_named
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.seen.store import SeenOptions
 
@@ -59,10 +60,16 @@ def politeness(settings: BaseSettings) -> PolitenessOptions:
     )
 
 
+def order(settings: BaseSettings) -> Order:
+    """The crawl's order; level by level where a depth limit is to be exact."""
+    return order_named(settings.get("SITECRAWL_ORDER"), by_level=settings.getint("DEPTH_LIMIT") > 0)
+
+
 def frontier(settings: BaseSettings) -> FrontierOptions:
     return FrontierOptions(
         max_depth=settings.getint("DEPTH_LIMIT"),
         max_pages=settings.getint("SITECRAWL_MAX_PAGES"),
+        lambda_policy=settings.get("SITECRAWL_LAMBDA_POLICY"),
     )
 
 

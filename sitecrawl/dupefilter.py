@@ -24,13 +24,13 @@ from scrapy.dupefilters import BaseDupeFilter
 from scrapy.utils.job import job_dir
 from scrapy.utils.request import referer_str
 
+from sitecrawl import configuration
 from sitecrawl.fingerprint import Fingerprinter
 from sitecrawl.seen.store import SeenOptions, SeenStore
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
     from scrapy.statscollectors import StatsCollector
     from scrapy.utils.request import RequestFingerprinterProtocol
 
@@ -66,7 +66,7 @@ class DupeFilter(BaseDupeFilter):
         assert crawler.request_fingerprinter is not None
         return cls(
             job_dir(crawler.settings),
-            options_from(crawler.settings),
+            configuration.seen(crawler.settings),
             fingerprinter=crawler.request_fingerprinter,
             stats=crawler.stats,
             debug=crawler.settings.getbool("DUPEFILTER_DEBUG"),
@@ -113,15 +113,3 @@ class DupeFilter(BaseDupeFilter):
             self._logged_one = True
         if self._stats is not None:
             self._stats.inc_value("dupefilter/filtered")
-
-
-def options_from(settings: BaseSettings) -> SeenOptions:
-    """The `SITECRAWL_SEEN_*` settings, with defaults for a project that has none of them."""
-    default = SeenOptions()
-    return SeenOptions(
-        bloom=settings.get("SITECRAWL_SEEN_BLOOM", default.bloom),
-        error_rate=settings.getfloat("SITECRAWL_SEEN_ERROR_RATE", default.error_rate),
-        capacity=settings.getint("SITECRAWL_SEEN_CAPACITY", default.capacity),
-        cache=settings.getint("SITECRAWL_SEEN_CACHE", default.cache),
-        exact=settings.getbool("SITECRAWL_SEEN_EXACT", default.exact),
-    )

@@ -75,6 +75,8 @@ class PageItem:
     canonical: str | None = None
     """What the page itself calls its address (`rel=canonical`)."""
     noindex: bool = False
+    nofollow: bool = False
+    """The page's author stands by none of its links."""
     size: int = 0
     """Length of `body` in bytes."""
     body: bytes = field(default=b"", repr=False, metadata={"serializer": _lossy_text})

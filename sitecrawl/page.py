@@ -26,6 +26,7 @@ def page_item(response: Response, runtime: Runtime) -> PageItem:
         title=facts.title,
         canonical=facts.canonical,
         noindex=facts.noindex,
+        nofollow=facts.nofollow,
         size=len(response.body),
         body=response.body,
         links=facts.links if 200 <= response.status < 300 else [],

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -21,15 +21,16 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from sitecrawl import configuration
+from sitecrawl.content import Verdict, readable_text, simhash
 from sitecrawl.directory import CrawlDirectory
 from sitecrawl.errors import InvalidUrl
 from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.frontier.frontier import Frontier, NewUrl, Visit
-from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import State
 from sitecrawl.frontier.seen import CrawlSeen
 from sitecrawl.items import Exchange, PageItem
 from sitecrawl.links import Link
+from sitecrawl.media import HTML
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.requests import VISIT
 from sitecrawl.storage import Batch, Database
@@ -61,7 +62,7 @@ class Part(Protocol):
 class Fetch:
     """A visit, and what has become of it so far."""
 
-    __slots__ = ("error", "exchange", "excluded", "page", "request", "status", "visit")
+    __slots__ = ("error", "exchange", "excluded", "good", "page", "request", "status", "visit")
 
     def __init__(self, visit: Visit) -> None:
         self.visit = visit
@@ -76,6 +77,8 @@ class Fetch:
         """Why nothing came back."""
         self.excluded = ""
         """The rule that forbids it."""
+        self.good: bool | None = None
+        """Whether the page is worth having; None while only its status can say."""
 
     @property
     def state(self) -> State:
@@ -121,7 +124,7 @@ class Runtime:
         settings = self.crawler.settings
         return Frontier(
             self.database,
-            order_named(settings.get("SITECRAWL_ORDER")),
+            configuration.order(settings),
             seen=self._seen.open,
             host_key=self._host_key,
             clock=time.monotonic,
@@ -171,19 +174,38 @@ class Runtime:
 
     # URLs
 
-    def found(self, links: Sequence[Link], *, depth: int, referrer: bytes) -> int:
-        """Hand a page's links to the frontier in one batch; returns how many are new."""
-        return self.frontier.add(
-            self._new(Url(link.url, link.host) for link in links), depth=depth, referrer=referrer
-        )
+    def expand(self, fetch: Fetch, links: Iterable[Link], *, nofollow: bool = False) -> int:
+        """Hand a page's links to the frontier in one batch; returns how many are new.
 
-    def seed(self, seeds: Sequence[Url]) -> int:
-        """Hand the seeds to the frontier; returns how many are new."""
-        return self.frontier.add(self._new(seeds), depth=0)
-
-    def _new(self, urls: Iterable[Url]) -> list[NewUrl]:
+        `nofollow`: the page's author stands by none of them.
+        """
         canonical, fingerprint = self.canonicalizer.canonical, self.fingerprints.url
-        return [NewUrl(fingerprint(canonical(url)), url.href, url.host) for url in urls]
+        found = [
+            NewUrl(fingerprint(canonical(Url(link.url, link.host))), link.url, link.host, nofollow or link.nofollow)
+            for link in links
+        ]
+        return self.frontier.expand(fetch.visit, found)
+
+    def seed(self, seeds: Iterable[Url]) -> int:
+        """Hand the seeds to the frontier; returns how many are new."""
+        canonical, fingerprint = self.canonicalizer.canonical, self.fingerprints.url
+        found = [NewUrl(fingerprint(canonical(url)), url.href, url.host) for url in seeds]
+        return self.frontier.add(found, depth=0)
+
+    def weigh(self, fetch: Fetch, page: PageItem) -> None:
+        """Decide whether a page is worth having: a success that may be indexed and repeats no other."""
+        if not 200 <= page.status < 300:
+            return
+        text = readable_text(page.body) if page.content_type in HTML else ""
+        verdict = self.frontier.content.add(
+            self.frontier.host_key(fetch.visit),
+            page.body,
+            title=page.title or "",
+            text_hash=simhash(text) if text else None,
+        )
+        if verdict != Verdict.NEW:
+            self.stats.inc_value(f"content/{verdict.value}")
+        fetch.good = verdict == Verdict.NEW and not page.noindex
 
     def _host_key(self, host: str) -> bytes:
         return self.fingerprints.opaque(host.encode())[8:]
@@ -216,7 +238,8 @@ class Runtime:
     def finish(self, fetch: Fetch) -> None:
         """The fetch is over, and so is the visit."""
         self.leave(fetch)
-        self.frontier.done(fetch.visit, fetch.state, status=fetch.status)
+        good = 200 <= fetch.status < 300 if fetch.good is None else fetch.good
+        self.frontier.done(fetch.visit, fetch.state, status=fetch.status, good=good)
         self._finished += 1
 
     # Durability

@@ -33,7 +33,7 @@ from rocksdict import (
 from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, StorageError
 
 FORMAT: Final = b"sitecrawl-db-1"
-FAMILIES: Final = ("urls", "queue", "requests", "hosts", "sections", "meta")
+FAMILIES: Final = ("urls", "queue", "requests", "hosts", "sections", "edges", "content", "meta")
 
 _BLOCK_CACHE_BYTES = 32 << 20
 _WRITE_BUFFER_BYTES = 16 << 20

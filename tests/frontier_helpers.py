@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from sitecrawl.frontier.frontier import Frontier, FrontierOptions, NewUrl
+from sitecrawl.frontier.frontier import Frontier, FrontierOptions, NewUrl, Visit
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.order import order_named
-from sitecrawl.frontier.record import Flag, State
+from sitecrawl.frontier.record import Flag, State, UrlRecord
+from sitecrawl.frontier.sections import Section
 from sitecrawl.seen.clock import Clock
 from sitecrawl.seen.tiered import SeenSet
 from sitecrawl.storage import Database
@@ -22,8 +24,39 @@ def digest(text: str, size: int = 16) -> bytes:
     return hashlib.blake2b(text.encode(), digest_size=size).digest()
 
 
-def url(name: str, host: str = "a.example") -> NewUrl:
-    return NewUrl(digest(f"{host}/{name}"), f"http://{host}/{name}", host)
+def url(name: str, host: str = "a.example", *, nofollow: bool = False, score: float = 0.0) -> NewUrl:
+    return NewUrl(digest(f"{host}/{name}"), f"http://{host}/{name}", host, nofollow, score)
+
+
+def stored_records(frontier: Frontier) -> Iterator[tuple[bytes, UrlRecord]]:
+    """The records on disk: call it after a commit."""
+    for key, data in frontier._database.scan("urls"):
+        yield key, UrlRecord.unpack(data)
+
+
+def all_credit(frontier: Frontier) -> int:
+    """What all pages hold, what stands on the hosts' accounts, what the lambda page holds: call it after a commit."""
+    ledger = frontier.economy.ledger
+    held = 0
+    for _, record in stored_records(frontier):
+        host = frontier.hosts.live_host(record.host)
+        waits = record.state == State.QUEUED
+        assert host is not None or not waits
+        held += ledger.balance(record, host) if host is not None and waits else record.credit
+    return held + sum(host.rest for host in frontier.hosts.live()) + ledger.reserve + ledger.pending
+
+
+def check_sections(frontier: Frontier) -> None:
+    """What sections and hosts count of URLs that wait is what the records say. Call it after a commit."""
+    waiting = Counter(r.host + r.section for _, r in stored_records(frontier) if r.state == State.QUEUED)
+    hosts = {host.key: host for host in frontier.hosts.live()}
+    sections = {s.key: s for host in hosts.values() for s in host.sections.values()}
+    assert waiting == {key: s.queued - s.volatile for key, s in sections.items() if s.queued > s.volatile}
+    for host in hosts.values():
+        own = host.sections.values()
+        assert host.queued == sum(s.queued for s in own)
+        assert host.volatile == sum(s.volatile for s in own)
+        assert host.known == sum(s.known for s in own)
 
 
 class Bench:
@@ -50,7 +83,7 @@ class Bench:
         self.database = Database(self.path, hash_name="test")
         self.frontier = Frontier(
             self.database,
-            order_named(self.order),
+            order_named(self.order, by_level=self.options.max_depth > 0),
             seen=lambda _, urls, __: SeenSet(Clock(2), None, urls),
             host_key=self.host_key,
             clock=lambda: self.now,
@@ -77,6 +110,21 @@ class Bench:
     def add(self, *names: str, host: str = "a.example", depth: int = 0) -> int:
         return self.frontier.add([url(name, host) for name in names], depth=depth)
 
+    def link(self, visit: Visit, *found: NewUrl) -> int:
+        """The page of `visit` links to `found`."""
+        return self.frontier.expand(visit, found)
+
+    def record(self, name: str, host: str = "a.example") -> UrlRecord:
+        record = self.frontier.urls.get(url(name, host).key)
+        assert record is not None
+        return record
+
+    def section_of(self, name: str, host: str = "a.example") -> Section:
+        record = self.record(name, host)
+        found = self.frontier.hosts.get(record.host)
+        assert found is not None
+        return found.sections[record.section]
+
     def ask(self, name: str, host: str = "a.example", *, depth=0, priority=0, flags=Flag.NONE, request=None) -> bool:
         return self.frontier.add_request(
             url(name, host), depth=depth, priority=priority, flags=flags, request=request
@@ -89,9 +137,9 @@ class Bench:
         assert visit.url.rpartition("/")[2] == name
         return visit
 
-    def finish(self, visit, state: State = State.FETCHED, seconds: float = 0.0, **how) -> None:
+    def finish(self, visit, state: State = State.FETCHED, seconds: float = 0.0, *, good: bool = True, **how) -> None:
         self.frontier.downloaded(visit, seconds, **how)
-        self.frontier.done(visit, state, status=200)
+        self.frontier.done(visit, state, status=200, good=good)
 
     def drain(self) -> list[str]:
         """Fetch all that is left, waiting where the hosts must rest; returns the names."""

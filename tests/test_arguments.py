@@ -77,7 +77,7 @@ def test_a_number_that_is_none(name, value):
     ("given", "message"),
     [
         ({"scope": "sites"}, "There is no scope 'sites'"),
-        ({"order": "best"}, "There is no order 'best'"),
+        ({"order": "worst"}, "There is no order 'worst'"),
         ({"allow": "("}, "allow: "),
         ({"deny": "["}, "deny: "),
         ({"seeds": "ftp://a.example"}, "ftp"),

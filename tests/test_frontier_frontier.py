@@ -7,11 +7,12 @@ import shutil
 import tempfile
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import permutations
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from frontier_helpers import RUDE, Bench, url
+from frontier_helpers import RUDE, Bench, all_credit, check_sections, url
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -19,11 +20,28 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from sitecrawl.errors import CorruptFile
 from sitecrawl.frontier.frontier import FrontierOptions, Visit
 from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.judge import TrapOptions
+from sitecrawl.frontier.order import ORDERS
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.record import MAX_DEPTH, Flag, State
 from sitecrawl.storage import Batch
 
 HOSTS = ["a.example", "b.example", "c.example:81"]
+NAMES = ["a", "b", "c", "d", "e", "s/f", "s/g", "s/h", "s/t/i", "s/t/j", "k?q=1", "k?q=2"]
+"""Of four shapes."""
+SCORES = {name: (7 * len(name) - n) % 5 - 2.0 for n, name in enumerate(NAMES)}
+STRICT = TrapOptions(
+    min_fetches=2,
+    high=0.4,
+    low=0.3,
+    host_size=4,
+    trusted_share=0.0,
+    section_size=2,
+    vouched_share=0.0,
+    min_probes=1,
+    recompute=3,
+)
+"""Holds back almost everything almost at once."""
 
 
 @dataclass
@@ -39,6 +57,7 @@ class Known:
     request: bytes | None = None
     state: State = State.QUEUED
     attempts: int = 0
+    score: float = 0.0
 
     @property
     def is_volatile(self):
@@ -65,7 +84,9 @@ class FrontierMachine(RuleBasedStateMachine):
     """Anything may happen in any order, a crash included; at the end all that is left comes out."""
 
     @initialize(
-        order=st.sampled_from(["bfs", "dfs"]),
+        order=st.sampled_from(["aopic", *ORDERS]),
+        lambda_policy=st.sampled_from(["hosts", "pages"]),
+        traps=st.sampled_from([TrapOptions(), STRICT]),
         head=st.integers(1, 3),
         max_pages=st.sampled_from([0, 0, 6]),
         max_depth=st.sampled_from([0, 2]),
@@ -73,14 +94,14 @@ class FrontierMachine(RuleBasedStateMachine):
         per_ip=st.integers(0, 2),
         delay=st.sampled_from([0.0, 1.0]),
     )
-    def open(self, *, order, head, max_pages, max_depth, per_host, per_ip, delay):
+    def open(self, *, order, lambda_policy, traps, head, max_pages, max_depth, per_host, per_ip, delay):
         self.patch = patch("sitecrawl.frontier.tables.DiskQueue", partial(DiskQueue, head=head))
         self.patch.start()
         self.path = Path(tempfile.mkdtemp())
         politeness = PolitenessOptions(
             delay=delay, delay_factor=0, per_host=per_host, per_ip=per_ip, failure_delay=0.5, max_failures=0
         )
-        options = FrontierOptions(max_depth=max_depth, max_pages=max_pages)
+        options = FrontierOptions(max_depth, max_pages, lambda_policy, traps)
         self.bench = Bench(self.path, order, politeness, options)
         self.model = Model()
         self.committed = Model()
@@ -94,8 +115,17 @@ class FrontierMachine(RuleBasedStateMachine):
         return self.bench.frontier
 
     @property
+    def by_level(self):
+        return self.bench.order == "bfs" or (self.bench.order != "dfs" and self.bench.options.max_depth > 0)
+
+    @property
     def keeps_levels(self):
-        return self.bench.order == "bfs" and self.bench.options.max_depth > 0
+        return self.by_level and self.bench.options.max_depth > 0
+
+    @property
+    def holds_back(self):
+        """Probes go before what waits, and what is held back may be left at the end."""
+        return self.bench.order == "aopic" and self.bench.options.traps is STRICT
 
     def next_serial(self):
         self.serial += 1
@@ -105,21 +135,39 @@ class FrontierMachine(RuleBasedStateMachine):
 
     @rule(
         host=st.sampled_from(HOSTS),
-        names=st.lists(st.sampled_from("abcdefghijkl"), max_size=5),
+        names=st.lists(st.sampled_from(NAMES), max_size=5),
         depth=st.integers(0, 3),
     )
     def add(self, host, names, depth):
-        found = [url(name, host) for name in names]
-        new = {f.key: f for f in found if f.key not in self.model.known}
-        if 0 < self.bench.options.max_depth < depth:
-            new = {}
+        found = [url(name, host, score=SCORES[name]) for name in names]
+        new = self.unseen(found, depth)
         assert self.frontier.add(found, depth=depth) == len(new)
+        self.know(new, depth)
+
+    @precondition(lambda self: self.visits)
+    @rule(
+        data=st.data(),
+        links=st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(HOSTS), st.booleans()), max_size=6),
+    )
+    def expand(self, data, links):
+        """A page may link to itself, twice to another, to what is done and to what is in flight."""
+        visit = self.a_visit(data)
+        found = [url(name, host, nofollow=nofollow, score=SCORES[name]) for name, host, nofollow in links]
+        new = self.unseen(found, visit.depth + 1)
+        assert self.frontier.expand(visit, found) == len(new)
+        self.know(new, visit.depth + 1)
+
+    def unseen(self, found, depth):
+        too_deep = 0 < self.bench.options.max_depth < depth
+        return {} if too_deep else {f.key: f for f in found if f.key not in self.model.known}
+
+    def know(self, new, depth):
         for key, f in new.items():
-            self.model.known[key] = Known(f.url, host, depth, 0, self.next_serial())
+            self.model.known[key] = Known(f.url, f.host, depth, 0, self.next_serial(), score=f.score)
 
     @rule(
         host=st.sampled_from(HOSTS),
-        name=st.sampled_from("abcdefgh"),
+        name=st.sampled_from(NAMES),
         depth=st.integers(0, 2),
         priority=st.integers(-1, 1),
         unfiltered=st.booleans(),
@@ -141,7 +189,10 @@ class FrontierMachine(RuleBasedStateMachine):
             self.model.known[found.key] = Known(found.url, host, depth, priority, serial, flags, request)
 
     def rank(self, u):
-        return (-u.priority, u.depth, u.serial) if self.bench.order == "bfs" else (-u.priority, -u.serial)
+        """What decides between the URLs of one host, but for credit and what a section is worth."""
+        level = u.depth if self.by_level else 0
+        place = {"bfs": u.serial, "dfs": -u.serial, "best": -u.score, "aopic": 0}[self.bench.order]
+        return -u.priority, level, place
 
     @rule()
     def next(self):
@@ -155,7 +206,8 @@ class FrontierMachine(RuleBasedStateMachine):
         assert (u.state, u.name, u.request, u.attempts) == (State.QUEUED, visit.url, visit.request, visit.attempts)
         assert visit.volatile == u.is_volatile
         waiting = [w for key, w in self.model.known.items() if w.state == State.QUEUED and key not in self.visits]
-        assert u == min((w for w in waiting if w.host == u.host), key=self.rank)
+        if not self.holds_back:
+            assert self.rank(u) == min(self.rank(w) for w in waiting if w.host == u.host)
         if self.keeps_levels and u.priority <= 0:
             assert all(w.depth >= u.depth for w in self.model.queued() if w.priority >= 0)
         self.visits[visit.key] = visit
@@ -208,6 +260,7 @@ class FrontierMachine(RuleBasedStateMachine):
         u.request = request
         u.priority = max(priority, 0) if self.keeps_levels and u.priority >= 0 else priority
         u.serial = self.next_serial()
+        u.score = 0.0
         u.flags = u.flags & ~Flag.VOLATILE | (Flag.VOLATILE if kind == "volatile" else Flag.NONE)
 
     @rule(seconds=st.sampled_from([0.1, 0.5, 1.0]))
@@ -221,6 +274,12 @@ class FrontierMachine(RuleBasedStateMachine):
         busy = {u.host for u in self.model.queued()}
         resting = {host.name for host in self.frontier.hosts.live() if host.free_at > self.bench.now}
         assert {host.name for host in self.frontier.hosts.live()} <= busy | resting
+        self.check_what_is_stored()
+
+    def check_what_is_stored(self):
+        """Credit is conserved, to the last unit, and sections count what the records say."""
+        assert all_credit(self.frontier) == self.frontier.economy.ledger.total
+        check_sections(self.frontier)
 
     @rule()
     def crash(self):
@@ -228,6 +287,7 @@ class FrontierMachine(RuleBasedStateMachine):
         self.model = self.committed.stored()
         self.visits.clear()
         self.free_at.clear()
+        self.check_what_is_stored()
 
     @rule()
     def restart(self):
@@ -246,7 +306,7 @@ class FrontierMachine(RuleBasedStateMachine):
         assert self.frontier.waiting == len(queued) - len(self.visits)
         ended = [counts.fetched, counts.failed, counts.excluded]
         assert ended == [self.model.ended[s] for s in (State.FETCHED, State.FAILED, State.EXCLUDED)]
-        levels = [u.depth if self.bench.order == "bfs" else 0 for u in queued if u.priority >= 0]
+        levels = [u.depth if self.by_level else 0 for u in queued if u.priority >= 0]
         assert {level: n for level, n in counts._levels.items() if n} == {n: levels.count(n) for n in levels}
 
     @invariant()
@@ -255,7 +315,7 @@ class FrontierMachine(RuleBasedStateMachine):
             return
         for name in HOSTS:
             queued = self.model.queued(name)
-            host = self.frontier.hosts._live.get(self.frontier.hosts._key_of(name))
+            host = self.frontier.hosts.live_host(self.frontier.hosts.key_of(name))
             assert (host.queued if host else 0) == len(queued)
             assert (host.volatile if host else 0) == sum(u.is_volatile for u in queued)
 
@@ -283,7 +343,9 @@ class FrontierMachine(RuleBasedStateMachine):
                 rest = self.frontier.next_time()
                 assert rest is not None, "stuck: URLs wait and no host rests"
                 self.bench.now += rest
-        if not self.bench.options.max_pages:
+        if self.holds_back:
+            assert self.bench.options.max_pages or self.frontier.waiting <= self.frontier.judge.held()
+        elif not self.bench.options.max_pages:
             assert len(self.model.queued()) == len(self.visits)
 
 
@@ -341,7 +403,7 @@ def test_a_level_waits_for_what_is_in_flight(bench):
     crawl.take("below")
 
 
-@pytest.mark.parametrize("orders", [("dfs", "bfs"), ("bfs", "dfs")])
+@pytest.mark.parametrize("orders", list(permutations(ORDERS, 2)))
 def test_another_order_on_the_same_directory(bench, orders):
     """A crawl that is resumed in another order loses nothing and does not get stuck."""
     crawl = bench(orders[0], options=LEVELS)
@@ -423,6 +485,22 @@ def test_volatile_requests_never_reach_the_disk(bench):
     assert crawl.ask("v")
 
 
+def test_what_is_in_memory_only_holds_no_credit(bench):
+    """A request that cannot be stored is paid nothing and passes on what it is given, so no credit dies with it."""
+    crawl = bench("aopic")
+    ledger = crawl.frontier.economy.ledger
+    crawl.ask("v", flags=Flag.VOLATILE)
+    crawl.add("a", "b")
+    while (visit := crawl.frontier.next()) is not None:
+        crawl.link(visit, url("v"), url("a"))
+        ledger.pay()
+        crawl.frontier.downloaded(visit, 0.0)
+    crawl.commit()
+    assert all_credit(crawl.frontier) == ledger.total
+    crawl.crash()
+    assert all_credit(crawl.frontier) == ledger.total
+
+
 def test_a_stored_request_that_turns_volatile(bench):
     """A URL whose retry cannot be stored can be found anew after a crash: it is not seen for ever."""
     crawl = bench()
@@ -491,6 +569,7 @@ def test_memory_is_that_of_the_hosts_at_work(bench):
     crawl.commit()
     (host,) = crawl.frontier.hosts.live()
     assert host.name == "long.example"
-    assert len(host.queue._heap) < 100
+    (section,) = host.sections.values()
+    assert len(section.queue._heap) < 100
     assert not crawl.frontier.urls._changed
     assert not crawl.frontier.in_flight

@@ -34,7 +34,7 @@ def commit(database, *tables):
 
 
 def record(name: str, flags: Flag = Flag.NONE) -> UrlRecord:
-    return UrlRecord(f"http://a.example/{name}", b"12345678", 0, bytes(RANK_BYTES), flags=flags)
+    return UrlRecord(f"http://a.example/{name}", b"12345678", b"1234", 0, bytes(RANK_BYTES), flags=flags)
 
 
 def keys(count: int) -> list[bytes]:
@@ -138,7 +138,7 @@ def example(path: Path) -> Database:
     crawl.frontier.add([seed], depth=0)
     crawl.frontier.slow_down("a.example", 2.5)
     visit = crawl.take("")
-    crawl.frontier.add([link], depth=1, referrer=seed.key)
+    crawl.link(visit, link)
     form = Request("http://a.example/search", method="POST", body=b"q=1", priority=5)
     key = fingerprints.request(form.method, form.url, form.body)
     crawl.frontier.add_request(

@@ -40,7 +40,8 @@ def hosts(pages: object, count: int) -> Iterator[list[LocalWeb]]:
 def star(count: int) -> dict[str, Page]:
     """A page that links to `count - 1` others."""
     names = [f"/{number}" for number in range(1, count)]
-    return {"/": linked(*names), "/robots.txt": Answer(status=404), **dict.fromkeys(names, "page")}
+    pages: dict[str, Page] = {"/": linked(*names), "/robots.txt": Answer(status=404)}
+    return {**pages, **dict.fromkeys(names, "page")}
 
 
 def done(web: LocalWeb, jobdir: Path, **arguments: object) -> str:

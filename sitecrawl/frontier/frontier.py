@@ -13,19 +13,43 @@ Layout on disk: docs/formats/database.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
+from random import Random
+from time import gmtime
 
+from sitecrawl.content import ContentIndex
+from sitecrawl.credit.ledger import Ledger
+from sitecrawl.credit.policies import policy_named
 from sitecrawl.errors import CorruptFile
 from sitecrawl.frontier.counts import Counts
-from sitecrawl.frontier.hosts import Host, PolitenessOptions
-from sitecrawl.frontier.order import Order, goes_first, goes_last, level_of
+from sitecrawl.frontier.economy import Economy, NewUrl, Outlinks
+from sitecrawl.frontier.hosts import KEY_BYTES, Host, PolitenessOptions
+from sitecrawl.frontier.judge import Judge, TrapOptions
+from sitecrawl.frontier.order import (
+    Facts,
+    Order,
+    class_credit,
+    class_of,
+    credit_class,
+    goes_first,
+    goes_last,
+    level_of,
+    priority_of,
+    serial_of,
+)
 from sitecrawl.frontier.record import MAX_DEPTH, MAX_STATUS, NO_REFERRER, RANK_BYTES, Flag, State, UrlRecord
+from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.tables import HostTable, Overlay, UrlTable
 from sitecrawl.frontier.workbench import Workbench
 from sitecrawl.seen.tiered import SeenSet
 from sitecrawl.storage import Batch, Database
+from sitecrawl.traps import looks
+from sitecrawl.url import site_of
 
+__all__ = ["Frontier", "FrontierOptions", "NewUrl", "Visit"]
+
+_SAMPLES = 4
+"""Entries of a section that are tried for a probe: some stand for URLs that have been fetched."""
 _BURIED_AT_ONCE = 500
 """URLs of a dead host that fail in one go: there may be millions, and the other hosts do not wait."""
 _BURIAL_PAUSE = 0.1
@@ -40,20 +64,26 @@ class FrontierOptions:
     """URLs farther than so many links from a seed are not queued; 0 for no limit."""
     max_pages: int = 0
     """Hand out no more once so many URLs have been fetched; 0 for no limit."""
-
-
-class NewUrl(NamedTuple):
-    """A URL that someone found: `key` is its fingerprint, `host` its host:port."""
-
-    key: bytes
-    url: str
-    host: str
+    lambda_policy: str = "hosts"
+    """How the lambda page pays out: see `sitecrawl.credit.policies`."""
+    traps: TrapOptions = field(default_factory=TrapOptions)
 
 
 class Visit:
     """A URL in flight."""
 
-    __slots__ = ("attempts", "depth", "host", "ip", "key", "referrer", "request", "url", "volatile")
+    __slots__ = (
+        "attempts",
+        "depth",
+        "host",
+        "ip",
+        "key",
+        "news",
+        "referrer",
+        "request",
+        "url",
+        "volatile",
+    )
 
     def __init__(self, key: bytes, record: UrlRecord, host: Host, request: bytes | None) -> None:
         self.key = key
@@ -68,6 +98,8 @@ class Visit:
         """The address that the host's seat was taken on."""
         self.request = request
         """The rest of a request that is more than a GET."""
+        self.news = (0, 0)
+        """New URLs that the page brought: of its section, and of its host."""
 
 
 class Frontier:
@@ -99,28 +131,81 @@ class Frontier:
         self.urls = UrlTable(database, self.counts.known)
         self.seen = seen(database, self.urls, self.counts.serial)
         self.hosts = HostTable(database, host_key)
-        self.workbench = Workbench(politeness)
+        self.content = ContentIndex(database)
+        self.economy = Economy(
+            database,
+            self.urls,
+            self.hosts,
+            lambda: Ledger(policy_named(options.lambda_policy)),
+            lambda name: host_key(site_of(name)),
+        )
+        traps = options.traps if order.by_credit else replace(options.traps, hold=False)
+        # Which URLs are probed is no secret; a crawl that can be repeated is worth more.
+        self.judge = Judge(traps, self.economy.graph, Random(0))  # noqa: S311
+        self.hosts.on_load = self.judge.remember
+        self._present_year = gmtime(wall()).tm_year
+        self.workbench = Workbench(politeness, order)
         self.in_flight: dict[bytes, Visit] = {}
-        now = clock()
+        self._load()
+
+    def _load(self) -> None:
+        now = self._clock()
+        self.judge.fetches = self.counts.fetched + self.counts.failed
+        if (stored := self._meta.get(b"judge")) is not None:
+            self.judge.unpack(stored)
         for host in self.hosts.load():
             self.workbench.place(host, now)
+        self.economy.graph.recompute(self.judge.is_demoted)
 
     # Growth
 
     def add(self, found: Sequence[NewUrl], *, depth: int, referrer: bytes = NO_REFERRER) -> int:
         """Queue those of `found` that are new, all at `depth`; returns how many were.
 
-        URLs beyond `max_depth` are left unknown, so that a shorter way to them still counts.
+        URLs of depth 0 are seeds, and bring credit with them. URLs beyond `max_depth` are left unknown, so that a
+        shorter way to them still counts. The links of a page go to `expand`.
         """
-        if self._options.max_depth and depth > self._options.max_depth:
+        if self._is_too_deep(depth):
             return 0
-        new = [f for f, is_new in zip(found, self.seen.add_many([f.key for f in found]), strict=True) if is_new]
-        touched = {
-            self._insert(f, depth=depth, referrer=referrer, priority=0, flags=Flag.NONE if depth else Flag.SEED)
-            for f in new
-        }
-        self._place(touched)
+        new = self._unseen(found)
+        credit = 0 if depth else self.economy.ledger.seed(len(new))
+        flags = Flag.NONE if depth else Flag.SEED
+        self._place({self._insert(f, depth=depth, referrer=referrer, flags=flags, credit=credit) for f in new})
         return len(new)
+
+    def _is_too_deep(self, depth: int) -> bool:
+        return 0 < self._options.max_depth < depth
+
+    def expand(self, visit: Visit, found: Sequence[NewUrl]) -> int:
+        """The page of `visit` links to `found`: it spends its credit on them, and the new ones are queued.
+
+        Returns how many were new.
+        """
+        depth = visit.depth + 1
+        record = self.urls.get(visit.key)
+        if record is None or self._is_too_deep(depth):
+            return 0
+        links = list({link.key: link for link in reversed(found) if link.key != visit.key}.values())[::-1]
+        host = self._host_of(record)
+        outlinks = self.economy.open(record, host, links)
+        self.urls.put(visit.key, record)
+        self.hosts.changed(host)
+        new = {link.key for link in self._unseen(links)}
+        outlinks.targets = [(link.key, link.weight) for link in links if link.key not in new]
+        hosts, in_section, on_host = set(), 0, 0
+        for link in links:
+            if link.key in new:
+                target = self._insert(link, depth=depth, referrer=visit.key, outlinks=outlinks)
+                hosts.add(target)
+                if target is host:
+                    on_host += 1
+                    in_section += self.urls.section_of(link.key) == record.section
+        visit.news = visit.news[0] + in_section, visit.news[1] + on_host
+        self._place(hosts)
+        return len(new)
+
+    def _unseen(self, found: Sequence[NewUrl]) -> list[NewUrl]:
+        return [f for f, is_new in zip(found, self.seen.add_many([f.key for f in found]), strict=True) if is_new]
 
     def add_request(
         self,
@@ -138,32 +223,79 @@ class Frontier:
         if request is not None:
             self._requests.put(found.key, request)
             flags |= Flag.REQUEST
-        self._place({self._insert(found, depth=depth, referrer=referrer, priority=priority, flags=flags)})
+        credit = self.economy.ledger.seed(1) if depth == 0 and referrer == NO_REFERRER else 0
+        host = self._insert(found, depth=depth, referrer=referrer, priority=priority, flags=flags, credit=credit)
+        self._place({host})
         return True
 
-    def _insert(self, found: NewUrl, *, depth: int, referrer: bytes, priority: int, flags: Flag) -> Host:
+    def _insert(
+        self,
+        found: NewUrl,
+        *,
+        depth: int,
+        referrer: bytes = NO_REFERRER,
+        priority: int = 0,
+        flags: Flag = Flag.NONE,
+        credit: int = 0,
+        outlinks: Outlinks | None = None,
+    ) -> Host:
         host = self.hosts.named(found.host)
-        depth = min(max(depth, 0), MAX_DEPTH)
-        record = UrlRecord(found.url, host.key, depth, self._rank(depth, priority), referrer, flags=flags)
+        section = self.hosts.section(host, found.url)
+        record = UrlRecord(
+            found.url, host.key, section.key[KEY_BYTES:], min(max(depth, 0), MAX_DEPTH), b"", referrer, flags=flags
+        )
+        record.credit = credit
+        if outlinks is not None:
+            self.economy.reach(outlinks, record, found.weight)
+            section.own += section.key == outlinks.section
+        elif not depth:
+            self.economy.graph.seed(host.key)
         host.known += 1
+        section.known += 1
+        section.suspect += bool(looks(found.url, self._present_year))
+        record.rank = self._rank(record, priority, found.score)
         self._insert_record(found.key, record, host)
         return host
 
     def _insert_record(self, key: bytes, record: UrlRecord, host: Host) -> None:
         """Put the URL into the queue and into what waits."""
+        section = host.sections[record.section]
         self.counts.wait(record, 1)
         host.queued += 1
-        self.hosts.changed(host)
+        section.queued += 1
+        self.hosts.changed(host, section)
         volatile = bool(record.flags & Flag.VOLATILE)
-        host.queue.push(record.rank + key, volatile=volatile)
+        section.queue.push(record.rank + key, volatile=volatile)
         if volatile:
             host.volatile += 1
+            section.volatile += 1
+            self.economy.ledger.give_up(record)
         else:
-            self._entries.put(host.key + record.rank + key)
+            self.economy.ledger.enter(record, host)
+            self._entries.put(section.key + record.rank + key)
         self.urls.put(key, record)
 
-    def _rank(self, depth: int, priority: int) -> bytes:
-        return self._order.rank(depth=depth, priority=priority, serial=self.counts.next_serial())
+    def _rank(self, record: UrlRecord, priority: int, score: float = 0.0) -> bytes:
+        serial = self.counts.next_serial()
+        return self._order.rank(Facts(record.depth, serial, priority, record.credit, score))
+
+    def _credited(self, key: bytes, record: UrlRecord) -> None:
+        """Credit has reached a known URL: its place in the queue may have changed."""
+        self.urls.put(key, record)
+        waits = record.state == State.QUEUED and not record.flags & Flag.VOLATILE and key not in self.in_flight
+        if not waits or not self._order.by_credit:
+            return
+        host = self._host_of(record)
+        balance = self.economy.ledger.balance(record, host)
+        if credit_class(balance) <= class_of(record.rank):
+            return
+        section = host.sections[record.section]
+        self._entries.delete(section.key + record.rank + key)
+        facts = Facts(record.depth, serial_of(record.rank), priority_of(record.rank), balance)
+        record.rank = self._order.rank(facts)
+        self._entries.put(section.key + record.rank + key)
+        section.queue.push(record.rank + key)
+        self.hosts.changed(host, section)
 
     def _place(self, hosts: Iterable[Host]) -> None:
         now = self._clock()
@@ -175,18 +307,57 @@ class Frontier:
     def next(self) -> Visit | None:
         """The next URL to fetch, or None if nothing may be fetched now."""
         now = self._clock()
-        while not self._is_full() and (host := self.workbench.best(now)) is not None:
+        if self._is_full():
+            return None
+        if self._order.by_credit and self.judge.probe_is_due() and (visit := self._probe(now, last=False)):
+            return visit
+        while (host := self.workbench.best(now)) is not None:
             if host.is_dead(self._politeness):
                 self._bury(host, now)
-            elif (entry := host.queue.peek()) is not None:
-                if self._must_wait(entry):
+            elif (best := host.best(self._order)) is not None:
+                section = best[1]
+                entry = section.queue.peek()
+                if entry is None or self._must_wait(entry):
                     return None
-                host.queue.pop()
-                if (visit := self._visit(host, entry)) is not None:
-                    self.workbench.start(host, now)
+                self._pay(entry)
+                section.queue.pop()
+                if (visit := self._visit(host, entry, now)) is not None:
                     return visit
             self.workbench.place(host, now)
+        return self._probe(now, last=True) if self._is_held_back() else None
+
+    def _pay(self, entry: bytes) -> None:
+        """The lambda page is fetched when it holds more than the page that would be."""
+        if self._order.by_credit and self.economy.ledger.reserve > class_credit(entry):
+            self.economy.ledger.pay()
+
+    def _probe(self, now: float, *, last: bool) -> Visit | None:
+        """A URL of what is held back as a trap."""
+        for host, unit in self.judge.candidates(last=last):
+            if not self.workbench.is_free(host, now):
+                continue
+            for section in self.judge.sections_to_probe(host, unit):
+                if (visit := self._sample(host, section, now)) is not None:
+                    return visit
         return None
+
+    def _sample(self, host: Host, section: Section, now: float) -> Visit | None:
+        """Some URL of `section`; the first one where samples stand for nothing any more, or all are wanted."""
+        for _ in range(0 if self.judge.is_finite(section.trial) else _SAMPLES):
+            entry = section.queue.sample(self.judge.random)
+            if entry is None or self._must_wait(entry):
+                return None
+            if (visit := self._visit(host, entry, now)) is not None:
+                return visit
+            section.queue.discard(entry)
+        while (entry := section.queue.pop()) is not None:
+            if (visit := self._visit(host, entry, now)) is not None:
+                return visit
+        return None
+
+    def _is_held_back(self) -> bool:
+        """Whether nothing is left but what is held back as traps."""
+        return self._order.by_credit and 0 < self.counts.queued <= self.judge.held()
 
     def _is_full(self) -> bool:
         limit = self._options.max_pages
@@ -195,7 +366,9 @@ class Frontier:
     def is_finished(self) -> bool:
         """Whether nothing is left to hand out, now or later, but for what comes of the URLs in flight."""
         limit = self._options.max_pages
-        return self.waiting == 0 or (limit > 0 and self.counts.fetched >= limit)
+        if self.waiting == 0 or (limit > 0 and self.counts.fetched >= limit):
+            return True
+        return self._is_held_back() and not self.judge.candidates(last=True)
 
     @property
     def waiting(self) -> int:
@@ -205,19 +378,23 @@ class Frontier:
     def next_time(self) -> float | None:
         """Seconds until a host that rests now may be asked; None if none does."""
         at = self.workbench.next_time()
+        if at is None and self._is_held_back():
+            at = min((host.free_at for host, _ in self.judge.candidates(last=True)), default=None)
         return None if at is None else max(0.0, at - self._clock())
 
     def _must_wait(self, entry: bytes) -> bool:
         """A depth limit is exact only level by level: no URL before the last of the level above is done."""
         return self._keeps_levels and not goes_first(entry) and self.counts.has_above(level_of(entry))
 
-    def _visit(self, host: Host, entry: bytes) -> Visit | None:
+    def _visit(self, host: Host, entry: bytes, now: float) -> Visit | None:
+        """Hand the URL of `entry` out, if it still waits."""
         record = self._waiting(entry)
         if record is None:
             return None
         key = entry[RANK_BYTES:]
         request = self._request(key) if record.flags & Flag.REQUEST else None
         visit = self.in_flight[key] = Visit(key, record, host, request)
+        self.workbench.start(host, now)
         return visit
 
     def _waiting(self, entry: bytes) -> UrlRecord | None:
@@ -229,13 +406,15 @@ class Frontier:
 
     def _bury(self, host: Host, now: float) -> None:
         """What waits for a dead host fails."""
-        for _ in range(_BURIED_AT_ONCE):
-            entry = host.queue.pop()
-            if entry is None:
-                return
-            if (record := self._waiting(entry)) is not None:
-                self._end(entry[RANK_BYTES:], record, host, State.FAILED)
-        host.free_at = now + _BURIAL_PAUSE
+        left = _BURIED_AT_ONCE
+        for section in host.sections.values():
+            while (entry := section.queue.pop()) is not None:
+                if (record := self._waiting(entry)) is not None:
+                    self._end(entry[RANK_BYTES:], record, host, State.FAILED)
+                left -= 1
+                if left == 0:
+                    host.free_at = now + _BURIAL_PAUSE
+                    return
 
     def _request(self, key: bytes) -> bytes:
         blob = self._requests.get(key)
@@ -264,6 +443,10 @@ class Frontier:
         host.ip = ip or host.ip
         self._free(visit, seconds)
 
+    def host_key(self, visit: Visit) -> bytes:
+        """The 8-byte key of the host that `visit` is to."""
+        return self._standing(visit).host
+
     def _free(self, visit: Visit, seconds: float = 0.0) -> None:
         """Give back the host's seat, once."""
         host, visit.host = visit.host, None
@@ -276,14 +459,27 @@ class Frontier:
         host.crawl_delay = crawl_delay
         self.hosts.changed(host)
 
-    def done(self, visit: Visit, state: State, *, status: int = 0) -> None:
-        """The URL has been dealt with. Its page, if it has one, is in the page store's next checkpoint."""
+    def done(self, visit: Visit, state: State, *, status: int = 0, good: bool = True) -> None:
+        """The URL has been dealt with. Its page, if it has one, is in the page store's next checkpoint.
+
+        `good`: the page is worth having, so more like it is.
+        """
         self._free(visit)
         if self.in_flight.pop(visit.key, None) is None:
             return
         record = self._standing(visit)
         record.status = min(max(status, 0), MAX_STATUS)
-        self._end(visit.key, record, self._host_of(record), state)
+        host = self._host_of(record)
+        self._end(visit.key, record, host, state)
+        if state != State.EXCLUDED:
+            self._learn(host, host.sections[record.section], good=good and state == State.FETCHED, news=visit.news)
+
+    def _learn(self, host: Host, section: Section, *, good: bool, news: tuple[int, int]) -> None:
+        self.judge.known = self.counts.known
+        changed = self.judge.learn(host, section, good=good, news=news)
+        self.hosts.changed(host, section)
+        if changed and self._order.by_credit:
+            self._place([host])
 
     def retry(self, visit: Visit, *, priority: int, request: bytes | None, volatile: bool = False) -> None:
         """Put the URL back behind those that wait, with `request` in the place of the old one."""
@@ -295,13 +491,13 @@ class Frontier:
         record.attempts += 1
         if self._keeps_levels and not goes_last(record.rank):
             priority = max(priority, 0)  # a level is not over before what was put back is done
-        record.rank = self._rank(record.depth, priority)
         record.flags &= ~(Flag.REQUEST | Flag.VOLATILE)
         if volatile:
             record.flags |= Flag.VOLATILE
         if request is not None:
             record.flags |= Flag.REQUEST
             self._requests.put(visit.key, request)
+        record.rank = self._rank(record, priority)
         self._insert_record(visit.key, record, host)
         self._place([host])
 
@@ -324,6 +520,7 @@ class Frontier:
         record.state = state
         record.fetched = self._wall()
         record.flags &= ~(Flag.REQUEST | Flag.VOLATILE)
+        self.economy.ledger.give_up(record)
         if record.flags & Flag.UNFILTERED:
             self.urls.delete(key)
         else:
@@ -331,13 +528,17 @@ class Frontier:
 
     def _forget(self, key: bytes, record: UrlRecord, host: Host) -> None:
         """Take the URL out of the queue and out of what waits."""
+        section = host.sections[record.section]
         self.counts.wait(record, -1)
         host.queued -= 1
-        self.hosts.changed(host)
+        section.queued -= 1
+        self.hosts.changed(host, section)
         if record.flags & Flag.VOLATILE:
             host.volatile -= 1
+            section.volatile -= 1
         else:
-            self._entries.delete(host.key + record.rank + key)
+            self.economy.ledger.leave(record, host)
+            self._entries.delete(section.key + record.rank + key)
         if record.flags & Flag.REQUEST:
             self._requests.delete(key)
 
@@ -345,12 +546,14 @@ class Frontier:
 
     def flush(self, batch: Batch) -> None:
         """Hand all changes to `batch`; call `flushed` when it is on disk."""
+        self.economy.settle(self._credited)
         self.counts.store(self._meta)
-        for part in (self._entries, self._requests, self._meta, self.urls, self.hosts):
+        self._meta.put(b"judge", self.judge.pack())
+        for part in (self._entries, self._requests, self._meta, self.urls, self.hosts, self.economy, self.content):
             part.flush(batch)
 
     def flushed(self) -> None:
-        for part in (self._entries, self._requests, self._meta, self.urls):
+        for part in (self._entries, self._requests, self._meta, self.urls, self.economy, self.content):
             part.flushed()
         self.hosts.flushed(self._clock())
 

@@ -1,4 +1,4 @@
-"""A host: its queue, its politeness state, its counts.
+"""A host: its sections, its politeness state, its counts, its account with the lambda page.
 
 Politeness is Mercator's (Heydon and Najork 1999, "Mercator: A scalable, extensible Web crawler", §3.2): one
 connection a host, and after a download that took t seconds nothing more for `factor * t` seconds, so that a slow
@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from typing import Final
 
 from sitecrawl.errors import CorruptFile
-from sitecrawl.frontier.queue import DiskQueue
+from sitecrawl.frontier.order import Order
+from sitecrawl.frontier.sections import TRIAL_BYTES, Section, Trial
 
-_HEAD = struct.Struct(">QQQd")
+KEY_BYTES: Final = 8
+_HEAD = struct.Struct(">QQQQdQQQ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,23 +47,30 @@ class Host:
     __slots__ = (
         "active",
         "crawl_delay",
+        "dividend",
         "failures",
         "fetched",
         "free_at",
+        "good",
         "ip",
         "key",
         "known",
+        "mark",
         "name",
-        "queue",
+        "payees",
         "queued",
+        "rest",
+        "sections",
         "ticket",
+        "trial",
         "volatile",
     )
 
-    def __init__(self, key: bytes, name: str, queue: DiskQueue) -> None:
+    def __init__(self, key: bytes, name: str) -> None:
         self.key = key
         self.name = name
-        self.queue = queue
+        self.sections: dict[bytes, Section] = {}
+        """By the second part of their keys."""
         self.known = 0
         """URLs of this host that were ever queued."""
         self.queued = 0
@@ -68,6 +78,14 @@ class Host:
         self.volatile = 0
         """Of the queued, how many are in memory only."""
         self.fetched = 0
+        self.good = 0
+        """Of the fetched, those that gave a page worth having."""
+        self.trial = Trial()
+        self.payees = 0
+        self.dividend = 0
+        self.mark = 0
+        self.rest = 0
+        """The account with the lambda page: see `sitecrawl.credit.policies`."""
         self.active = 0
         """Requests under way."""
         self.failures = 0
@@ -78,6 +96,19 @@ class Host:
         self.ip: str | None = None
         self.ticket = 0
         """Which entry of the workbench stands for this host; older ones are void."""
+
+    def best(self, order: Order) -> tuple[bytes, Section] | None:
+        """The section to be taken from next, and its preference; None if nothing waits that is not held back."""
+        if self.trial.demoted:
+            return None
+        found: tuple[bytes, Section] | None = None
+        for section in self.sections.values():
+            if section.trial.demoted or not section.queued or (entry := section.queue.peek()) is None:
+                continue
+            preference = order.preference(entry, section.worth / max(self.known, 1))
+            if found is None or preference < found[0]:
+                found = preference, section
+        return found
 
     def start(self, now: float, options: PolitenessOptions) -> None:
         self.active += 1
@@ -104,17 +135,29 @@ class Host:
         return 0 < patience <= self.failures
 
     def pack(self) -> bytes:
-        queued = self.queued - self.volatile
-        return _HEAD.pack(self.known, queued, self.fetched, self.crawl_delay) + self.name.encode()
+        head = _HEAD.pack(
+            self.known,
+            self.queued - self.volatile,
+            self.fetched,
+            self.good,
+            self.crawl_delay,
+            self.dividend,
+            self.mark,
+            self.rest,
+        )
+        return head + self.trial.pack() + self.name.encode()
 
     @classmethod
-    def unpack(cls, key: bytes, data: bytes, queue: DiskQueue) -> Host:
-        """Raises `CorruptFile` for bytes that no `pack` wrote."""
+    def unpack(cls, key: bytes, data: bytes) -> Host:
+        """The host without its sections. Raises `CorruptFile` for bytes that no `pack` wrote."""
         try:
-            known, queued, fetched, crawl_delay = _HEAD.unpack_from(data)
-            host = cls(key, data[_HEAD.size :].decode(), queue)
+            numbers = _HEAD.unpack_from(data)
+            trial = Trial.unpack(data[_HEAD.size : _HEAD.size + TRIAL_BYTES])
+            host = cls(key, data[_HEAD.size + TRIAL_BYTES :].decode())
         except (struct.error, ValueError) as error:
             raise CorruptFile(f"A host record of {len(data)} bytes cannot be read: {error}") from error
-        host.known, host.queued, host.fetched = known, queued, fetched
-        host.crawl_delay = crawl_delay
+        host.known, host.queued, host.fetched, host.good, host.crawl_delay = numbers[:5]
+        host.dividend, host.mark, host.rest = numbers[5:]
+        host.payees = host.queued
+        host.trial = trial
         return host

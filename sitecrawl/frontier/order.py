@@ -1,58 +1,158 @@
-"""In which order URLs are fetched: a rank for every URL, the least first.
+"""In which order URLs are fetched.
 
-A rank is 12 bytes, compared as bytes:
+Every queued URL has a rank of 12 bytes; inside a section the least comes first. Bytes compare as bytes:
 
     priority 4 | level 2 | place 6
 
 - *priority*: what a spider asked for with `Request(priority=...)`, the greatest first.
-- *level*: the depth, where the order goes level by level; 0 otherwise.
-- *place*: first come first served, or the last first.
+- *level*: the depth, where the crawl goes level by level; 0 otherwise.
+- *place*: first come first served, the last first, the most credit first, or the best score first.
+
+Between sections the *preference* decides, again bytes and the least first: the rank itself, but for `aopic`, where
+the credit of a section's first URL is weighed by what the section is worth.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from sitecrawl.errors import OptionError
 
 _RANK = struct.Struct(">IHHI")
+_FLOAT = struct.Struct(">d")
+_QUAD = struct.Struct(">Q")
 _LAST_PLACE = (1 << 48) - 1
+_LAST_FLOAT = (1 << 64) - 1
 _MIDDLE = 1 << 31
 _LINK = _MIDDLE.to_bytes(4, "big")
 """The first bytes of the rank of a URL with priority 0."""
+_TOP_CLASS = 0xFFFF
+_GREATEST_CLASS = 2 * 63
+"""Of credit, which fits into 63 bits; ranks of other orders name greater ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What an order may look at."""
+
+    depth: int
+    serial: int
+    """It is the so-many-th URL that the crawl came to know."""
+    priority: int = 0
+    credit: int = 0
+    score: float = 0.0
+    """The spider's own: greater is better."""
 
 
 class Order(Protocol):
-    """Gives URLs their rank. `by_level`: ranks grow with depth, so a depth limit can be kept exactly."""
+    """Gives URLs their rank, and entries (a rank and what follows it) their preference."""
 
     name: str
     by_level: bool
+    """Ranks grow with depth, so a depth limit can be kept exactly."""
+    by_credit: bool
+    """Ranks change with credit, and sections that look like traps are held back."""
 
-    def rank(self, *, depth: int, priority: int, serial: int) -> bytes:
-        """The rank of the `serial`-th URL that the crawl came to know."""
+    def rank(self, facts: Facts) -> bytes: ...
+
+    def preference(self, entry: bytes, worth: float) -> bytes:
+        """Of the first entry of a section that is worth `worth`, from 0 to 1."""
         ...
 
 
-class BreadthFirst:
+class _ByRank:
+    """Sections are merged as if there was one queue."""
+
+    by_credit = False
+
+    def preference(self, entry: bytes, worth: float) -> bytes:
+        return entry
+
+
+class BreadthFirst(_ByRank):
     """What was found first is fetched first, level by level."""
 
     name = "bfs"
     by_level = True
 
-    def rank(self, *, depth: int, priority: int, serial: int) -> bytes:
-        return _pack(priority, depth, serial)
+    def rank(self, facts: Facts) -> bytes:
+        return _pack(facts.priority, facts.depth, facts.serial)
 
 
-class DepthFirst:
+class DepthFirst(_ByRank):
     """What was found last is fetched first, as in Scrapy's own queues."""
 
     name = "dfs"
     by_level = False
 
-    def rank(self, *, depth: int, priority: int, serial: int) -> bytes:
-        return _pack(priority, 0, _LAST_PLACE - serial)
+    def rank(self, facts: Facts) -> bytes:
+        return _pack(facts.priority, 0, _LAST_PLACE - facts.serial)
+
+
+class BestFirst(_ByRank):
+    """What the spider scored best is fetched first."""
+
+    name = "best"
+
+    def __init__(self, *, by_level: bool = False) -> None:
+        self.by_level = by_level
+
+    def rank(self, facts: Facts) -> bytes:
+        level = facts.depth if self.by_level else 0
+        # Doubles sort like integers once the sign is out of the way; 16 bits of the 64 are left to the serial.
+        (bits,) = _QUAD.unpack(_FLOAT.pack(facts.score))
+        ordered = (bits ^ _LAST_FLOAT) if bits >> 63 else (bits | 1 << 63)
+        return _pack(facts.priority, level, (_LAST_FLOAT - ordered) >> 16)
+
+
+class Aopic:
+    """What has the most credit is fetched first, by classes of half an octave; of one class, what was found first.
+
+    Classes keep a URL's place on disk while its credit grows a little, so that a link to a queued URL costs a
+    write to the queue only when a class is crossed.
+    """
+
+    name = "aopic"
+    by_credit = True
+
+    def __init__(self, *, by_level: bool = False) -> None:
+        self.by_level = by_level
+
+    def rank(self, facts: Facts) -> bytes:
+        level = facts.depth if self.by_level else 0
+        place = (_TOP_CLASS - credit_class(facts.credit)) << 32 | facts.serial & 0xFFFFFFFF
+        return _pack(facts.priority, level, place)
+
+    def preference(self, entry: bytes, worth: float) -> bytes:
+        (bits,) = _QUAD.unpack(_FLOAT.pack(class_credit(entry) * worth))
+        return entry[:6] + _QUAD.pack(_LAST_FLOAT - bits)
+
+
+def credit_class(credit: int) -> int:
+    """Half octaves: twice the binary logarithm, rounded down; 0 for no credit."""
+    if credit <= 0:
+        return 0
+    octave = credit.bit_length() - 1
+    return 2 * octave + (credit * credit >= 1 << (2 * octave + 1)) + 1
+
+
+def class_credit(entry: bytes) -> float:
+    """The least credit of the class that an entry's rank names."""
+    number = min(class_of(entry), _GREATEST_CLASS)
+    return 2.0 ** ((number - 1) / 2) if number else 0.5
+
+
+def class_of(rank: bytes) -> int:
+    """The class of credit that a rank of `Aopic` names."""
+    return _TOP_CLASS - int.from_bytes(rank[6:8], "big")
+
+
+def serial_of(rank: bytes) -> int:
+    """The serial number that a rank of `Aopic` ends with."""
+    return int.from_bytes(rank[8:12], "big")
 
 
 def level_of(rank: bytes) -> int:
@@ -69,17 +169,26 @@ def goes_last(rank: bytes) -> bool:
     return rank[:4] > _LINK
 
 
+def priority_of(rank: bytes) -> int:
+    return _MIDDLE - int.from_bytes(rank[:4], "big")
+
+
 def _pack(priority: int, level: int, place: int) -> bytes:
     upside_down = min(max(_MIDDLE - priority, 0), 0xFFFFFFFF)
     return _RANK.pack(upside_down, min(level, 0xFFFF), place >> 32, place & 0xFFFFFFFF)
 
 
-ORDERS: Final[dict[str, Callable[[], Order]]] = {"bfs": BreadthFirst, "dfs": DepthFirst}
+ORDERS: Final[dict[str, Callable[[bool], Order]]] = {
+    "aopic": lambda by_level: Aopic(by_level=by_level),
+    "best": lambda by_level: BestFirst(by_level=by_level),
+    "bfs": lambda _: BreadthFirst(),
+    "dfs": lambda _: DepthFirst(),
+}
 
 
-def order_named(name: str) -> Order:
-    """The order called `name`. Raises `OptionError`."""
+def order_named(name: str, *, by_level: bool = False) -> Order:
+    """The order called `name`; `by_level` if a depth limit is to be exact. Raises `OptionError`."""
     try:
-        return ORDERS[name]()
+        return ORDERS[name](by_level)
     except KeyError:
         raise OptionError(f"There is no order {name!r}: choose one of {', '.join(sorted(ORDERS))}") from None

@@ -19,6 +19,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 from itertools import islice
+from random import Random
 from typing import Final
 
 from sitecrawl.storage import Database
@@ -27,6 +28,10 @@ HEAD_ENTRIES: Final = 32
 """Entries that a queue keeps in memory, 70 bytes each, for every host that waits; a refill takes 12 us."""
 
 _FAMILY = "queue"
+_SAMPLES_FROM_TAIL = 0.9
+_SERIAL_AT = 8
+_SERIAL_BYTES = 4
+"""Where a rank keeps its serial number: see `order`."""
 
 
 class DiskQueue:
@@ -64,6 +69,25 @@ class DiskQueue:
             return self._volatile
         return self._heap
 
+    def sample(self, random: Random) -> bytes | None:
+        """Some entry, near enough to any of them; it stays in the queue."""
+        if self._best() is self._volatile and self._volatile:
+            return self._volatile[0]
+        if self._tail and random.random() < _SAMPLES_FROM_TAIL:
+            stem = self._horizon[:_SERIAL_AT]
+            start = stem + random.randbytes(_SERIAL_BYTES)
+            for key, _ in self._database.scan(
+                _FAMILY, self.prefix + max(start, self._horizon), next_prefix(self.prefix)
+            ):
+                return key[len(self.prefix) :]
+        return random.choice(self._heap) if self._heap else None
+
+    def discard(self, entry: bytes) -> None:
+        """Forget an entry that stands for nothing any more, if memory holds it."""
+        if entry in self._heap:
+            self._heap.remove(entry)
+            heapq.heapify(self._heap)
+
     def trim(self) -> None:
         """Forget what the disk holds anyway. Call it after a checkpoint, and only then."""
         if self._tail:
@@ -86,11 +110,11 @@ class DiskQueue:
     def _beyond_horizon(self) -> Iterator[bytes]:
         start = self.prefix + self._horizon + (b"\0" if self._horizon else b"")
         cut = len(self.prefix)
-        for key, _ in self._database.scan(_FAMILY, start, _after(self.prefix)):
+        for key, _ in self._database.scan(_FAMILY, start, next_prefix(self.prefix)):
             yield key[cut:]
 
 
-def _after(prefix: bytes) -> bytes | None:
+def next_prefix(prefix: bytes) -> bytes | None:
     """The least key that is greater than every key with `prefix`; None if there is none."""
     stem = prefix.rstrip(b"\xff")
     return stem[:-1] + bytes([stem[-1] + 1]) if stem else None

@@ -14,7 +14,7 @@ RANK_BYTES: Final = 12
 MAX_DEPTH: Final = 0xFFFF
 MAX_STATUS: Final = 0xFFFF
 
-_HEAD = struct.Struct(">BBHHHd8s12s16s")
+_HEAD = struct.Struct(">BBHHHd8s4s12s16sQQd")
 
 
 class State(IntEnum):
@@ -27,6 +27,9 @@ class State(IntEnum):
     """No response after all retries."""
     EXCLUDED = 3
     """Not asked for: robots.txt or a rule of the crawl forbids it."""
+
+
+_STATES = tuple(State)
 
 
 class Flag(IntFlag):
@@ -47,6 +50,8 @@ class UrlRecord:
     url: str
     host: bytes
     """8-byte key of the host in the `hosts` family."""
+    section: bytes
+    """4 bytes: with the host's key, the key of the section in the `sections` family."""
     depth: int
     """Links from a seed; 0 to `MAX_DEPTH`."""
     rank: bytes
@@ -60,6 +65,10 @@ class UrlRecord:
     attempts: int = 0
     fetched: float = 0.0
     """Unix time of the last attempt's end, in seconds."""
+    credit: int = 0
+    """Credit that came and was not spent; dividends since `mark` come on top (`sitecrawl.credit`)."""
+    mark: int = 0
+    history: float = 0.0
 
     def pack(self) -> bytes:
         head = _HEAD.pack(
@@ -70,8 +79,12 @@ class UrlRecord:
             min(self.attempts, 0xFFFF),
             self.fetched,
             self.host,
+            self.section,
             self.rank,
             self.referrer,
+            self.credit,
+            self.mark,
+            self.history,
         )
         return head + self.url.encode()
 
@@ -79,18 +92,23 @@ class UrlRecord:
     def unpack(cls, data: bytes) -> UrlRecord:
         """Raises `CorruptFile` for bytes that no `pack` wrote."""
         try:
-            state, flags, depth, status, attempts, fetched, host, rank, referrer = _HEAD.unpack_from(data)
+            state, flags, depth, status, attempts, fetched, *keys, credit, mark, history = _HEAD.unpack_from(data)
+            url = data[_HEAD.size :].decode()
             return cls(
-                data[_HEAD.size :].decode(),
-                host,
+                url,
+                keys[0],
+                keys[1],
                 depth,
-                rank,
-                referrer,
-                State(state),
+                keys[2],
+                keys[3],
+                _STATES[state],
                 Flag(flags),
                 status,
                 attempts,
                 fetched,
+                credit,
+                mark,
+                history,
             )
-        except (struct.error, ValueError) as error:
+        except (struct.error, ValueError, IndexError) as error:
             raise CorruptFile(f"A URL record of {len(data)} bytes cannot be read: {error}") from error

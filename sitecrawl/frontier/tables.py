@@ -6,12 +6,22 @@ A table answers from its changes first and from disk otherwise; `flush` hands th
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.queue import DiskQueue
+from sitecrawl.frontier.queue import DiskQueue, next_prefix
 from sitecrawl.frontier.record import Flag, UrlRecord
+from sitecrawl.frontier.sections import KEY_BYTES as SECTION_KEY_BYTES
+from sitecrawl.frontier.sections import Section
+from sitecrawl.shape import Shape, fold, shape_of
 from sitecrawl.storage import Batch, Database
+
+MAX_SECTIONS: Final = 64
+"""Shapes of one host that are told apart."""
+MAX_KEY_SETS: Final = 32
+"""Sets of query keys of one path shape that are told apart."""
 
 
 class Overlay:
@@ -63,6 +73,19 @@ class UrlTable:
         data = self._database.get("urls", key)
         return None if data is None else UrlRecord.unpack(data)
 
+    def get_many(self, keys: Sequence[bytes]) -> dict[bytes, UrlRecord | None]:
+        """The records of `keys`, read in one go."""
+        here = {key: self.get(key) for key in keys if key in self._changed or key in self._volatile}
+        ask = [key for key in keys if key not in here]
+        for key, data in zip(ask, self._database.get_many("urls", ask), strict=True):
+            here[key] = None if data is None else UrlRecord.unpack(data)
+        return here
+
+    def section_of(self, key: bytes) -> bytes:
+        """The section of a URL that the open checkpoint has changed."""
+        record = self._changed.get(key) or self._volatile[key]
+        return record.section
+
     def put(self, key: bytes, record: UrlRecord) -> None:
         if record.flags & Flag.VOLATILE:
             self._volatile[key] = record
@@ -110,23 +133,25 @@ class UrlTable:
 
 
 class HostTable:
-    """Host name → `Host`. Only hosts with something to do stay in memory."""
+    """Host name → `Host` with its sections. Only hosts with something to do stay in memory."""
 
     def __init__(self, database: Database, key_of: Callable[[str], bytes]) -> None:
         self._database = database
-        self._key_of = key_of
+        self.key_of = key_of
         self._live: dict[bytes, Host] = {}
         self._changed: set[bytes] = set()
+        self._changed_sections: dict[bytes, Section] = {}
         self._idle: set[bytes] = set()
         """Hosts that had nothing to do at the last checkpoint, and rest still."""
+        self.on_load: Callable[[Host], None] = lambda _: None
+        """Called with every host that comes from disk."""
 
     def named(self, name: str) -> Host:
         """The host called `name`, made if it is not known."""
-        key = self._key_of(name)
+        key = self.key_of(name)
         host = self.get(key)
         if host is None:
-            host = Host(key, name, DiskQueue(self._database, key, empty=True))
-            self._live[key] = host
+            host = self._live[key] = Host(key, name)
         return host
 
     def get(self, key: bytes) -> Host | None:
@@ -135,8 +160,40 @@ class HostTable:
             host = self._live[key] = self._unpack(key, data)
         return host
 
-    def changed(self, host: Host) -> None:
+    def live_host(self, key: bytes) -> Host | None:
+        """The host if it is in memory."""
+        return self._live.get(key)
+
+    def section(self, host: Host, url: str) -> Section:
+        """The section of `host` that `url` belongs to, made if it is not known.
+
+        A host has at most `MAX_SECTIONS` of its own, and `MAX_KEY_SETS` that differ in the query alone: URLs of
+        further shapes share coarser ones.
+        """
+        shape = shape_of(url)
+        key = _section_key(shape)
+        section = host.sections.get(key)
+        if section is None and len(host.sections) >= MAX_SECTIONS:
+            shape = fold(shape, wholly=True)
+        elif section is None and shape.keys and self._siblings(host, shape) >= MAX_KEY_SETS:
+            shape = fold(shape, wholly=False)
+        if section is None:
+            key = _section_key(shape)
+            section = host.sections.get(key)
+        if section is None:
+            queue = DiskQueue(self._database, host.key + key, empty=True)
+            section = host.sections[key] = Section(host.key + key, str(shape), queue)
+        return section
+
+    @staticmethod
+    def _siblings(host: Host, shape: Shape) -> int:
+        stem = str(shape).partition("?")[0] + "?"
+        return sum(section.shape.startswith(stem) for section in host.sections.values())
+
+    def changed(self, host: Host, section: Section | None = None) -> None:
         self._changed.add(host.key)
+        if section is not None:
+            self._changed_sections[section.key] = section
 
     def load(self) -> Iterator[Host]:
         """The hosts on disk that have URLs waiting."""
@@ -153,17 +210,29 @@ class HostTable:
         """Hand the changes to `batch`."""
         for key in self._changed:
             batch.put("hosts", key, self._live[key].pack())
+        for key, section in self._changed_sections.items():
+            batch.put("sections", key, section.pack())
 
     def flushed(self, now: float) -> None:
         """The batch is on disk: forget what memory need not hold."""
-        for key in self._changed:
-            self._live[key].queue.trim()
+        for section in self._changed_sections.values():
+            section.queue.trim()
         idle = {key for key in self._changed | self._idle if self._live[key].is_idle}
         self._changed.clear()
+        self._changed_sections.clear()
         self._idle = {key for key in idle if self._live[key].free_at > now}
         for key in idle - self._idle:
             host = self._live.pop(key)
             host.ticket = 0  # entries of the workbench outlive the host: none of them counts any more
 
     def _unpack(self, key: bytes, data: bytes) -> Host:
-        return Host.unpack(key, data, DiskQueue(self._database, key, empty=False))
+        host = Host.unpack(key, data)
+        for section_key, record in self._database.scan("sections", key, next_prefix(key)):
+            queue = DiskQueue(self._database, section_key, empty=False)
+            host.sections[section_key[len(key) :]] = Section.unpack(section_key, record, queue)
+        self.on_load(host)
+        return host
+
+
+def _section_key(shape: Shape) -> bytes:
+    return hashlib.blake2b(str(shape).encode(), digest_size=SECTION_KEY_BYTES).digest()

@@ -18,6 +18,7 @@ from collections import Counter, defaultdict
 from typing import Generic, TypeVar
 
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
+from sitecrawl.frontier.order import Order
 
 Key = TypeVar("Key", bytes, float)
 
@@ -61,8 +62,9 @@ class HostHeap(Generic[Key]):
 class Workbench:
     """Hosts with waiting URLs. Times are on the caller's clock, in seconds."""
 
-    def __init__(self, options: PolitenessOptions) -> None:
+    def __init__(self, options: PolitenessOptions, order: Order) -> None:
         self._options = options
+        self._order = order
         self._ready: HostHeap[bytes] = HostHeap()
         self._resting: HostHeap[float] = HostHeap()
         self._behind_ip: defaultdict[str, HostHeap[bytes]] = defaultdict(HostHeap)
@@ -73,11 +75,11 @@ class Workbench:
         """Put `host` where it belongs: call it whenever its queue or its politeness state has changed."""
         self._tickets += 1
         host.ticket = self._tickets
-        entry = host.queue.peek() if host.queued and host.active < self._options.per_host else None
-        if entry is not None and host.free_at <= now:
-            self._ready.push(entry, host)
+        best = host.best(self._order) if host.queued and host.active < self._options.per_host else None
+        if best is not None and host.free_at <= now:
+            self._ready.push(best[0], host)
             return
-        if entry is not None:
+        if best is not None:
             self._resting.push(host.free_at, host)
         self._call_next(host.ip)
 
@@ -86,11 +88,11 @@ class Workbench:
         self._wake(now)
         while True:
             while (first := self._ready.peek()) is not None:
-                entry, host = first
+                preference, host = first
                 if host.ip is None or self._has_seat(host.ip):
                     return host
                 self._ready.drop()
-                self._behind_ip[host.ip].push(entry, host)
+                self._behind_ip[host.ip].push(preference, host)
             for ip in list(self._behind_ip):  # a host that was called may have left memory before it took its seat
                 self._call_next(ip)
             if not self._ready:
@@ -100,6 +102,11 @@ class Workbench:
         """When the next resting host may be asked; None if none rests."""
         first = self._resting.peek()
         return None if first is None else first[0]
+
+    def is_free(self, host: Host, now: float) -> bool:
+        """Whether politeness allows a request to `host` now."""
+        seat = host.ip is None or self._has_seat(host.ip)
+        return seat and host.free_at <= now and host.active < self._options.per_host
 
     def start(self, host: Host, now: float) -> None:
         """A request to `host` begins."""

@@ -1,0 +1,1 @@
+"""AOPIC: page importance computed while crawling, as credit that flows along links."""

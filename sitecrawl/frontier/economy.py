@@ -1,0 +1,178 @@
+"""What a page's links do: credit for their targets, evidence for the targets' sections, trust for their hosts.
+
+New URLs get their credit at once. What goes to URLs that are known already is gathered until the checkpoint, and then
+their records are read in one go: most links of a site lead to the same few pages, and so cost one read together.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sitecrawl.credit.ledger import Ledger
+from sitecrawl.credit.trust import HostGraph
+from sitecrawl.errors import CorruptFile
+from sitecrawl.frontier.hosts import KEY_BYTES, Host
+from sitecrawl.frontier.record import Flag, State, UrlRecord
+from sitecrawl.frontier.tables import HostTable, Overlay, UrlTable
+from sitecrawl.storage import Batch, Database
+
+_EDGE, _SITE_LINK = b"E", b"S"
+_PAGES = struct.Struct(">d")
+
+FOLLOW, NOFOLLOW = 10, 1
+"""What a link counts, in tenths."""
+
+
+class NewUrl(NamedTuple):
+    """A URL that someone found: `key` is its fingerprint, `host` its host:port."""
+
+    key: bytes
+    url: str
+    host: str
+    nofollow: bool = False
+    score: float = 0.0
+    """The spider's own, for the order `best`."""
+
+    @property
+    def weight(self) -> int:
+        return NOFOLLOW if self.nofollow else FOLLOW
+
+
+@dataclass(slots=True)
+class Outlinks:
+    """One page's links to known URLs, until the checkpoint."""
+
+    host: Host
+    section: bytes
+    """The key of the page's section."""
+    site: bytes
+    tenth: int
+    """What a tenth of a link is worth, in credit."""
+    targets: list[tuple[bytes, int]] = field(default_factory=list)
+    """Fingerprint and weight."""
+    sections: dict[bytes, int] = field(default_factory=dict)
+    """The sections that the page links to, with the greatest weight."""
+
+    def touch(self, section: bytes, weight: int) -> None:
+        if section != self.section and weight > self.sections.get(section, 0):
+            self.sections[section] = weight
+
+
+class Economy:
+    """Keeps ledger, host graph and inbound links. `site_key` gives the 8-byte key of a host's site."""
+
+    def __init__(
+        self,
+        database: Database,
+        urls: UrlTable,
+        hosts: HostTable,
+        policy: Callable[[], Ledger],
+        site_key: Callable[[str], bytes],
+    ) -> None:
+        self._urls = urls
+        self._hosts = hosts
+        self._site_key = site_key
+        self._edges = Overlay(database, "edges")
+        self._meta = Overlay(database, "meta")
+        stored = self._meta.get(b"ledger")
+        self.ledger = policy() if stored is None else Ledger.unpack(stored)
+        self.graph = _load_graph(database)
+        self._pages: list[Outlinks] = []
+
+    # A page's links
+
+    def open(self, page: UrlRecord, host: Host, links: Sequence[NewUrl]) -> Outlinks:
+        """`page` spends its credit on `links`, which are distinct and not the page itself."""
+        nofollow = sum(link.nofollow for link in links)
+        holds = not page.flags & Flag.VOLATILE  # what is in memory only would take its credit with it in a crash
+        tenth = self.ledger.spend(page, host, len(links) - nofollow, nofollow) if holds else 0
+        outlinks = Outlinks(host, host.key + page.section, self._site_key(host.name), tenth)
+        self._pages.append(outlinks)
+        self._link_hosts(host, links)
+        return outlinks
+
+    def _link_hosts(self, host: Host, links: Sequence[NewUrl]) -> None:
+        weights: dict[str, int] = {}
+        for link in links:
+            if link.host != host.name:
+                weights[link.host] = max(link.weight, weights.get(link.host, 0))
+        for name, weight in weights.items():
+            self.graph.link(host.key, self._hosts.key_of(name), weight / FOLLOW)
+
+    def reach(self, outlinks: Outlinks, record: UrlRecord, weight: int) -> None:
+        """Credit reaches a target of the page."""
+        waits = record.state == State.QUEUED and not record.flags & Flag.VOLATILE
+        self.ledger.credit(record, outlinks.tenth * weight, waits=waits)
+        outlinks.touch(record.host + record.section, weight)
+
+    def settle(self, changed: Callable[[bytes, UrlRecord], None]) -> None:
+        """Let all credit arrive that is under way; calls `changed` with every record that got some."""
+        keys = {key for page in self._pages for key, _ in page.targets}
+        records = self._urls.get_many(list(keys))
+        for page in self._pages:
+            for key, weight in page.targets:
+                record = records[key]
+                if record is None:  # a request that was forgotten when it was done
+                    self.ledger.lose(page.tenth * weight)
+                else:
+                    self.reach(page, record, weight)
+            self._count_inbound(page)
+        self._pages.clear()
+        for key, record in records.items():
+            if record is not None:
+                changed(key, record)
+
+    def _count_inbound(self, page: Outlinks) -> None:
+        for section_key, weight in page.sections.items():
+            host = self._hosts.live_host(section_key[:KEY_BYTES])
+            section = host.sections.get(section_key[KEY_BYTES:]) if host is not None else None
+            if host is None or section is None:
+                continue
+            if host is not page.host and not self._is_new_site(page.site, section_key):
+                continue
+            section.inbound += weight / FOLLOW
+            self._hosts.changed(host, section)
+
+    def _is_new_site(self, site: bytes, section: bytes) -> bool:
+        """Whether no page of `site` has linked into the section before: across hosts, sites count and not pages."""
+        key = _SITE_LINK + site + section
+        if self._edges.get(key) is not None:
+            return False
+        self._edges.put(key)
+        return True
+
+    # Durability
+
+    def flush(self, batch: Batch) -> None:
+        """Hand all changes to `batch`. Call `settle` before."""
+        for source, target, pages in self.graph.changes():
+            self._edges.put(_EDGE + source + target, _PAGES.pack(pages))
+        for host, seeds in self.graph.seeds():
+            self._edges.put(_EDGE + bytes(KEY_BYTES) + host, _PAGES.pack(seeds))
+        self._meta.put(b"ledger", self.ledger.pack())
+        self._edges.flush(batch)
+        self._meta.flush(batch)
+
+    def flushed(self) -> None:
+        self.graph.saved()
+        self._edges.flushed()
+        self._meta.flushed()
+
+
+def _load_graph(database: Database) -> HostGraph:
+    """Edges whose source is all zeros stand for the seeds."""
+    edges, seeds = [], []
+    try:
+        for key, value in database.scan("edges", _EDGE, bytes([_EDGE[0] + 1])):
+            source, target = key[1 : 1 + KEY_BYTES], key[1 + KEY_BYTES :]
+            (pages,) = _PAGES.unpack(value)
+            if source == bytes(KEY_BYTES):
+                seeds.append((target, pages))
+            else:
+                edges.append((source, target, pages))
+    except struct.error as error:
+        raise CorruptFile(f"The graph of hosts in {database.path} cannot be read: {error}") from error
+    return HostGraph(edges, seeds)

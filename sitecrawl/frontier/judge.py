@@ -1,0 +1,258 @@
+"""Which sections and hosts are held back as traps, and when they get another chance.
+
+A trap mints URLs: every page of it brings new pages of it, for ever. A real site does so at first, too, but the more
+of it is known the fewer new ones a page brings. So the sign is *novelty*, the new URLs of its own that a fetch of a
+section (or of a host) brings on average: it stays up in a trap and falls everywhere else. As falling takes longer on
+a large site than on a small one, size is allowed where it is vouched for: a host may grow by the share of trust that
+flows to it from the seeds' hosts (`sitecrawl.credit.trust`), which no farm of hosts can make for itself.
+
+- A unit (a section, or a whole host) is *demoted* when it has been fetched `min_fetches` times, its novelty is above
+  `high`, and it is larger than it may be. Of a section only those URLs count that its own pages brought forth, and
+  every URL that was first seen elsewhere lets it be larger: a maze hangs on a few links from outside. A section is
+  also demoted when almost nothing of what came of it lately was good.
+- A demoted unit is not fetched, but for *probes*: a few in a hundred of all fetches, of URLs picked at random, most
+  of them from units that are trusted and have cost little so far. If their novelty falls below `low`, the unit is set
+  free, and may grow by half before it is looked at again.
+- When nothing is left but demoted units, those that do not grow are fetched after all: they are finite, if poor. Of
+  those that grow, probes go on until each has had its allowance, or all of them a share of the crawl. Then the crawl
+  ends, and says what it left.
+
+Every demotion is on record with its reason, since when, and the numbers it was made on.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from random import Random
+from typing import Final
+
+from sitecrawl.credit.trust import HostGraph
+from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.sections import Section, Trial
+
+_STATE = struct.Struct(">Qd")
+_LOOKED_AT = 64
+"""Demoted units that are compared when a probe is due: of more, a random choice."""
+
+
+class Reason(IntEnum):
+    """Why a unit was demoted."""
+
+    NONE = 0
+    GROWS = 1
+    WORTHLESS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class TrapOptions:
+    """How the judge decides. `sitecrawl.frontier.judge` explains, `benchmarks/order.py` shows the effect."""
+
+    hold: bool = True
+    """Whether anything is held back at all."""
+    min_fetches: int = 50
+    high: float = 0.8
+    """Novelty above which a unit grows like a trap."""
+    low: float = 0.7
+    """Novelty below which a demoted unit is set free."""
+    host_size: float = 1000.0
+    """URLs that any host may have, however little trusted."""
+    trusted_share: float = 3.0
+    """And so many times its share of trust, of all URLs known."""
+    section_size: float = 2500.0
+    """URLs that a section may bring forth by itself."""
+    vouched_share: float = 10.0
+    """And so many more for each of its URLs that was first seen elsewhere."""
+    worthless: float = 0.02
+    """The share of good pages, of late, below which a section is demoted."""
+    probes: float = 0.02
+    """The share of all fetches that go to demoted units."""
+    last_probes: float = 0.03
+    """The same when nothing else is left."""
+    first_probes: int = 500
+    """Fetches of demoted units that are always allowed when nothing else is left, and of each of them."""
+    min_probes: int = 20
+    """Fetches of a demoted unit before it can be set free."""
+    recompute: int = 2000
+    """After so many fetches trust flows anew."""
+
+
+class Judge:
+    """See the module. `random` picks probes."""
+
+    def __init__(self, options: TrapOptions, graph: HostGraph, random: Random) -> None:
+        self.options = options
+        self.graph = graph
+        self.random = random
+        self.fetches = 0
+        self.good = 0
+        self.known = 0
+        self.cost = 0.0
+        """What fetches of units that are demoted now have cost."""
+        self.demoted: dict[bytes, tuple[Host, Section | None]] = {}
+        """By the unit's key: a host's, or a section's."""
+
+    def remember(self, host: Host) -> None:
+        """A host has come from disk: what of it is demoted is known again."""
+        if host.trial.demoted:
+            self.demoted[host.key] = host, None
+        for section in host.sections.values():
+            if section.trial.demoted:
+                self.demoted[section.key] = host, section
+
+    def is_demoted(self, key: bytes) -> bool:
+        return key in self.demoted
+
+    def held(self) -> int:
+        """URLs, in flight ones included, of what is held back."""
+        return sum(
+            host.queued if section is None else section.queued
+            for host, section in self.demoted.values()
+            if section is None or not host.trial.demoted
+        )
+
+    # What a fetch teaches
+
+    def learn(self, host: Host, section: Section, *, good: bool, news: tuple[int, int]) -> bool:
+        """A visit has ended; `news` are the new URLs it brought of its section, and of its host.
+
+        Returns whether a unit was demoted or set free.
+        """
+        self.fetches += 1
+        self.good += good
+        section.trial.learn(news[0], section.fetched)
+        host.trial.learn(news[1], host.fetched)
+        section.learn(good=good)
+        section.weigh(self.fetches)
+        self._charge(host, section, good=good, news=news)
+        if self.fetches % self.options.recompute == 0 or self.fetches in _EARLY:
+            self.graph.recompute(self.is_demoted)
+        return (self.options.hold and self._demote(host, section)) | self._free(host, section)
+
+    def _charge(self, host: Host, section: Section, *, good: bool, news: tuple[int, int]) -> None:
+        trial, brought = (host.trial, news[1]) if host.trial.demoted else (section.trial, news[0])
+        if trial.demoted and not self.is_finite(trial):
+            cost = 1.0 if brought or not good else 0.1
+            trial.cost += cost
+            self.cost += cost
+
+    def _demote(self, host: Host, section: Section) -> bool:
+        options, done = self.options, False
+        if not host.trial.demoted and host.fetched >= options.min_fetches and self._grows(host.trial):
+            allowed = options.host_size + options.trusted_share * self.graph.trust(host.key) * self.known
+            if host.known > max(allowed, host.trial.limit):
+                self._hold(host.key, host.trial, Reason.GROWS, host.fetched, (host, None))
+                done = True
+        if not section.trial.demoted and section.fetched >= options.min_fetches:
+            vouched = section.known - section.own
+            allowed = max(options.section_size + options.vouched_share * vouched, section.trial.limit)
+            grows = self._grows(section.trial) and section.own > allowed
+            if (grows and len(host.sections) > 1) or section.recent < options.worthless:
+                reason = Reason.GROWS if grows else Reason.WORTHLESS
+                self._hold(section.key, section.trial, reason, section.fetched, (host, section))
+                done = True
+        return done
+
+    def _grows(self, trial: Trial) -> bool:
+        return trial.novelty > self.options.high
+
+    def _hold(
+        self, key: bytes, trial: Trial, reason: Reason, fetched: int, unit: tuple[Host, Section | None]
+    ) -> None:
+        trial.demoted, trial.since, trial.reason, trial.tried = True, self.fetches, reason, fetched
+        trial.cost = 0.0
+        self.demoted[key] = unit
+
+    def _free(self, host: Host, section: Section) -> bool:
+        options, done = self.options, False
+        if self._has_calmed(section.trial, section.fetched) and section.recent > 2 * options.worthless:
+            self.release(host, section)
+            done = True
+        if self._has_calmed(host.trial, host.fetched):
+            self.release(host, None)
+            done = True
+        return done
+
+    def _has_calmed(self, trial: Trial, fetched: int) -> bool:
+        tried = trial.demoted and fetched - trial.tried >= self.options.min_probes
+        return tried and trial.novelty < self.options.low
+
+    def release(self, host: Host, section: Section | None) -> None:
+        """Set a demoted unit free; it may grow by half before it is looked at again."""
+        unit = section or host
+        trial = unit.trial
+        trial.demoted, trial.reason, trial.limit = False, Reason.NONE, 1.5 * unit.known
+        self.cost -= trial.cost
+        self.demoted.pop(unit.key, None)
+
+    # Probes
+
+    def probe_is_due(self) -> bool:
+        return bool(self.demoted) and self.cost < self.options.probes * self.fetches
+
+    def is_finite(self, trial: Trial) -> bool:
+        """Whether a demoted unit was poor and not growing: to be fetched, but after all else."""
+        return trial.reason == Reason.WORTHLESS and trial.novelty <= self.options.high
+
+    def candidates(self, *, last: bool) -> list[tuple[Host, Section | None]]:
+        """Demoted units with waiting URLs, in the order in which they deserve a probe."""
+        units = list(self.demoted.values())
+        if len(units) > _LOOKED_AT:
+            units = self.random.sample(units, _LOOKED_AT)
+        units = [
+            (host, section)
+            for host, section in units
+            if (section or host).queued
+            and not (section is not None and host.trial.demoted)
+            and (not last or self._may_be_last((section or host).trial))
+        ]
+        return sorted(units, key=self._virtual_time)
+
+    def _virtual_time(self, unit: tuple[Host, Section | None]) -> float:
+        """Fair queueing: what a unit has cost and how fast it grows, against the trust in its host."""
+        host, section = unit
+        trial = (section or host).trial
+        trust: float = (self.graph.trust(host.key) + 1e-7) ** 0.75
+        return (trial.cost + 1) * trial.novelty / trust
+
+    def _may_be_last(self, trial: Trial) -> bool:
+        """Whether a unit is worth a fetch when nothing but demoted units is left."""
+        if self.is_finite(trial):
+            return True
+        options = self.options
+        allowance = options.first_probes + trial.tried
+        return trial.cost < allowance and self.cost < options.first_probes + options.last_probes * self.fetches
+
+    def sections_to_probe(self, host: Host, section: Section | None) -> Iterable[Section]:
+        """Of a unit's sections those that a probe may take, in a random order weighed by what waits."""
+        if section is not None:
+            return (section,)
+        waiting = [s for s in host.sections.values() if s.queued]
+        fair = [s for s in waiting if not s.trial.demoted] or waiting
+        return sorted(fair, key=lambda s: self.random.random() ** (1 / s.queued), reverse=True)
+
+    def pack(self) -> bytes:
+        return _STATE.pack(self.good, self.cost)
+
+    def unpack(self, data: bytes) -> None:
+        self.good, self.cost = _STATE.unpack(data)
+
+
+_EARLY: Final = frozenset({100, 300, 1000})
+
+
+def explain(unit: Host | Section, fetches: int) -> str:
+    """Why a unit is demoted, in words, after `fetches` of the crawl."""
+    trial = unit.trial
+    numbers = f"{unit.known:,} URLs known, {unit.fetched:,} fetched, {unit.good:,} good"
+    if isinstance(unit, Section):
+        numbers += f", {unit.inbound:,.1f} links from outside"
+    since = f"demoted since fetch {trial.since:,} of {fetches:,}"
+    if trial.reason == Reason.WORTHLESS:
+        return f"{since}: almost none of its last pages was worth having ({numbers})"
+    return (
+        f"{since}: every page of it brings {trial.novelty:.1f} new ones, and it has outgrown what the seeds' sites "
+        f"vouch for ({numbers})"
+    )

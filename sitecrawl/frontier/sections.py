@@ -1,0 +1,149 @@
+"""A section: the URLs of one shape on one host, their queue, and what has been learnt of them.
+
+Every demotion must be explainable, so a section keeps four numbers that an operator can judge by (`known`,
+`fetched`, `good`, `inbound`) and, since when it has been demoted, why.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Final
+
+from sitecrawl.errors import CorruptFile
+from sitecrawl.frontier.queue import DiskQueue
+
+KEY_BYTES: Final = 4
+_HEAD = struct.Struct(">QQQQdQddQ")
+_TRIAL = struct.Struct(">?QdddQB")
+TRIAL_BYTES: Final = _TRIAL.size
+
+EXPLORATION: Final = 0.2
+"""How much an untried section is hoped for: the factor of the confidence bound's logarithm."""
+YIELD_POWER: Final = 2.0
+WINDOW: Final = 50
+"""Fetches over which novelty and recent yield are averaged."""
+
+
+class Trial:
+    """What decides whether a section, or a whole host, is held back as a trap: see `judge`."""
+
+    __slots__ = ("cost", "demoted", "limit", "novelty", "reason", "since", "tried")
+
+    def __init__(self) -> None:
+        self.novelty = 1.0
+        """New URLs of the unit's own that a fetch of it brings, averaged over the last `WINDOW`."""
+        self.demoted = False
+        self.since = 0
+        """How many URLs the crawl had fetched when the unit was demoted."""
+        self.reason = 0
+        """Which rule demoted it (`judge.Reason`)."""
+        self.tried = 0
+        """Fetches of the unit up to its demotion."""
+        self.cost = 0.0
+        """What fetches of it have cost since: 1 for one that brought only more of the same."""
+        self.limit = 0.0
+        """How large it may grow before it is looked at again: set when it was set free."""
+
+    def learn(self, news: int, fetched: int) -> None:
+        """The `fetched`-th fetch of the unit brought `news` new URLs of its own."""
+        self.novelty += (news - self.novelty) / min(WINDOW, fetched + 1)
+
+    def pack(self) -> bytes:
+        return _TRIAL.pack(self.demoted, self.since, self.cost, self.limit, self.novelty, self.tried, self.reason)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Trial:
+        trial = cls()
+        trial.demoted, trial.since, trial.cost, trial.limit, trial.novelty, trial.tried, trial.reason = _TRIAL.unpack(
+            data
+        )
+        return trial
+
+
+class Section:
+    """See the module. `key` is 12 bytes: the host's key and the shape's hash."""
+
+    __slots__ = (
+        "fetched",
+        "good",
+        "inbound",
+        "key",
+        "known",
+        "own",
+        "queue",
+        "queued",
+        "recent",
+        "shape",
+        "suspect",
+        "trial",
+        "volatile",
+        "worth",
+    )
+
+    def __init__(self, key: bytes, shape: str, queue: DiskQueue) -> None:
+        self.key = key
+        self.shape = shape
+        self.queue = queue
+        self.known = 0
+        """URLs of it that were ever queued."""
+        self.own = 0
+        """Of these, those first seen on a page of the section itself: nobody else vouches for them."""
+        self.fetched = 0
+        """Visits that came to an end with or without a response."""
+        self.good = 0
+        """Of these, those that gave a page worth having."""
+        self.inbound = 0.0
+        """Pages outside it that link into it, and sites where they are on other hosts; nofollow counts a tenth."""
+        self.queued = 0
+        """URLs that are not done: waiting or in flight."""
+        self.volatile = 0
+        """Of the queued, how many are in memory only."""
+        self.suspect = 0
+        """Known URLs that look like a trap's (`sitecrawl.traps`)."""
+        self.recent = 1.0
+        """The share of good pages among the last `WINDOW` fetches."""
+        self.trial = Trial()
+        self.worth = 1.0
+        """From 0 to 1: what a fetch of it may be hoped to bring; `weigh` keeps it."""
+
+    def learn(self, *, good: bool) -> None:
+        """A visit of it has come to an end."""
+        self.recent += (good - self.recent) / min(WINDOW, self.fetched + 1)
+        self.fetched += 1
+        self.good += good
+
+    def weigh(self, fetched: int) -> None:
+        """Reckon `worth` anew: the upper confidence bound of the yield, after `fetched` fetches in all."""
+        hope = (self.good + 1) / (self.fetched + 1)
+        doubt = math.sqrt(EXPLORATION * math.log(fetched + 2) / (self.fetched + 1))
+        innocence = 1 - 0.9 * self.suspect / max(self.known, 1)
+        self.worth = min(1.0, hope + doubt) ** YIELD_POWER * innocence
+
+    def pack(self) -> bytes:
+        head = _HEAD.pack(
+            self.known,
+            self.fetched,
+            self.good,
+            self.queued - self.volatile,
+            self.inbound,
+            self.suspect,
+            self.recent,
+            self.worth,
+            self.own,
+        )
+        return head + self.trial.pack() + self.shape.encode()
+
+    @classmethod
+    def unpack(cls, key: bytes, data: bytes, queue: DiskQueue) -> Section:
+        """Raises `CorruptFile` for bytes that no `pack` wrote."""
+        try:
+            numbers = _HEAD.unpack_from(data)
+            trial = Trial.unpack(data[_HEAD.size : _HEAD.size + _TRIAL.size])
+            section = cls(key, data[_HEAD.size + _TRIAL.size :].decode(), queue)
+        except (struct.error, ValueError) as error:
+            raise CorruptFile(f"A section record of {len(data)} bytes cannot be read: {error}") from error
+        section.known, section.fetched, section.good, section.queued, section.inbound = numbers[:5]
+        section.suspect, section.recent, section.worth, section.own = numbers[5:]
+        section.trial = trial
+        return section
