@@ -32,7 +32,7 @@ class Look(Enum):
     FAR_DATE = f"a date before {YEARS[0]} or more than {YEARS[1]} years ahead"
 
 
-_YEAR_AND_MORE = re.compile(r"(?:^|[/=_-])(\d{4})[/_-](\d{1,2})(?:$|[/&_-])")
+_YEAR_AND_MORE = re.compile(r"(?:^|[/=_-])(\d{4})[/_-](\d{1,2})(?:$|[/?&_-])")
 _YEAR_KEY = re.compile(r"[?&](?:y|yr|year|cal_?year|yearid)=(\d{4,6})(?:&|$)", re.IGNORECASE)
 
 

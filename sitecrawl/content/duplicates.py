@@ -77,7 +77,7 @@ class ContentIndex:
     def _candidates(self, stem: bytes, text_hash: int) -> Iterator[int]:
         """SimHashes that share a block with `text_hash`."""
         for prefix in _prefixes(stem, text_hash):
-            yield from self._open.get(prefix, ())
+            yield from self._open.get(prefix, ())[-MAX_CANDIDATES:]
             for key, _ in islice(self._database.scan(_FAMILY, prefix, prefix + b"\xff" * 9), MAX_CANDIDATES):
                 yield int.from_bytes(key[-8:], "big")
 

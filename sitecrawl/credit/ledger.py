@@ -26,7 +26,7 @@ from __future__ import annotations
 import struct
 from typing import Final, Protocol
 
-from sitecrawl.credit.policies import Account, LambdaPolicy, policy_named
+from sitecrawl.credit.policies import Account, LambdaPolicy, owed, policy_named
 from sitecrawl.errors import CorruptFile
 
 TOTAL: Final = 10**18
@@ -88,7 +88,7 @@ class Ledger:
 
     def balance(self, page: Purse, host: Account) -> int:
         """What a waiting page holds, dividends included."""
-        return page.credit + self.policy.dividend_of(host) - page.mark
+        return page.credit + owed(self.policy.dividend_of(host), page.mark)
 
     def spend(self, page: Purse, host: Account, links: int, nofollow: int) -> int:
         """The waiting `page` spends all it has on `links` distinct pages and, a tenth each, on `nofollow` others.
@@ -132,7 +132,7 @@ class Ledger:
 
     def _settle(self, page: Purse, host: Account) -> None:
         dividend = self.policy.dividend_of(host)
-        page.credit += dividend - page.mark
+        page.credit += owed(dividend, page.mark)
         page.mark = dividend
 
     def pack(self) -> bytes:

@@ -5,7 +5,8 @@ page's record remembers the dividend at which it was last settled; the differenc
 `hosts`, a host stands between: the policy's dividend is what every host has been paid, and a host's own dividend is
 what each of its pages has been paid of that. What does not divide evenly stays as `rest`, so nothing is ever lost.
 
-All amounts are integers, in units of credit.
+All amounts are integers, in units of credit. Dividends grow as long as the crawl does, and would outgrow any field on
+disk where few pages wait: they are counted modulo `WRAP`, which is more than all credit, so differences stay exact.
 """
 
 from __future__ import annotations
@@ -13,6 +14,13 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from sitecrawl.errors import OptionError
+
+WRAP: Final = 1 << 64
+
+
+def owed(dividend: int, mark: int) -> int:
+    """What was paid to each payee between `mark` and `dividend`."""
+    return (dividend - mark) % WRAP
 
 
 class Account(Protocol):
@@ -64,7 +72,7 @@ class _Dividend:
         if self.payees == 0:
             return amount
         share, rest = divmod(amount, self.payees)
-        self.dividend += share
+        self.dividend = (self.dividend + share) % WRAP
         return rest
 
 
@@ -115,8 +123,8 @@ class HostsPolicy(_Dividend):
 
     def _settle(self, host: Account) -> None:
         """Pass on to the host's pages what it was paid since the last time."""
-        share, host.rest = divmod(self.dividend - host.mark + host.rest, host.payees)
-        host.dividend += share
+        share, host.rest = divmod(owed(self.dividend, host.mark) + host.rest, host.payees)
+        host.dividend = (host.dividend + share) % WRAP
         host.mark = self.dividend
 
 

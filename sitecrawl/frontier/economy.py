@@ -72,8 +72,8 @@ class Economy:
         policy: Callable[[], Ledger],
         site_key: Callable[[str], bytes],
     ) -> None:
-        self._urls = urls
-        self._hosts = hosts
+        self.urls = urls
+        self.hosts = hosts
         self._site_key = site_key
         self._edges = Overlay(database, "edges")
         self._meta = Overlay(database, "meta")
@@ -100,7 +100,7 @@ class Economy:
             if link.host != host.name:
                 weights[link.host] = max(link.weight, weights.get(link.host, 0))
         for name, weight in weights.items():
-            self.graph.link(host.key, self._hosts.key_of(name), weight / FOLLOW)
+            self.graph.link(host.key, self.hosts.key_of(name), weight / FOLLOW)
 
     def reach(self, outlinks: Outlinks, record: UrlRecord, weight: int) -> None:
         """Credit reaches a target of the page."""
@@ -111,7 +111,7 @@ class Economy:
     def settle(self, changed: Callable[[bytes, UrlRecord], None]) -> None:
         """Let all credit arrive that is under way; calls `changed` with every record that got some."""
         keys = {key for page in self._pages for key, _ in page.targets}
-        records = self._urls.get_many(list(keys))
+        records = self.urls.get_many(list(keys))
         for page in self._pages:
             for key, weight in page.targets:
                 record = records[key]
@@ -127,14 +127,14 @@ class Economy:
 
     def _count_inbound(self, page: Outlinks) -> None:
         for section_key, weight in page.sections.items():
-            host = self._hosts.live_host(section_key[:KEY_BYTES])
+            host = self.hosts.live_host(section_key[:KEY_BYTES])
             section = host.sections.get(section_key[KEY_BYTES:]) if host is not None else None
             if host is None or section is None:
                 continue
             if host is not page.host and not self._is_new_site(page.site, section_key):
                 continue
             section.inbound += weight / FOLLOW
-            self._hosts.changed(host, section)
+            self.hosts.changed(host, section)
 
     def _is_new_site(self, site: bytes, section: bytes) -> bool:
         """Whether no page of `site` has linked into the section before: across hosts, sites count and not pages."""

@@ -15,35 +15,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
-from time import gmtime
 
 from sitecrawl.content import ContentIndex
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.errors import CorruptFile
 from sitecrawl.frontier.counts import Counts
-from sitecrawl.frontier.economy import Economy, NewUrl, Outlinks
-from sitecrawl.frontier.hosts import KEY_BYTES, Host, PolitenessOptions
+from sitecrawl.frontier.economy import Economy, NewUrl
+from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.judge import Judge, TrapOptions
 from sitecrawl.frontier.order import (
-    Facts,
     Order,
     class_credit,
-    class_of,
-    credit_class,
     goes_first,
     goes_last,
     level_of,
-    priority_of,
-    serial_of,
 )
-from sitecrawl.frontier.record import MAX_DEPTH, MAX_STATUS, NO_REFERRER, RANK_BYTES, Flag, State, UrlRecord
+from sitecrawl.frontier.record import MAX_STATUS, NO_REFERRER, RANK_BYTES, Flag, State, UrlRecord
+from sitecrawl.frontier.register import Register
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.tables import HostTable, Overlay, UrlTable
 from sitecrawl.frontier.workbench import Workbench
 from sitecrawl.seen.tiered import SeenSet
 from sitecrawl.storage import Batch, Database
-from sitecrawl.traps import looks
 from sitecrawl.url import site_of
 
 __all__ = ["Frontier", "FrontierOptions", "NewUrl", "Visit"]
@@ -120,13 +114,10 @@ class Frontier:
         self._database = database
         self._order = order
         self._clock = clock
-        self._wall = wall
         self._politeness = politeness
         self._options = options
         self._keeps_levels = options.max_depth > 0 and order.by_level
         self._meta = Overlay(database, "meta")
-        self._entries = Overlay(database, "queue")
-        self._requests = Overlay(database, "requests")
         self.counts = Counts(self._meta)
         self.urls = UrlTable(database, self.counts.known)
         self.seen = seen(database, self.urls, self.counts.serial)
@@ -143,9 +134,9 @@ class Frontier:
         # Which URLs are probed is no secret; a crawl that can be repeated is worth more.
         self.judge = Judge(traps, self.economy.graph, Random(0))  # noqa: S311
         self.hosts.on_load = self.judge.remember
-        self._present_year = gmtime(wall()).tm_year
         self.workbench = Workbench(politeness, order)
         self.in_flight: dict[bytes, Visit] = {}
+        self.register = Register(database, order, self.counts, self.economy, in_flight=self.in_flight, wall=wall)
         self._load()
 
     def _load(self) -> None:
@@ -170,7 +161,9 @@ class Frontier:
         new = self._unseen(found)
         credit = 0 if depth else self.economy.ledger.seed(len(new))
         flags = Flag.NONE if depth else Flag.SEED
-        self._place({self._insert(f, depth=depth, referrer=referrer, flags=flags, credit=credit) for f in new})
+        self._place(
+            {self.register.insert(f, depth=depth, referrer=referrer, flags=flags, credit=credit) for f in new}
+        )
         return len(new)
 
     def _is_too_deep(self, depth: int) -> bool:
@@ -186,7 +179,7 @@ class Frontier:
         if record is None or self._is_too_deep(depth):
             return 0
         links = list({link.key: link for link in reversed(found) if link.key != visit.key}.values())[::-1]
-        host = self._host_of(record)
+        host = self.register.host_of(record)
         outlinks = self.economy.open(record, host, links)
         self.urls.put(visit.key, record)
         self.hosts.changed(host)
@@ -195,7 +188,7 @@ class Frontier:
         hosts, in_section, on_host = set(), 0, 0
         for link in links:
             if link.key in new:
-                target = self._insert(link, depth=depth, referrer=visit.key, outlinks=outlinks)
+                target = self.register.insert(link, depth=depth, referrer=visit.key, outlinks=outlinks)
                 hosts.add(target)
                 if target is host:
                     on_host += 1
@@ -221,81 +214,14 @@ class Frontier:
         if not flags & Flag.UNFILTERED and not self.seen.add_many([found.key])[0]:
             return False
         if request is not None:
-            self._requests.put(found.key, request)
+            self.register.put_request(found.key, request)
             flags |= Flag.REQUEST
         credit = self.economy.ledger.seed(1) if depth == 0 and referrer == NO_REFERRER else 0
-        host = self._insert(found, depth=depth, referrer=referrer, priority=priority, flags=flags, credit=credit)
+        host = self.register.insert(
+            found, depth=depth, referrer=referrer, priority=priority, flags=flags, credit=credit
+        )
         self._place({host})
         return True
-
-    def _insert(
-        self,
-        found: NewUrl,
-        *,
-        depth: int,
-        referrer: bytes = NO_REFERRER,
-        priority: int = 0,
-        flags: Flag = Flag.NONE,
-        credit: int = 0,
-        outlinks: Outlinks | None = None,
-    ) -> Host:
-        host = self.hosts.named(found.host)
-        section = self.hosts.section(host, found.url)
-        record = UrlRecord(
-            found.url, host.key, section.key[KEY_BYTES:], min(max(depth, 0), MAX_DEPTH), b"", referrer, flags=flags
-        )
-        record.credit = credit
-        if outlinks is not None:
-            self.economy.reach(outlinks, record, found.weight)
-            section.own += section.key == outlinks.section
-        elif not depth:
-            self.economy.graph.seed(host.key)
-        host.known += 1
-        section.known += 1
-        section.suspect += bool(looks(found.url, self._present_year))
-        record.rank = self._rank(record, priority, found.score)
-        self._insert_record(found.key, record, host)
-        return host
-
-    def _insert_record(self, key: bytes, record: UrlRecord, host: Host) -> None:
-        """Put the URL into the queue and into what waits."""
-        section = host.sections[record.section]
-        self.counts.wait(record, 1)
-        host.queued += 1
-        section.queued += 1
-        self.hosts.changed(host, section)
-        volatile = bool(record.flags & Flag.VOLATILE)
-        section.queue.push(record.rank + key, volatile=volatile)
-        if volatile:
-            host.volatile += 1
-            section.volatile += 1
-            self.economy.ledger.give_up(record)
-        else:
-            self.economy.ledger.enter(record, host)
-            self._entries.put(section.key + record.rank + key)
-        self.urls.put(key, record)
-
-    def _rank(self, record: UrlRecord, priority: int, score: float = 0.0) -> bytes:
-        serial = self.counts.next_serial()
-        return self._order.rank(Facts(record.depth, serial, priority, record.credit, score))
-
-    def _credited(self, key: bytes, record: UrlRecord) -> None:
-        """Credit has reached a known URL: its place in the queue may have changed."""
-        self.urls.put(key, record)
-        waits = record.state == State.QUEUED and not record.flags & Flag.VOLATILE and key not in self.in_flight
-        if not waits or not self._order.by_credit:
-            return
-        host = self._host_of(record)
-        balance = self.economy.ledger.balance(record, host)
-        if credit_class(balance) <= class_of(record.rank):
-            return
-        section = host.sections[record.section]
-        self._entries.delete(section.key + record.rank + key)
-        facts = Facts(record.depth, serial_of(record.rank), priority_of(record.rank), balance)
-        record.rank = self._order.rank(facts)
-        self._entries.put(section.key + record.rank + key)
-        section.queue.push(record.rank + key)
-        self.hosts.changed(host, section)
 
     def _place(self, hosts: Iterable[Host]) -> None:
         now = self._clock()
@@ -388,39 +314,26 @@ class Frontier:
 
     def _visit(self, host: Host, entry: bytes, now: float) -> Visit | None:
         """Hand the URL of `entry` out, if it still waits."""
-        record = self._waiting(entry)
+        record = self.register.waiting(entry)
         if record is None:
             return None
         key = entry[RANK_BYTES:]
-        request = self._request(key) if record.flags & Flag.REQUEST else None
+        request = self.register.request(key) if record.flags & Flag.REQUEST else None
         visit = self.in_flight[key] = Visit(key, record, host, request)
         self.workbench.start(host, now)
         return visit
-
-    def _waiting(self, entry: bytes) -> UrlRecord | None:
-        """The record of the URL that `entry` stands for, if it still does."""
-        rank, key = entry[:RANK_BYTES], entry[RANK_BYTES:]
-        record = self.urls.get(key)
-        stands = record is not None and record.state == State.QUEUED and record.rank == rank
-        return record if stands and key not in self.in_flight else None
 
     def _bury(self, host: Host, now: float) -> None:
         """What waits for a dead host fails."""
         left = _BURIED_AT_ONCE
         for section in host.sections.values():
             while (entry := section.queue.pop()) is not None:
-                if (record := self._waiting(entry)) is not None:
-                    self._end(entry[RANK_BYTES:], record, host, State.FAILED)
+                if (record := self.register.waiting(entry)) is not None:
+                    self.register.end(entry[RANK_BYTES:], record, host, State.FAILED)
                 left -= 1
                 if left == 0:
                     host.free_at = now + _BURIAL_PAUSE
                     return
-
-    def _request(self, key: bytes) -> bytes:
-        blob = self._requests.get(key)
-        if blob is None:
-            raise CorruptFile(f"The request of URL {key.hex()} is missing from {self._database.path}")
-        return blob
 
     # Completion
 
@@ -469,8 +382,8 @@ class Frontier:
             return
         record = self._standing(visit)
         record.status = min(max(status, 0), MAX_STATUS)
-        host = self._host_of(record)
-        self._end(visit.key, record, host, state)
+        host = self.register.host_of(record)
+        self.register.end(visit.key, record, host, state)
         if state != State.EXCLUDED:
             self._learn(host, host.sections[record.section], good=good and state == State.FETCHED, news=visit.news)
 
@@ -486,8 +399,8 @@ class Frontier:
         self._free(visit)
         del self.in_flight[visit.key]
         record = self._standing(visit)
-        host = self._host_of(record)
-        self._forget(visit.key, record, host)
+        host = self.register.host_of(record)
+        self.register.leave(visit.key, record, host)
         record.attempts += 1
         if self._keeps_levels and not goes_last(record.rank):
             priority = max(priority, 0)  # a level is not over before what was put back is done
@@ -496,9 +409,9 @@ class Frontier:
             record.flags |= Flag.VOLATILE
         if request is not None:
             record.flags |= Flag.REQUEST
-            self._requests.put(visit.key, request)
-        record.rank = self._rank(record, priority)
-        self._insert_record(visit.key, record, host)
+            self.register.put_request(visit.key, request)
+        record.rank = self.register.rank(record, priority)
+        self.register.enter(visit.key, record, host)
         self._place([host])
 
     def _standing(self, visit: Visit) -> UrlRecord:
@@ -507,53 +420,18 @@ class Frontier:
             raise CorruptFile(f"The record of {visit.url} has gone from {self._database.path} while it was in flight")
         return record
 
-    def _host_of(self, record: UrlRecord) -> Host:
-        host = self.hosts.get(record.host)
-        if host is None:
-            raise CorruptFile(f"The host of {record.url} is missing from {self._database.path}")
-        return host
-
-    def _end(self, key: bytes, record: UrlRecord, host: Host, state: State) -> None:
-        self._forget(key, record, host)
-        self.counts.reach(state)
-        host.fetched += state == State.FETCHED
-        record.state = state
-        record.fetched = self._wall()
-        record.flags &= ~(Flag.REQUEST | Flag.VOLATILE)
-        self.economy.ledger.give_up(record)
-        if record.flags & Flag.UNFILTERED:
-            self.urls.delete(key)
-        else:
-            self.urls.put(key, record)
-
-    def _forget(self, key: bytes, record: UrlRecord, host: Host) -> None:
-        """Take the URL out of the queue and out of what waits."""
-        section = host.sections[record.section]
-        self.counts.wait(record, -1)
-        host.queued -= 1
-        section.queued -= 1
-        self.hosts.changed(host, section)
-        if record.flags & Flag.VOLATILE:
-            host.volatile -= 1
-            section.volatile -= 1
-        else:
-            self.economy.ledger.leave(record, host)
-            self._entries.delete(section.key + record.rank + key)
-        if record.flags & Flag.REQUEST:
-            self._requests.delete(key)
-
     # Durability
 
     def flush(self, batch: Batch) -> None:
         """Hand all changes to `batch`; call `flushed` when it is on disk."""
-        self.economy.settle(self._credited)
+        self.economy.settle(self.register.credited)
         self.counts.store(self._meta)
         self._meta.put(b"judge", self.judge.pack())
-        for part in (self._entries, self._requests, self._meta, self.urls, self.hosts, self.economy, self.content):
+        for part in (self.register, self._meta, self.urls, self.hosts, self.economy, self.content):
             part.flush(batch)
 
     def flushed(self) -> None:
-        for part in (self._entries, self._requests, self._meta, self.urls, self.economy, self.content):
+        for part in (self.register, self._meta, self.urls, self.economy, self.content):
             part.flushed()
         self.hosts.flushed(self._clock())
 

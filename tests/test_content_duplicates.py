@@ -1,0 +1,157 @@
+"""Pages that repeat others are found, those that only look alike are not."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from sitecrawl.content import ContentIndex, Verdict, readable_text, simhash
+from sitecrawl.content.duplicates import MAX_CANDIDATES
+from sitecrawl.storage import Database
+
+A, B = b"a" * 8, b"b" * 8
+WORDS = [f"word{n}" for n in range(5000)]
+
+
+def article(seed: int, words: int = 1500) -> str:
+    return " ".join(random.Random(seed).choices(WORDS, k=words))
+
+
+def page(text: str, title: str = "Title", extra: str = "") -> bytes:
+    return f"<title>{title}</title>{extra}<body><nav>Home About Contact</nav><p>{text}</p>".encode()
+
+
+class Crawl:
+    """An index on a real database, which can be committed and crashed."""
+
+    def __init__(self, path):
+        self.path = path
+        self.open()
+
+    def open(self):
+        self.database = Database(self.path, hash_name="test")
+        self.index = ContentIndex(self.database)
+
+    def commit(self):
+        batch = self.database.batch()
+        self.index.flush(batch)
+        self.database.write(batch)
+        self.index.flushed()
+
+    def crash(self):
+        self.database.close()
+        self.open()
+
+    def add(self, body: bytes, title: str = "Title", host: bytes = A) -> Verdict:
+        return self.index.add(host, body, title=title, text_hash=simhash(readable_text(body)))
+
+
+@pytest.fixture
+def crawl(tmp_path):
+    crawl = Crawl(tmp_path / "db")
+    yield crawl
+    crawl.database.close()
+
+
+@pytest.mark.parametrize("host", [A, B])
+def test_an_equal_body(crawl, host):
+    """The same bytes are found on any host."""
+    assert crawl.add(page(article(1))) == Verdict.NEW
+    assert crawl.add(page(article(1)), host=host) == Verdict.EQUAL
+
+
+def test_a_session_id_in_every_link(crawl):
+    """A page whose links carry a session id repeats itself."""
+    assert crawl.add(page(article(1), extra="<a href='/?sid=1'></a>")) == Verdict.NEW
+    assert crawl.add(page(article(1), extra="<a href='/?sid=2'></a>")) == Verdict.NEAR
+
+
+def test_a_printable_version(crawl):
+    """A page without its navigation is the same page."""
+    assert crawl.add(page(article(1))) == Verdict.NEW
+    printable = f"<title>Title</title><body><p>{article(1)}</p>".encode()
+    assert crawl.add(printable) == Verdict.NEAR
+
+
+def test_another_text_under_the_same_title(crawl):
+    """A title alone makes no duplicate."""
+    assert crawl.add(page(article(1))) == Verdict.NEW
+    assert crawl.add(page(article(2))) == Verdict.NEW
+
+
+def test_products_of_one_template(crawl):
+    """Pages that share all but a few words, and say in their titles that they are two, are two."""
+    for number in range(50):
+        product = page(f"{article(1)} product{number} 1{number}.99", f"Product {number}")
+        assert crawl.add(product, f"Product {number}") == Verdict.NEW
+
+
+def test_a_near_duplicate_on_another_host(crawl):
+    """Nearly the same text on another host is a page of its own."""
+    assert crawl.add(page(article(1), extra="<i>")) == Verdict.NEW
+    assert crawl.add(page(article(1), extra="<b>"), host=B) == Verdict.NEW
+
+
+def test_pages_without_text(crawl):
+    """Of images and the like only the bytes count."""
+    assert crawl.index.add(A, b"image") == Verdict.NEW
+    assert crawl.index.add(A, b"other") == Verdict.NEW
+    assert crawl.index.add(A, b"image") == Verdict.EQUAL
+
+
+@pytest.mark.parametrize("restart", [True, False])
+def test_checkpoints(crawl, restart):
+    """What a checkpoint has stored is found after it, and after a crash."""
+    crawl.add(page(article(1), extra="<i>"))
+    crawl.commit()
+    if restart:
+        crawl.crash()
+    assert crawl.add(page(article(1), extra="<b>")) == Verdict.NEAR
+    assert crawl.add(page(article(1), extra="<i>")) == Verdict.EQUAL
+
+
+def test_a_crash(crawl):
+    """What came after the last checkpoint is forgotten with the pages that it was about."""
+    crawl.add(page(article(1)))
+    crawl.commit()
+    crawl.add(page(article(2)))
+    crawl.crash()
+    assert crawl.add(page(article(2))) == Verdict.NEW
+    assert crawl.add(page(article(1))) == Verdict.EQUAL
+
+
+def test_three_bits_in_any_places(crawl):
+    """Hashes that differ in three bits have a block in common, wherever the bits are."""
+    rng = random.Random(0)
+    for number in range(100):
+        one = rng.getrandbits(64)
+        other = one
+        for bit in rng.sample(range(64), 3):
+            other ^= 1 << bit
+        title = str(number)
+        assert crawl.index.add(A, b"1" + title.encode(), title=title, text_hash=one) == Verdict.NEW
+        assert crawl.index.add(A, b"2" + title.encode(), title=title, text_hash=other) == Verdict.NEAR
+
+
+def test_a_title_on_many_pages(crawl):
+    """However many pages have one title and a block in common, few of them are compared."""
+    for number in range(1000):
+        crawl.index.add(A, b"%d" % number, title="Same", text_hash=number << 20)
+    crawl.commit()
+    candidates = list(crawl.index._candidates(stem(crawl), 1 << 40))
+    assert 0 < len(candidates) <= 4 * MAX_CANDIDATES
+
+
+def stem(crawl) -> bytes:
+    """What stands before the blocks in the keys."""
+    key = next(key for key, _ in crawl.database.scan("content", b"N"))
+    return key[:17]
+
+
+def test_one_checkpoint_of_pages_with_one_title(crawl):
+    """The same holds for the pages of the open checkpoint."""
+    for number in range(1000):
+        crawl.index.add(A, b"%d" % number, title="Same", text_hash=number << 20)
+    prefix = next(key for key in crawl.index._added if key[:1] == b"N")[:17]
+    assert len(list(crawl.index._candidates(prefix, 1 << 40))) <= 4 * MAX_CANDIDATES

@@ -1,0 +1,125 @@
+"""Trust flows from the seeds' hosts, is conserved, and cannot be made by those who want it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sitecrawl.credit.trust import DAMPING, HostGraph
+
+SEED, A, B, C, D = (bytes([n]) * 8 for n in range(1, 6))
+HOSTS = [SEED, A, B, C, D]
+
+
+def never(_: bytes) -> bool:
+    return False
+
+
+def graph_of(*edges: tuple[bytes, bytes], seeds: tuple[bytes, ...] = (SEED,)) -> HostGraph:
+    graph = HostGraph(((source, target, 1.0) for source, target in edges), ((host, 1.0) for host in seeds))
+    graph.recompute(never)
+    return graph
+
+
+@given(
+    edges=st.lists(st.tuples(st.sampled_from(HOSTS), st.sampled_from(HOSTS), st.floats(0.1, 1e6)), max_size=20),
+    seeds=st.lists(st.tuples(st.sampled_from(HOSTS), st.integers(1, 9)), min_size=1),
+    demoted=st.sets(st.sampled_from(HOSTS)),
+)
+@settings(deadline=None)
+def test_trust_is_conserved(edges, seeds, demoted):
+    """Whatever the graph, the trust of all hosts is one, and nobody's is negative."""
+    graph = HostGraph((), [(host, float(count)) for host, count in seeds])
+    for edge in edges:
+        graph.link(*edge)
+    graph.recompute(demoted.__contains__)
+    shares = [graph.trust(host) for host in HOSTS]
+    assert sum(shares) == pytest.approx(1)
+    assert min(shares) >= 0
+
+
+def test_without_links_the_seeds_keep_it():
+    """As long as nobody links anywhere, the seeds' hosts share all trust, by their seeds."""
+    graph = HostGraph()
+    for host in (SEED, SEED, SEED, A):
+        graph.seed(host)
+    graph.recompute(never)
+    assert graph.trust(SEED) == pytest.approx(0.75)
+    assert graph.trust(A) == pytest.approx(0.25)
+
+
+def test_the_rest_goes_back_to_the_seeds():
+    """A host that links nowhere gives back what it gets, so a chain ends with less than it began."""
+    graph = graph_of((SEED, A), (A, B))
+    assert graph.trust(SEED) > graph.trust(A) > graph.trust(B) > 0
+    assert graph.trust(A) == pytest.approx(DAMPING * graph.trust(SEED))
+
+
+def test_a_farm_makes_no_trust():
+    """Hosts that nobody trusted links to have none, however they link to one another and to the seeds."""
+    graph = graph_of((SEED, A), (B, C), (C, B), (B, SEED), (C, D), (D, A))
+    assert [graph.trust(host) for host in (B, C, D)] == [0, 0, 0]
+
+
+def test_more_farm_does_not_mean_more_trust():
+    """What enters a farm is shared by its hosts: ten times as many have no more of it together."""
+    few, many = (
+        graph_of((SEED, A), (SEED, farm(0)), *((farm(n), farm((n + 1) % size)) for n in range(size)))
+        for size in (10, 100)
+    )
+    assert sum(many.trust(farm(n)) for n in range(100)) == pytest.approx(
+        sum(few.trust(farm(n)) for n in range(10)), rel=0.05
+    )
+
+
+def farm(number: int) -> bytes:
+    return b"farm" + number.to_bytes(4, "big")
+
+
+def test_a_demoted_host_passes_nothing_on():
+    """Links of a host that is held back give no trust to others."""
+    graph = graph_of((SEED, A), (A, B))
+    assert graph.trust(B) > 0
+    graph.recompute({A}.__contains__)
+    assert graph.trust(B) == 0
+    assert graph.trust(A) > 0
+
+
+def test_more_pages_that_link_pass_on_more():
+    """A host's trust is split by how many of its pages link where."""
+    graph = HostGraph((), [(SEED, 1.0)])
+    for target, pages in ((A, 3), (B, 1)):
+        for _ in range(pages):
+            graph.link(SEED, target, 1.0)
+    graph.recompute(never)
+    assert graph.trust(A) == pytest.approx(3 * graph.trust(B))
+
+
+def test_no_seed_no_trust():
+    """Without seeds nobody is trusted, and nothing goes wrong."""
+    graph = graph_of((A, B), seeds=())
+    assert graph.trust(A) == graph.trust(B) == 0
+
+
+def test_the_graph_is_bounded(monkeypatch):
+    """Beyond so many pairs of hosts new ones are dropped and counted, and known ones still grow."""
+    monkeypatch.setattr("sitecrawl.credit.trust.MAX_EDGES", 100)
+    graph = HostGraph()
+    for number in range(150):
+        graph.link(SEED, farm(number), 1.0)
+    graph.link(SEED, farm(0), 1.0)
+    assert graph.dropped == 50
+    changes = {target: pages for _, target, pages in graph.changes()}
+    assert len(changes) == 100
+    assert changes[farm(0)] == 2.0
+
+
+def test_what_changed_is_told_once():
+    """An edge is written down with its whole weight, and no more until it changes again."""
+    graph = HostGraph([(A, B, 5.0)], [(SEED, 2.0)])
+    graph.link(A, B, 1.0)
+    assert list(graph.changes()) == [(A, B, 6.0)]
+    graph.saved()
+    assert list(graph.changes()) == []
+    assert list(graph.seeds()) == [(SEED, 2.0)]
