@@ -1,5 +1,5 @@
-"""Builds eggs for scrapyd; everything else is in pyproject.toml."""
+"""Builds eggs for scrapyd, which need a setup.py; all that it says is in pyproject.toml."""
 
 from setuptools import setup
 
-setup(entry_points={"scrapy": ["settings = sitecrawl.settings"]}, zip_safe=True)
+setup()

@@ -17,7 +17,8 @@ from sitecrawl.runtime import Runtime
 class LinksMiddleware:
     """Spider middleware: a `PageItem`'s links go to the frontier, the item itself goes on to the pipelines.
 
-    A spider with a method `admits(link: Link) -> bool` decides which links are followed; without one, all are.
+    A spider with a method `admits(link: Link) -> bool` decides which links are followed; without one, all are. One
+    with a method `score(link: Link) -> float` says what comes first in the order `best`, the greatest.
     """
 
     def __init__(self, crawler: Crawler, runtime: Runtime) -> None:
@@ -50,7 +51,8 @@ class LinksMiddleware:
             fetch.exchange = None  # the item carries it from here on: who drops the item drops it, too
         self._runtime.weigh(fetch, page)
         links = [link for link in page.links if self._admits(link)]
-        new = self._runtime.expand(fetch, links, nofollow=page.nofollow)
+        score = getattr(self._spider, "score", None)
+        new = self._runtime.expand(fetch, links, nofollow=page.nofollow, score=score)
         self._stats.inc_value("links/found", len(page.links))
         self._stats.inc_value("links/followed", len(links))
         self._stats.inc_value("links/new", new)

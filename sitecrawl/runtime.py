@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -174,14 +174,27 @@ class Runtime:
 
     # URLs
 
-    def expand(self, fetch: Fetch, links: Iterable[Link], *, nofollow: bool = False) -> int:
+    def expand(
+        self,
+        fetch: Fetch,
+        links: Iterable[Link],
+        *,
+        nofollow: bool = False,
+        score: Callable[[Link], float] | None = None,
+    ) -> int:
         """Hand a page's links to the frontier in one batch; returns how many are new.
 
-        `nofollow`: the page's author stands by none of them.
+        `nofollow`: the page's author stands by none of them. `score`: the spider's, for the order `best`.
         """
         canonical, fingerprint = self.canonicalizer.canonical, self.fingerprints.url
         found = [
-            NewUrl(fingerprint(canonical(Url(link.url, link.host))), link.url, link.host, nofollow or link.nofollow)
+            NewUrl(
+                fingerprint(canonical(Url(link.url, link.host))),
+                link.url,
+                link.host,
+                nofollow=nofollow or link.nofollow,
+                score=0.0 if score is None else score(link),
+            )
             for link in links
         ]
         return self.frontier.expand(fetch.visit, found)

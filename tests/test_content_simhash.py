@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import pytest
 from cityhash import CityHash64
@@ -21,7 +22,7 @@ def text(seed: int, length: int = 400) -> list[str]:
 
 def textbook(words: list[str]) -> int:
     """Charikar's definition: a vote of all features on every bit."""
-    features = {CityHash64(f"{one} {other}") for one, other in zip(words, words[1:], strict=False)}
+    features = {CityHash64(f"{one} {other}") for one, other in pairwise(words)}
     votes = [sum(1 if feature >> bit & 1 else -1 for feature in features) for bit in range(64)]
     return sum(1 << bit for bit, vote in enumerate(votes) if vote > 0)
 

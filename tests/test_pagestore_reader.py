@@ -149,3 +149,16 @@ def test_a_body_that_changed_is_noticed(crawl, reader):
     wrong = first._replace(warc_offset=second.warc_offset, warc_length=second.warc_length)
     with pytest.raises(CorruptFile, match="another digest"):
         reader.read(wrong)
+
+
+def test_a_last_slash_may_be_left_out(tmp_path):
+    """A folder is found without its slash, unless another page has that very URL."""
+    store = WarcStore(tmp_path)
+    for url in ("https://site.example/docs/", "https://site.example/both", "https://site.example/both/"):
+        store.put(of := exchange(url, url.encode()), page(of))
+    store.checkpoint()
+    store.close()
+    with PageReader(tmp_path) as reader:
+        found = [reader.find(text)[0].url for text in ("site.example/docs", "https://site.example/both")]
+        assert found == ["https://site.example/docs/", "https://site.example/both"]
+        assert reader.find("site.example/nothing") == []

@@ -23,11 +23,15 @@ def candidate_keys(text: str) -> list[str]:
     if "://" in text:
         return [url_key(text)]
     try:
-        href = guess_url(text).href
+        rest = guess_url(text).href.partition("://")[2]
     except InvalidUrl:
         return []
-    rest = href.partition("://")[2]
     return [url_key(f"{scheme}://{rest}") for scheme in ("https", "http")]
+
+
+def with_slash(keys: list[str]) -> list[str]:
+    """The keys of the folders that `keys` may mean: people leave out the last slash."""
+    return [f"{key}/" for key in keys if "?" not in key and not key.endswith("/")]
 
 
 def host_of(key: str) -> str:

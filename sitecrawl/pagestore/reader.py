@@ -15,7 +15,7 @@ from sitecrawl.pagestore.capture import Capture, Kind
 from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.gzipping import decode_content, decompress_member
 from sitecrawl.pagestore.index import connect_read_only
-from sitecrawl.pagestore.lookup import candidate_keys
+from sitecrawl.pagestore.lookup import candidate_keys, with_slash
 from sitecrawl.pagestore.store import INDEX_FILE, WARC_DIRECTORY
 
 _Values = Sequence[str | float] | Mapping[str, str | float]
@@ -75,11 +75,14 @@ class PageReader:
         The best is the newest page; where the URL never gave a page, the newest of what it gave.
         """
         keys = candidate_keys(url)
-        marks = ", ".join("?" * len(keys))
-        found = self._select(f"url_key IN ({marks}) ORDER BY fetched DESC, id DESC", keys)
+        found = self._with_keys(keys) or self._with_keys(with_slash(keys))
         if all or not found:
             return found
         return [min(found, key=lambda capture: capture.kind != "page")]
+
+    def _with_keys(self, keys: list[str]) -> list[Capture]:
+        marks = ", ".join("?" * len(keys))
+        return self._select(f"url_key IN ({marks}) ORDER BY fetched DESC, id DESC", keys)
 
     def get(self, number: int) -> Capture | None:
         """The capture with this id."""
