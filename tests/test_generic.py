@@ -6,7 +6,9 @@ import itertools
 import json
 import re
 import sqlite3
+import subprocess
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -14,7 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from crawling import PROJECT, scrapy
+from crawling import PROJECT, environment, scrapy, scrapy_command
 from crawling import crawl as crawl_generic
 from localweb import Answer, LocalWeb, Page, linked
 
@@ -287,3 +289,45 @@ class TestDirectory:
         assert "Grüße" in line
         assert (page["url"], page["status"], page["depth"]) == (f"{web.root}/", 200, 0)
         assert "body" not in page
+
+
+def test_a_cached_page_is_stored_like_any_other(tmp_path: Path) -> None:
+    """With Scrapy's HTTP cache a second crawl asks for nothing, and its page store is as full."""
+    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": tmp_path / "cache", "ROBOTSTXT_OBEY": False}
+    with LocalWeb({"/": linked("/a", "/moved"), "/a": "a", "/moved": redirect("/b"), "/b": "b"}) as web:
+        for job in ("first", "second"):
+            assert crawl_generic(web.root, tmp_path / job, **cache).returncode == 0
+            assert paths(stored(tmp_path / job)) == {"/": 1, "/a": 1, "/b": 1}
+            assert paths(stored(tmp_path / job, "redirect")) == {"/moved": 1}
+        assert len(web.hits) == 4
+
+
+def test_a_retry_does_not_take_its_redirect_past_the_filter(tmp_path: Path) -> None:
+    """A URL that failed once and then leads to a known page brings that page no second time."""
+    busy = [Answer(b"later", 503, HTML)]
+
+    def page(path: str, host: str) -> Page | None:
+        if path == "/late":
+            return busy.pop() if busy else redirect("/a")
+        return {"/": linked("/a", "/late"), "/a": "a"}.get(path)
+
+    with LocalWeb(page) as web:
+        settings = {"ROBOTSTXT_OBEY": False, "SITECRAWL_FAILURE_DELAY": 0.01}
+        assert crawl_generic(web.root, tmp_path / "job", **settings).returncode == 0
+        assert Counter(web.paths()) == {"/": 1, "/a": 1, "/late": 2}
+
+
+def test_a_killed_crawl_stores_every_page_once(tmp_path: Path) -> None:
+    """Killed twice at whatever it was doing, and resumed: no page is missing, none is there twice."""
+    names = [f"/{number}" for number in range(150)]
+    settings = {"SITECRAWL_DELAY_FACTOR": 0, "DOWNLOAD_DELAY": 0.01, "JOBDIR": tmp_path / "job"}
+    with LocalWeb({"/": linked(*names), **{name: linked("/", title=name) for name in names}}) as web:
+        command = scrapy_command("crawl", "generic", "-a", f"seeds={web.root}", settings=settings)
+        for hits in (40, 90):
+            with subprocess.Popen(command, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL) as process:
+                while len(web.hits) < hits:
+                    assert process.poll() is None
+                    time.sleep(0.01)
+                process.kill()
+        assert crawl_generic(web.root, tmp_path / "job").returncode == 0
+    assert paths(stored(tmp_path / "job")) == dict.fromkeys(["/", *names], 1)
