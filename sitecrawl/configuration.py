@@ -27,9 +27,9 @@ LOOKS: Final = frozenset({"bench", "check", "fetch", "parse", "shell", "view"})
 
 def only_looks() -> bool:
     """Whether this process is one of `LOOKS`."""
-    program = Path(sys.argv[0])
-    words = [word for word in sys.argv[1:] if not word.startswith("-")]
-    return (program.name == "scrapy" or program.parent.name == "scrapy") and words[:1] != [] and words[0] in LOOKS
+    words = iter(sys.orig_argv)  # Scrapy takes the command's name out of `sys.argv`
+    program = next((word for word in words if Path(word).name == "scrapy"), None)
+    return program is not None and next((word for word in words if not word.startswith("-")), "") in LOOKS
 
 
 def directory(settings: BaseSettings, spider: str) -> Path:

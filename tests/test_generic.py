@@ -8,6 +8,7 @@ import re
 import sqlite3
 import subprocess
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -15,11 +16,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from crawling import PROJECT, scrapy
+from crawling import PROJECT, environment, scrapy, scrapy_command
 from crawling import crawl as crawl_generic
 from localweb import Answer, LocalWeb, Page, linked
-
-from sitecrawl.fingerprint import HASH_NAME
 
 HTML = {"Content-Type": "text/html"}
 
@@ -274,70 +273,6 @@ class TestOrder:
         )
 
 
-@pytest.fixture(scope="module")
-def untouched() -> Iterator[LocalWeb]:
-    with LocalWeb({"/": ""}) as web:
-        yield web
-        assert web.hits == []
-
-
-class TestRefusals:
-    """A crawl that cannot begin says why in one line, does not begin, and has an exit code."""
-
-    @pytest.mark.parametrize(
-        ("words", "said"),
-        [
-            (["-a", "scope=galaxy"], "There is no scope 'galaxy'"),
-            (["-a", "max_pages=many"], "max_pages must be a whole number"),
-            (["-a", "max_page=1"], "did you mean max_pages?"),
-            (["-a", "seeds=@/no/such/file"], "/no/such/file cannot be read"),
-            (["-a", "seeds="], "seeds is empty"),
-            (["-s", "SITECRAWL_ORDER=random"], "There is no order 'random'"),
-        ],
-        ids=lambda value: value[1].partition(" ")[0] if isinstance(value, list) else "",
-    )
-    def test_arguments(self, untouched: LocalWeb, tmp_path: Path, words: list[str], said: str) -> None:
-        """A wrong argument or setting."""
-        done = scrapy(
-            "crawl", "generic", "-a", f"seeds={untouched.root}", *words, settings={"JOBDIR": tmp_path / "job"}
-        )
-        self.refused(done, said, 1)
-
-    @staticmethod
-    def refused(done: subprocess.CompletedProcess[str], said: str, code: int) -> None:
-        assert said in done.stderr
-        assert done.returncode == code
-        assert len(done.stderr.strip().splitlines()) == 1, done.stderr
-        assert "Traceback" not in done.stderr
-
-    def test_directories(self, untouched: LocalWeb, tmp_path: Path) -> None:
-        """One of another spider, of another program, or of a newer version."""
-        manifest = {"magic": "sitecrawl crawl", "format": 1, "hash": HASH_NAME, "spider": "other", "created": 0.0}
-        manifest["key"] = "00" * 16
-        for name, change in (("spider", {}), ("newer", {"format": 99})):
-            (tmp_path / name).mkdir()
-            (tmp_path / name / "crawl.json").write_text(json.dumps(manifest | change))
-        (tmp_path / "foreign").mkdir()
-        (tmp_path / "foreign" / "thesis.txt").write_text("precious")
-        for name, said in (
-            ("spider", "holds a crawl of the spider 'other'"),
-            ("newer", "has format 99"),
-            ("foreign", "is not a crawl of sitecrawl: it holds thesis.txt"),
-        ):
-            self.refused(crawl_generic(untouched.root, tmp_path / name), said, 1)
-        assert [path.name for path in (tmp_path / "foreign").iterdir()] == ["thesis.txt"]
-
-    @pytest.mark.parametrize(
-        ("words", "said"),
-        [(["genric"], "There is no spider 'genric'"), (["a", "b"], "Name one")],
-    )
-    def test_spiders(self, words: list[str], said: str) -> None:
-        """An unknown spider, none, or two."""
-        done = scrapy("crawl", *words)
-        assert said in done.stderr + done.stdout
-        assert done.returncode == 2
-
-
 class TestDirectory:
     def test_without_jobdir_a_directory_is_made(self, tmp_path: Path) -> None:
         """`crawls/<spider>-<time>/` below the working directory, with a feed beside it that a person can read."""
@@ -354,3 +289,45 @@ class TestDirectory:
         assert "Grüße" in line
         assert (page["url"], page["status"], page["depth"]) == (f"{web.root}/", 200, 0)
         assert "body" not in page
+
+
+def test_a_cached_page_is_stored_like_any_other(tmp_path: Path) -> None:
+    """With Scrapy's HTTP cache a second crawl asks for nothing, and its page store is as full."""
+    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": tmp_path / "cache", "ROBOTSTXT_OBEY": False}
+    with LocalWeb({"/": linked("/a", "/moved"), "/a": "a", "/moved": redirect("/b"), "/b": "b"}) as web:
+        for job in ("first", "second"):
+            assert crawl_generic(web.root, tmp_path / job, **cache).returncode == 0
+            assert paths(stored(tmp_path / job)) == {"/": 1, "/a": 1, "/b": 1}
+            assert paths(stored(tmp_path / job, "redirect")) == {"/moved": 1}
+        assert len(web.hits) == 4
+
+
+def test_a_retry_does_not_take_its_redirect_past_the_filter(tmp_path: Path) -> None:
+    """A URL that failed once and then leads to a known page brings that page no second time."""
+    busy = [Answer(b"later", 503, HTML)]
+
+    def page(path: str, host: str) -> Page | None:
+        if path == "/late":
+            return busy.pop() if busy else redirect("/a")
+        return {"/": linked("/a", "/late"), "/a": "a"}.get(path)
+
+    with LocalWeb(page) as web:
+        settings = {"ROBOTSTXT_OBEY": False, "SITECRAWL_FAILURE_DELAY": 0.01}
+        assert crawl_generic(web.root, tmp_path / "job", **settings).returncode == 0
+        assert Counter(web.paths()) == {"/": 1, "/a": 1, "/late": 2}
+
+
+def test_a_killed_crawl_stores_every_page_once(tmp_path: Path) -> None:
+    """Killed twice at whatever it was doing, and resumed: no page is missing, none is there twice."""
+    names = [f"/{number}" for number in range(150)]
+    settings = {"SITECRAWL_DELAY_FACTOR": 0, "DOWNLOAD_DELAY": 0.01, "JOBDIR": tmp_path / "job"}
+    with LocalWeb({"/": linked(*names), **{name: linked("/", title=name) for name in names}}) as web:
+        command = scrapy_command("crawl", "generic", "-a", f"seeds={web.root}", settings=settings)
+        for hits in (40, 90):
+            with subprocess.Popen(command, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL) as process:
+                while len(web.hits) < hits:
+                    assert process.poll() is None
+                    time.sleep(0.01)
+                process.kill()
+        assert crawl_generic(web.root, tmp_path / "job").returncode == 0
+    assert paths(stored(tmp_path / "job")) == dict.fromkeys(["/", *names], 1)

@@ -99,6 +99,16 @@ def test_a_stopped_crawl_goes_on_where_it_was(tmp_path: Path, web: LocalWeb) -> 
     assert "(finished)" in log
 
 
+@pytest.mark.parametrize("setting", ["CLOSESPIDER_ITEMCOUNT", "CLOSESPIDER_PAGECOUNT"])
+def test_closespider_ends_a_run_and_not_the_crawl(tmp_path: Path, web: LocalWeb, setting: str) -> None:
+    """Scrapy's limits stop the run with their own reason; the next one brings the rest, nothing twice."""
+    crawl = Crawl(tmp_path, web)
+    assert f"({setting.lower()})" in crawl.run(**{setting: 20})
+    assert 20 <= crawl.items().total() < len(EXPECTED)
+    crawl.run()
+    assert crawl.items() == dict.fromkeys(EXPECTED, 1)
+
+
 def test_a_killed_crawl_loses_no_request(tmp_path: Path, web: LocalWeb) -> None:
     """After two SIGKILLs every request has been made and every callback has run, few of them twice."""
     crawl = Crawl(tmp_path, web)

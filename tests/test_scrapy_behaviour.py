@@ -24,6 +24,7 @@ SPIDERS = [
     "inline-downloads",
     "forms",
     "errbacks",
+    "dead-links",
     "duplicates",
     "same-meta",
     "statuses",

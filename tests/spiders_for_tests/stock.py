@@ -127,6 +127,23 @@ class Errbacks(Local):
         yield Request(f"{self.root}/after?{request.url}", cb_kwargs={"after": request.url})
 
 
+class DeadLinks(Local):
+    """Looks for what is there among much that is not, page after page that is worth nothing."""
+
+    name = "dead-links"
+    handle_httpstatus_list = (404,)
+    custom_settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 8}  # noqa: RUF012 - Scrapy's interface
+
+    async def start(self) -> AsyncIterator[Any]:
+        for number in range(150):
+            yield Request(f"{self.root}/404?{number}")
+
+    def parse(self, response, **kwargs: Any) -> Iterator[Any]:
+        yield seen(response)
+        if "?1" in response.url:
+            yield response.follow(response.url.replace("404?", "404?x"))
+
+
 class Duplicates(Local):
     name = "duplicates"
 
@@ -409,6 +426,7 @@ SPIDERS = {
         InlineDownloads,
         Forms,
         Errbacks,
+        DeadLinks,
         Duplicates,
         SameMeta,
         Statuses,

@@ -1,0 +1,131 @@
+"""The add-on in a project that knows nothing else of sitecrawl, as `scrapy startproject` makes it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from crawling import PROJECT, scrapy
+from localweb import LocalWeb, linked
+from scrapy.settings import Settings
+
+from sitecrawl.addon import SCRAPY_DEFAULTS, SETTINGS, Addon
+
+SPIDER = """
+import scrapy
+from sitecrawl.spiders.site import SiteSpider
+
+class Plain(scrapy.Spider):
+    name = "plain"
+
+    def parse(self, response):
+        "@url {root}/\\n@returns items 1 1\\n@returns requests 1 1"
+        yield {{"url": response.url}}
+        yield from response.follow_all(css="a")
+
+class Site(SiteSpider):
+    name = "site"
+    start_urls = ["{root}"]
+    custom_settings = SiteSpider.custom_settings | {{"SITECRAWL_ORDER": "dfs"}}
+
+    def extract(self, response, page):
+        yield {{"title": page.title}}
+"""
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[LocalWeb]:
+    with LocalWeb({"/": linked("/a", title="first"), "/a": linked("/", title="second"), "/robots.txt": ""}) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def project(web: LocalWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("fresh")
+    assert scrapy("startproject", "shop", cwd=folder).returncode == 0
+    root = folder / "shop"
+    (root / "shop" / "spiders" / "own.py").write_text(SPIDER.format(root=web.root))
+    with (root / "shop" / "settings.py").open("a") as settings:
+        settings.write('\nADDONS = {"sitecrawl.addon.Addon": 500}\nDOWNLOAD_DELAY = 0\nSITECRAWL_DELAY_FACTOR = 0\n')
+    return root
+
+
+def run(project: Path, *words: str, **settings: object) -> tuple[int, str, str]:
+    done = scrapy(*words, settings=settings, cwd=project, env={"PYTHONPATH": str(PROJECT)})
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_everything_turns_on(project: Path, web: LocalWeb, tmp_path: Path) -> None:
+    """A spider of the project crawls on the frontier, its pages are stored, and its items come out."""
+    code, _, log = run(project, "crawl", "site", "-O", f"{tmp_path}/items.jsonl", "-s", f"JOBDIR={tmp_path}/job")
+    assert code == 0, log
+    assert '{"title": "first"}' in (tmp_path / "items.jsonl").read_text()
+    with closing(sqlite3.connect(tmp_path / "job" / "pages.sqlite")) as index:
+        assert [*index.execute("SELECT count(*) FROM pages WHERE kind = 'page'")] == [(2,)]
+    for part in ("sitecrawl.progress.Progress", "middlewares.robots.RobotsMiddleware", "pipelines.warc.WarcPipeline"):
+        assert part in log
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fetch", "--nolog", "{root}/"),
+        ("parse", "--nolog", "--spider", "plain", "--noitems", "{root}/"),
+        ("shell", "--nolog", "{root}/", "-c", "response.css('title::text').get()"),
+        ("check", "plain"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_look_leaves_nothing_behind(project: Path, web: LocalWeb, words: tuple[str, ...]) -> None:
+    """Scrapy's commands for trying something out work, say only their own, and make no crawl directory."""
+    code, output, log = run(project, *(word.format(root=web.root) for word in words))
+    assert code == 0, log
+    assert "first" in output or "/a" in output or "OK" in log
+    assert "Traceback" not in log
+    assert "The crawl" not in log
+    assert not (project / "crawls").exists()
+    assert not (project / ".scrapy" / "crawls").exists()
+
+
+def settings_with(**given: tuple[object, str]) -> Settings:
+    settings = Settings()
+    for name, (value, priority) in given.items():
+        settings.set(name, value, priority)
+    Addon().update_settings(settings)
+    return settings
+
+
+@pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])
+@pytest.mark.parametrize("name", sorted(SETTINGS | SCRAPY_DEFAULTS))
+def test_what_a_user_has_set_is_left_alone(name: str, priority: str) -> None:
+    """Project, spider and command line win over every setting of the add-on."""
+    assert settings_with(**{name: ("theirs", priority)}).get(name) == "theirs"
+
+
+def test_the_user_agent_has_the_contact_of_any_source() -> None:
+    """SITECRAWL_CONTACT is read wherever it was set; a USER_AGENT of the project's own stays."""
+    contact = ("ops@example.org", "project")
+    assert settings_with(SITECRAWL_CONTACT=contact).get("USER_AGENT").endswith("(+ops@example.org)")
+    assert settings_with(SITECRAWL_CONTACT=contact, USER_AGENT=("mine", "project")).get("USER_AGENT") == "mine"
+
+
+def test_components_can_be_moved_and_switched_off() -> None:
+    """A component that the project names keeps the project's order, also if that is None."""
+    settings = settings_with(ITEM_PIPELINES=({"pipelines.WarcPipeline": None, "shop.Own": 1}, "project"))
+    pipelines = {getattr(path, "__name__", path): order for path, order in settings.getdict("ITEM_PIPELINES").items()}
+    assert pipelines == {"pipelines.WarcPipeline": None, "shop.Own": 1}
+
+
+@pytest.mark.parametrize("package", ["middlewares", "pipelines"])
+def test_a_package_of_the_same_name_is_named(project: Path, tmp_path: Path, package: str) -> None:
+    """A project whose own package hides ours is told which file it is."""
+    (tmp_path / f"{package}.py").write_text("")
+    path = f"{tmp_path}:{PROJECT}"
+    done = scrapy("crawl", "plain", cwd=project, env={"PYTHONPATH": path})
+    assert done.returncode == 1
+    assert (
+        f"Python finds another package named '{package}', {tmp_path}/{package}.py, before sitecrawl's" in done.stderr
+    )

@@ -1,0 +1,109 @@
+"""One crawl's engine: who shares it, whose requests are whose, and what is left when it cannot start."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
+from scrapy.utils.test import get_crawler
+
+from sitecrawl.errors import CrawlDirectoryInUse, OptionError
+from sitecrawl.requests import VISIT
+from sitecrawl.runtime import Fetch, Runtime
+from sitecrawl.url import parse
+
+
+class Any(Spider):
+    name = "any"
+
+
+def crawler_in(directory: Path, **settings: object) -> Crawler:
+    return get_crawler(Any, {"ADDONS": {"sitecrawl.addon.Addon": 500}, "JOBDIR": str(directory), **settings})
+
+
+@contextmanager
+def runtime_in(directory: Path) -> Iterator[Runtime]:
+    runtime = Runtime.of(crawler_in(directory))
+    yield runtime
+    runtime.close()
+
+
+def fetch(runtime: Runtime, url: str) -> tuple[Fetch, Request]:
+    """The fetch of `url`, as the scheduler begins it."""
+    runtime.seed([parse(url)])
+    visit = runtime.frontier.next()
+    assert visit is not None
+    begun = runtime.begin(visit)
+    begun.request = Request(visit.url, meta={VISIT: visit.key})
+    return begun, begun.request
+
+
+def test_one_crawler_has_one_runtime(tmp_path: Path) -> None:
+    """All components of a crawler share it, and it stays the crawler's when it is closed."""
+    crawler = crawler_in(tmp_path)
+    runtime = Runtime.of(crawler)
+    assert Runtime.of(crawler) is runtime
+    runtime.close()
+    assert Runtime.of(crawler) is runtime
+
+
+def test_two_crawlers_in_a_process_do_not_share_a_directory(tmp_path: Path) -> None:
+    """The second is told that it is in use; another directory is fine."""
+    with runtime_in(tmp_path / "1"), runtime_in(tmp_path / "2"), pytest.raises(CrawlDirectoryInUse):
+        Runtime.of(crawler_in(tmp_path / "1"))
+
+
+def test_a_start_that_fails_leaves_no_lock(tmp_path: Path) -> None:
+    """After a wrong setting the same process can open the directory with a right one."""
+    with pytest.raises(OptionError):
+        Runtime.of(crawler_in(tmp_path, SITECRAWL_ORDER="random"))
+    with runtime_in(tmp_path):
+        pass
+
+
+def test_a_crawler_that_never_ran_is_freed(tmp_path: Path) -> None:
+    """An engine that fails after the runtime was made leaves nothing that keeps the directory open."""
+    crawler = crawler_in(tmp_path)
+    runtime = weakref.ref(Runtime.of(crawler))
+    del crawler
+    gc.collect()
+    assert runtime() is None
+    with runtime_in(tmp_path):
+        pass
+
+
+def test_only_the_request_itself_belongs_to_its_fetch(tmp_path: Path) -> None:
+    """A copy of its `meta` says where a request comes from, not that it is the same."""
+    with runtime_in(tmp_path) as runtime:
+        begun, request = fetch(runtime, "http://a.example/")
+        assert runtime.fetch_of(request) is begun
+        for other in (request.copy(), Request("http://b.example/", meta=request.meta)):
+            assert runtime.fetch_of(other) is None
+            assert runtime.origin_of(other) is begun
+        assert runtime.origin_of(Request("http://c.example/")) is None
+        runtime.finish(begun)
+        assert runtime.origin_of(request) is None
+
+
+def test_what_is_not_saved_is_fetched_again(tmp_path: Path) -> None:
+    """A visit counts as done from the next checkpoint on; without one it is work again."""
+    with runtime_in(tmp_path) as runtime:
+        begun, _ = fetch(runtime, "http://a.example/")
+        runtime.checkpoint()
+        begun.status = 200
+        runtime.finish(begun)
+    with runtime_in(tmp_path) as runtime:
+        assert runtime.directory.resumed
+        begun, _ = fetch(runtime, "http://a.example/")
+        begun.status = 200
+        runtime.finish(begun)
+        runtime.save()
+    with runtime_in(tmp_path) as runtime:
+        assert runtime.frontier.is_finished()
+        assert runtime.frontier.counts.fetched == 1
