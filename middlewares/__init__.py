@@ -1,7 +1,8 @@
 """Scrapy middlewares: thin adapters over sitecrawl."""
 
 from middlewares.capture import CaptureMiddleware
+from middlewares.givenup import GivenUpMiddleware
 from middlewares.links import LinksMiddleware
 from middlewares.robots import RobotsMiddleware
 
-__all__ = ["CaptureMiddleware", "LinksMiddleware", "RobotsMiddleware"]
+__all__ = ["CaptureMiddleware", "GivenUpMiddleware", "LinksMiddleware", "RobotsMiddleware"]

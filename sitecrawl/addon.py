@@ -69,6 +69,7 @@ _QUIET: Final[dict[str, Any]] = {"SITECRAWL_PROGRESS": False, "SITECRAWL_SUMMARY
 
 _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     "DOWNLOADER_MIDDLEWARES": {
+        "middlewares.GivenUpMiddleware": 10,
         "middlewares.RobotsMiddleware": 100,
         "middlewares.CaptureMiddleware": 1000,
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,

@@ -17,7 +17,7 @@ WORST: Final = 5
 """Hosts and kinds of error that are named."""
 
 _SPACE = re.compile(r"\s")
-_NO_FAILURES = frozenset({"IgnoreRequest", "Unreachable"})
+_NO_FAILURES = frozenset({"HostGivenUp", "IgnoreRequest", "Unreachable"})
 """Exceptions by which a middleware says no: nothing went wrong."""
 _FAILURES: Final = {
     "CannotResolveHostError": "host not found",

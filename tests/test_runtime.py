@@ -28,8 +28,8 @@ def crawler_in(directory: Path, **settings: object) -> Crawler:
 
 
 @contextmanager
-def runtime_in(directory: Path) -> Iterator[Runtime]:
-    runtime = Runtime.of(crawler_in(directory))
+def runtime_in(directory: Path, **settings: object) -> Iterator[Runtime]:
+    runtime = Runtime.of(crawler_in(directory, **settings))
     yield runtime
     runtime.close()
 
@@ -107,3 +107,14 @@ def test_what_is_not_saved_is_fetched_again(tmp_path: Path) -> None:
     with runtime_in(tmp_path) as runtime:
         assert runtime.frontier.is_finished()
         assert runtime.frontier.counts.fetched == 1
+
+
+def test_a_full_crawl_waits_for_no_host(tmp_path: Path) -> None:
+    """With as many URLs under way as there may be, no alarm is due: it would go off at once, for ever."""
+    with runtime_in(tmp_path, SITECRAWL_MAX_PAGES=1, DOWNLOAD_DELAY=0.001) as runtime:
+        runtime.seed([parse("http://a.example/1"), parse("http://a.example/2")])
+        visit = runtime.frontier.next()
+        assert visit is not None
+        runtime.frontier.downloaded(visit, 0.0)
+        assert runtime.frontier.next() is None
+        assert runtime.frontier.next_time() is None

@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,12 +105,19 @@ OURS = {
 class Run:
     """All spiders in one process, with the same settings."""
 
-    def __init__(self, folder: Path, web: LocalWeb, other: LocalWeb, settings: dict[str, object]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        web: LocalWeb,
+        other: LocalWeb,
+        settings: dict[str, object],
+        spiders: Sequence[str] = SPIDERS,
+    ) -> None:
         common = {"HTTPCACHE_DIR": str(folder / "cache"), "RETRY_TIMES": 1, "TELNETCONSOLE_ENABLED": False}
         job = {
             "settings": common | settings,
             "arguments": {"root": web.root, "other": other.root, "refused": REFUSED},
-            "spiders": SPIDERS,
+            "spiders": spiders,
             "jobs": str(folder / "jobs"),
         }
         self.jobs = folder / "jobs"
@@ -209,3 +216,17 @@ def test_a_crawl_without_trouble_ends_without_warnings(stock: Run, ours: Run) ->
 
     more = Counter(line.split(":")[0] for line in told(ours)) - Counter(line.split(":")[0] for line in told(stock))
     assert more == {"WARNING": 1}
+
+
+def test_errbacks_hear_of_hosts_that_were_given_up(
+    servers: tuple[LocalWeb, LocalWeb], stock: Run, tmp_path: Path
+) -> None:
+    """Whether a request was made in vain or not at all, whoever waits for it is told, once."""
+
+    def failed(run: Run) -> list[str]:
+        return sorted(item["failed"] for item in run.results["errbacks"]["items"] if "failed" in item)
+
+    given_up = Run(tmp_path, *servers, OURS | {"SITECRAWL_MAX_HOST_FAILURES": 3}, ["errbacks"])
+    assert failed(given_up) == failed(stock)
+    assert "HostGivenUp" in str(given_up.items("errbacks"))
+    assert given_up.stat("errbacks", "finish_reason") == "finished"

@@ -68,6 +68,7 @@ class Visit:
 
     __slots__ = (
         "attempts",
+        "dead",
         "depth",
         "host",
         "ip",
@@ -85,6 +86,8 @@ class Visit:
         self.depth = record.depth
         self.referrer = record.referrer
         self.attempts = record.attempts
+        self.dead = False
+        """Its host was given up: nothing is to be asked, and whoever waits is to be told."""
         self.volatile = bool(record.flags & Flag.VOLATILE)
         self.host: Host | None = host
         """None once the download has ended: the host is free, the page is not yet safe."""
@@ -239,7 +242,8 @@ class Frontier:
             return visit
         while (host := self.workbench.best(now)) is not None:
             if host.is_dead(self._politeness):
-                self._bury(host, now)
+                if (visit := self._bury(host, now)) is not None:
+                    return visit
             elif (best := host.best(self._order)) is not None:
                 section = best[1]
                 entry = section.queue.peek()
@@ -302,7 +306,9 @@ class Frontier:
         return self.counts.queued - len(self.in_flight)
 
     def next_time(self) -> float | None:
-        """Seconds until a host that rests now may be asked; None if none does."""
+        """Seconds until a host that rests now may be asked; None if none does, or none may be asked any more."""
+        if self._is_full():
+            return None
         at = self.workbench.next_time()
         if at is None and self._is_held_back():
             at = min((host.free_at for host, _ in self.judge.candidates(last=True)), default=None)
@@ -323,17 +329,27 @@ class Frontier:
         self.workbench.start(host, now)
         return visit
 
-    def _bury(self, host: Host, now: float) -> None:
-        """What waits for a dead host fails."""
+    def _bury(self, host: Host, now: float) -> Visit | None:
+        """What waits for a dead host fails; a request that may have an errback is handed out, to fail at once."""
         left = _BURIED_AT_ONCE
         for section in host.sections.values():
             while (entry := section.queue.pop()) is not None:
                 if (record := self.register.waiting(entry)) is not None:
+                    if record.flags & (Flag.REQUEST | Flag.VOLATILE):
+                        return self._dead_visit(host, entry, now)
                     self.register.end(entry[RANK_BYTES:], record, host, State.FAILED)
                 left -= 1
                 if left == 0:
                     host.free_at = now + _BURIAL_PAUSE
-                    return
+                    return None
+        return None
+
+    def _dead_visit(self, host: Host, entry: bytes, now: float) -> Visit | None:
+        visit = self._visit(host, entry, now)
+        if visit is not None:
+            visit.dead = True
+            self._free(visit)
+        return visit
 
     # Completion
 
