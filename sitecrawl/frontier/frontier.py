@@ -266,6 +266,10 @@ class Frontier:
         for host, unit in self.judge.candidates(last=last):
             if not self.workbench.is_free(host, now):
                 continue
+            if host.is_dead(self._politeness):
+                if (visit := self._bury(host, now)) is not None:
+                    return visit
+                continue
             for section in self.judge.sections_to_probe(host, unit):
                 if (visit := self._sample(host, section, now)) is not None:
                     return visit
