@@ -127,13 +127,18 @@ def test_a_host_that_never_answered_is_given_up_sooner(bench):
 
 
 def test_what_waits_for_a_dead_host_fails(bench):
-    """After `max_failures` in a row all that waits for the host has failed, on disk too, and the crawl can end."""
+    """After `max_failures` in a row what waits for the host fails, on disk too; requests come out to be told so."""
     crawl = bench(max_failures=2)
     crawl.ask("volatile", flags=Flag.VOLATILE)
     crawl.ask("stored", request=b"request")
     for name in "01":
         crawl.finish(crawl.take(name), State.FAILED, failed=True)
-    assert crawl.frontier.next() is None
+    dead = []
+    while (visit := crawl.frontier.next()) is not None:
+        assert visit.dead
+        dead.append(visit.url.rpartition("/")[2])
+        crawl.frontier.done(visit, State.FAILED)
+    assert sorted(dead) == ["stored", "volatile"]
     assert crawl.frontier.is_finished()
     assert crawl.frontier.counts.failed == 12
     crawl.restart()
