@@ -350,7 +350,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
 
 TestFrontierMachine = FrontierMachine.TestCase
-TestFrontierMachine.settings = settings(max_examples=30, stateful_step_count=50, deadline=None)
+TestFrontierMachine.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
 
 
 @pytest.fixture
