@@ -30,12 +30,20 @@ from replaying import COMMIT_EVERY, replayed
 
 from sitecrawl.frontier.frontier import Frontier, FrontierOptions, NewUrl
 from sitecrawl.frontier.judge import TrapOptions
+from sitecrawl.frontier.order import Aopic, Order, order_named
 from sitecrawl.frontier.record import State
 
 POLICIES = ("aopic-hosts", "aopic-pages", "published", "bfs", "dfs")
 SHARES = (0.5, 0.9, 0.99, 1.0)
 MASS_AT = (0.05, 0.1, 0.25, 0.5)
 TRAP = -1
+
+
+class Published(Aopic):
+    """AOPIC as it was published: the credit of pages alone decides."""
+
+    def preference(self, entry: bytes, worth: float) -> bytes:
+        return super().preference(entry, 1.0)
 
 
 class Web:
@@ -107,10 +115,13 @@ class Replay:
 def replay(web: Web, seeds: Sequence[int], policy: str, budget: int, directory: Path) -> Replay:
     """Fetch pages through the frontier until it ends or the budget is spent."""
     result = Replay(policy, web.reachable(seeds))
-    order, _, lambda_policy = policy.partition("-")
+    name, _, lambda_policy = policy.partition("-")
     traps = TrapOptions()
     if policy == "published":
-        order, lambda_policy, traps = "aopic", "pages", TrapOptions(hold=False)
+        order: Order = Published()
+        lambda_policy, traps = "pages", TrapOptions(hold=False)
+    else:
+        order = order_named(name)
     options = FrontierOptions(lambda_policy=lambda_policy or "hosts", traps=traps)
     ids: dict[bytes, int] = {}
     with replayed(directory / policy, order, options) as crawl:

@@ -11,7 +11,7 @@ from pathlib import Path
 from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.frontier.frontier import Frontier, FrontierOptions, NewUrl
 from sitecrawl.frontier.hosts import PolitenessOptions
-from sitecrawl.frontier.order import order_named
+from sitecrawl.frontier.order import Order
 from sitecrawl.frontier.seen import CrawlSeen
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.storage import Database
@@ -42,7 +42,7 @@ class Replayed:
 
 
 @contextmanager
-def replayed(directory: Path, order: str, options: FrontierOptions) -> Iterator[Replayed]:
+def replayed(directory: Path, order: Order, options: FrontierOptions) -> Iterator[Replayed]:
     """A new frontier in `directory`, which must not exist."""
     fingerprint = Fingerprinter(bytes(16))
     directory.mkdir()
@@ -50,7 +50,7 @@ def replayed(directory: Path, order: str, options: FrontierOptions) -> Iterator[
     try:
         frontier = Frontier(
             database,
-            order_named(order),
+            order,
             seen=CrawlSeen(directory / "seen.bloom", SeenOptions(bloom="auto"), hash_name=HASH_NAME).open,
             host_key=lambda name: fingerprint.opaque(name.encode())[8:],
             clock=lambda: 0.0,

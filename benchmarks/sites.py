@@ -72,7 +72,7 @@ def crawl(site: Site, directory: Path) -> Outcome:
     """Fetch the pages of `site` in the frontier's order."""
     outcome = Outcome(site, site.wanted())
     budget = 3 * outcome.wanted + 50_000
-    with replayed(directory, "aopic", FrontierOptions()) as replay:
+    with replayed(directory, order_named("aopic"), FrontierOptions()) as replay:
         frontier = replay.frontier
         frontier.add([replay.found(f"{ROOT}/")], depth=0)
         while outcome.fetched < budget and (visit := frontier.next()) is not None:
