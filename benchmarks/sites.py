@@ -22,6 +22,7 @@ from replaying import COMMIT_EVERY, Replayed, replayed
 from sitecrawl.content import Verdict, simhash
 from sitecrawl.frontier.frontier import Frontier, FrontierOptions, Visit
 from sitecrawl.frontier.judge import explain
+from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import State
 
 ROOT = "http://site.example"
