@@ -130,7 +130,7 @@ class Frontier:
             lambda: Ledger(policy_named(options.lambda_policy)),
             lambda name: host_key(site_of(name)),
         )
-        # A level is not over before all of it is done, so with levels nothing can be held back; a depth limit ends traps.
+        # A level is not over before all of it is done, so nothing of it can be held back; the limit ends traps.
         holds = order.by_credit and not self._keeps_levels
         traps = options.traps if holds else replace(options.traps, hold=False)
         # Which URLs are probed is no secret; a crawl that can be repeated is worth more.
