@@ -287,11 +287,11 @@ class Progress:
 
 def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
     """Add what the frontier knows. What was in flight and is not done waits again."""
-    counts = runtime.frontier.counts
+    counts, held = runtime.frontier.counts, runtime.frontier.judge.held()
     again = resume_command(sys.orig_argv, runtime.path) if counts.queued or not finished else None
     return replace(
         told,
-        totals=Totals(counts.fetched, counts.failed, counts.queued, runtime.directory.resumed),
+        totals=Totals(counts.fetched, counts.failed, counts.queued, runtime.directory.resumed, held),
         directory=runtime.path,
         has_pages=(runtime.path / INDEX_FILE).is_file(),
         resume=again,

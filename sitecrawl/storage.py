@@ -177,6 +177,8 @@ def _options(cache: Cache) -> Options:
 
 def _open(path: Path, *, read_only: bool) -> Rdict:
     options = _options(Cache(_BLOCK_CACHE_BYTES))
+    if read_only:
+        options.set_max_open_files(-1)  # only an open file outlives its deletion by a crawl at work
     access = AccessType.read_only(error_if_log_file_exist=False) if read_only else AccessType.read_write()
     try:
         return Rdict(

@@ -123,6 +123,8 @@ class Totals:
     waiting: int
     resumed: bool
     """Whether there were runs before this one."""
+    held: int = 0
+    """Of those waiting, how many are held back as traps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +178,8 @@ class Summary:
             return
         yield "given up", self.totals.failed, "URLs that never answered"
         yield "waiting", self.totals.waiting, "URLs that are known and not fetched"
+        if self.totals.held:
+            yield "  held back", self.totals.held, "of these, in what looks like traps"
         if self.totals.resumed:
             yield "fetched in all", self.totals.fetched, "URLs, this run and those before it"
 
@@ -186,6 +190,8 @@ class Summary:
             if self.has_pages:
                 yield f"  read      scrapy pages -d {printable(place, 1000)}"
                 yield f"            scrapy page URL -d {printable(place, 1000)}"
+            if self.totals is not None and self.totals.held:
+                yield f"  traps     scrapy frontier --demoted -d {printable(place, 1000)}"
         if self.resume is not None:
             yield f"  resume    {printable(self.resume, 100_000)}"
 

@@ -132,6 +132,30 @@ def test_orders_that_hold_nothing_back(bench, order, web):
     assert not crawl.frontier.judge.demoted
 
 
+@pytest.mark.parametrize("order", ["bfs", "aopic"])
+def test_what_was_held_back_is_free_in_another_crawl(tmp_path, order):
+    """A crawl that is resumed in another order, or with a depth limit, gets everything, and is not stuck."""
+    crawl = Bench(tmp_path / "db", "aopic", options=FrontierOptions(traps=TRAPS))
+    crawl.add("home")
+    crawl.surf(Calendar())
+    left = crawl.frontier.waiting
+    assert left > 0
+    crawl.order, crawl.options = order, FrontierOptions(max_depth=1000, traps=TRAPS)
+    crawl.crash()
+    assert len(crawl.drain()) == left
+    crawl.database.close()
+
+
+def test_a_depth_limit_holds_nothing_back(tmp_path):
+    """All of a level is done before the next one, so nothing of it may be left."""
+    crawl = Bench(tmp_path / "db", "aopic", options=FrontierOptions(max_depth=9, traps=TRAPS))
+    crawl.add("home")
+    fetched = crawl.surf(Calendar())
+    assert crawl.frontier.waiting == 0
+    assert sum(map(is_trap, fetched)) == 2**9 - 1
+    crawl.database.close()
+
+
 def test_holding_back_can_be_switched_off(bench):
     """Without `hold` the order is by credit, and nothing is demoted."""
     crawl = bench(traps=TrapOptions(hold=False, min_fetches=10, host_size=50))

@@ -133,7 +133,9 @@ class Frontier:
             lambda: Ledger(policy_named(options.lambda_policy)),
             lambda name: host_key(site_of(name)),
         )
-        traps = options.traps if order.by_credit else replace(options.traps, hold=False)
+        # A level is not over before all of it is done, so nothing of it can be held back; the limit ends traps.
+        holds = order.by_credit and not self._keeps_levels
+        traps = options.traps if holds else replace(options.traps, hold=False)
         # Which URLs are probed is no secret; a crawl that can be repeated is worth more.
         self.judge = Judge(traps, self.economy.graph, Random(0))  # noqa: S311
         self.hosts.on_load = self.judge.remember

@@ -95,12 +95,15 @@ class Judge:
         """By the unit's key: a host's, or a section's."""
 
     def remember(self, host: Host) -> None:
-        """A host has come from disk: what of it is demoted is known again."""
-        if host.trial.demoted:
-            self.demoted[host.key] = host, None
-        for section in host.sections.values():
-            if section.trial.demoted:
-                self.demoted[section.key] = host, section
+        """A host has come from disk: what of it is demoted is known again, or set free where nothing is held back."""
+        for section in (None, *host.sections.values()):
+            unit = section or host
+            if not unit.trial.demoted:
+                continue
+            if self.options.hold:
+                self.demoted[unit.key] = host, section
+            else:
+                self.release(host, section)
 
     def is_demoted(self, key: bytes) -> bool:
         return key in self.demoted

@@ -1,0 +1,64 @@
+"""`scrapy frontier`: what waits, and what is held back as traps."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from itertools import islice
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from sitecrawl.configuration import CRAWLS
+from sitecrawl.frontier.printing import FORMATS, write, write_urls
+from sitecrawl.frontier.reading import FrontierReader, KnownUrl, Unit
+from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
+
+
+class Command(ScrapyCommand):
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as the base class has it
+
+    def syntax(self) -> str:
+        return "[options]"
+
+    def short_desc(self) -> str:
+        return "List what waits to be fetched"
+
+    def long_desc(self) -> str:
+        return (
+            "List the hosts and sections with URLs waiting, what is held back as traps and why; with --urls the URLs "
+            "themselves, in their order. Works while the crawl runs."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "-d", "--directory", metavar="DIR", help="the crawl's directory (default: the newest below crawls/)"
+        )
+        parser.add_argument("--host", help="only this host (with :port where it is not the scheme's own)")
+        parser.add_argument("--demoted", action="store_true", help="only what is held back as traps")
+        parser.add_argument("--urls", action="store_true", help="list the waiting URLs, one a line: a list of seeds")
+        parser.add_argument("--limit", type=int, metavar="N", help="at most so many")
+        parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if args:
+            raise UsageError(f"unknown argument {args[0]!r}")
+        if opts.limit is not None and opts.limit < 1:
+            raise UsageError(f"--limit: {opts.limit} is no number of lines", print_help=False)
+        with exit_code_on_error(self), FrontierReader(crawl_directory(opts.directory, CRAWLS)) as reader:
+            if opts.urls:
+                _list_urls(reader, opts)
+            else:
+                units = reader.units(opts.host, demoted=opts.demoted)
+                write(Unit, islice(units, opts.limit), sys.stdout, format=opts.format)
+
+
+def _list_urls(reader: FrontierReader, opts: argparse.Namespace) -> None:
+    urls = islice(reader.waiting(opts.host, demoted=opts.demoted), opts.limit)
+    if opts.format == "table":
+        write_urls(urls, sys.stdout)
+    else:
+        write(KnownUrl, urls, sys.stdout, format=opts.format)

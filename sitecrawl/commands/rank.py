@@ -1,0 +1,60 @@
+"""`scrapy rank`: what is important."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from sitecrawl.configuration import CRAWLS
+from sitecrawl.frontier.printing import FORMATS, write
+from sitecrawl.frontier.reading import FrontierReader, KnownUrl, Site
+from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
+
+DEFAULT_LIMIT = 20
+
+
+class Command(ScrapyCommand):
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as the base class has it
+
+    def syntax(self) -> str:
+        return "[options]"
+
+    def short_desc(self) -> str:
+        return "List the most important URLs or sites"
+
+    def long_desc(self) -> str:
+        return (
+            "List the URLs, or with --sites the sites, that are the most important: those to which the most credit "
+            "has come along links. Works while the crawl runs."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "-d", "--directory", metavar="DIR", help="the crawl's directory (default: the newest below crawls/)"
+        )
+        parser.add_argument("--sites", action="store_true", help="list registrable domains instead of URLs")
+        parser.add_argument(
+            "--limit",
+            type=int,
+            metavar="N",
+            default=DEFAULT_LIMIT,
+            help=f"at most so many (default: {DEFAULT_LIMIT})",
+        )
+        parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if args:
+            raise UsageError(f"unknown argument {args[0]!r}")
+        if opts.limit < 1:
+            raise UsageError(f"--limit: {opts.limit} is no number of lines", print_help=False)
+        with exit_code_on_error(self), FrontierReader(crawl_directory(opts.directory, CRAWLS)) as reader:
+            if opts.sites:
+                write(Site, reader.top_sites(opts.limit), sys.stdout, format=opts.format)
+            else:
+                write(KnownUrl, reader.top_urls(opts.limit), sys.stdout, format=opts.format)

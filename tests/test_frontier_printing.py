@@ -1,0 +1,85 @@
+"""The formats of `scrapy rank` and `scrapy frontier`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from io import StringIO
+
+import pytest
+
+from sitecrawl.frontier.printing import FORMATS, one_line, write, write_urls
+from sitecrawl.frontier.reading import KnownUrl, Site, Unit
+
+HOSTILE = "a\x1b]0;owned\x07\x9b2J\u202e\r\n\tb"
+CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
+URL = KnownUrl(0.25, 3, 0, "queued", f"http://{HOSTILE}/")
+SITE = Site(1.0, 2, 3, HOSTILE)
+UNIT = Unit(HOSTILE, f"/{HOSTILE}/*", 1234, 5678, 9, 0, 1.5, 20.0, demoted=True, reason="demoted since fetch 7")
+
+
+def written(row, name: str) -> str:
+    out = StringIO()
+    write(type(row), [row], out, format=name)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("row", [URL, SITE, UNIT], ids=lambda row: type(row).__name__)
+def test_nothing_that_a_terminal_obeys(row, name):
+    """No format lets a control character of the web through, nor a second line."""
+    text = written(row, name)
+    assert not CONTROLS.search(text)
+    assert len(text.splitlines()) == (1 if name == "jsonl" else 3 if (row, name) == (UNIT, "table") else 2)
+
+
+@pytest.mark.parametrize("row", [URL, SITE, UNIT], ids=lambda row: type(row).__name__)
+def test_jsonl_is_lossless(row):
+    """A program gets every field as it is stored."""
+    assert json.loads(written(row, "jsonl")) == row._asdict()
+
+
+@pytest.mark.parametrize("row", [URL, SITE, UNIT], ids=lambda row: type(row).__name__)
+def test_csv_has_a_header(row):
+    """The columns are named, and there are as many in each row."""
+    header, values = csv.reader(StringIO(written(row, "csv")))
+    assert tuple(header) == row._fields
+    assert values == ["" if v is None else one_line(v) if isinstance(v, str) else str(v) for v in row]
+
+
+def test_table_of_what_waits():
+    """A host has no links from outside, a section stands with its host, a reason in a line of its own."""
+    out = StringIO()
+    host = Unit("a.com", "", 1234, 5678, 9, 8, None, 0.5, demoted=False, reason="")
+    section = Unit("a.com", "/x/*", 1, 2, 3, 0, 1.5, 20.0, demoted=True, reason="demoted since fetch 7")
+    write(Unit, [host, section], out, format="table")
+    assert out.getvalue() == (
+        "    waiting        known      fetched         good      inbound  novelty  host or section\n"
+        "      1,234        5,678            9            8                  0.50  a.com\n"
+        "          1            2            3            0          1.5    20.00  a.com/x/*\n"
+        "             demoted since fetch 7\n"
+    )
+
+
+def test_table_of_what_is_important():
+    """A URL that has not been fetched has no status."""
+    assert written(KnownUrl(1.5e-7, 12, 0, "queued", "http://a.com/"), "table").splitlines() == [
+        "importance  depth  status  state     url",
+        "   1.5e-07     12       -  queued    http://a.com/",
+    ]
+
+
+@pytest.mark.parametrize(("name", "lines"), [("csv", 1), ("jsonl", 0), ("table", 0)])
+def test_nothing_to_show(name, lines):
+    """Without rows there is at most a header for programs."""
+    out = StringIO()
+    write(Site, [], out, format=name)
+    assert len(out.getvalue().splitlines()) == lines
+
+
+def test_urls_are_seeds():
+    """A list of URLs has one a line and nothing else."""
+    out = StringIO()
+    write_urls([URL, URL._replace(url="http://a.com/?q=%0A")], out)
+    assert out.getvalue().splitlines() == [f"http://{one_line(HOSTILE)}/", "http://a.com/?q=%0A"]
