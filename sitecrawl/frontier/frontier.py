@@ -279,7 +279,7 @@ class Frontier:
 
     def _sample(self, host: Host, section: Section, now: float) -> Visit | None:
         """Some URL of `section`; the first one where samples stand for nothing any more, or all are wanted."""
-        for _ in range(0 if self.judge.is_finite(section.trial) else _SAMPLES):
+        for _ in range(0 if self.judge.comes_last(section) else _SAMPLES):
             entry = section.queue.sample(self.judge.random)
             if entry is None or self._must_wait(entry):
                 return None

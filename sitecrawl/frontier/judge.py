@@ -13,9 +13,9 @@ flows to it from the seeds' hosts (`sitecrawl.credit.trust`), which no farm of h
 - A demoted unit is not fetched, but for *probes*: a few in a hundred of all fetches, of URLs picked at random, most
   of them from units that are trusted and have cost little so far. If their novelty falls below `low`, the unit is set
   free, and may grow by half before it is looked at again.
-- When nothing is left but demoted units, those that do not grow are fetched after all: they are finite, if poor. Of
-  those that grow, probes go on until each has had its allowance, or all of them a share of the crawl. Then the crawl
-  ends, and says what it left.
+- When nothing is left but demoted units, those that do not grow are fetched after all, unless more waits in one than
+  the whole crawl has found good pages: they are finite, if poor. Of the others, probes go on until each has had its
+  allowance, or all of them a share of the crawl. Then the crawl ends, and says what it left.
 
 Every demotion is on record with its reason, since when, and the numbers it was made on.
 """
@@ -127,6 +127,7 @@ class Judge:
         self.good += good
         section.trial.learn(news[0], section.fetched)
         host.trial.learn(news[1], host.fetched)
+        host.good += good
         section.learn(good=good)
         section.weigh(self.fetches)
         self._charge(host, section, good=good, news=news)
@@ -136,7 +137,7 @@ class Judge:
 
     def _charge(self, host: Host, section: Section, *, good: bool, news: tuple[int, int]) -> None:
         trial, brought = (host.trial, news[1]) if host.trial.demoted else (section.trial, news[0])
-        if trial.demoted and not self.is_finite(trial):
+        if trial.demoted and not self.comes_last(host if host.trial.demoted else section):
             cost = 1.0 if brought or not good else 0.1
             trial.cost += cost
             self.cost += cost
@@ -195,9 +196,10 @@ class Judge:
     def probe_is_due(self) -> bool:
         return bool(self.demoted) and self.cost < self.options.probes * self.fetches
 
-    def is_finite(self, trial: Trial) -> bool:
-        """Whether a demoted unit was poor and not growing: to be fetched, but after all else."""
-        return trial.reason == Reason.WORTHLESS and trial.novelty <= self.options.high
+    def comes_last(self, unit: Host | Section) -> bool:
+        """Whether a demoted unit is poor, but neither growing nor large: it is fetched, after all else."""
+        finite = unit.trial.reason == Reason.WORTHLESS and unit.trial.novelty <= self.options.high
+        return finite and unit.queued <= max(self.options.first_probes, self.good)
 
     def candidates(self, *, last: bool) -> list[tuple[Host, Section | None]]:
         """Demoted units with waiting URLs, in the order in which they deserve a probe."""
@@ -207,7 +209,7 @@ class Judge:
             for host, section in self.demoted.values()
             if (section or host).queued
             and not (section is not None and host.trial.demoted)
-            and may_be((section or host).trial)
+            and may_be(section or host)
         ]
         if len(units) > _LOOKED_AT:
             units = self.random.sample(units, _LOOKED_AT)
@@ -220,17 +222,17 @@ class Judge:
         trust: float = (self.graph.trust(host.key) + 1e-7) ** 0.75
         return (trial.cost + 1) * trial.novelty / trust
 
-    def _may_be_first(self, trial: Trial) -> bool:
-        """Whether a unit is worth a probe while better waits: what is finite comes after all else, but wholly."""
-        return not self.is_finite(trial)
+    def _may_be_first(self, unit: Host | Section) -> bool:
+        """Whether a unit is worth a probe while better waits."""
+        return not self.comes_last(unit)
 
-    def _may_be_last(self, trial: Trial) -> bool:
+    def _may_be_last(self, unit: Host | Section) -> bool:
         """Whether a unit is worth a fetch when nothing but demoted units is left."""
-        if self.is_finite(trial):
+        if self.comes_last(unit):
             return True
         options = self.options
-        allowance = options.first_probes + trial.tried
-        return trial.cost < allowance and self.cost < options.first_probes + options.last_probes * self.fetches
+        allowance = options.first_probes + unit.trial.tried
+        return unit.trial.cost < allowance and self.cost < options.first_probes + options.last_probes * self.fetches
 
     def sections_to_probe(self, host: Host, section: Section | None) -> Iterable[Section]:
         """Of a unit's sections those that a probe may take, in a random order weighed by what waits."""
