@@ -20,6 +20,7 @@ from typing import Final, cast
 
 from rocksdict import (
     AccessType,
+    BlockBasedIndexType,
     BlockBasedOptions,
     Cache,
     DBCompressionType,
@@ -35,8 +36,15 @@ from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, S
 FORMAT: Final = b"sitecrawl-db-1"
 FAMILIES: Final = ("urls", "queue", "requests", "hosts", "sections", "edges", "content", "meta")
 
-_BLOCK_CACHE_BYTES = 32 << 20
+_BLOCK_CACHE_BYTES = 64 << 20
+"""Shared by all families, their filters and indexes included: the filter of ten million keys has 12 MB."""
 _WRITE_BUFFER_BYTES = 16 << 20
+_ALL_WRITE_BUFFERS_BYTES = 64 << 20
+"""Over all families: each by itself would come to hold two full buffers."""
+_LOG_BYTES = 128 << 20
+"""Beyond it, the families that still need the log's oldest part are written out: opening reads all of it again."""
+_SCANNED_FAMILIES: Final = frozenset({"queue"})
+"""Never asked for one key, so a Bloom filter would only cost memory."""
 _SCAN_READAHEAD = 64 << 10
 
 
@@ -159,32 +167,39 @@ class Database:
         self._rdict.close()
 
 
-def _options(cache: Cache) -> Options:
+def _options(cache: Cache, family: str) -> Options:
     blocks = BlockBasedOptions()
     blocks.set_block_cache(cache)
-    blocks.set_bloom_filter(10, block_based=False)
+    if family not in _SCANNED_FAMILIES:
+        blocks.set_bloom_filter(10, block_based=False)
     blocks.set_cache_index_and_filter_blocks(True)
+    blocks.set_index_type(BlockBasedIndexType.two_level_index_search())
+    blocks.set_partition_filters(True)  # else a look-up that misses the cache reads a whole file's filter
+    blocks.set_pin_top_level_index_and_filter(True)
     options = Options(raw_mode=True)
     options.create_if_missing(True)  # noqa: FBT003
     options.create_missing_column_families(True)  # noqa: FBT003
     options.set_block_based_table_factory(blocks)
     options.set_compression_type(DBCompressionType.lz4())
     options.set_write_buffer_size(_WRITE_BUFFER_BYTES)
+    options.set_db_write_buffer_size(_ALL_WRITE_BUFFERS_BYTES)
+    options.set_max_total_wal_size(_LOG_BYTES)
     options.set_max_open_files(256)
     options.set_keep_log_file_num(2)
     return options
 
 
 def _open(path: Path, *, read_only: bool) -> Rdict:
-    options = _options(Cache(_BLOCK_CACHE_BYTES))
+    cache = Cache(_BLOCK_CACHE_BYTES)
+    families = {name: _options(cache, name) for name in ("default", *FAMILIES)}
     if read_only:
-        options.set_max_open_files(-1)  # only an open file outlives its deletion by a crawl at work
+        families["default"].set_max_open_files(-1)  # only an open file outlives its deletion by a crawl at work
     access = AccessType.read_only(error_if_log_file_exist=False) if read_only else AccessType.read_write()
     try:
         return Rdict(
             str(path),
-            options=options,
-            column_families=dict.fromkeys(("default", *FAMILIES), options),
+            options=families["default"],
+            column_families=families,
             access_type=access,
         )
     except Exception as error:

@@ -173,17 +173,17 @@ class TestUnits:
     @pytest.fixture
     def crawl(self, directory):
         """`a.com` with a demoted section, `b.com` demoted as a whole, `c.com` with nothing left to do."""
-        crawl = Crawl(directory, "bfs")
+        crawl = Crawl(directory)
         crawl.add("", host="c.com")
         home = crawl.take("")
-        crawl.link(home, url("x/1", "a.com"), url("x/2", "a.com"), url("y", "a.com"), url("z", "b.com"))
+        crawl.link(home, *(url(f"x/{n}", "a.com") for n in range(1, 4)), *(url(f"z{n}", "b.com") for n in range(3)))
         crawl.finish(home)
         for good in (True, False):
             visit = crawl.frontier.next()
             assert visit is not None
             crawl.finish(visit, good=good)
         crawl.demote("x/1", "a.com")
-        crawl.demote("z", "b.com", wholly=True)
+        crawl.demote("z1", "b.com", wholly=True)
         crawl.restart()
         return crawl
 
