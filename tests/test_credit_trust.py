@@ -117,10 +117,15 @@ def test_the_graph_is_bounded(monkeypatch):
     for number in range(150):
         graph.link(SEED, farm(number), 1.0)
     graph.link(SEED, farm(0), 1.0)
-    assert graph.dropped == 50
+    graph.link(farm(999), SEED, 1.0)  # a host all of whose links are dropped passes nothing on
+    assert graph.dropped == 51
     changes = {target: pages for _, target, pages in graph.changes()}
     assert len(changes) == 100
     assert changes[farm(0)] == 2.0
+    graph.seed(SEED)
+    graph.seed(farm(999))
+    graph.recompute(never)
+    assert graph.trust(farm(999)) > 0
 
 
 def test_what_changed_is_told_once():

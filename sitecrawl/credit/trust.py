@@ -44,13 +44,17 @@ class HostGraph:
 
     def link(self, source: bytes, target: bytes, weight: float) -> None:
         """A page of `source` links to `target`."""
-        targets = self._edges.setdefault(source, {})
-        if target not in targets:
+        if target not in self._edges.get(source, ()):
             if self._count >= MAX_EDGES:
                 self.dropped += 1
                 return
             self._count += 1
+        targets = self._edges.setdefault(source, {})
         self._changed[source, target] = targets[target] = targets.get(target, 0.0) + weight
+
+    def __len__(self) -> int:
+        """Pairs of hosts."""
+        return self._count
 
     def trust(self, host: bytes) -> float:
         """The share of all trust that `host` has, from 0 to 1, as of the last `recompute`.

@@ -34,6 +34,8 @@ from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.sections import Section, Trial
 
 _STATE = struct.Struct(">Qd")
+_EDGES_A_FETCH = 25
+"""Edges of the graph of hosts that a fetch may pay for: each takes about 3 us when trust flows."""
 _LOOKED_AT = 64
 """Demoted units that are compared when a probe is due: of more, a random choice."""
 
@@ -76,7 +78,7 @@ class TrapOptions:
     min_probes: int = 20
     """Fetches of a demoted unit before it can be set free."""
     recompute: int = 2000
-    """After so many fetches trust flows anew."""
+    """After so many fetches trust flows anew; on a large graph, where that costs more, more rarely."""
 
 
 class Judge:
@@ -91,6 +93,8 @@ class Judge:
         self.known = 0
         self.cost = 0.0
         """What fetches of units that are demoted now have cost."""
+        self._flows_at = options.recompute
+        """At which fetch trust flows next."""
         self.demoted: dict[bytes, tuple[Host, Section | None]] = {}
         """By the unit's key: a host's, or a section's."""
 
@@ -131,7 +135,8 @@ class Judge:
         section.learn(good=good)
         section.weigh(self.fetches)
         self._charge(host, section, good=good, news=news)
-        if self.fetches % self.options.recompute == 0 or self.fetches in _EARLY:
+        if self.fetches >= self._flows_at or self.fetches in _EARLY:
+            self._flows_at = self.fetches + max(self.options.recompute, len(self.graph) // _EDGES_A_FETCH)
             self.graph.recompute(self.is_demoted)
         return (self.options.hold and self._demote(host, section)) | self._free(host, section)
 
