@@ -19,6 +19,8 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from sitecrawl.url import target_of
+
 MAX_SEGMENTS: Final = 4
 """Segments that are counted; a deeper path has the shape of one of so many."""
 MAX_KEYS: Final = 6
@@ -49,8 +51,8 @@ class Shape(NamedTuple):
 
 
 def shape_of(url: str) -> Shape:
-    """The shape of an absolute URL, as `Url.href` has it."""
-    path, _, query = url[url.index("/", 8) :].partition("?")
+    """The shape of a URL; all URLs without a path, such as `data:,text`, have that of a host's root."""
+    path, _, query = target_of(url).partition("?")
     segments = [segment for segment in path.split("/") if segment]
     keys = sorted({_kind(part.partition("=")[0]) for part in query.split("&") if part}) if query else []
     if len(keys) > MAX_KEYS:

@@ -12,6 +12,8 @@ from collections import Counter
 from enum import Enum
 from typing import Final
 
+from sitecrawl.url import target_of
+
 MAX_SEGMENTS: Final = 20
 MAX_KEYS: Final = 10
 MAX_LENGTH: Final = 1024
@@ -38,7 +40,7 @@ _YEAR_KEY = re.compile(r"[?&](?:y|yr|year|cal_?year|yearid)=(\d{4,6})(?:&|$)", r
 
 def looks(url: str, year: int) -> list[Look]:
     """What makes `url` look like a trap's; `year` is the present one."""
-    target = url[url.index("/", 8) :]
+    target = target_of(url)
     path, _, query = target.partition("?")
     found = _path_looks(path)
     if query.count("&") >= MAX_REPEATS and _has_many_keys(query):

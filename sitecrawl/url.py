@@ -98,6 +98,18 @@ def parse(url: str, base: str | None = None, *, max_length: int = MAX_URL_LENGTH
     return Url(href, host)
 
 
+def target_of(url: str) -> str:
+    """Path and query of any URL that a spider may ask for, from the first slash on; `/` where it has none.
+
+    `url` need not be normalised: `http://example.com?a` has the target `/?a`, and `data:,text` has `/`.
+    """
+    _, hierarchical, rest = url.partition("://")
+    if not hierarchical:
+        return "/"
+    path, mark, query = rest.partition("?")
+    return f"/{path.partition('/')[2]}{mark}{query}"
+
+
 def shortened(text: str) -> str:
     """`text` in a length that fits a log line."""
     return text if len(text) <= _SHOWN_LENGTH else f"{text[:_SHOWN_LENGTH]}..."

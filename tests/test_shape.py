@@ -137,3 +137,9 @@ def test_a_section_is_found_again(table):
     for number in range(1000):
         table.section(host, f"http://a.example/{word(number)}/x")
     assert table.section(host, "http://a.example/first/other") is first
+
+
+@pytest.mark.parametrize("url", ["data:,text/html?x", "http://example.com", "http://example.com?a=1", "s3:", ""])
+def test_any_url_has_a_shape(url):
+    """Requests of spiders may be to URLs without a path, or of other schemes."""
+    assert str(shape_of(url)) in {"/", "/?a"}
