@@ -6,23 +6,15 @@ import argparse
 import sys
 from itertools import islice
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from sitecrawl.configuration import CRAWLS
 from sitecrawl.frontier.printing import FORMATS, write, write_urls
 from sitecrawl.frontier.reading import FrontierReader, KnownUrl, Unit
-from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
+from sitecrawl.pagestore.console import exit_code_on_error
+from sitecrawl.reading_command import ReadingCommand
 
 
-class Command(ScrapyCommand):
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as the base class has it
-
-    def syntax(self) -> str:
-        return "[options]"
-
+class Command(ReadingCommand):
     def short_desc(self) -> str:
         return "List what waits to be fetched"
 
@@ -34,9 +26,6 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument(
-            "-d", "--directory", metavar="DIR", help="the crawl's directory (default: the newest below crawls/)"
-        )
         parser.add_argument("--host", help="only this host (with :port where it is not the scheme's own)")
         parser.add_argument("--demoted", action="store_true", help="only what is held back as traps")
         parser.add_argument("--urls", action="store_true", help="list the waiting URLs, one a line: a list of seeds")
@@ -48,7 +37,7 @@ class Command(ScrapyCommand):
             raise UsageError(f"unknown argument {args[0]!r}")
         if opts.limit is not None and opts.limit < 1:
             raise UsageError(f"--limit: {opts.limit} is no number of lines", print_help=False)
-        with exit_code_on_error(self), FrontierReader(crawl_directory(opts.directory, CRAWLS)) as reader:
+        with exit_code_on_error(self), FrontierReader(self.directory(opts)) as reader:
             if opts.urls:
                 _list_urls(reader, opts)
             else:

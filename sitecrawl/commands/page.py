@@ -5,21 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from sitecrawl.configuration import CRAWLS
 from sitecrawl.errors import StorageError
 from sitecrawl.pagestore import Capture, PageReader
-from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
+from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.printing import headers, summary, visible, visible_bytes
+from sitecrawl.reading_command import ReadingCommand
 
 
-class Command(ScrapyCommand):
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as the base class has it
-
+class Command(ReadingCommand):
     def syntax(self) -> str:
         return "[options] <url>"
 
@@ -34,9 +29,6 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument(
-            "-d", "--directory", metavar="DIR", help="the crawl's directory (default: the newest below crawls/)"
-        )
         parser.add_argument("--headers", action="store_true", help="print status line and headers before the body")
         parser.add_argument(
             "--all", action="store_true", help="list all stored versions, newest first; with --headers print them"
@@ -45,7 +37,7 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
             raise UsageError("exactly one URL is needed")
-        with exit_code_on_error(self), PageReader(crawl_directory(opts.directory, CRAWLS)) as reader:
+        with exit_code_on_error(self), PageReader(self.directory(opts)) as reader:
             captures = reader.find(args[0], all=opts.all)
             if not captures:
                 raise StorageError(f"{visible(args[0])} is not stored in {reader.directory}")

@@ -6,25 +6,17 @@ import argparse
 import sys
 from datetime import UTC, datetime
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from sitecrawl.configuration import CRAWLS
 from sitecrawl.errors import OptionError
 from sitecrawl.pagestore import PageFilter, PageReader
 from sitecrawl.pagestore.capture import KINDS
-from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
+from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.printing import WRITERS, parse_since
+from sitecrawl.reading_command import ReadingCommand
 
 
-class Command(ScrapyCommand):
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as the base class has it
-
-    def syntax(self) -> str:
-        return "[options]"
-
+class Command(ReadingCommand):
     def short_desc(self) -> str:
         return "List stored pages"
 
@@ -33,9 +25,6 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument(
-            "-d", "--directory", metavar="DIR", help="the crawl's directory (default: the newest below crawls/)"
-        )
         parser.add_argument("--status", type=int, metavar="N", help="only responses with this HTTP status")
         parser.add_argument("--host", help="only this host (with :port where it is not the scheme's own)")
         parser.add_argument("--type", metavar="TYPE", help="only this media type, such as text/html or image")
@@ -52,7 +41,7 @@ class Command(ScrapyCommand):
             wanted = _filter(opts)
         except OptionError as error:
             raise UsageError(f"--since: {error}", print_help=False) from error
-        with exit_code_on_error(self), PageReader(crawl_directory(opts.directory, CRAWLS)) as reader:
+        with exit_code_on_error(self), PageReader(self.directory(opts)) as reader:
             WRITERS[opts.format](reader.pages(wanted, limit=opts.limit), sys.stdout)
 
 

@@ -5,25 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from sitecrawl.configuration import CRAWLS
 from sitecrawl.frontier.printing import FORMATS, write
 from sitecrawl.frontier.reading import FrontierReader, KnownUrl, Site
-from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
+from sitecrawl.pagestore.console import exit_code_on_error
+from sitecrawl.reading_command import ReadingCommand
 
 DEFAULT_LIMIT = 20
 
 
-class Command(ScrapyCommand):
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as the base class has it
-
-    def syntax(self) -> str:
-        return "[options]"
-
+class Command(ReadingCommand):
     def short_desc(self) -> str:
         return "List the most important URLs or sites"
 
@@ -35,9 +27,6 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument(
-            "-d", "--directory", metavar="DIR", help="the crawl's directory (default: the newest below crawls/)"
-        )
         parser.add_argument("--sites", action="store_true", help="list registrable domains instead of URLs")
         parser.add_argument(
             "--limit",
@@ -53,7 +42,7 @@ class Command(ScrapyCommand):
             raise UsageError(f"unknown argument {args[0]!r}")
         if opts.limit < 1:
             raise UsageError(f"--limit: {opts.limit} is no number of lines", print_help=False)
-        with exit_code_on_error(self), FrontierReader(crawl_directory(opts.directory, CRAWLS)) as reader:
+        with exit_code_on_error(self), FrontierReader(self.directory(opts)) as reader:
             if opts.sites:
                 write(Site, reader.top_sites(opts.limit), sys.stdout, format=opts.format)
             else:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sitecrawl.errors import CorruptFile
+from sitecrawl.files import sync_directory
 from sitecrawl.pagestore import gzipping, record
 from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.options import WarcOptions
@@ -124,15 +125,6 @@ def serial_of(name: str) -> int:
     if found is None:
         raise CorruptFile(f"{name!r} is no name of a WARC file of this crawler")
     return int(found[1])
-
-
-def sync_directory(directory: Path) -> None:
-    """Makes new, renamed and deleted names in `directory` durable."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _write_all(file: BinaryIO, data: bytes) -> None:

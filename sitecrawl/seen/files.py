@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sitecrawl.errors import CorruptFile, FormatMismatch, StorageError
+from sitecrawl.files import sync_directory
 
 _HEAD: Final = struct.Struct("<8sII")
 _CRC: Final = struct.Struct("<I")
@@ -82,15 +83,6 @@ def read_file(path: Path, magic: bytes, version: int) -> tuple[Header, memoryvie
         raise CorruptFile(f"The checksum of {path} is wrong: restore it, or start in a new directory")
     body = _HEAD.size + header_size
     return json.loads(bytes(data[_HEAD.size : body])), data[body : -_CRC.size]
-
-
-def sync_directory(path: Path) -> None:
-    """Make what was created, renamed or removed in the directory `path` durable."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:

@@ -1,0 +1,36 @@
+"""The base of the commands that read a crawl.
+
+It stands outside `sitecrawl.commands`, where every command class becomes a command named after its file.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from scrapy.commands import ScrapyCommand
+
+from sitecrawl.configuration import CRAWLS
+from sitecrawl.pagestore.console import crawl_directory
+
+
+class ReadingCommand(ScrapyCommand):
+    """A command that looks at a crawl's directory, live or finished, and starts no crawl."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as the base class has it
+
+    def syntax(self) -> str:
+        return "[options]"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "-d", "--directory", metavar="DIR", help="the crawl's directory (default: the newest below crawls/)"
+        )
+
+    @staticmethod
+    def directory(opts: argparse.Namespace) -> Path:
+        """The crawl that is meant. Raises `StorageError` if there is none."""
+        return crawl_directory(opts.directory, CRAWLS)
