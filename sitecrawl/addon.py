@@ -20,6 +20,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_CONTACT": "",
     "SITECRAWL_ORDER": "aopic",
     "SITECRAWL_LAMBDA_POLICY": "hosts",
+    "SITECRAWL_HOLD_TRAPS": True,
     "SITECRAWL_MAX_PAGES": 0,
     "SITECRAWL_DELAY_FACTOR": 10.0,
     "SITECRAWL_MAX_DELAY": 60.0,

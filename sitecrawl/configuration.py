@@ -14,6 +14,7 @@ from scrapy.settings import BaseSettings
 
 from sitecrawl.frontier.frontier import FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.judge import TrapOptions
 from sitecrawl.frontier.order import Order, order_named
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.seen.store import SeenOptions
@@ -70,6 +71,7 @@ def frontier(settings: BaseSettings) -> FrontierOptions:
         max_depth=settings.getint("DEPTH_LIMIT"),
         max_pages=settings.getint("SITECRAWL_MAX_PAGES"),
         lambda_policy=settings.get("SITECRAWL_LAMBDA_POLICY"),
+        traps=TrapOptions(hold=settings.getbool("SITECRAWL_HOLD_TRAPS")),
     )
 
 

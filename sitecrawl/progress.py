@@ -273,21 +273,26 @@ class Progress:
     def summary(self, reason: str) -> Summary:
         """The run as it ended with `reason`."""
         told = Summary(
-            ending=ending(reason, full=self._is_full()),
+            ending=ending(reason, full=self._is_full(), held=self._held()),
             seconds=time.monotonic() - self._started,
             traffic=Traffic.read(self._stats.get_stats()),
             hosts=self._errors.hosts,
         )
-        return told if self._runtime is None else _with_crawl(told, self._runtime, finished=reason == "finished")
+        if self._runtime is None:
+            return told
+        return _with_crawl(told, self._runtime, held=self._held(), finished=reason == "finished")
+
+    def _held(self) -> int:
+        return 0 if self._runtime is None else self._runtime.frontier.judge.held()
 
     def _is_full(self) -> bool:
         limit = self._crawler.settings.getint("SITECRAWL_MAX_PAGES")
         return self._runtime is not None and 0 < limit <= self._runtime.frontier.counts.fetched
 
 
-def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
+def _with_crawl(told: Summary, runtime: Runtime, *, held: int, finished: bool) -> Summary:
     """Add what the frontier knows. What was in flight and is not done waits again."""
-    counts, held = runtime.frontier.counts, runtime.frontier.judge.held()
+    counts = runtime.frontier.counts
     again = resume_command(sys.orig_argv, runtime.path) if counts.queued or not finished else None
     return replace(
         told,

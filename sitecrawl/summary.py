@@ -202,10 +202,15 @@ def _most(counter: Counter[str]) -> str:
     return f"{named}, ..." if len(counter) > WORST else named
 
 
-def ending(reason: str, *, full: bool) -> str:
-    """Scrapy's finish reason as the rest of "The crawl ..."; `full`: as many URLs as wanted have been fetched."""
+def ending(reason: str, *, full: bool, held: int = 0) -> str:
+    """Scrapy's finish reason as the rest of "The crawl ...".
+
+    `full`: as many URLs as wanted have been fetched; `held`: so many wait in what is held back as traps.
+    """
     if reason == "finished" and full:
         return "stopped: max_pages is reached (to go on, resume with a greater one)"
+    if reason == "finished" and held:
+        return "finished: nothing is left to fetch but what looks like traps"
     if reason.startswith("closespider_"):
         return f"stopped: {reason.upper()} is reached"
     return _ENDINGS.get(reason, f"stopped: {reason}")

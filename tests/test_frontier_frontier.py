@@ -514,6 +514,14 @@ def test_a_stored_request_that_turns_volatile(bench):
     assert crawl.ask("a")
 
 
+def test_a_retry_keeps_the_score_of_the_spider(bench):
+    """Under `best`, what the spider scored high stays ahead of what it scored low when it is put back."""
+    crawl = bench("best")
+    crawl.frontier.add([url("low", score=1.0), url("high", score=2.5), url("lowest", score=-3.0)], depth=0)
+    crawl.frontier.retry(crawl.take("high"), priority=0, request=None)
+    assert crawl.drain() == ["high", "low", "lowest"]
+
+
 def test_a_retry_takes_its_new_place(bench, monkeypatch):
     """A URL that is put back comes after those that wait, also where its old entry is read from disk again."""
     monkeypatch.setattr("sitecrawl.frontier.tables.DiskQueue", partial(DiskQueue, head=1))

@@ -285,3 +285,53 @@ def test_the_cost_is_that_of_what_is_demoted(bench):
     judge = crawl.frontier.judge
     trials = [(section or host).trial for host, section in judge.demoted.values()]
     assert judge.cost == pytest.approx(sum(trial.cost for trial in trials))
+
+
+def test_a_site_map_is_no_sign_of_a_trap(bench):
+    """A page with a thousand links counts no more than a few dozen: the section that it opens is not held back."""
+    crawl = bench()
+
+    def links_of(address):
+        return [url(f"art/{n}") for n in range(1000)] if address.endswith("/art/0") else []
+
+    crawl.add("art/0", "about")
+    visited = crawl.surf(links_of, budget=20)
+    assert len(visited) == 20
+    section = next(s for s in host_named(crawl, "a.example").sections.values() if s.shape == "/art/*")
+    assert 0.7 < section.trial.novelty < 5
+    assert len(crawl.surf(links_of)) == 1001 - 20
+    assert crawl.frontier.waiting == 0
+
+
+def test_a_host_that_comes_to_be_trusted(bench):
+    """Whoever was demoted before the sites of the seeds linked to it is set free when they do."""
+    crawl = bench(traps=TrapOptions(min_fetches=10, host_size=20, first_probes=5, recompute=20, probes=0))
+
+    def links_of(address):
+        if "late" in address:
+            return [url(f"p/{2 * number_of(address) + n}", "late.example") for n in range(2)]
+        return [url("p/1", "late.example")] if number_of(address) else []
+
+    crawl.add("art/0")
+    crawl.add("p/1", host="late.example", depth=1)
+    crawl.surf(links_of)
+    assert host_named(crawl, "late.example").trial.demoted
+    left = crawl.frontier.waiting
+    crawl.add(*(f"art/{n}" for n in range(1, 50)))
+    assert len(crawl.surf(links_of, budget=50 + left)) == 50 + left
+    assert not host_named(crawl, "late.example").trial.demoted
+
+
+def test_what_was_set_free_is_not_listed_any_more(tmp_path):
+    """A crawl that is resumed in an order that holds nothing back has no demoted section on disk either."""
+    crawl = Bench(tmp_path / "db", "aopic", options=FrontierOptions(traps=TRAPS))
+    crawl.add("home")
+    crawl.surf(Calendar())
+    crawl.commit()
+    assert [s.shape for s in host_named(crawl, "a.example").sections.values() if s.trial.demoted] == ["/cal/*"]
+    crawl.order = "bfs"
+    crawl.restart()
+    crawl.order = "aopic"
+    crawl.restart()
+    assert not crawl.frontier.judge.demoted
+    crawl.database.close()

@@ -242,6 +242,10 @@ The crawl finished.
         """Each finish reason is said in words."""
         assert words in ending(reason, full=full)
 
+    def test_a_crawl_that_only_traps_would_keep_alive(self) -> None:
+        """It says that something is left, and what."""
+        assert ending("finished", full=False, held=7).endswith("but what looks like traps")
+
 
 class TestResumeCommand:
     def test_adds_the_directory(self) -> None:

@@ -138,7 +138,7 @@ class Frontier:
         traps = options.traps if holds else replace(options.traps, hold=False)
         # Which URLs are probed is no secret; a crawl that can be repeated is worth more.
         self.judge = Judge(traps, self.economy.graph, Random(0))  # noqa: S311
-        self.hosts.on_load = self.judge.remember
+        self.hosts.on_load = self._remember
         self.workbench = Workbench(politeness, order)
         self.in_flight: dict[bytes, Visit] = {}
         self.register = Register(database, order, self.counts, self.economy, in_flight=self.in_flight, wall=wall)
@@ -152,6 +152,12 @@ class Frontier:
         for host in self.hosts.load():
             self.workbench.place(host, now)
         self.economy.graph.recompute(self.judge.is_demoted)
+
+    def _remember(self, host: Host) -> None:
+        freed = self.judge.remember(host)
+        if host.queued:  # of others nothing is held back, and they do not stay in memory
+            for section in freed:
+                self.hosts.changed(host, section)
 
     # Growth
 
@@ -413,8 +419,10 @@ class Frontier:
         self.judge.known = self.counts.known
         changed = self.judge.learn(host, section, good=good, news=news)
         self.hosts.changed(host, section)
-        if changed and self._order.by_credit:
-            self._place([host])
+        for judged in changed:
+            self.hosts.changed(judged)
+        if self._order.by_credit:
+            self._place(changed)
 
     def retry(self, visit: Visit, *, priority: int, request: bytes | None, volatile: bool = False) -> None:
         """Put the URL back behind those that wait, with `request` in the place of the old one."""

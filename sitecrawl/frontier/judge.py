@@ -98,16 +98,18 @@ class Judge:
         self.demoted: dict[bytes, tuple[Host, Section | None]] = {}
         """By the unit's key: a host's, or a section's."""
 
-    def remember(self, host: Host) -> None:
-        """A host has come from disk: what of it is demoted is known again, or set free where nothing is held back."""
-        for section in (None, *host.sections.values()):
-            unit = section or host
-            if not unit.trial.demoted:
-                continue
-            if self.options.hold:
-                self.demoted[unit.key] = host, section
-            else:
+    def remember(self, host: Host) -> list[Section | None]:
+        """A host has come from disk: what of it is demoted is known again, or set free where nothing is held back.
+
+        Returns what was set free; None stands for the host itself.
+        """
+        demoted = [section for section in (None, *host.sections.values()) if (section or host).trial.demoted]
+        if not self.options.hold:
+            for section in demoted:
                 self.release(host, section)
+            return demoted
+        self.demoted.update(((section or host).key, (host, section)) for section in demoted)
+        return []
 
     def is_demoted(self, key: bytes) -> bool:
         return key in self.demoted
@@ -122,10 +124,10 @@ class Judge:
 
     # What a fetch teaches
 
-    def learn(self, host: Host, section: Section, *, good: bool, news: tuple[int, int]) -> bool:
+    def learn(self, host: Host, section: Section, *, good: bool, news: tuple[int, int]) -> set[Host]:
         """A visit has ended; `news` are the new URLs it brought of its section, and of its host.
 
-        Returns whether a unit was demoted or set free.
+        Returns the hosts of which something was demoted or set free.
         """
         self.fetches += 1
         self.good += good
@@ -135,10 +137,20 @@ class Judge:
         section.learn(good=good)
         section.weigh(self.fetches)
         self._charge(host, section, good=good, news=news)
+        changed = {host} if (self.options.hold and self._demote(host, section)) | self._free(host, section) else set()
         if self.fetches >= self._flows_at or self.fetches in _EARLY:
-            self._flows_at = self.fetches + max(self.options.recompute, len(self.graph) // _EDGES_A_FETCH)
-            self.graph.recompute(self.is_demoted)
-        return (self.options.hold and self._demote(host, section)) | self._free(host, section)
+            changed |= self._let_trust_flow()
+        return changed
+
+    def _let_trust_flow(self) -> set[Host]:
+        """Who has come to be trusted since it was demoted was demoted too early, and is set free."""
+        self._flows_at = self.fetches + max(self.options.recompute, len(self.graph) // _EDGES_A_FETCH)
+        self.graph.recompute(self.is_demoted)
+        hosts = [host for host, section in self.demoted.values() if section is None]
+        trusted = {host for host in hosts if host.known <= self._allowed(host)}
+        for host in trusted:
+            self.release(host, None)
+        return trusted
 
     def _charge(self, host: Host, section: Section, *, good: bool, news: tuple[int, int]) -> None:
         trial, brought = (host.trial, news[1]) if host.trial.demoted else (section.trial, news[0])
@@ -150,8 +162,7 @@ class Judge:
     def _demote(self, host: Host, section: Section) -> bool:
         options, done = self.options, False
         if not host.trial.demoted and host.fetched >= options.min_fetches and self._grows(host.trial):
-            allowed = options.host_size + options.trusted_share * self.graph.trust(host.key) * self.known
-            if host.known > max(allowed, host.trial.limit):
+            if host.known > max(self._allowed(host), host.trial.limit):
                 self._hold(host.key, host.trial, Reason.GROWS, host.fetched, (host, None))
                 done = True
         if not section.trial.demoted and section.fetched >= options.min_fetches:
@@ -163,6 +174,10 @@ class Judge:
                 self._hold(section.key, section.trial, reason, section.fetched, (host, section))
                 done = True
         return done
+
+    def _allowed(self, host: Host) -> float:
+        """How many URLs a host may have, by the trust in it."""
+        return self.options.host_size + self.options.trusted_share * self.graph.trust(host.key) * self.known
 
     def _grows(self, trial: Trial) -> bool:
         return trial.novelty > self.options.high

@@ -45,6 +45,8 @@ class Facts:
     credit: int = 0
     score: float = 0.0
     """The spider's own: greater is better."""
+    before: bytes = b""
+    """The rank that it had, if it has been in the queue: the spider's score is in it."""
 
 
 class Order(Protocol):
@@ -102,6 +104,8 @@ class BestFirst(_ByRank):
 
     def rank(self, facts: Facts) -> bytes:
         level = facts.depth if self.by_level else 0
+        if facts.before:
+            return _pack(facts.priority, level, int.from_bytes(facts.before[6:], "big"))
         # Doubles sort like integers once the sign is out of the way; 16 bits of the 64 are left to the serial.
         (bits,) = _QUAD.unpack(_FLOAT.pack(facts.score))
         ordered = (bits ^ _LAST_FLOAT) if bits >> 63 else (bits | 1 << 63)

@@ -123,7 +123,7 @@ class Register:
 
     def rank(self, record: UrlRecord, priority: int, score: float = 0.0) -> bytes:
         serial = self._counts.next_serial()
-        return self._order.rank(Facts(record.depth, serial, priority, record.credit, score))
+        return self._order.rank(Facts(record.depth, serial, priority, record.credit, score, record.rank))
 
     def credited(self, key: bytes, record: UrlRecord) -> None:
         """Credit has reached a known URL: its place in the queue may have changed."""

@@ -46,8 +46,11 @@ class Trial:
         """How large it may grow before it is looked at again: set when it was set free."""
 
     def learn(self, news: int, fetched: int) -> None:
-        """The `fetched`-th fetch of the unit brought `news` new URLs of its own."""
-        self.novelty += (news - self.novelty) / min(WINDOW, fetched + 1)
+        """The `fetched`-th fetch of the unit brought `news` new URLs of its own.
+
+        No fetch counts for more than `WINDOW`: a site map with thousands of links is no sign of a trap.
+        """
+        self.novelty += (min(news, WINDOW) - self.novelty) / min(WINDOW, fetched + 1)
 
     def pack(self) -> bytes:
         return _TRIAL.pack(self.demoted, self.since, self.cost, self.limit, self.novelty, self.tried, self.reason)
