@@ -161,10 +161,10 @@ class Judge:
 
     def _demote(self, host: Host, section: Section) -> bool:
         options, done = self.options, False
-        if not host.trial.demoted and host.fetched >= options.min_fetches and self._grows(host.trial):
-            if host.known > max(self._allowed(host), host.trial.limit):
-                self._hold(host.key, host.trial, Reason.GROWS, host.fetched, (host, None))
-                done = True
+        suspect = not host.trial.demoted and host.fetched >= options.min_fetches and self._grows(host.trial)
+        if suspect and host.known > max(self._allowed(host), host.trial.limit):
+            self._hold(host.key, host.trial, Reason.GROWS, host.fetched, (host, None))
+            done = True
         if not section.trial.demoted and section.fetched >= options.min_fetches:
             vouched = section.known - section.own
             allowed = max(options.section_size + options.vouched_share * vouched, section.trial.limit)
