@@ -30,6 +30,7 @@ from random import Random
 from typing import Final
 
 from sitecrawl.credit.trust import HostGraph
+from sitecrawl.errors import CorruptFile
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.sections import Section, Trial
 
@@ -266,7 +267,11 @@ class Judge:
         return _STATE.pack(self.good, self.cost)
 
     def unpack(self, data: bytes) -> None:
-        self.good, self.cost = _STATE.unpack(data)
+        """Raises `CorruptFile` for bytes that no `pack` wrote."""
+        try:
+            self.good, self.cost = _STATE.unpack(data)
+        except struct.error as error:
+            raise CorruptFile(f"The judge's record of {len(data)} bytes cannot be read: {error}") from error
 
 
 _EARLY: Final = frozenset({100, 300, 1000})

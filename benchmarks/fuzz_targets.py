@@ -1,0 +1,140 @@
+"""What is fuzzed: functions that take any bytes at all, and raise nothing where the code keeps its promises.
+
+`fuzz.py` mutates inputs for them; the tests try the inputs that once were too much.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from protego import Protego
+from scrapy import Request, Spider
+
+from middlewares.robots import MAX_SIZE, as_utf8
+from sitecrawl import charset, media
+from sitecrawl.content import readable_text, simhash
+from sitecrawl.credit.ledger import Ledger
+from sitecrawl.directives import header_links, refresh_target, robots_of_headers, robots_of_meta
+from sitecrawl.errors import CorruptFile, InvalidUrl, OptionError
+from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.record import UrlRecord
+from sitecrawl.frontier.sections import Section
+from sitecrawl.links import MAX_LINKS, read_page
+from sitecrawl.pagestore.gzipping import decode_content
+from sitecrawl.requests import Unstorable, pack_request, unpack_request
+from sitecrawl.seeds import read_seeds
+from sitecrawl.shape import shape_of
+from sitecrawl.traps import looks
+from sitecrawl.url import MAX_URL_LENGTH, Canonicalizer, guess_url, parse, site_of, target_of
+
+CANONICALIZER: Final = Canonicalizer()
+PAGE: Final = "http://site.example/a/page.html?x=1"
+
+
+def url(data: bytes) -> None:
+    """URLs, relative and absolute: canonical is once and for all, and every part of the engine takes it."""
+    text = data.decode("utf-8", "surrogateescape")
+    for base in (None, PAGE):
+        try:
+            found = parse(text, base)
+        except InvalidUrl:
+            continue
+        assert found.href.isascii()
+        assert found.host
+        assert len(found.href) <= MAX_URL_LENGTH
+        assert parse(found.href) == found
+        canonical = CANONICALIZER.canonical(found)
+        assert CANONICALIZER.canonical(parse(canonical)) == canonical
+        assert parse(canonical).host == found.host
+        assert site_of(found.host)
+        assert target_of(found.href).startswith("/")
+        str(shape_of(found.href))
+        looks(found.href, 2026)
+    with suppress(InvalidUrl):
+        guess_url(text)
+
+
+def links(data: bytes) -> None:
+    """A response: its first line is a header's value, the rest the body."""
+    value, _, body = data.partition(b"\n")
+    headers = [(b"Content-Type", value), (b"Link", value), (b"X-Robots-Tag", value)]
+    for given in ([], headers):
+        facts = read_page(PAGE, body, given)
+        assert len(facts.links) <= MAX_LINKS
+        for link in facts.links:
+            assert parse(link.url).host == link.host
+            assert len(link.text) <= 200
+    assert 0 <= simhash(readable_text(body)) < 1 << 64
+
+
+def labels(data: bytes) -> None:
+    """Headers, directives, media types and character sets."""
+    text = data.decode("utf-8", "surrogateescape")
+    header_links(text)
+    refresh_target(text)
+    robots_of_meta(text)
+    robots_of_headers([text, text.upper()], "sitecrawl")
+    declared = media.declared_type([text])
+    media.actual_type(declared, data)
+    "".encode(charset.of_body(data, declared.charset))
+    charset.with_encoded_query("?q=" + parse("http://a.example/").path, charset.of_body(data, text))
+
+
+def robots(data: bytes) -> None:
+    """robots.txt files: every answer is yes or no, and a delay is a number."""
+    rules = Protego.parse(as_utf8(data[:MAX_SIZE]).decode("utf-8", "ignore"))
+    for address in (PAGE, "http://site.example/", "http://site.example/" + "a" * 2000):
+        assert rules.can_fetch(address, "sitecrawl") in {True, False}
+    assert (rules.crawl_delay("sitecrawl") or 0.0) >= 0.0
+    assert all(isinstance(sitemap, str) for sitemap in rules.sitemaps)
+
+
+def codecs(data: bytes) -> None:
+    """Records off a disk: either `CorruptFile`, or a record that is the same when it is written and read again."""
+    records: tuple[Callable[[bytes], UrlRecord | Ledger | Host], ...] = (
+        UrlRecord.unpack,
+        Ledger.unpack,
+        lambda found: Host.unpack(bytes(8), found),
+    )
+    for read in records:
+        with suppress(CorruptFile):
+            packed = read(data).pack()
+            assert read(packed).pack() == packed
+    with suppress(CorruptFile):
+        Section.unpack(bytes(12), data, None).pack()  # type: ignore[arg-type]
+
+
+def requests(data: bytes) -> None:
+    """Stored requests: either a request that can be stored again, or `CorruptFile`."""
+    spider = Spider("fuzz")
+    try:
+        request = unpack_request("http://site.example/", data, spider)
+    except CorruptFile:
+        return
+    assert isinstance(request, Request)
+    with suppress(Unstorable):
+        pack_request(request, spider)
+
+
+def codings(data: bytes) -> None:
+    """Bodies under content codings, broken and whole: what cannot be decoded comes back as it is."""
+    coding, _, body = data.partition(b"\n")
+    for name in ("gzip", "deflate", "br", "zstd", coding.decode("latin-1")):
+        decode_content(body, name)
+
+
+def seeds(data: bytes) -> None:
+    """What someone gives as `seeds`, be it text or a sitemap."""
+    with tempfile.NamedTemporaryFile(suffix=".txt") as file:
+        file.write(data)
+        file.flush()
+        with suppress(OptionError):
+            read_seeds(file.name)
+
+
+TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
+    target.__name__: target for target in (url, links, labels, robots, codecs, requests, codings, seeds)
+}
