@@ -6,8 +6,8 @@ split over the hosts that a host links to, and is conserved: personalised PageRa
 Garcia-Molina and Pedersen, "Combating web spam with TrustRank", VLDB 2004). What a host does not pass on goes back to
 the seeds. Links of a host that is held back as a trap pass nothing on.
 
-Trust flows in rounds, one now and then as the crawl goes on, each from where the last one ended: that forgets any older
-state as fast as `ROUNDS` rounds from the seeds would approach the new one, and nobody waits for all of them at once.
+Trust flows in rounds, one now and then as the crawl goes on, each from where the last one ended. An older state is
+forgotten as fast as rounds from the seeds would get to the new one, and the crawl never waits for many at once.
 
 The graph counts, for every pair of hosts, the pages of the one that link to the other. It is kept in memory, at
 most `MAX_EDGES` of it, about 200 bytes each; pairs beyond are counted as dropped,
