@@ -37,8 +37,10 @@ class HostGraph:
         self._count = 0
         self.dropped = 0
         self._changed: dict[tuple[bytes, bytes], float] = {}
+        self._names: dict[bytes, bytes] = {}
+        """One object for each host: to find it in a dictionary then takes no look at its bytes."""
         for source, target, pages in edges:
-            self._edges.setdefault(source, {})[target] = pages
+            self._edges.setdefault(self._name(source), {})[self._name(target)] = pages
             self._count += 1
 
     def seed(self, host: bytes) -> None:
@@ -52,8 +54,12 @@ class HostGraph:
                 self.dropped += 1
                 return
             self._count += 1
+        source, target = self._name(source), self._name(target)
         targets = self._edges.setdefault(source, {})
         self._changed[source, target] = targets[target] = targets.get(target, 0.0) + weight
+
+    def _name(self, host: bytes) -> bytes:
+        return self._names.setdefault(host, host)
 
     def __len__(self) -> int:
         """Pairs of hosts."""
