@@ -14,7 +14,7 @@ Invariants:
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, cast
 
@@ -26,6 +26,7 @@ from rocksdict import (
     DBCompressionType,
     Options,
     Rdict,
+    RdictIter,
     ReadOptions,
     WriteBatch,
     WriteOptions,
@@ -45,7 +46,6 @@ _LOG_BYTES = 128 << 20
 """Beyond it, the families that still need the log's oldest part are written out: opening reads all of it again."""
 _SCANNED_FAMILIES: Final = frozenset({"queue"})
 """Never asked for one key, so a Bloom filter would only cost memory."""
-_SCAN_READAHEAD = 64 << 10
 
 
 class Batch:
@@ -125,7 +125,6 @@ class Database:
     def scan(self, family: str, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
         """The pairs from `start` (inclusive) to `end` (exclusive), in the order of their keys."""
         options = ReadOptions()
-        options.set_readahead_size(_SCAN_READAHEAD)
         if end is not None:
             options.set_iterate_upper_bound(end)
         rows = self._families[family].iter(options)
@@ -133,8 +132,27 @@ class Database:
         while rows.valid():
             yield rows.key(), rows.value()
             rows.next()
+        self._check(rows)
+
+    def first_keys(self, family: str, prefixes: Iterable[bytes]) -> Iterator[bytes | None]:
+        """The least key with each of `prefixes`, None where there is none; cheapest in the order of the keys.
+
+        One iterator serves them all: to make one takes longer than to move it.
+        """
+        rows = self._families[family].iter(ReadOptions())
+        for prefix in prefixes:
+            rows.seek(prefix)
+            if rows.valid():
+                key: bytes = rows.key()
+                yield key if key.startswith(prefix) else None
+            else:
+                self._check(rows)
+                yield None
+
+    def _check(self, rows: RdictIter) -> None:
+        """Rows that cannot be read end a scan just as its end does: only their status tells."""
         try:
-            rows.status()  # rows that cannot be read end a scan just as its end does
+            rows.status()
         except Exception as error:
             raise _storage_error(self.path, error) from error
 

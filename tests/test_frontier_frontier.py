@@ -39,7 +39,7 @@ STRICT = TrapOptions(
     section_size=2,
     vouched_share=0.0,
     min_probes=1,
-    recompute=3,
+    flow_period=1,
 )
 """Holds back almost everything almost at once."""
 

@@ -119,6 +119,18 @@ def test_scans_are_ordered_and_bounded(path):
     database.close()
 
 
+def test_first_keys(path):
+    """Each prefix has its least key or None, in whatever order it is asked for and wherever the table ends."""
+    database = Database(path, hash_name="test")
+    batch = database.batch()
+    for key in (b"a2", b"a1", b"c9", b"\xff\xff"):
+        batch.put("queue", key, b"")
+    database.write(batch)
+    found = database.first_keys("queue", [b"a", b"b", b"c", b"\xff", b"\xff\xff\xff", b"a2", b"d"])
+    assert list(found) == [b"a1", None, b"c9", b"\xff\xff", None, b"a2", None]
+    database.close()
+
+
 def test_another_hash(path):
     """A database that is keyed by another hash is refused, with both names, and can be opened rightly after."""
     opened(path).close()
