@@ -219,5 +219,8 @@ def _storage_error(path: Path, error: Exception) -> StorageError:
             "use the version that wrote it, or start in a new directory"
         )
     if text.startswith("Corruption") or "Invalid argument" in text or "No such file" in text:
-        return CorruptFile(f"{path} cannot be read ({text}): restore it from a copy, or start in a new directory")
+        return CorruptFile(
+            f"{path} cannot be read ({text}): restore it from a copy, or let "
+            f"`scrapy check-crawl --repair {path.parent}` keep what can be read"
+        )
     return StorageError(f"{path}: {text}")
