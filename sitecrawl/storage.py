@@ -14,6 +14,7 @@ Invariants:
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, cast
@@ -46,6 +47,9 @@ _LOG_BYTES = 128 << 20
 """Beyond it, the families that still need the log's oldest part are written out: opening reads all of it again."""
 _SCANNED_FAMILIES: Final = frozenset({"queue"})
 """Never asked for one key, so a Bloom filter would only cost memory."""
+_OPENINGS = 5
+_PAUSE = 0.05
+"""Seconds between two of them."""
 
 
 class Batch:
@@ -81,7 +85,9 @@ class Database:
     def __init__(self, path: Path, *, hash_name: str, read_only: bool = False) -> None:
         self.path = path
         had_tables = any(path.glob("*.sst"))
-        self._rdict = _open(path, read_only=read_only)
+        if had_tables and not read_only:
+            _refuse_lost_tables(path)
+        self._rdict = _open_patiently(path) if read_only else _open(path, read_only=False)
         self._families = {name: self._rdict.get_column_family(name) for name in FAMILIES}
         self.handles = {name: self._rdict.get_column_family_handle(name) for name in FAMILIES}
         self._check_format(hash_name.encode(), is_new=not had_tables and not read_only)
@@ -95,10 +101,7 @@ class Database:
             self.write(batch)
         elif stored == (None, None):  # a shortened MANIFEST is to RocksDB an older state, before any table
             self.close()
-            raise CorruptFile(
-                f"{self.path} names no format, so its tables are lost: "
-                "restore it from a copy, or start in a new directory"
-            )
+            raise _lost_tables(self.path)
         elif stored != (FORMAT, hash_name):
             self.close()
             raise FormatMismatch(
@@ -224,6 +227,36 @@ def _open(path: Path, *, read_only: bool) -> Rdict:
         raise _storage_error(path, error) from error
 
 
+def _refuse_lost_tables(path: Path) -> None:
+    """Look before opening for writing: what a shortened MANIFEST does not name, RocksDB deletes at once."""
+    rdict = _open_patiently(path)
+    try:
+        names_format = rdict.get_column_family("meta").get(b"format") is not None
+    except Exception as error:
+        raise _storage_error(path, error) from error
+    finally:
+        rdict.close()
+    if not names_format:
+        raise _lost_tables(path)
+
+
+def _open_patiently(path: Path) -> Rdict:
+    """Read-only. A crawl at work may replace a file between two steps of it: then the next attempt succeeds."""
+    for _ in range(_OPENINGS - 1):
+        try:
+            return _open(path, read_only=True)
+        except CorruptFile:
+            time.sleep(_PAUSE)
+    return _open(path, read_only=True)
+
+
+def _lost_tables(path: Path) -> CorruptFile:
+    return CorruptFile(
+        f"{path} names no format, so its list of tables is damaged: restore it from a copy, or let "
+        f"`scrapy check-crawl --repair {path.parent}` make the list again"
+    )
+
+
 def _storage_error(path: Path, error: Exception) -> StorageError:
     """rocksdict raises bare `Exception`s: only their text tells them apart."""
     text = str(error)
@@ -237,5 +270,8 @@ def _storage_error(path: Path, error: Exception) -> StorageError:
             "use the version that wrote it, or start in a new directory"
         )
     if text.startswith("Corruption") or "Invalid argument" in text or "No such file" in text:
-        return CorruptFile(f"{path} cannot be read ({text}): restore it from a copy, or start in a new directory")
+        return CorruptFile(
+            f"{path} cannot be read ({text}): restore it from a copy, or let "
+            f"`scrapy check-crawl --repair {path.parent}` keep what can be read"
+        )
     return StorageError(f"{path}: {text}")

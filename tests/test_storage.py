@@ -181,6 +181,16 @@ def test_a_damaged_file_is_no_empty_database(path, name, how):
         opened(path)
 
 
+def test_a_refusal_deletes_nothing(path):
+    """RocksDB deletes what a shortened MANIFEST does not name: it is not opened for writing."""
+    (file,) = filled(path).glob("MANIFEST*")
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    tables = {table.name for table in path.glob("*.sst")}
+    with pytest.raises(CorruptFile, match="check-crawl --repair"):
+        opened(path)
+    assert {table.name for table in path.glob("*.sst")} == tables != set()
+
+
 @pytest.mark.parametrize("how", ["truncated", "deleted"])
 def test_a_lost_table(path, how):
     """A table that is too short or missing is noticed when the database is opened."""

@@ -191,14 +191,14 @@ class HostTable:
         further shapes share coarser ones.
         """
         shape = shape_of(url)
-        key = _section_key(shape)
+        key = section_key(shape)
         section = host.sections.get(key)
         if section is None and len(host.sections) >= MAX_SECTIONS:
             shape = fold(shape, wholly=True)
         elif section is None and shape.keys and self._siblings(host, shape) >= MAX_KEY_SETS:
             shape = fold(shape, wholly=False)
         if section is None:
-            key = _section_key(shape)
+            key = section_key(shape)
             section = host.sections.get(key)
         if section is None:
             queue = DiskQueue(self._database, host.key + key, empty=True)
@@ -268,5 +268,6 @@ class HostTable:
         return host
 
 
-def _section_key(shape: Shape) -> bytes:
+def section_key(shape: Shape) -> bytes:
+    """The second part of the key of the section that has this shape."""
     return hashlib.blake2b(str(shape).encode(), digest_size=SECTION_KEY_BYTES).digest()
