@@ -12,9 +12,12 @@ from typing import Final
 
 from scrapy.settings import BaseSettings
 
+from sitecrawl import limits
 from sitecrawl.frontier.frontier import FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.order import Order, order_named
+from sitecrawl.links import PageOptions
+from sitecrawl.markup import TreeOptions
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.seen.store import SeenOptions
 
@@ -70,6 +73,18 @@ def frontier(settings: BaseSettings) -> FrontierOptions:
         max_depth=settings.getint("DEPTH_LIMIT"),
         max_pages=settings.getint("SITECRAWL_MAX_PAGES"),
         lambda_policy=settings.get("SITECRAWL_LAMBDA_POLICY"),
+    )
+
+
+def page(settings: BaseSettings) -> PageOptions:
+    """With defaults for a project that has the scheduler and not the add-on."""
+    return PageOptions(
+        max_links=settings.getint(limits.LINKS.setting, limits.LINKS.default),
+        max_url_length=settings.getint(limits.URL_LENGTH.setting) or sys.maxsize,
+        tree=TreeOptions(
+            max_size=settings.getint(limits.TREE_SIZE.setting, limits.TREE_SIZE.default),
+            max_elements=settings.getint(limits.TREE_ELEMENTS.setting, limits.TREE_ELEMENTS.default),
+        ),
     )
 
 

@@ -11,9 +11,10 @@ import pytest
 from crawling import crawl
 from localweb import Answer, LocalWeb, Page, linked
 
-from middlewares.robots import MAX_SIZE, as_utf8
 from sitecrawl.fingerprint import HASH_NAME
 from sitecrawl.frontier.record import State, UrlRecord
+from sitecrawl.limits import ROBOTS_SIZE
+from sitecrawl.robotstxt import as_utf8
 from sitecrawl.storage import Database
 
 PATHS = ("/open", "/secret/1", "/secret/open", "/a.pdf", "/a.pdf?x", "/q?x=1")
@@ -101,7 +102,7 @@ def test_redirects_of_robots_txt_are_followed(tmp_path: Path) -> None:
     [
         codecs.BOM_UTF16_LE + "User-agent: *\nDisallow: /secret".encode("utf-16-le"),
         codecs.BOM_UTF8 + b"User-agent: *\nDisallow: /secret",
-        b"User-agent: *\nDisallow: /secret\n" + b"# padding\n" * (MAX_SIZE // 10) + b"Disallow: /\n",
+        b"User-agent: *\nDisallow: /secret\n" + b"# padding\n" * (ROBOTS_SIZE.default // 10) + b"Disallow: /\n",
         b"\xff\xfe\xff\x00\r\rUser-agent: *\rDisallow: /open\n" + bytes(range(256)),
     ],
     ids=["utf-16", "utf-8 with a mark", "more than 500 KiB", "junk"],
