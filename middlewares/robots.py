@@ -55,7 +55,7 @@ class _Rules:
     """When they are too old, in monotonic seconds."""
     wait: float = 0.0
     """Seconds for which a host that could not be asked wants to be left alone."""
-    private: str = ""
+    refused: PrivateAddress | None = None
     """Why the host may not even be asked."""
 
 
@@ -108,8 +108,8 @@ class RobotsMiddleware:
         root = f"{url.scheme}://{url.host}"
         rules = await self._rules_of(root, url.host)
         fetch = self._runtime.fetch_of(request)
-        if rules.private:
-            raise PrivateAddress(rules.private)
+        if rules.refused is not None:
+            raise rules.refused
         if rules.parser is None:
             return self._later(request, fetch, rules.wait)
         if not rules.parser.allowed(request.url, self._agent):
@@ -173,7 +173,7 @@ class RobotsMiddleware:
         try:
             response = await self._crawler.engine.download_async(request)
         except PrivateAddress as error:
-            return _Rules(None, 0.0, private=str(error))
+            return _Rules(None, 0.0, refused=error if error.url == url else None)
         except LimitExceeded:
             return _unreachable()
         except IgnoreRequest:

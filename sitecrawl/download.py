@@ -69,6 +69,11 @@ class HeadersTooLarge(LimitExceeded):
 class PrivateAddress(LimitExceeded):
     """A host that no seed names and that is not on the public internet (SITECRAWL_ALLOW_PRIVATE)."""
 
+    def __init__(self, url: str, address: str) -> None:
+        super().__init__(f"{address} is no public address, and no seed names its host")
+        self.url = url
+        """What was asked for: after a redirect, where it led."""
+
 
 class IdleTimeout(DownloadTimeoutError):
     """A host that was silent for SITECRAWL_MAX_IDLE_TIME."""
@@ -146,7 +151,7 @@ class DownloadHandler(HTTP11DownloadHandler):
         if self._allow_private or addresses.is_public(address):
             return
         if _host(request.url) not in Runtime.of(self._crawler).seed_hosts:
-            raise PrivateAddress(f"{address} is no public address, and no seed names its host")
+            raise PrivateAddress(request.url, address)
 
     def _end_the_silent(self) -> None:
         now = monotonic()
