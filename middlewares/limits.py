@@ -17,6 +17,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from sitecrawl import limits
 from sitecrawl.download import LimitExceeded
 from sitecrawl.errors import InvalidUrl
+from sitecrawl.pagestore.gzipping import MAX_CODINGS
 from sitecrawl.runtime import Runtime
 from sitecrawl.url import parse
 
@@ -27,7 +28,7 @@ _WEB: Final = frozenset({"http", "https"})
 
 
 class TooLargeDecoded(LimitExceeded):
-    """A body that has more than DOWNLOAD_MAXSIZE bytes without its content coding."""
+    """A body that has more than DOWNLOAD_MAXSIZE bytes without its content coding, or too many codings to look."""
 
 
 class DecodingMiddleware(HttpCompressionMiddleware):
@@ -39,12 +40,18 @@ class DecodingMiddleware(HttpCompressionMiddleware):
 
     def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
         try:
+            _check_codings(response)
             return super().process_response(request, response)
         except IgnoreRequest as error:
             self._runtime.stats.inc_value(limits.DECODED_SIZE.stat)
             if (fetch := self._runtime.fetch_of(request)) is not None:
                 fetch.exchange, fetch.status, fetch.error = None, 0, TooLargeDecoded.__name__
             raise TooLargeDecoded(str(error)) from error
+
+
+def _check_codings(response: Response) -> None:
+    if b",".join(response.headers.getlist("Content-Encoding")).count(b",") >= MAX_CODINGS:
+        raise IgnoreRequest(f"{response} has more than {MAX_CODINGS} content codings")
 
 
 class RedirectsMiddleware:

@@ -75,10 +75,10 @@ class Traffic:
     """Links and requests to URLs that were known."""
     forbidden: int = 0
     """URLs that robots.txt forbids."""
-    private: int = 0
-    """Connections that were refused for their address."""
     spider_errors: int = 0
     """Exceptions of the spider's own code."""
+    private: int = 0
+    """Connections that were refused for their address."""
 
     @classmethod
     def read(cls, stats: Mapping[str, Any]) -> Traffic:

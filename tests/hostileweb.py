@@ -153,11 +153,13 @@ def _zeros() -> Iterable[bytes]:
 
 
 def bombs() -> Trick:
-    """A page that links to a bomb in every coding."""
+    """A page that links to a bomb in every coding, and to a body that was packed too often."""
     codings = {f"/{number}": coding for number, coding in enumerate(("gzip", "deflate", "br", "gzip, gzip"))}
-    found: dict[str, bytes | Trick] = {"/": linking(*codings)}
+    found: dict[str, bytes | Trick] = {}
     for path, coding in codings.items():
         found[path] = whole(bomb(coding), f"Content-Encoding: {coding}")
+    found["/"] = linking(*codings, "/often")
+    found["/often"] = whole(gzip.compress(b"page"), f"Content-Encoding: {', '.join(['gzip'] * 5000)}")
     return pages(found)
 
 
