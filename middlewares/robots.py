@@ -24,7 +24,7 @@ from twisted.internet.defer import Deferred
 
 from middlewares.capture import retry_after
 from sitecrawl import limits
-from sitecrawl.download import LimitExceeded, PrivateAddress
+from sitecrawl.download import FIRST_PART, LimitExceeded, PrivateAddress
 from sitecrawl.errors import InvalidUrl
 from sitecrawl.limits import Limit
 from sitecrawl.robotstxt import addressed, as_utf8
@@ -39,8 +39,6 @@ MAX_HOSTS = 10_000
 """Hosts whose rules are kept in memory; the longest unused is forgotten and fetched again."""
 
 _OPEN = b""
-_RECEIVED = "sitecrawl_robots_bytes"
-"""In the `meta` of a request for a robots.txt: how much of it has come."""
 
 
 class Unreachable(IgnoreRequest):
@@ -167,7 +165,7 @@ class RobotsMiddleware:
     async def _fetch(self, url: str) -> _Rules:
         self._stats.inc_value("robotstxt/request_count")
         # A retry would come at once; the next page of the host comes after a pause, and asks again.
-        meta = {"dont_obey_robotstxt": True, "dont_retry": True, _RECEIVED: 0}
+        meta = {"dont_obey_robotstxt": True, "dont_retry": True, FIRST_PART: 0}
         request = Request(url, meta=meta, callback=NO_CALLBACK)
         self._crawler.signals.connect(self._stop_at_limit, signals.bytes_received)
         try:
@@ -188,10 +186,10 @@ class RobotsMiddleware:
         return self._read(response, request)
 
     def _stop_at_limit(self, data: bytes, request: Request) -> None:
-        """What has come of a robots.txt by then is used (RFC 9309 §2.5)."""
-        if _RECEIVED in request.meta:
-            request.meta[_RECEIVED] += len(data)
-            if request.meta[_RECEIVED] > self._max_size:
+        """What has come of a robots.txt by then is used (RFC 9309 §2.5); `meta` counts it."""
+        if FIRST_PART in request.meta:
+            request.meta[FIRST_PART] += len(data)
+            if request.meta[FIRST_PART] > self._max_size:
                 raise StopDownload(fail=False)
 
     def _read(self, response: Response, request: Request) -> _Rules:

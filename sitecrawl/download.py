@@ -51,6 +51,9 @@ from sitecrawl.url import parse
 
 logger = logging.getLogger(__name__)
 
+FIRST_PART: Final = "sitecrawl_first_part"
+"""The key in `Request.meta` that says: the response may have any size, whoever asked will stop it."""
+
 _LOOK_SECONDS: Final = 1.0
 
 
@@ -126,7 +129,7 @@ class DownloadHandler(HTTP11DownloadHandler):
             contextFactory=self._contextFactory,
             bindAddress=self._bind_address,
             pool=self._pool,
-            maxsize=self._default_maxsize,
+            maxsize=0 if FIRST_PART in request.meta else self._default_maxsize,
             warnsize=self._default_warnsize,
             fail_on_dataloss=self._fail_on_dataloss,
             crawler=self._crawler,

@@ -120,7 +120,7 @@ def test_components_can_be_moved_and_switched_off() -> None:
 
 
 def test_a_projects_own_way_to_the_network_stays() -> None:
-    """A download handler, and a middleware in the place of Scrapy's that unpacks, are the project's if it names one."""
+    """A download handler, and a middleware in place of the one that unpacks, are the project's if it names one."""
     own = {"scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None}
     settings = settings_with(
         DOWNLOAD_HANDLERS=({"https": "shop.Handler"}, "project"), DOWNLOADER_MIDDLEWARES=(own, "project")

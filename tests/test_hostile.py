@@ -78,6 +78,11 @@ def tricks(port: int) -> dict[str, Trick | bytes]:
             "/": linking("/secret", "/open"),
             "/open": whole(b"open"),
         }),
+        "a giant robots.txt": pages({
+            "/robots.txt": hostile.forever(
+                head("Content-Length: 100000000") + b"User-agent: *\nDisallow: /secret\n", b"# padding\n" * 5000),
+            "/": linking("/secret", "/open"),
+        }),
         "a robots.txt for everyone": pages({"/robots.txt": hostile.many_agents(), "/": linking("/secret", "/open")}),
         "bomb for a robots.txt": pages({
             "/robots.txt": whole(hostile.bomb("gzip"), "Content-Encoding: gzip"), "/": linking("/x")}),
@@ -192,5 +197,5 @@ def test_nobody_can_be_reached_who_is_not_named(crawl: Crawl) -> None:
 
 def test_the_first_part_of_a_robots_txt_counts(crawl: Crawl) -> None:
     """However long it is, and however many crawlers it names."""
-    assert [state for url, state in crawl.states.items() if url.endswith("/open")] == [State.FETCHED] * 2
-    assert [state for url, state in crawl.states.items() if url.endswith("/secret")] == [State.EXCLUDED] * 2
+    assert [state for url, state in crawl.states.items() if url.endswith("/open")] == [State.FETCHED] * 3
+    assert [state for url, state in crawl.states.items() if url.endswith("/secret")] == [State.EXCLUDED] * 3
