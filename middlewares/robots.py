@@ -26,7 +26,7 @@ from middlewares.capture import retry_after
 from sitecrawl import limits
 from sitecrawl.download import FIRST_PART, LimitExceeded, PrivateAddress
 from sitecrawl.errors import InvalidUrl
-from sitecrawl.limits import Limit
+from sitecrawl.limits import NO_LIMIT, Limit
 from sitecrawl.robotstxt import addressed, as_utf8
 from sitecrawl.runtime import Fetch, Runtime
 from sitecrawl.url import parse
@@ -91,7 +91,7 @@ class RobotsMiddleware:
             crawler,
             Runtime.of(crawler),
             agent=settings.get("ROBOTSTXT_USER_AGENT") or settings["USER_AGENT"],
-            max_size=settings.getint(limits.ROBOTS_SIZE.setting),
+            max_size=settings.getint(limits.ROBOTS_SIZE.setting) or NO_LIMIT,
             max_crawl_delay=settings.getfloat(limits.CRAWL_DELAY.setting),
             max_retry_after=settings.getfloat(limits.RETRY_AFTER.setting),
         )

@@ -79,8 +79,8 @@ def frontier(settings: BaseSettings) -> FrontierOptions:
 def page(settings: BaseSettings) -> PageOptions:
     """With defaults for a project that has the scheduler and not the add-on."""
     return PageOptions(
-        max_links=settings.getint(limits.LINKS.setting, limits.LINKS.default),
-        max_url_length=settings.getint(limits.URL_LENGTH.setting) or sys.maxsize,
+        max_links=settings.getint(limits.LINKS.setting, limits.LINKS.default) or limits.NO_LIMIT,
+        max_url_length=settings.getint(limits.URL_LENGTH.setting) or limits.NO_LIMIT,
         tree=TreeOptions(
             max_size=settings.getint(limits.TREE_SIZE.setting, limits.TREE_SIZE.default),
             max_elements=settings.getint(limits.TREE_ELEMENTS.setting, limits.TREE_ELEMENTS.default),

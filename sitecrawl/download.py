@@ -45,7 +45,7 @@ from zope.interface import implementer
 
 from sitecrawl import addresses, limits
 from sitecrawl.errors import InvalidUrl
-from sitecrawl.limits import Limit
+from sitecrawl.limits import NO_LIMIT, Limit
 from sitecrawl.runtime import Runtime
 from sitecrawl.url import parse
 
@@ -101,11 +101,11 @@ class DownloadHandler(HTTP11DownloadHandler):
         assert crawler.stats
         self._stats = crawler.stats
         self._allow_private = settings.getbool(limits.PRIVATE_ADDRESS.setting)
-        self._max_idle = settings.getfloat(limits.IDLE_TIME.setting)
+        self._max_idle = settings.getfloat(limits.IDLE_TIME.setting) or NO_LIMIT
         self._pool._factory = partial(  # type: ignore[assignment]  # noqa: SLF001 - as Scrapy does
             _Factory,
-            max_lines=settings.getint(limits.HEADERS.setting),
-            max_size=settings.getint(limits.HEADER_SIZE.setting),
+            max_lines=settings.getint(limits.HEADERS.setting) or NO_LIMIT,
+            max_size=settings.getint(limits.HEADER_SIZE.setting) or NO_LIMIT,
         )
         self._downloads: set[_Download] = set()
         self._watch: AsyncioLoopingCall | LoopingCall = create_looping_call(self._end_the_silent)

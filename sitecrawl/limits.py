@@ -57,5 +57,8 @@ LIMITS: Final = (
 )
 """In the order of the table in docs/limits.md."""
 
+NO_LIMIT: Final = 1 << 62
+"""What 0 stands for."""
+
 DEFAULTS: Final = {limit.setting: limit.default for limit in LIMITS}
 """What the add-on sets."""
