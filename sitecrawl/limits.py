@@ -26,6 +26,7 @@ TOTAL_TIME: Final = Limit("DOWNLOAD_TIMEOUT", 60, "seconds", "limits/total_time"
 IDLE_TIME: Final = Limit("SITECRAWL_MAX_IDLE_TIME", 30.0, "seconds", "limits/idle_time")
 HEADERS: Final = Limit("SITECRAWL_MAX_HEADERS", 1000, "lines", "limits/headers")
 HEADER_SIZE: Final = Limit("SITECRAWL_MAX_HEADER_SIZE", 256 << 10, "bytes", "limits/header_size")
+CHUNKS: Final = Limit("SITECRAWL_MAX_CHUNKS", 100_000, "chunks", "limits/chunks")
 REDIRECTS: Final = Limit("REDIRECT_MAX_TIMES", 20, "redirects", "limits/redirects")
 URL_LENGTH: Final = Limit("URLLENGTH_LIMIT", 8000, "characters", "limits/url_length")
 SCHEMES: Final = Limit("SITECRAWL_SCHEMES", ["http", "https"], "names", "limits/scheme")
@@ -44,6 +45,7 @@ LIMITS: Final = (
     IDLE_TIME,
     HEADERS,
     HEADER_SIZE,
+    CHUNKS,
     REDIRECTS,
     URL_LENGTH,
     SCHEMES,

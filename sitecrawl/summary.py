@@ -29,6 +29,7 @@ _FAILURES: Final = {
     "HeadersTooLarge": "too large",
     "IdleTimeout": "timed out",
     "ResponseDataLossError": "cut short",
+    "TooManyChunks": "too large",
     "TooManyHeaders": "too large",
     "UnsupportedURLSchemeError": "no web address",
 }
