@@ -16,6 +16,7 @@ Scrapy has the limits on the size of a body and on the total time; here they onl
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from functools import partial
 from time import monotonic
@@ -41,7 +42,7 @@ from twisted.internet.interfaces import IAddress, IReactorPluggableNameResolver
 from twisted.internet.task import LoopingCall
 from twisted.web._newclient import BODY
 from twisted.web._newclient import Request as TxRequest
-from twisted.web.client import Agent, ResponseFailed
+from twisted.web.client import URI, Agent, ResponseFailed
 from twisted.web.http import _ChunkedTransferDecoder
 from twisted.web.iweb import IResponse
 from zope.interface import implementer
@@ -58,6 +59,7 @@ FIRST_PART: Final = "sitecrawl_first_part"
 """The key in `Request.meta` that says: the response may have any size, whoever asked will stop it."""
 
 _LOOK_SECONDS: Final = 1.0
+_PLAIN_HOST: Final = re.compile(r"[A-Za-z0-9._:-]+").fullmatch
 
 
 class LimitExceeded(IgnoreRequest):
@@ -130,7 +132,7 @@ class DownloadHandler(HTTP11DownloadHandler):
 
     async def _download(self, request: Request) -> Response:
         may_connect = partial(self._check, request)
-        if "proxy" in request.meta and (address := addresses.literal(_host(request.url))):
+        if "proxy" in request.meta and (address := _address(request.url)):
             may_connect(address)  # what a name means is up to the proxy
         download = _Download(
             self._max_idle,
@@ -176,10 +178,21 @@ class DownloadHandler(HTTP11DownloadHandler):
         await super().close()
 
 
-def _host(url: str) -> str:
-    """The host of `url` as a browser reads it: `http://0x7f.1:80/` has `127.0.0.1:80`; empty where there is none."""
+def _address(url: str) -> str | None:
+    """The IP address that stands in `url`, however it is written."""
     try:
-        return parse(url, max_length=4 * len(url)).host
+        return addresses.literal(parse(url, max_length=4 * len(url)).host)
+    except InvalidUrl:
+        return None
+
+
+def _host(url: str) -> str:
+    """The host that Twisted connects to for `url`, written as in a seed: `http://0x7f.1:80/` has `127.0.0.1`."""
+    host = URI.fromBytes(url.encode()).host.decode()  # type: ignore[no-untyped-call]
+    if not _PLAIN_HOST(host):  # parsers differ on what else may stand there: it is no seed's
+        return ""
+    try:
+        return parse(f"http://[{host}]/" if ":" in host else f"http://{host}/").host
     except InvalidUrl:
         return ""
 

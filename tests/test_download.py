@@ -19,6 +19,7 @@ from cryptography.x509.oid import NameOID
 from hostileweb import HostileWeb
 from localweb import Answer, LocalWeb, linked
 
+from sitecrawl.download import _host
 from sitecrawl.frontier.record import State
 
 RESOLVERS = {"PYTHONPATH": f"{PROJECT}:{Path(__file__).parent / 'spiders_for_tests'}"}
@@ -83,6 +84,26 @@ def test_a_seed_names_its_host(private: LocalWeb, tmp_path: Path) -> None:
     assert states[f"{root}a"] == State.FETCHED
 
 
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("http://a.example:80/x", "a.example"),
+        ("https://A.example", "a.example"),
+        ("http://0x7f.1:80/", "127.0.0.1"),
+        ("http://2130706433/", "127.0.0.1"),
+        ("http://[::1]:80/", "[::1]"),
+        ("http://[::FFFF:127.0.0.1]/", "[::ffff:7f00:1]"),
+        ("http://named.example\\@other.example/", ""),
+        ("http://named.example%5C@other.example/", ""),
+        ("http://named.example@other.example/", ""),
+        ("http://a b/", ""),
+    ],
+)
+def test_the_host_is_that_which_is_connected_to(url: str, host: str) -> None:
+    """One spelling for each host, and none where parsers may differ on what it is."""
+    assert _host(url) == host
+
+
 def test_all_may_be_allowed(public: LocalWeb, private: LocalWeb, tmp_path: Path) -> None:
     """SITECRAWL_ALLOW_PRIVATE lets every address in."""
     states, _ = crawl(f"http://public.example:{public.port}/", tmp_path / "job", SITECRAWL_ALLOW_PRIVATE=True)
@@ -93,14 +114,20 @@ def test_all_may_be_allowed(public: LocalWeb, private: LocalWeb, tmp_path: Path)
 def test_a_proxy_is_the_users_choice(private: LocalWeb, tmp_path: Path) -> None:
     """The proxy may be anywhere; names are its business, private addresses are refused before it is asked."""
     with LocalWeb(
-        lambda path, host: linked("http://10.0.0.1/", "http://0xa.1/", "http://other.example/"), address="127.0.0.53"
+        lambda path, host: (
+            Answer(b"", 302, {"Location": "http://x@10.0.0.2/"})
+            if path.endswith("/moved")
+            else linked("http://10.0.0.1/", "http://0xa.1/", "http://other.example/", "/moved")
+        ),
+        address="127.0.0.53",
     ) as proxy:
         words = ("crawl", "generic", "-a", "seeds=http://a.example/", "-a", "scope=any")
         settings = {"JOBDIR": tmp_path / "job", "SITECRAWL_DELAY_FACTOR": 0}
         done = scrapy(*words, settings=settings, env={"http_proxy": proxy.root})
         assert done.returncode == 0, done.stderr
     assert {hit.host for hit in proxy.hits} == {"a.example", "other.example"}
-    assert states_of(tmp_path / "job")["http://10.0.0.1/"] == State.EXCLUDED
+    excluded = {url for url, state in states_of(tmp_path / "job").items() if state == State.EXCLUDED}
+    assert excluded == {"http://10.0.0.1/", "http://x@10.0.0.2/"}
 
 
 SPIDER = """
