@@ -2,7 +2,16 @@
 
 from middlewares.capture import CaptureMiddleware
 from middlewares.givenup import GivenUpMiddleware
+from middlewares.limits import DecodingMiddleware, RedirectsMiddleware, RequestsMiddleware
 from middlewares.links import LinksMiddleware
 from middlewares.robots import RobotsMiddleware
 
-__all__ = ["CaptureMiddleware", "GivenUpMiddleware", "LinksMiddleware", "RobotsMiddleware"]
+__all__ = [
+    "CaptureMiddleware",
+    "DecodingMiddleware",
+    "GivenUpMiddleware",
+    "LinksMiddleware",
+    "RedirectsMiddleware",
+    "RequestsMiddleware",
+    "RobotsMiddleware",
+]

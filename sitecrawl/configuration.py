@@ -12,10 +12,13 @@ from typing import Final
 
 from scrapy.settings import BaseSettings
 
+from sitecrawl import limits
 from sitecrawl.frontier.frontier import FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.judge import TrapOptions
 from sitecrawl.frontier.order import Order, order_named
+from sitecrawl.links import PageOptions
+from sitecrawl.markup import TreeOptions
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.seen.store import SeenOptions
 
@@ -72,6 +75,18 @@ def frontier(settings: BaseSettings) -> FrontierOptions:
         max_pages=settings.getint("SITECRAWL_MAX_PAGES"),
         lambda_policy=settings.get("SITECRAWL_LAMBDA_POLICY"),
         traps=TrapOptions(hold=settings.getbool("SITECRAWL_HOLD_TRAPS")),
+    )
+
+
+def page(settings: BaseSettings) -> PageOptions:
+    """With defaults for a project that has the scheduler and not the add-on."""
+    return PageOptions(
+        max_links=settings.getint(limits.LINKS.setting, limits.LINKS.default) or limits.NO_LIMIT,
+        max_url_length=settings.getint(limits.URL_LENGTH.setting) or limits.NO_LIMIT,
+        tree=TreeOptions(
+            max_size=settings.getint(limits.TREE_SIZE.setting, limits.TREE_SIZE.default),
+            max_elements=settings.getint(limits.TREE_ELEMENTS.setting, limits.TREE_ELEMENTS.default),
+        ),
     )
 
 

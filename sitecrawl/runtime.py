@@ -33,6 +33,7 @@ from sitecrawl.links import Link
 from sitecrawl.media import HTML
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.requests import VISIT
+from sitecrawl.seedhosts import SeedHosts
 from sitecrawl.storage import Batch, Database
 from sitecrawl.url import Canonicalizer, Url
 
@@ -99,6 +100,7 @@ class Runtime:
         self.directory = CrawlDirectory(configuration.directory(settings, name), name)
         self.fingerprints = Fingerprinter(self.directory.fingerprint_key)
         self.canonicalizer = Canonicalizer()
+        self.page_options = configuration.page(settings)
         self._seen = CrawlSeen(self.path / "seen.bloom", configuration.seen(settings), hash_name=HASH_NAME)
         self.database = Database(self.directory.database, hash_name=HASH_NAME)
         try:
@@ -107,9 +109,10 @@ class Runtime:
             self.database.close()
             raise
         self.fetches: dict[bytes, Fetch] = {}
+        self.seed_hosts = SeedHosts(self.database)
         self._store: WarcStore | None = None
         self._stores: list[Checkpointed] = []
-        self._parts: list[Part] = []
+        self._parts: list[Part] = [self.seed_hosts]
         self._finished = 0
 
     @classmethod
@@ -206,13 +209,15 @@ class Runtime:
         """Hand the seeds to the frontier; returns how many are new."""
         canonical, fingerprint = self.canonicalizer.canonical, self.fingerprints.url
         found = [NewUrl(fingerprint(canonical(url)), url.href, url.host) for url in seeds]
+        for url in found:
+            self.seed_hosts.add(url.host)
         return self.frontier.add(found, depth=0)
 
     def weigh(self, fetch: Fetch, page: PageItem) -> None:
         """Decide whether a page is worth having: a success that may be indexed and repeats no other."""
         if not 200 <= page.status < 300:
             return
-        text = readable_text(page.body) if page.content_type in HTML else ""
+        text = readable_text(page.body, self.page_options.tree) if page.content_type in HTML else ""
         verdict = self.frontier.content.add(
             self.frontier.host_key(fetch.visit),
             page.body,

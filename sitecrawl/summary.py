@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from sitecrawl.limits import PRIVATE_ADDRESS
 from sitecrawl.pagestore.printing import visible
 
 WORST: Final = 5
 """Hosts and kinds of error that are named."""
 
 _SPACE = re.compile(r"\s")
-_NO_FAILURES = frozenset({"HostGivenUp", "IgnoreRequest", "Unreachable"})
+_NO_FAILURES = frozenset({"HostGivenUp", "IgnoreRequest", "PrivateAddress", "Unreachable"})
 """Exceptions by which a middleware says no: nothing went wrong."""
 _FAILURES: Final = {
     "CannotResolveHostError": "host not found",
@@ -25,7 +26,11 @@ _FAILURES: Final = {
     "DownloadConnectionRefusedError": "connection refused",
     "DownloadFailedError": "connection lost",
     "DownloadTimeoutError": "timed out",
+    "HeadersTooLarge": "too large",
+    "IdleTimeout": "timed out",
     "ResponseDataLossError": "cut short",
+    "TooManyChunks": "too large",
+    "TooManyHeaders": "too large",
     "UnsupportedURLSchemeError": "no web address",
 }
 _ENDINGS: Final = {
@@ -73,6 +78,8 @@ class Traffic:
     """URLs that robots.txt forbids."""
     spider_errors: int = 0
     """Exceptions of the spider's own code."""
+    private: int = 0
+    """Connections that were refused for their address."""
 
     @classmethod
     def read(cls, stats: Mapping[str, Any]) -> Traffic:
@@ -86,6 +93,7 @@ class Traffic:
             received=stats.get("downloader/response_bytes", 0),
             duplicates=followed - new + stats.get("dupefilter/filtered", 0),
             forbidden=stats.get("robotstxt/forbidden", 0),
+            private=stats.get(PRIVATE_ADDRESS.stat, 0),
             spider_errors=sum(n for name, n in stats.items() if name.startswith("spider_exceptions/")),
         )
 
@@ -165,6 +173,8 @@ class Summary:
             yield "worst hosts", None, _most(self.hosts)
         yield "duplicates", traffic.duplicates, "links to URLs that were known"
         yield "robots.txt", traffic.forbidden, "URLs that it excludes"
+        if traffic.private:
+            yield "private", traffic.private, f"addresses that no seed names, see {PRIVATE_ADDRESS.setting}"
         yield from self._totals()
 
     def _classes(self) -> Iterator[tuple[str, int | None, str]]:
