@@ -14,7 +14,7 @@ from scrapy.http import Response
 from scrapy.http.headers import Headers
 
 from sitecrawl import limits
-from sitecrawl.download import LimitExceeded, PrivateAddress
+from sitecrawl.download import Interrupted, LimitExceeded, PrivateAddress
 from sitecrawl.items import Exchange
 from sitecrawl.runtime import Fetch, Runtime
 
@@ -55,6 +55,8 @@ class CaptureMiddleware:
     def process_exception(self, request: Request, exception: Exception) -> None:
         fetch = self._runtime.fetch_of(request)
         started = self._started.pop(request, None)
+        if fetch is not None and isinstance(exception, Interrupted):
+            fetch.interrupted = True
         if fetch is None or (isinstance(exception, IgnoreRequest) and not isinstance(exception, LimitExceeded)):
             return
         if isinstance(exception, PrivateAddress):

@@ -36,6 +36,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_SEEN_ERROR_RATE": 0.01,
     "SITECRAWL_SEEN_CACHE": 65_536,
     "SITECRAWL_SEEN_EXACT": True,
+    "SITECRAWL_SHUTDOWN_TIME": 5.0,
     "SITECRAWL_PROGRESS": "auto",
     "SITECRAWL_SUMMARY": True,
     **{name: value for name, value in DEFAULTS.items() if name.startswith("SITECRAWL_")},

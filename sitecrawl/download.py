@@ -19,6 +19,7 @@ import logging
 import re
 from collections.abc import Callable
 from functools import partial
+from math import inf
 from time import monotonic
 from typing import Any, Final
 
@@ -64,6 +65,10 @@ _PLAIN_HOST: Final = re.compile(r"[A-Za-z0-9._:-]+").fullmatch
 
 class LimitExceeded(IgnoreRequest):
     """A response that went beyond a limit of docs/limits.md. To ask again would bring the same."""
+
+
+class Interrupted(IgnoreRequest):
+    """A download that was cut off because the crawl is being stopped: its URL stays in the frontier."""
 
 
 class TooManyHeaders(LimitExceeded):
@@ -119,7 +124,10 @@ class DownloadHandler(HTTP11DownloadHandler):
             max_chunks=settings.getint(limits.CHUNKS.setting) or NO_LIMIT,
         )
         self._downloads: set[_Download] = set()
-        self._watch: AsyncioLoopingCall | LoopingCall = create_looping_call(self._end_the_silent)
+        self._patience = settings.getfloat("SITECRAWL_SHUTDOWN_TIME")
+        self._cut_off_at = inf
+        """When downloads are cut off, on the monotonic clock: the crawl is being stopped."""
+        self._watch: AsyncioLoopingCall | LoopingCall = create_looping_call(self._look)
 
     async def download_request(self, request: Request) -> Response:
         try:
@@ -131,6 +139,8 @@ class DownloadHandler(HTTP11DownloadHandler):
             raise
 
     async def _download(self, request: Request) -> Response:
+        if monotonic() >= self._cut_off_at:
+            raise Interrupted("The crawl is being stopped")
         may_connect = partial(self._check, request)
         if "proxy" in request.meta and (address := _address(request.url)):
             may_connect(address)  # what a name means is up to the proxy
@@ -167,10 +177,17 @@ class DownloadHandler(HTTP11DownloadHandler):
         if _host(request.url) not in Runtime.of(self._crawler).seed_hosts:
             raise PrivateAddress(request.url, address)
 
-    def _end_the_silent(self) -> None:
+    def _look(self) -> None:
+        """End the downloads that have been silent for too long, and all of them when the crawl is to stop."""
         now = monotonic()
+        slot = self._crawler.engine._slot if self._crawler.engine is not None else None  # noqa: SLF001 - nothing public says so
+        if slot is not None and slot.closing is not None and self._cut_off_at == inf:
+            self._cut_off_at = now + self._patience
         for download in list(self._downloads):
-            download.look(now)
+            if now >= self._cut_off_at:
+                download.interrupt()
+            else:
+                download.look(now)
 
     async def close(self) -> None:
         if self._watch.running:
@@ -208,6 +225,7 @@ class _Download(_ScrapyAgent):
         self._last = monotonic()
         """When there was progress, as far as is known."""
         self._silent = False
+        self._interrupted = False
 
     def begin(self, request: Request) -> Deferred[Response]:
         self._deferred = self.download_request(request)
@@ -229,6 +247,10 @@ class _Download(_ScrapyAgent):
             self._silent = True
             self._deferred.cancel()
 
+    def interrupt(self) -> None:
+        self._interrupted = True
+        self._deferred.cancel()
+
     def _received(self) -> int:
         """Bytes of the body so far; -1 while the headers are not whole."""
         if self._txresponse is None:
@@ -239,6 +261,8 @@ class _Download(_ScrapyAgent):
     def reason(self, error: Exception) -> Exception:
         """Why the download failed: `error`, or the limit of ours that is behind it."""
         cause = error.__cause__
+        if self._interrupted:
+            return Interrupted("The crawl is being stopped")
         if self._silent or isinstance(cause, ConnectTimeout):
             return IdleTimeout(f"Nothing came for {self._max_idle:g} seconds")
         if isinstance(cause, ResponseFailed):

@@ -63,7 +63,7 @@ class Part(Protocol):
 class Fetch:
     """A visit, and what has become of it so far."""
 
-    __slots__ = ("error", "exchange", "excluded", "good", "page", "request", "status", "visit")
+    __slots__ = ("error", "exchange", "excluded", "good", "interrupted", "page", "request", "status", "visit")
 
     def __init__(self, visit: Visit) -> None:
         self.visit = visit
@@ -78,6 +78,8 @@ class Fetch:
         """Why nothing came back."""
         self.excluded = ""
         """The rule that forbids it."""
+        self.interrupted = False
+        """Whether the crawl is being stopped and did not wait for it: the URL stays queued, for the next run."""
         self.good: bool | None = None
         """Whether the page is worth having; None while only its status can say."""
 
@@ -257,6 +259,9 @@ class Runtime:
 
     def finish(self, fetch: Fetch) -> None:
         """The fetch is over, and so is the visit."""
+        if fetch.interrupted:
+            del self.fetches[fetch.visit.key]
+            return
         stored = self.leave(fetch)
         good = 200 <= fetch.status < 300 if fetch.good is None else fetch.good
         self.frontier.done(fetch.visit, fetch.state, status=fetch.status, good=good, stored=stored)
