@@ -63,7 +63,7 @@ class Part(Protocol):
 class Fetch:
     """A visit, and what has become of it so far."""
 
-    __slots__ = ("error", "exchange", "excluded", "good", "interrupted", "page", "request", "status", "visit")
+    __slots__ = ("content", "error", "exchange", "excluded", "interrupted", "page", "request", "status", "visit")
 
     def __init__(self, visit: Visit) -> None:
         self.visit = visit
@@ -80,8 +80,8 @@ class Fetch:
         """The rule that forbids it."""
         self.interrupted = False
         """Whether the crawl is being stopped and did not wait for it: the URL stays queued, for the next run."""
-        self.good: bool | None = None
-        """Whether the page is worth having; None while only its status can say."""
+        self.content: PageItem | None = None
+        """What says whether the page is worth having; None while only its status can."""
 
     @property
     def state(self) -> State:
@@ -215,10 +215,17 @@ class Runtime:
             self.seed_hosts.add(url.host)
         return self.frontier.add(found, depth=0)
 
-    def weigh(self, fetch: Fetch, page: PageItem) -> None:
-        """Decide whether a page is worth having: a success that may be indexed and repeats no other."""
-        if not 200 <= page.status < 300:
-            return
+    def _is_good(self, fetch: Fetch) -> bool:
+        """Whether the page is worth having: a success that may be indexed and repeats no other.
+
+        To be asked once, when the fetch is over: a page whose content a checkpoint knew before would repeat itself
+        when it is fetched again after a crash.
+        """
+        if not 200 <= fetch.status < 300:
+            return False
+        page = fetch.content
+        if page is None:
+            return True
         text = readable_text(page.body, self.page_options.tree) if page.content_type in HTML else ""
         verdict = self.frontier.content.add(
             self.frontier.host_key(fetch.visit),
@@ -228,7 +235,7 @@ class Runtime:
         )
         if verdict != Verdict.NEW:
             self.stats.inc_value(f"content/{verdict.value}")
-        fetch.good = verdict == Verdict.NEW and not page.noindex
+        return verdict == Verdict.NEW and not page.noindex
 
     def _host_key(self, host: str) -> bytes:
         return self.fingerprints.opaque(host.encode())[8:]
@@ -263,7 +270,7 @@ class Runtime:
             del self.fetches[fetch.visit.key]
             return
         stored = self.leave(fetch)
-        good = 200 <= fetch.status < 300 if fetch.good is None else fetch.good
+        good = self._is_good(fetch)
         self.frontier.done(fetch.visit, fetch.state, status=fetch.status, good=good, stored=stored)
         self._finished += 1
 

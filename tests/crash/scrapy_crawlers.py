@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy import Request, Spider
-from scrapy.http import TextResponse
+from scrapy.http import Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
 
 
@@ -39,7 +39,8 @@ class Follower(Spider):
     async def start(self) -> AsyncIterator[Any]:
         yield Request(f"{self.root}/0")
 
-    def parse(self, response: TextResponse) -> Iterator[Any]:  # type: ignore[override]
+    def parse(self, response: Response) -> Iterator[Any]:
+        assert isinstance(response, TextResponse)
         yield {"url": response.url}
         for link in LinkExtractor().extract_links(response):
             yield Request(link.url)
