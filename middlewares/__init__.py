@@ -4,6 +4,7 @@ from middlewares.capture import CaptureMiddleware
 from middlewares.givenup import GivenUpMiddleware
 from middlewares.limits import DecodingMiddleware, RedirectsMiddleware, RequestsMiddleware
 from middlewares.links import LinksMiddleware
+from middlewares.outages import OutagesMiddleware
 from middlewares.robots import RobotsMiddleware
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "DecodingMiddleware",
     "GivenUpMiddleware",
     "LinksMiddleware",
+    "OutagesMiddleware",
     "RedirectsMiddleware",
     "RequestsMiddleware",
     "RobotsMiddleware",

@@ -28,6 +28,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_CONCURRENT_REQUESTS_PER_IP": 8,
     "SITECRAWL_FAILURE_DELAY": 1.0,
     "SITECRAWL_MAX_HOST_FAILURES": 10,
+    "SITECRAWL_REVIVAL_DELAY": 3600.0,
     "SITECRAWL_WARC_SIZE": 1_000_000_000,
     "SITECRAWL_DATABASE_URL": "",
     "SITECRAWL_DATABASE_TABLE": "pages",
@@ -75,6 +76,7 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     "DOWNLOADER_MIDDLEWARES": {
         "middlewares.GivenUpMiddleware": 10,
         "middlewares.RobotsMiddleware": 100,
+        "middlewares.OutagesMiddleware": 560,
         "middlewares.RedirectsMiddleware": 605,
         "middlewares.CaptureMiddleware": 1000,
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,

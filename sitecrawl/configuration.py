@@ -61,6 +61,7 @@ def politeness(settings: BaseSettings) -> PolitenessOptions:
         per_ip=settings.getint("SITECRAWL_CONCURRENT_REQUESTS_PER_IP"),
         failure_delay=settings.getfloat("SITECRAWL_FAILURE_DELAY"),
         max_failures=settings.getint("SITECRAWL_MAX_HOST_FAILURES"),
+        revival=settings.getfloat("SITECRAWL_REVIVAL_DELAY"),
     )
 
 

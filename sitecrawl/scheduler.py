@@ -98,6 +98,8 @@ class Scheduler(BaseScheduler):
         blob, flags = self._pack(request)
         if request.dont_filter:
             flags |= Flag.UNFILTERED
+        if request.errback is not None:
+            flags |= Flag.AWAITED
         found = NewUrl(self._key(request), request.url, _host(request.url))
         added = self._frontier.add_request(
             found,

@@ -18,7 +18,7 @@ WORST: Final = 5
 """Hosts and kinds of error that are named."""
 
 _SPACE = re.compile(r"\s")
-_NO_FAILURES = frozenset({"HostGivenUp", "IgnoreRequest", "PrivateAddress", "Unreachable"})
+_NO_FAILURES = frozenset({"HostGivenUp", "IgnoreRequest", "Interrupted", "PrivateAddress", "Unreachable"})
 """Exceptions by which a middleware says no: nothing went wrong."""
 _FAILURES: Final = {
     "CannotResolveHostError": "host not found",
@@ -133,6 +133,8 @@ class Totals:
     """Whether there were runs before this one."""
     held: int = 0
     """Of those waiting, how many are held back as traps."""
+    silent: int = 0
+    """Of those waiting, how many are on hosts that ceased to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,8 @@ class Summary:
         yield "waiting", self.totals.waiting, "URLs that are known and not fetched"
         if self.totals.held:
             yield "  held back", self.totals.held, "of these, in what looks like traps"
+        if self.totals.silent:
+            yield "  silent", self.totals.silent, "of these, on hosts that ceased to answer: resume to ask them again"
         if self.totals.resumed:
             yield "fetched in all", self.totals.fetched, "URLs, this run and those before it"
 
@@ -212,15 +216,17 @@ def _most(counter: Counter[str]) -> str:
     return f"{named}, ..." if len(counter) > WORST else named
 
 
-def ending(reason: str, *, full: bool, held: int = 0) -> str:
+def ending(reason: str, *, full: bool, held: int = 0, silent: int = 0) -> str:
     """Scrapy's finish reason as the rest of "The crawl ...".
 
-    `full`: as many URLs as wanted have been fetched; `held`: so many wait in what is held back as traps.
+    `full`: as many URLs as wanted have been fetched. So many wait: `held` in what is held back as traps, `silent` for
+    hosts that ceased to answer.
     """
     if reason == "finished" and full:
         return "stopped: max_pages is reached (to go on, resume with a greater one)"
-    if reason == "finished" and held:
-        return "finished: nothing is left to fetch but what looks like traps"
+    if reason == "finished" and (held or silent):
+        left = ["what looks like traps"] * (held > 0) + ["hosts that do not answer"] * (silent > 0)
+        return f"finished: nothing is left to fetch but {' and '.join(left)}"
     if reason.startswith("closespider_"):
         return f"stopped: {reason.upper()} is reached"
     return _ENDINGS.get(reason, f"stopped: {reason}")

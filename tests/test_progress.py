@@ -251,6 +251,7 @@ The crawl finished.
     def test_a_crawl_that_only_traps_would_keep_alive(self) -> None:
         """It says that something is left, and what."""
         assert ending("finished", full=False, held=7).endswith("but what looks like traps")
+        assert ending("finished", full=False, held=1, silent=1).endswith("traps and hosts that do not answer")
 
 
 class TestResumeCommand:
