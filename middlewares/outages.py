@@ -20,8 +20,8 @@ logger = logging.getLogger(__name__)
 class OutagesMiddleware:
     """Downloader middleware, nearer to the wire than Scrapy's `RetryMiddleware`, which counts the failures of a page.
 
-    While a host that has answered before fails time and again, it is the host's failure: the request is put back as
-    it was, until the host answers or is given up.
+    While a host that has answered before fails for one URL after the other, it is the host's failure: the request is
+    put back as it was, until the host answers or is given up.
     """
 
     def __init__(self, runtime: Runtime, settings: BaseSettings) -> None:

@@ -350,9 +350,8 @@ class Frontier:
             self.workbench.place(host, now)
 
     def is_out(self, visit: Visit) -> bool:
-        """Whether the host of `visit` has answered before and now fails time and again, whatever it is asked for."""
-        host = self.register.host_of(self._standing(visit))
-        return host.fetched > 0 and host.failures > 1
+        """Whether the host of `visit` has answered before, and now fails whatever it is asked for."""
+        return self.register.host_of(self._standing(visit)).is_out
 
     def _dead_visit(self, host: Host, entry: bytes, now: float) -> Visit | None:
         visit = self._visit(host, entry, now)
@@ -375,7 +374,7 @@ class Frontier:
             return
         now = self._clock()
         if failed:
-            host.fail(now, self._politeness)
+            host.fail(visit.key, now, self._politeness)
         else:
             host.failures = 0
             self._silent.heard(host, now)

@@ -51,6 +51,7 @@ class Host:
         "active",
         "crawl_delay",
         "dividend",
+        "failing",
         "failures",
         "fetched",
         "free_at",
@@ -93,6 +94,8 @@ class Host:
         """Requests under way."""
         self.failures = 0
         """Failed downloads since the last that worked."""
+        self.failing: tuple[bytes, bytes] = b"", b""
+        """The fingerprints of the last two URLs whose downloads failed."""
         self.crawl_delay = 0.0
         self.free_at = 0.0
         """No request may start before."""
@@ -123,9 +126,10 @@ class Host:
         slow = min(options.delay_factor * seconds, options.max_delay)
         self.free_at = max(self.free_at, now + max(options.delay, self.crawl_delay, slow))
 
-    def fail(self, now: float, options: PolitenessOptions) -> None:
-        """The download failed, or the host said that it is too busy: leave it alone, twice as long each time."""
+    def fail(self, url: bytes, now: float, options: PolitenessOptions) -> None:
+        """The download of `url` failed, or the host is too busy: leave it alone, twice as long each time."""
         self.failures += 1
+        self.failing = self.failing[1], url
         if self.is_dead(options):
             return  # what becomes of it is decided at once
         pause = min(options.failure_delay * 2 ** min(self.failures - 1, 30), options.max_delay)
@@ -137,6 +141,11 @@ class Host:
 
     def is_dead(self, options: PolitenessOptions) -> bool:
         return 0 < self._patience(options) <= self.failures
+
+    @property
+    def is_out(self) -> bool:
+        """Whether it has answered before, and now fails whatever it is asked for."""
+        return self.fetched > 0 and self.failures > 1 and self.failing[0] != self.failing[1]
 
     def revive(self, options: PolitenessOptions) -> None:
         """Give a dead host one more chance."""
