@@ -314,6 +314,7 @@ def _stream(head: bytes, piece: bytes, size: int) -> Iterator[bytes]:
     yield from repeat(piece, size // len(piece))
 
 
+IMAGE = "<image:image><image:title>t</image:title> <image:loc>/i</image:loc>\n</image:image>"
 WORDS = b"""<url> </url> <loc> </loc> <sitemap> </sitemap> http://a.example/ x &amp; & <lastmod> </lastmod> 2024-01-01
     <image:image> <image:loc> </image:loc> </image:image> <!-- --> <![CDATA[ ]]> < > / <x:link/href='y'/> <item>
     </item> <link> </link> <rss> <feed> <urlset> <entry> </entry> <!ENTITY ] - ! ' " { <html> \xe9 \0
@@ -346,17 +347,19 @@ class TestProperties:
                 st.sampled_from(["1", "2?a=1&amp;b=2", " 3 ", "", "&#x41;", "é"]),
                 st.sampled_from([None, "2024-01-01", "", "no date", " 2024 "]),
                 st.sampled_from([None, "daily", "Weekly ", "sometimes", ""]),
+                st.sampled_from(["", IMAGE, IMAGE * 2, IMAGE.replace("/i", ""), "<image:image></image:image>"]),
             ),
             max_size=5,
         )
     )
-    def test_the_short_way(self, entries: list[tuple[str, str | None, str | None]]) -> None:
+    def test_the_short_way(self, entries: list[tuple[str, str | None, str | None, str]]) -> None:
         """Entries in their plainest form, which are read in one go, are read as those in capitals are."""
         body = ""
-        for loc, lastmod, changefreq in entries:
+        for loc, lastmod, changefreq, images in entries:
             inner = f"<loc>{loc}</loc>"
             inner += "" if lastmod is None else f"<lastmod>{lastmod}</lastmod>"
             inner += "" if changefreq is None else f"<changefreq>{changefreq}</changefreq>"
+            inner += images
             body += f"<url>{inner}</url>\n"
         plain = read(b"<urlset>" + body.encode())
         other = body.replace("<url>", "<URL >").replace("</url>", "</URL >")

@@ -76,10 +76,13 @@ _TOKEN = re.compile(
 )
 _PLAIN = re.compile(
     r"""[^<]*+<(?P<record>url|sitemap)>\s*+<loc>([^<]*+)</loc>\s*+(?:<lastmod>([^<]*+)</lastmod>\s*+)?+
-        (?:<changefreq>([^<]*+)</changefreq>\s*+)?+(?:<priority>[^<]*+</priority>\s*+)?+</(?P=record)>""",
+        (?:<changefreq>([^<]*+)</changefreq>\s*+)?+(?:<priority>[^<]*+</priority>\s*+)?+
+        ((?:<image:image>\s*+(?:<image:(?P<leaf>loc|title|caption)>[^<]*+</image:(?P=leaf)>\s*+)*+</image:image>\s*+)*+)
+        </(?P=record)>""",
     re.VERBOSE,
 )
 """An entry as nearly all are. The tokens give the same, in four times the time."""
+_IMAGE = re.compile(r"<image:loc>([^<]*+)")
 _ATTRIBUTE = re.compile(r"""([\w.:-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""")
 _ANY_TAG = re.compile(r"<[^<>]*+>")
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9A-Fa-f]{1,6})|([A-Za-z][A-Za-z0-9]{0,31}));")
@@ -254,7 +257,9 @@ class _Reader:
         if self._loc:
             yield from self._finish()
 
-    def _plain(self, record: str, loc: str, lastmod: str | None, changefreq: str | None) -> Iterator[Entry]:
+    def _plain(
+        self, record: str, loc: str, lastmod: str | None, changefreq: str | None, images: str, _: str | None
+    ) -> Iterator[Entry]:
         """The entry of one match of `_PLAIN`."""
         url = self._url(loc.strip())
         if url is None:
@@ -265,7 +270,12 @@ class _Reader:
                 is_sitemap=record == "sitemap",
                 lastmod=unix_time(lastmod) if lastmod else None,
                 changefreq=_changefreq(changefreq) if changefreq else None,
+                media=self._images(images) if images else [],
             )
+
+    def _images(self, text: str) -> list[Url]:
+        found = [stripped for loc in _IMAGE.findall(text) if (stripped := loc.strip())][:_MAX_EXTRAS]
+        return [url for href in found if (url := self._url(href))]
 
     def _finish(self) -> Iterator[Entry]:
         if not self._record:
