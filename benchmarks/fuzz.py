@@ -64,7 +64,7 @@ def _pages(archive: Path, count: int) -> Iterator[bytes]:
                 yield b"text/html\n" + file.read(LONGEST)
 
 
-def fuzz(target: str, seconds: int) -> None:
+def fuzz(target: str, seconds: int, corpus: Path) -> None:
     """Does not return: libFuzzer ends the process, with 0 if nothing was found."""
     import atheris  # noqa: PLC0415 - an extra, which none of the tests needs
 
@@ -72,21 +72,26 @@ def fuzz(target: str, seconds: int) -> None:
         function = getattr(import_module("fuzz_targets"), target)
     folder = CASES / target
     folder.mkdir(parents=True, exist_ok=True)
+    limits = [f"-timeout={SLOW}", f"-rss_limit_mb={MEMORY}", f"-max_len={LONGEST}", f"-max_total_time={seconds}"]
+    report = ["-verbosity=0", "-print_final_stats=1", f"-artifact_prefix={folder}/"]
+    atheris.Setup([sys.argv[0], *limits, *report, str(corpus)], function)
+    atheris.Fuzz()
+
+
+def fuzz_apart(target: str, seconds: int) -> subprocess.CompletedProcess[str]:
+    """Fuzz `target` in a process of its own, from all inputs that there are."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as corpus:
         for number, data in enumerate([*cases(target), *real_inputs(target)]):
             (Path(corpus) / f"{number:06}").write_bytes(data[:LONGEST])
-        limits = [f"-timeout={SLOW}", f"-rss_limit_mb={MEMORY}", f"-max_len={LONGEST}", f"-max_total_time={seconds}"]
-        report = ["-verbosity=0", "-print_final_stats=1", f"-artifact_prefix={folder}/"]
-        atheris.Setup([sys.argv[0], *limits, *report, corpus], function)
-        atheris.Fuzz()
+        words = [sys.executable, __file__, "--seconds", str(seconds), "--corpus", corpus, target]
+        return subprocess.run(words, capture_output=True, text=True, check=False)
 
 
 def run(targets: Sequence[str], seconds: int) -> int:
     """Each target in a process of its own; the number of those that failed."""
     failed = 0
     for target in targets:
-        words = [sys.executable, __file__, "--seconds", str(seconds), "--one", target]
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        done = fuzz_apart(target, seconds)
         tried = next((line.split()[-1] for line in done.stderr.splitlines() if "number_of_executed" in line), "?")
         print(f"{target:<10} {tried:>12} inputs  {'nothing found' if done.returncode == 0 else 'FAILED'}", flush=True)
         if done.returncode:
@@ -99,12 +104,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("targets", nargs="*", default=[*TARGETS], metavar="TARGET", help=f"of {', '.join(TARGETS)}")
     parser.add_argument("--seconds", type=int, default=SECONDS, help="for each target")
-    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--corpus", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if unknown := set(arguments.targets) - set(TARGETS):
         parser.error(f"no such target: {', '.join(sorted(unknown))}")
-    if arguments.one:
-        fuzz(arguments.targets[0], arguments.seconds)
+    if arguments.corpus:
+        fuzz(arguments.targets[0], arguments.seconds, arguments.corpus)
     sys.exit(run(arguments.targets, arguments.seconds) > 0)
 
 

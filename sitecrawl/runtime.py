@@ -163,14 +163,17 @@ class Runtime:
         else:
             self._store_now(exchange, page)
 
-    def _store_now(self, exchange: Exchange, page: PageItem | None) -> None:
+    def _store_now(self, exchange: Exchange, page: PageItem | None) -> bool:
+        """Whether it is in the page store now."""
         if self._store is None:
-            return
+            return False
         try:
             self._store.put(exchange, page)
         except InvalidUrl as error:
             logger.warning("Not stored: %s", error)
             self.stats.inc_value("pagestore/not_stored")
+            return False
+        return True
 
     # URLs
 
@@ -239,20 +242,19 @@ class Runtime:
         key = request.meta.get(VISIT)
         return self.fetches.get(key) if key is not None else None
 
-    def leave(self, fetch: Fetch) -> None:
-        """The fetch is over: what it brought is stored, whatever comes next of the visit.
+    def leave(self, fetch: Fetch) -> bool:
+        """The fetch is over: what it brought is stored, whatever comes next of the visit. Says whether there was any.
 
         Storing and the end of the visit fall into the same checkpoint, so a crash can part them nowhere.
         """
         del self.fetches[fetch.visit.key]
-        if fetch.exchange is not None:
-            self._store_now(fetch.exchange, fetch.page)
+        return fetch.exchange is not None and self._store_now(fetch.exchange, fetch.page)
 
     def finish(self, fetch: Fetch) -> None:
         """The fetch is over, and so is the visit."""
-        self.leave(fetch)
+        stored = self.leave(fetch)
         good = 200 <= fetch.status < 300 if fetch.good is None else fetch.good
-        self.frontier.done(fetch.visit, fetch.state, status=fetch.status, good=good)
+        self.frontier.done(fetch.visit, fetch.state, status=fetch.status, good=good, stored=stored)
         self._finished += 1
 
     # Durability

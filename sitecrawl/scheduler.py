@@ -205,6 +205,8 @@ class Scheduler(BaseScheduler):
             self._runtime.finish(fetch)
 
     def _checkpoint(self) -> None:
+        if self._failed:  # the stores may have come farther than the database
+            return
         try:
             self._settle()
             self._runtime.checkpoint()

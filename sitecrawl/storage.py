@@ -14,7 +14,8 @@ Invariants:
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, cast
 
@@ -26,6 +27,7 @@ from rocksdict import (
     DBCompressionType,
     Options,
     Rdict,
+    RdictIter,
     ReadOptions,
     WriteBatch,
     WriteOptions,
@@ -45,7 +47,9 @@ _LOG_BYTES = 128 << 20
 """Beyond it, the families that still need the log's oldest part are written out: opening reads all of it again."""
 _SCANNED_FAMILIES: Final = frozenset({"queue"})
 """Never asked for one key, so a Bloom filter would only cost memory."""
-_SCAN_READAHEAD = 64 << 10
+_OPENINGS = 5
+_PAUSE = 0.05
+"""Seconds between two of them."""
 
 
 class Batch:
@@ -81,7 +85,9 @@ class Database:
     def __init__(self, path: Path, *, hash_name: str, read_only: bool = False) -> None:
         self.path = path
         had_tables = any(path.glob("*.sst"))
-        self._rdict = _open(path, read_only=read_only)
+        if had_tables and not read_only:
+            _refuse_lost_tables(path)
+        self._rdict = _open_patiently(path) if read_only else _open(path, read_only=False)
         self._families = {name: self._rdict.get_column_family(name) for name in FAMILIES}
         self.handles = {name: self._rdict.get_column_family_handle(name) for name in FAMILIES}
         self._check_format(hash_name.encode(), is_new=not had_tables and not read_only)
@@ -95,10 +101,7 @@ class Database:
             self.write(batch)
         elif stored == (None, None):  # a shortened MANIFEST is to RocksDB an older state, before any table
             self.close()
-            raise CorruptFile(
-                f"{self.path} names no format, so its tables are lost: "
-                "restore it from a copy, or start in a new directory"
-            )
+            raise _lost_tables(self.path)
         elif stored != (FORMAT, hash_name):
             self.close()
             raise FormatMismatch(
@@ -125,7 +128,6 @@ class Database:
     def scan(self, family: str, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
         """The pairs from `start` (inclusive) to `end` (exclusive), in the order of their keys."""
         options = ReadOptions()
-        options.set_readahead_size(_SCAN_READAHEAD)
         if end is not None:
             options.set_iterate_upper_bound(end)
         rows = self._families[family].iter(options)
@@ -133,8 +135,27 @@ class Database:
         while rows.valid():
             yield rows.key(), rows.value()
             rows.next()
+        self._check(rows)
+
+    def first_keys(self, family: str, prefixes: Iterable[bytes]) -> Iterator[bytes | None]:
+        """The least key with each of `prefixes`, None where there is none; cheapest in the order of the keys.
+
+        One iterator serves them all: to make one takes longer than to move it.
+        """
+        rows = self._families[family].iter(ReadOptions())
+        for prefix in prefixes:
+            rows.seek(prefix)
+            if rows.valid():
+                key: bytes = rows.key()
+                yield key if key.startswith(prefix) else None
+            else:
+                self._check(rows)
+                yield None
+
+    def _check(self, rows: RdictIter) -> None:
+        """Rows that cannot be read end a scan just as its end does: only their status tells."""
         try:
-            rows.status()  # rows that cannot be read end a scan just as its end does
+            rows.status()
         except Exception as error:
             raise _storage_error(self.path, error) from error
 
@@ -206,6 +227,36 @@ def _open(path: Path, *, read_only: bool) -> Rdict:
         raise _storage_error(path, error) from error
 
 
+def _refuse_lost_tables(path: Path) -> None:
+    """Look before opening for writing: what a shortened MANIFEST does not name, RocksDB deletes at once."""
+    rdict = _open_patiently(path)
+    try:
+        names_format = rdict.get_column_family("meta").get(b"format") is not None
+    except Exception as error:
+        raise _storage_error(path, error) from error
+    finally:
+        rdict.close()
+    if not names_format:
+        raise _lost_tables(path)
+
+
+def _open_patiently(path: Path) -> Rdict:
+    """Read-only. A crawl at work may replace a file between two steps of it: then the next attempt succeeds."""
+    for _ in range(_OPENINGS - 1):
+        try:
+            return _open(path, read_only=True)
+        except CorruptFile:
+            time.sleep(_PAUSE)
+    return _open(path, read_only=True)
+
+
+def _lost_tables(path: Path) -> CorruptFile:
+    return CorruptFile(
+        f"{path} names no format, so its list of tables is damaged: restore it from a copy, or let "
+        f"`scrapy check-crawl --repair {path.parent}` make the list again"
+    )
+
+
 def _storage_error(path: Path, error: Exception) -> StorageError:
     """rocksdict raises bare `Exception`s: only their text tells them apart."""
     text = str(error)
@@ -219,5 +270,8 @@ def _storage_error(path: Path, error: Exception) -> StorageError:
             "use the version that wrote it, or start in a new directory"
         )
     if text.startswith("Corruption") or "Invalid argument" in text or "No such file" in text:
-        return CorruptFile(f"{path} cannot be read ({text}): restore it from a copy, or start in a new directory")
+        return CorruptFile(
+            f"{path} cannot be read ({text}): restore it from a copy, or let "
+            f"`scrapy check-crawl --repair {path.parent}` keep what can be read"
+        )
     return StorageError(f"{path}: {text}")

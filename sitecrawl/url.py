@@ -168,7 +168,10 @@ class Canonicalizer:
 
     def _segment(self, segment: str) -> str:
         name, *parameters = segment.split(";")
-        return ";".join([name, *(p for p in parameters if not self._is_dropped(p))])
+        kept = [p for p in parameters if not self._is_dropped(p)]
+        if not kept and name in {".", ".."}:  # alone, these would be steps in the path
+            return segment
+        return ";".join([name, *kept])
 
     def _query(self, query: str) -> str:
         # Empty parts mean nothing: URL standard, section 5.1 (urlencoded parsing), step 3.1

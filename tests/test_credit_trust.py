@@ -12,6 +12,9 @@ SEED, A, B, C, D = (bytes([n]) * 8 for n in range(1, 6))
 HOSTS = [SEED, A, B, C, D]
 
 
+ALL = [(SEED, A, 1.0), (A, B, 1.0), (B, C, 1.0), (SEED, D, 1.0), (D, SEED, 1.0)]
+
+
 def never(_: bytes) -> bool:
     return False
 
@@ -102,6 +105,19 @@ def test_more_pages_that_link_pass_on_more():
             graph.link(SEED, target, 1.0)
     graph.recompute(never)
     assert graph.trust(A) == pytest.approx(3 * graph.trust(B))
+
+
+def test_trust_that_flows_on_gets_to_the_same():
+    """Rounds from any older state lead to what rounds from the seeds lead to: the past is forgotten."""
+    grown = graph_of((SEED, A), (A, B), (B, C))
+    grown.link(SEED, D, 1.0)
+    grown.link(D, SEED, 1.0)
+    for _ in range(100):
+        grown.flow(never)
+    fresh = HostGraph(ALL, [(SEED, 1.0)])
+    for _ in range(100):
+        fresh.flow(never)
+    assert [grown.trust(host) for host in HOSTS] == pytest.approx([fresh.trust(host) for host in HOSTS])
 
 
 def test_no_seed_no_trust():

@@ -39,7 +39,7 @@ STRICT = TrapOptions(
     section_size=2,
     vouched_share=0.0,
     min_probes=1,
-    recompute=3,
+    flow_period=1,
 )
 """Holds back almost everything almost at once."""
 
@@ -307,7 +307,7 @@ class FrontierMachine(RuleBasedStateMachine):
         ended = [counts.fetched, counts.failed, counts.excluded]
         assert ended == [self.model.ended[s] for s in (State.FETCHED, State.FAILED, State.EXCLUDED)]
         levels = [u.depth if self.by_level else 0 for u in queued if u.priority >= 0]
-        assert {level: n for level, n in counts._levels.items() if n} == {n: levels.count(n) for n in levels}
+        assert {level: n for level, n in counts.levels.items() if n} == {n: levels.count(n) for n in levels}
 
     @invariant()
     def hosts_are_the_models(self):

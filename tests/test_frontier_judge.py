@@ -15,7 +15,6 @@ TRAPS = TrapOptions(
     vouched_share=2,
     first_probes=30,
     min_probes=5,
-    recompute=50,
 )
 """The judge's rules, for sites of tens of pages."""
 FRIENDS = [f"friend{n}.example" for n in range(8)]
@@ -115,7 +114,7 @@ def test_a_section_that_mints(bench):
 @pytest.mark.parametrize("web", [Minting, Calendar])
 def test_most_good_pages_come_before_the_trap(bench, web):
     """While good pages wait, a trap that is known as one gets a few fetches in a hundred."""
-    crawl = bench(traps=TrapOptions(min_fetches=10, host_size=20, section_size=10, vouched_share=0, recompute=10))
+    crawl = bench(traps=TrapOptions(min_fetches=10, host_size=20, section_size=10, vouched_share=0))
     crawl.add("home")
     fetched = crawl.surf(web())
     last = max(n for n, address in enumerate(fetched) if not is_trap(address))
@@ -305,7 +304,7 @@ def test_a_site_map_is_no_sign_of_a_trap(bench):
 
 def test_a_host_that_comes_to_be_trusted(bench):
     """Whoever was demoted before the sites of the seeds linked to it is set free when they do."""
-    crawl = bench(traps=TrapOptions(min_fetches=10, host_size=20, first_probes=5, recompute=20, probes=0))
+    crawl = bench(traps=TrapOptions(min_fetches=10, host_size=20, first_probes=5, second_look=20, probes=0))
 
     def links_of(address):
         if "late" in address:

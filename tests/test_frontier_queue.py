@@ -92,11 +92,14 @@ class QueueMachine(RuleBasedStateMachine):
         self.queue.trim()
 
     @precondition(lambda self: self.ever)
-    @rule()
-    def reopen(self):
+    @rule(told=st.booleans())
+    def reopen(self, told):
+        """The queue may be told what the disk holds first."""
         self.database.close()
         self.database = Database(self.path / "db", hash_name="test")
         self.queue = DiskQueue(self.database, PREFIX, empty=False, head=self.head)
+        if told:
+            self.queue.begin(*self.database.first_keys("queue", [PREFIX]))
         self.open_puts.clear()
         self.open_deletes.clear()
         self.volatile.clear()

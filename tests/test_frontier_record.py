@@ -92,11 +92,11 @@ def test_counts_come_back_as_they_went(levels, numbers):
     meta = Meta()
     counts = Counts(meta)  # type: ignore[arg-type]
     counts.queued, counts.fetched, counts.failed, counts.excluded = numbers[:4]
-    counts._levels.update(levels)
+    counts.levels.update(levels)
     counts.store(meta)  # type: ignore[arg-type]
     back = Counts(meta)  # type: ignore[arg-type]
     assert [back.queued, back.fetched, back.failed, back.excluded] == numbers[:4]
-    assert back._levels == levels
+    assert back.levels == levels
 
 
 @pytest.mark.parametrize("key", [b"counts", b"levels"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from frontier_helpers import Bench, digest
 from scrapy import Request, Spider
 
+from sitecrawl.errors import CorruptFile
 from sitecrawl.fingerprint import Fingerprinter
 from sitecrawl.frontier.frontier import NewUrl
 from sitecrawl.frontier.record import RANK_BYTES, Flag, UrlRecord
@@ -70,6 +72,31 @@ def test_a_url_is_seen_where_it_has_a_record(database):
     assert [table.get(key) is not None for key in (stored, changed, volatile, deleted, unknown)] == found
 
 
+def test_a_url_is_read_once_a_checkpoint(database, monkeypatch):
+    """What was read once is in memory up to the next checkpoint, and no longer."""
+    table = UrlTable(database, 0)
+    known, unknown = keys(2)
+    table.put(known, record("a"))
+    commit(database, table)
+    read: list[bytes] = []
+    get_many = Database.get_many
+
+    def noted(database, family, keys):
+        read.extend(keys)
+        return get_many(database, family, keys)
+
+    monkeypatch.setattr(Database, "get_many", noted)
+    for _ in range(2):
+        assert table.contains_many([known, unknown]) == [True, False]
+        assert table.get_many([known, unknown])[unknown] is None
+        assert table.get(known) == record("a")
+    assert read == [known, unknown]
+    table.put(unknown, record("b"))
+    commit(database, table)
+    assert table.get(unknown) == record("b")
+    assert read == [known, unknown, unknown]
+
+
 def test_a_record_moves_between_memory_and_disk(database):
     """A record that turns volatile leaves the disk, and one that is volatile no longer goes there."""
     (key,) = keys(1)
@@ -96,6 +123,48 @@ def test_one_host_for_one_name(database):
     database.write(batch)
     table.flushed(now=0.0)
     assert table.named("a.example") is table.get(host.key) is host
+
+
+def test_opening_reads_no_more_where_more_waits(tmp_path, monkeypatch):
+    """What an opening reads depends on how many hosts and sections there are, and not on how many URLs wait."""
+    rows: Counter[str] = Counter()
+    for name in ("scan", "first_keys"):
+        monkeypatch.setattr(Database, name, counted(getattr(Database, name), rows))
+    read = []
+    for waiting in (10, 500):
+        bench = Bench(tmp_path / str(waiting), "aopic")
+        for host in ("a.example", "b.example"):
+            bench.add(*(f"{section}/{n}" for n in range(waiting) for section in ("p", "q", "r")), host=host)
+        bench.commit()
+        rows.clear()
+        bench.crash()
+        read.append((rows["queue"], rows["sections"], rows["hosts"], rows["urls"]))
+        bench.database.close()
+    assert read == [(6, 6, 2, 0)] * 2
+
+
+def test_a_lost_host(tmp_path):
+    """Sections without their host are damage, and no crawl without that host."""
+    bench = Bench(tmp_path / "db")
+    bench.add("p", host="a.example")
+    bench.commit()
+    batch = bench.database.batch()
+    batch.delete("hosts", bench.host_key("a.example"))
+    bench.database.write(batch)
+    with pytest.raises(CorruptFile, match="is missing"):
+        bench.crash()
+    bench.database.close()
+
+
+def counted(rows_of, rows):
+    """`rows_of`, a method of `Database`, with the rows that it reads of each family counted in `rows`."""
+
+    def count(database, family, *bounds):
+        for row in rows_of(database, family, *bounds):
+            rows[family] += 1
+            yield row
+
+    return count
 
 
 def test_a_host_at_rest_leaves_memory_later(database):

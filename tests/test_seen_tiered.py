@@ -180,6 +180,23 @@ def test_rebuild_fills_the_filter_from_the_exact_set(kind: str) -> None:
     assert seen.stats.bloom_negatives == 10
 
 
+@pytest.mark.parametrize("batch", [1, 7, 1000])
+def test_a_gradual_rebuild_is_never_wrong(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
+    """While the filter is filled again the exact set answers; then the filter knows every key, once."""
+    monkeypatch.setattr("sitecrawl.seen.tiered._REBUILD_BATCH", batch)
+    exact = MemorySet()
+    exact.add_many(POOL[:20])
+    bloom = small_bloom("rbloom")
+    seen = SeenSet(Clock(1), bloom, exact)
+    seen.rebuild_gradually(POOL[:20], len(exact))
+    for number, key in enumerate(POOL):
+        assert seen.contains_many(POOL) == [True] * max(20, number) + [False] * (len(POOL) - max(20, number))
+        assert seen.add_many([key]) == [number >= 20]
+    assert not seen.is_filling
+    assert len(bloom) == len(POOL)
+    assert all(bloom.contains_many(POOL))
+
+
 def test_rebuild_without_a_filter_is_nothing() -> None:
     """A set without Bloom filter has nothing to fill."""
     seen = SeenSet(Clock(1), None, MemorySet())

@@ -119,6 +119,18 @@ def test_scans_are_ordered_and_bounded(path):
     database.close()
 
 
+def test_first_keys(path):
+    """Each prefix has its least key or None, in whatever order it is asked for and wherever the table ends."""
+    database = Database(path, hash_name="test")
+    batch = database.batch()
+    for key in (b"a2", b"a1", b"c9", b"\xff\xff"):
+        batch.put("queue", key, b"")
+    database.write(batch)
+    found = database.first_keys("queue", [b"a", b"b", b"c", b"\xff", b"\xff\xff\xff", b"a2", b"d"])
+    assert list(found) == [b"a1", None, b"c9", b"\xff\xff", None, b"a2", None]
+    database.close()
+
+
 def test_another_hash(path):
     """A database that is keyed by another hash is refused, with both names, and can be opened rightly after."""
     opened(path).close()
@@ -167,6 +179,16 @@ def test_a_damaged_file_is_no_empty_database(path, name, how):
         file.write_bytes({"truncated": content[: len(content) // 2], "emptied": b""}.get(how, b"junk" * 99))
     with pytest.raises(CorruptFile, match="restore it from a copy"):
         opened(path)
+
+
+def test_a_refusal_deletes_nothing(path):
+    """RocksDB deletes what a shortened MANIFEST does not name: it is not opened for writing."""
+    (file,) = filled(path).glob("MANIFEST*")
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    tables = {table.name for table in path.glob("*.sst")}
+    with pytest.raises(CorruptFile, match="check-crawl --repair"):
+        opened(path)
+    assert {table.name for table in path.glob("*.sst")} == tables != set()
 
 
 @pytest.mark.parametrize("how", ["truncated", "deleted"])

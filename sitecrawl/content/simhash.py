@@ -4,37 +4,61 @@ Charikar, "Similarity estimation techniques from rounding algorithms" (STOC 2002
 "Detecting near-duplicates for web crawling" (WWW 2007), who found that pages of the web with at most 3 of 64 bits
 apart are near duplicates. Features are pairs of neighbouring words, each counted once a text.
 
-Bit i of the result is set if it is set in most features' hashes. That is 64 counts over n hashes; Python does them
-fast if the hashes are one long integer: masked to the i-th bit of each, its `bit_count` is the i-th count.
+Bit i of the result is set if it is set in most features' hashes. That is 64 counts over n hashes. Python does them
+fast on long integers: all hashes side by side are one number, which is halved and added to itself until one hash's
+width is left. The sums are kept as *planes*, plane k with the k-th binary digit of every count, so an addition is a
+full adder's `&`, `|` and `^` over all counts at once.
 """
 
 from __future__ import annotations
 
+from array import array
 from itertools import pairwise
 from typing import Final
 
 from cityhash import CityHash64
 
-MAX_FEATURES: Final = 2048
-"""Pairs of words that are looked at, from the start of the text: what is longer is told apart by its beginning."""
+MAX_WORDS: Final = 1024
+"""Words that are looked at, from the start of the text: what is longer is told apart by its beginning."""
 
 BITS: Final = 64
-_EVERY_64TH: Final = sum(1 << (BITS * i) for i in range(MAX_FEATURES))
+_ALL: Final = (1 << BITS) - 1
 
 
 def simhash(text: str) -> int:
     """The SimHash of `text`, from 0 to 2^64 - 1; 0 for a text without words."""
-    words = text.lower().split(maxsplit=MAX_FEATURES)[:MAX_FEATURES]
-    features = {CityHash64(f"{first} {second}") for first, second in pairwise(words)} or {
-        CityHash64(word) for word in words
-    }
-    every = int.from_bytes(b"".join(feature.to_bytes(8, "little") for feature in features), "little")
-    half = len(features) / 2
-    result = 0
-    for bit in range(BITS):
-        if ((every >> bit) & _EVERY_64TH).bit_count() > half:
-            result |= 1 << bit
-    return result
+    words = text.lower().split(maxsplit=MAX_WORDS)[:MAX_WORDS]
+    features = set(map(CityHash64, map(" ".join, pairwise(words)))) or set(map(CityHash64, words))
+    side_by_side = int.from_bytes(array("Q", features).tobytes(), "little")
+    return _above(len(features) // 2, _counts(side_by_side, len(features)))
+
+
+def _counts(hashes: int, count: int) -> list[int]:
+    """How often each bit is set in `count` hashes: the planes of 64 counts, the least digit first."""
+    planes = [hashes]
+    while count > 1:
+        count = (count + 1) // 2
+        width = BITS * count
+        low, carry, sums = (1 << width) - 1, 0, []
+        for plane in planes:
+            one, other = plane & low, plane >> width
+            differ = one ^ other
+            sums.append(differ ^ carry)
+            carry = (one & other) | (differ & carry)
+        planes = [*sums, carry]
+    return planes
+
+
+def _above(limit: int, planes: list[int]) -> int:
+    """The bits whose count is greater than `limit`, which has no more digits than there are planes."""
+    above, equal = 0, _ALL
+    for digit in reversed(range(len(planes))):
+        if limit >> digit & 1:
+            equal &= planes[digit]
+        else:
+            above |= equal & planes[digit]
+            equal &= ~planes[digit]
+    return above
 
 
 def distance(one: int, other: int) -> int:

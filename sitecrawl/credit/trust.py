@@ -6,6 +6,9 @@ split over the hosts that a host links to, and is conserved: personalised PageRa
 Garcia-Molina and Pedersen, "Combating web spam with TrustRank", VLDB 2004). What a host does not pass on goes back to
 the seeds. Links of a host that is held back as a trap pass nothing on.
 
+Trust flows in rounds, one now and then as the crawl goes on, each from where the last one ended. An older state is
+forgotten as fast as rounds from the seeds would get to the new one, and the crawl never waits for many at once.
+
 The graph counts, for every pair of hosts, the pages of the one that link to the other. It is kept in memory, at
 most `MAX_EDGES` of it, about 200 bytes each; pairs beyond are counted as dropped,
 and their trust stays with the source.
@@ -34,8 +37,10 @@ class HostGraph:
         self._count = 0
         self.dropped = 0
         self._changed: dict[tuple[bytes, bytes], float] = {}
+        self._names: dict[bytes, bytes] = {}
+        """One object for each host: to find it in a dictionary then takes no look at its bytes."""
         for source, target, pages in edges:
-            self._edges.setdefault(source, {})[target] = pages
+            self._edges.setdefault(self._name(source), {})[self._name(target)] = pages
             self._count += 1
 
     def seed(self, host: bytes) -> None:
@@ -49,15 +54,19 @@ class HostGraph:
                 self.dropped += 1
                 return
             self._count += 1
+        source, target = self._name(source), self._name(target)
         targets = self._edges.setdefault(source, {})
         self._changed[source, target] = targets[target] = targets.get(target, 0.0) + weight
+
+    def _name(self, host: bytes) -> bytes:
+        return self._names.setdefault(host, host)
 
     def __len__(self) -> int:
         """Pairs of hosts."""
         return self._count
 
     def trust(self, host: bytes) -> float:
-        """The share of all trust that `host` has, from 0 to 1, as of the last `recompute`.
+        """The share of all trust that `host` has, from 0 to 1, as of the last `flow`.
 
         A seed's host that came since then has its share of the seeds.
         """
@@ -65,24 +74,26 @@ class HostGraph:
         return self._seeds.get(host, 0.0) / max(self._seed_count, 1.0) if known is None else known
 
     def recompute(self, is_demoted: Callable[[bytes], bool]) -> None:
-        """Let the trust flow anew. Costs `ROUNDS` passes over the graph."""
+        """Let the trust flow anew, from the seeds, for `ROUNDS` rounds."""
+        self._trust = {}
+        for _ in range(ROUNDS):
+            self.flow(is_demoted)
+
+    def flow(self, is_demoted: Callable[[bytes], bool]) -> None:
+        """Let the trust flow on by one round, a pass over the graph: every host passes on what it has."""
         if not self._seed_count:
             return
-        base = {host: share / self._seed_count for host, share in self._seeds.items()}
-        flows = [(s, t.items(), sum(t.values())) for s, t in self._edges.items() if not is_demoted(s)]
-        trust = dict(base)
-        for _ in range(ROUNDS):
-            moved: dict[bytes, float] = {}
-            for source, targets, total in flows:
-                if held := trust.get(source):
-                    share = DAMPING * held / total
-                    for target, pages in targets:
-                        moved[target] = moved.get(target, 0.0) + share * pages
-            rest = 1 - sum(moved.values())
-            for host, share in base.items():
-                moved[host] = moved.get(host, 0.0) + rest * share
-            trust = moved
-        self._trust = trust
+        held = self._trust or {host: share / self._seed_count for host, share in self._seeds.items()}
+        moved = dict.fromkeys(self._seeds, 0.0)
+        for source, targets in self._edges.items():
+            if (trust := held.get(source)) and not is_demoted(source):
+                share = DAMPING * trust / sum(targets.values())
+                for target, pages in targets.items():
+                    moved[target] = moved.get(target, 0.0) + share * pages
+        rest = (1 - sum(moved.values())) / self._seed_count
+        for host, seeds in self._seeds.items():
+            moved[host] += rest * seeds
+        self._trust = moved
 
     def changes(self) -> Iterator[tuple[bytes, bytes, float]]:
         """The edges that were changed since `saved`."""

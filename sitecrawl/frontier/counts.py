@@ -10,32 +10,46 @@ from sitecrawl.frontier.order import goes_last, level_of
 from sitecrawl.frontier.record import Flag, State, UrlRecord
 from sitecrawl.frontier.tables import Overlay
 
-_TOTALS = struct.Struct(">QQQQQ")
+_TOTALS = struct.Struct(">QQQQQQ")
 _LEVEL = struct.Struct(">HQ")
 
 
 class Counts:
-    """The crawl's totals. `queued` includes the URLs in flight. Raises `CorruptFile`."""
+    """The crawl's totals. `queued` includes the URLs in flight. Raises `CorruptFile`.
 
-    __slots__ = ("_levels", "_volatile_levels", "excluded", "failed", "fetched", "queued", "serial", "volatile")
+    Invariant: fetched, failed and excluded are the records in these states and `forgotten` together.
+    """
+
+    __slots__ = (
+        "_volatile_levels",
+        "excluded",
+        "failed",
+        "fetched",
+        "forgotten",
+        "levels",
+        "queued",
+        "serial",
+        "volatile",
+    )
 
     def __init__(self, meta: Overlay) -> None:
         totals, levels = meta.get(b"counts"), meta.get(b"levels")
         try:
-            numbers: tuple[int, ...] = _TOTALS.unpack(totals) if totals is not None else (0,) * 5
-            self._levels = Counter(dict(_LEVEL.iter_unpack(levels or b"")))
+            numbers: tuple[int, ...] = _TOTALS.unpack(totals) if totals is not None else (0,) * 6
+            self.levels = Counter(dict(_LEVEL.iter_unpack(levels or b"")))
             """Queued URLs of each level, but for those that go last: nothing waits for them."""
         except struct.error as error:
             raise CorruptFile(f"The frontier's counts cannot be read: {error}") from error
-        self.queued, self.fetched, self.failed, self.excluded, self.serial = numbers
+        self.queued, self.fetched, self.failed, self.excluded, self.serial, self.forgotten = numbers
         self.volatile = 0
         """Of the queued, how many are in memory only: not part of what is stored."""
         self._volatile_levels: Counter[int] = Counter()
 
     def store(self, meta: Overlay) -> None:
         queued = self.queued - self.volatile
-        levels = self._levels - self._volatile_levels
-        meta.put(b"counts", _TOTALS.pack(queued, self.fetched, self.failed, self.excluded, self.serial))
+        levels = self.levels - self._volatile_levels
+        ended = (self.fetched, self.failed, self.excluded)
+        meta.put(b"counts", _TOTALS.pack(queued, *ended, self.serial, self.forgotten))
         meta.put(b"levels", b"".join(_LEVEL.pack(*pair) for pair in sorted(levels.items())))
 
     @property
@@ -52,7 +66,7 @@ class Counts:
         self.queued += change
         self.volatile += change * volatile
         if not goes_last(record.rank):
-            self._levels[level_of(record.rank)] += change
+            self.levels[level_of(record.rank)] += change
             self._volatile_levels[level_of(record.rank)] += change * volatile
 
     def reach(self, state: State) -> None:
@@ -66,4 +80,4 @@ class Counts:
 
     def has_above(self, level: int) -> bool:
         """Whether a URL of a level above `level` is queued or in flight."""
-        return any(n and above < level for above, n in self._levels.items())
+        return any(n and above < level for above, n in self.levels.items())

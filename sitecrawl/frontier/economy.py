@@ -16,6 +16,7 @@ from sitecrawl.credit.trust import HostGraph
 from sitecrawl.errors import CorruptFile
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
 from sitecrawl.frontier.record import Flag, State, UrlRecord
+from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.tables import HostTable, Overlay, UrlTable
 from sitecrawl.storage import Batch, Database
 
@@ -119,30 +120,31 @@ class Economy:
                     self.ledger.lose(page.tenth * weight)
                 else:
                     self.reach(page, record, weight)
-            self._count_inbound(page)
+        self._count_inbound()
         self._pages.clear()
         for key, record in records.items():
             if record is not None:
                 changed(key, record)
 
-    def _count_inbound(self, page: Outlinks) -> None:
-        for section_key, weight in page.sections.items():
-            host = self.hosts.live_host(section_key[:KEY_BYTES])
-            section = host.sections.get(section_key[KEY_BYTES:]) if host is not None else None
-            if host is None or section is None:
+    def _count_inbound(self) -> None:
+        """Across hosts sites count and not pages: the first page of a site that links into a section."""
+        links: list[tuple[bytes | None, Host, Section, int]] = []
+        for page in self._pages:
+            for section_key, weight in page.sections.items():
+                host = self.hosts.live_host(section_key[:KEY_BYTES])
+                section = host.sections.get(section_key[KEY_BYTES:]) if host is not None else None
+                if host is not None and section is not None:
+                    key = None if host is page.host else _SITE_LINK + page.site + section_key
+                    links.append((key, host, section, weight))
+        counted = self._edges.contains_many({key for key, *_ in links if key is not None})
+        for key, host, section, weight in links:
+            if key in counted:
                 continue
-            if host is not page.host and not self._is_new_site(page.site, section_key):
-                continue
+            if key is not None:
+                counted.add(key)
+                self._edges.put(key)
             section.inbound += weight / FOLLOW
             self.hosts.changed(host, section)
-
-    def _is_new_site(self, site: bytes, section: bytes) -> bool:
-        """Whether no page of `site` has linked into the section before: across hosts, sites count and not pages."""
-        key = _SITE_LINK + site + section
-        if self._edges.get(key) is not None:
-            return False
-        self._edges.put(key)
-        return True
 
     # Durability
 

@@ -400,16 +400,17 @@ class Frontier:
         host.crawl_delay = crawl_delay
         self.hosts.changed(host)
 
-    def done(self, visit: Visit, state: State, *, status: int = 0, good: bool = True) -> None:
+    def done(self, visit: Visit, state: State, *, status: int = 0, good: bool = True, stored: bool = False) -> None:
         """The URL has been dealt with. Its page, if it has one, is in the page store's next checkpoint.
 
-        `good`: the page is worth having, so more like it is.
+        `good`: the page is worth having, so more like it is. `stored`: its response is in the page store.
         """
         self._free(visit)
         if self.in_flight.pop(visit.key, None) is None:
             return
         record = self._standing(visit)
         record.status = min(max(status, 0), MAX_STATUS)
+        record.flags |= Flag.STORED * stored
         host = self.register.host_of(record)
         self.register.end(visit.key, record, host, state)
         if state != State.EXCLUDED:

@@ -8,7 +8,6 @@ a whole table.
 from __future__ import annotations
 
 import heapq
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -32,10 +31,6 @@ from sitecrawl.url import parse, shortened, site_of
 
 _HEAD_ENTRIES: Final = 8
 """Entries of a section that are in memory while URLs are listed."""
-_OPENINGS: Final = 5
-"""A crawl at work may replace a file between two steps of an opening: then the next attempt succeeds."""
-_PAUSE: Final = 0.05
-"""Seconds between two of them."""
 _GREATEST_CLASS: Final = credit_class((1 << 63) - 1)
 
 
@@ -97,7 +92,7 @@ class FrontierReader:
             raise StorageError(f"{directory} holds no crawl: it has no {MANIFEST}")
         self.directory = directory
         self._fingerprints = Fingerprinter(bytes.fromhex(manifest.key))
-        self._database = _open(directory / "db")
+        self._database = Database(directory / "db", hash_name=HASH_NAME, read_only=True)
         try:
             meta = Overlay(self._database, "meta")
             counts, ledger = Counts(meta), meta.get(b"ledger")
@@ -274,12 +269,3 @@ def _spellings(name: str) -> Iterator[str]:
             yield parse(prefix + name).host
         except InvalidUrl:
             return
-
-
-def _open(path: Path) -> Database:
-    for _ in range(_OPENINGS - 1):
-        try:
-            return Database(path, hash_name=HASH_NAME, read_only=True)
-        except CorruptFile:
-            time.sleep(_PAUSE)
-    return Database(path, hash_name=HASH_NAME, read_only=True)

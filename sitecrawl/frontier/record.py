@@ -41,6 +41,8 @@ class Flag(IntFlag):
     VOLATILE = 4
     """The request could not be stored: it lives in memory only and dies with the process."""
     SEED = 8
+    STORED = 16
+    """Its last response is in the page store."""
 
 
 @dataclass(slots=True)

@@ -168,6 +168,7 @@ class Register:
         record.flags &= ~(Flag.REQUEST | Flag.VOLATILE)
         self._economy.ledger.give_up(record)
         if record.flags & Flag.UNFILTERED:
+            self._counts.forgotten += 1
             self._urls.delete(key)
         else:
             self._urls.put(key, record)

@@ -2,7 +2,7 @@
 
 The Bloom filter is saved when the crawl is closed, with the serial number of the newest URL beside it in the
 database. The serial grows with every URL, so a filter whose serial is not the database's lacks some: it was saved
-before a crash, and is filled again from the table.
+before a crash, and is filled again from the table while the crawl goes on.
 """
 
 from __future__ import annotations
@@ -37,13 +37,18 @@ class CrawlSeen:
         """The seen set over `urls`, whose newest URL has the number `serial`."""
         bloom = self._load() if database.get("meta", SERIAL) == _pack(serial) else None
         seen = SeenSet(Clock(self._options.cache), bloom or self._new(), urls if self._options.exact else None)
-        if bloom is None:
+        if bloom is None and seen.exact is None:
             seen.rebuild(urls.keys(), len(urls))
+        elif bloom is None:
+            seen.rebuild_gradually(urls.keys(), len(urls))
         logger.log(logging.INFO if self._options.exact else logging.WARNING, "URL-seen test: %s", seen.describe())
         return seen
 
     def save(self, database: Database, seen: SeenSet, serial: int) -> None:
-        """Keep the filter for the next time. Raises `StorageError`."""
+        """Keep the filter for the next time, if it is whole; then nothing may be added. Raises `StorageError`."""
+        if seen.is_filling:
+            seen.stop_filling()
+            return
         assert isinstance(seen.bloom, ScalableBloom)
         seen.bloom.save(self._file, self._hash_name)
         batch = database.batch()

@@ -7,9 +7,13 @@ A table answers from its changes first and from disk otherwise; `flush` hands th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from heapq import merge
+from itertools import groupby
 from typing import Final
 
+from sitecrawl.errors import CorruptFile
+from sitecrawl.frontier.hosts import KEY_BYTES as HOST_KEY_BYTES
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.queue import DiskQueue, next_prefix
 from sitecrawl.frontier.record import Flag, UrlRecord
@@ -34,6 +38,12 @@ class Overlay:
 
     def get(self, key: bytes) -> bytes | None:
         return self._changed[key] if key in self._changed else self._database.get(self._family, key)
+
+    def contains_many(self, keys: Collection[bytes]) -> set[bytes]:
+        """Those of `keys` that are there."""
+        ask = [key for key in keys if key not in self._changed]
+        there = zip(ask, self._database.get_many(self._family, ask), strict=True)
+        return {key for key in keys if self._changed.get(key) is not None} | {k for k, v in there if v is not None}
 
     def put(self, key: bytes, value: bytes = b"") -> None:
         self._changed[key] = value
@@ -62,6 +72,8 @@ class UrlTable:
         self._changed: dict[bytes, UrlRecord | None] = {}
         self._volatile: dict[bytes, UrlRecord] = {}
         """Records of requests that are in memory only: on disk nothing would ever come of them."""
+        self._stored: dict[bytes, bytes | None] = {}
+        """What was read since the last checkpoint: most of it is asked for once more before the next."""
         self._count = count
 
     def get(self, key: bytes) -> UrlRecord | None:
@@ -70,16 +82,23 @@ class UrlTable:
             return self._volatile[key]
         if key in self._changed:
             return self._changed[key]
-        data = self._database.get("urls", key)
+        (data,) = self._read([key])
         return None if data is None else UrlRecord.unpack(data)
 
     def get_many(self, keys: Sequence[bytes]) -> dict[bytes, UrlRecord | None]:
         """The records of `keys`, read in one go."""
         here = {key: self.get(key) for key in keys if key in self._changed or key in self._volatile}
         ask = [key for key in keys if key not in here]
-        for key, data in zip(ask, self._database.get_many("urls", ask), strict=True):
+        for key, data in zip(ask, self._read(ask), strict=True):
             here[key] = None if data is None else UrlRecord.unpack(data)
         return here
+
+    def _read(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """What the disk holds of `keys`."""
+        ask = [key for key in keys if key not in self._stored]
+        if ask:
+            self._stored.update(zip(ask, self._database.get_many("urls", ask), strict=True))
+        return [self._stored[key] for key in keys]
 
     def section_of(self, key: bytes) -> bytes:
         """The section of a URL that the open checkpoint has changed."""
@@ -100,7 +119,7 @@ class UrlTable:
 
     def contains_many(self, keys: Sequence[bytes]) -> list[bool]:
         ask = [key for key in keys if key not in self._changed]
-        there = dict(zip(ask, self._database.get_many("urls", ask), strict=True))
+        there = dict(zip(ask, self._read(ask), strict=True))
         return [key in self._volatile or (there.get(key) or self._changed.get(key)) is not None for key in keys]
 
     def add_many(self, keys: Sequence[bytes]) -> None:
@@ -127,6 +146,7 @@ class UrlTable:
     def flushed(self) -> None:
         """The batch is on disk."""
         self._changed.clear()
+        self._stored.clear()
 
     def close(self) -> None:
         """The database is the frontier's to close."""
@@ -171,14 +191,14 @@ class HostTable:
         further shapes share coarser ones.
         """
         shape = shape_of(url)
-        key = _section_key(shape)
+        key = section_key(shape)
         section = host.sections.get(key)
         if section is None and len(host.sections) >= MAX_SECTIONS:
             shape = fold(shape, wholly=True)
         elif section is None and shape.keys and self._siblings(host, shape) >= MAX_KEY_SETS:
             shape = fold(shape, wholly=False)
         if section is None:
-            key = _section_key(shape)
+            key = section_key(shape)
             section = host.sections.get(key)
         if section is None:
             queue = DiskQueue(self._database, host.key + key, empty=True)
@@ -196,12 +216,23 @@ class HostTable:
             self._changed_sections[section.key] = section
 
     def load(self) -> Iterator[Host]:
-        """The hosts on disk that have URLs waiting."""
-        for key, data in self._database.scan("hosts"):
-            host = self._unpack(key, data)
+        """The hosts on disk that have URLs waiting. Raises `CorruptFile`.
+
+        Costs two scans, of hosts and sections, and one look-up a section with URLs waiting, however many they are.
+        """
+        # A host's key is the first half of its sections' keys, so its record comes before theirs.
+        rows = merge(self._database.scan("hosts"), self._database.scan("sections"))
+        for key, ((own, data), *sections) in groupby(rows, lambda row: row[0][:HOST_KEY_BYTES]):
+            if own != key:
+                raise CorruptFile(f"The host of section {own.hex()} is missing from {self._database.path}")
+            host = self._assemble(Host.unpack(key, data), sections)
             if host.queued:
                 self._live[key] = host
-                yield host
+        waiting = [section for host in self._live.values() for section in host.sections.values() if section.queued]
+        firsts = self._database.first_keys("queue", (section.key for section in waiting))
+        for section, first in zip(waiting, firsts, strict=True):
+            section.queue.begin(first)
+        return self.live()
 
     def live(self) -> Iterator[Host]:
         return iter(self._live.values())
@@ -226,13 +257,17 @@ class HostTable:
             host.ticket = 0  # entries of the workbench outlive the host: none of them counts any more
 
     def _unpack(self, key: bytes, data: bytes) -> Host:
-        host = Host.unpack(key, data)
-        for section_key, record in self._database.scan("sections", key, next_prefix(key)):
-            queue = DiskQueue(self._database, section_key, empty=False)
-            host.sections[section_key[len(key) :]] = Section.unpack(section_key, record, queue)
+        return self._assemble(Host.unpack(key, data), self._database.scan("sections", key, next_prefix(key)))
+
+    def _assemble(self, host: Host, sections: Iterable[tuple[bytes, bytes]]) -> Host:
+        """Give `host` its sections: their keys and records."""
+        for key, record in sections:
+            queue = DiskQueue(self._database, key, empty=False)
+            host.sections[key[HOST_KEY_BYTES:]] = Section.unpack(key, record, queue)
         self.on_load(host)
         return host
 
 
-def _section_key(shape: Shape) -> bytes:
+def section_key(shape: Shape) -> bytes:
+    """The second part of the key of the section that has this shape."""
     return hashlib.blake2b(str(shape).encode(), digest_size=SECTION_KEY_BYTES).digest()

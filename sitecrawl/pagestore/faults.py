@@ -32,7 +32,10 @@ def _database_error(path: Path, error: sqlite3.Error) -> StorageError:
     if name == "SQLITE_FULL":
         return StorageError(_full(path))
     if name.startswith(_DAMAGED):
-        return CorruptFile(f"{path} is no intact SQLite database ({error}): restore it from a backup")
+        return CorruptFile(
+            f"{path} is no intact SQLite database ({error}): "
+            f"`scrapy check-crawl --repair {path.parent}` makes it again"
+        )
     return StorageError(f"{path} cannot be used: {error}")
 
 

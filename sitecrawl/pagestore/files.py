@@ -138,5 +138,5 @@ def _check_length(path: Path, offset: int) -> None:
     if length < offset:
         raise CorruptFile(
             f"{path} has {length:,} bytes, and the crawl's last checkpoint counts on {offset:,}: pages are missing. "
-            "Restore the crawl's whole directory from one backup, or crawl again into a new one"
+            f"`scrapy check-crawl --repair {path.parent.parent}` has them fetched again"
         )

@@ -118,8 +118,8 @@ class WarcStore:
         path = self.directory / INDEX_FILE
         if not path.exists() and self._files.listing():
             raise CorruptFile(
-                f"{path} is missing, and {self._files.directory} holds WARC files: restore the index from a "
-                "backup, or crawl into a new directory. Nothing was changed"
+                f"{path} is missing, and {self._files.directory} holds WARC files: "
+                f"`scrapy check-crawl --repair {self.directory}` makes the index again. Nothing was changed"
             )
 
     def _check_reaches(self, wanted: Position) -> None:
@@ -127,11 +127,17 @@ class WarcStore:
         if has.last_id < wanted.last_id or has.number < wanted.number:
             raise CorruptFile(
                 f"{self._index.path} ends at capture {has.last_id:,}, and the crawl's last checkpoint counts on "
-                f"{wanted.last_id:,}: pages are missing. Restore the crawl's whole directory from one backup, "
-                "or crawl again into a new one"
+                f"{wanted.last_id:,}: pages are missing. `scrapy check-crawl --repair {self.directory}` has them "
+                "fetched again. Nothing was changed"
+            )
+        # One checkpoint ahead is a crash in between; more is a database that is lost, or has lost its end.
+        if wanted.number and has.number > wanted.number + 1:
+            raise CorruptFile(
+                f"{self._index.path} is {has.number - wanted.number:,} checkpoints ahead of the crawl's database, "
+                f"which has lost its end. `scrapy check-crawl --repair {self.directory}` cuts the page store back, "
+                f"and {has.last_id - wanted.last_id:,} captures are fetched again. Nothing was changed"
             )
         if not wanted.number and has.number > 1:
-            # One checkpoint ahead is a crash in between; more is a database that is lost, or another crawl's.
             raise CorruptFile(
                 f"{self._index.path} holds {has.last_id:,} captures, and the crawl's database beside it knows none "
                 "of them: restore that database, or crawl into a new directory. Nothing was changed"

@@ -16,12 +16,13 @@ is in the set; a key in the exact set is in the Bloom filter.
 The exact set need not belong to this one: the frontier's own table of URLs can stand there, with an `add_many`
 that does nothing because it writes its records itself.
 
-A crash costs the cache and the Bloom filter, both of which the exact set restores (`rebuild`).
+A crash costs the cache and the Bloom filter, both of which the exact set restores: at once (`rebuild`), or while it
+answers alone (`rebuild_gradually`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress, islice
 
@@ -29,7 +30,8 @@ from sitecrawl.errors import OptionError
 from sitecrawl.protocols import BloomFilter, ExactSet
 from sitecrawl.seen.clock import Clock
 
-_REBUILD_BATCH = 10_000
+_REBUILD_BATCH = 2000
+"""Keys that are read and put into the filter in one go: 2 ms."""
 
 
 @dataclass(slots=True)
@@ -59,6 +61,8 @@ class SeenSet:
         self.bloom = bloom
         self.exact = exact
         self.stats = SeenStats()
+        self._missing: Iterator[bytes] | None = None
+        """Keys that the filter lacks while it is filled again."""
 
     def add_many(self, keys: Sequence[bytes]) -> list[bool]:
         """Add `keys`; True where the key is new. Of equal keys in one batch the first is new.
@@ -79,6 +83,8 @@ class SeenSet:
     def _add_cold(self, keys: list[bytes]) -> list[bytes]:
         """Add the distinct `keys`, which the cache did not know before; returns those that are new."""
         try:
+            if self._missing is not None:
+                self._fill(self._missing)
             known = self._known(keys)
             new = [key for key, yes in zip(keys, known, strict=True) if not yes]
             if self.exact is not None:
@@ -101,7 +107,7 @@ class SeenSet:
 
     def _known(self, keys: Sequence[bytes]) -> list[bool]:
         """What the tiers behind the cache say."""
-        if self.bloom is None:
+        if self.bloom is None or self.is_filling:
             return self._exactly(keys)
         maybe = self.bloom.contains_many(keys)
         suspects = list(compress(keys, maybe))
@@ -120,12 +126,34 @@ class SeenSet:
 
     def rebuild(self, keys: Iterable[bytes], expected: int) -> None:
         """Fill the Bloom filter anew with `keys`, all those of the exact set, about `expected` in number."""
-        if self.bloom is None:
-            return
-        self.bloom.clear(expected)
-        remaining = iter(keys)
-        while batch := list(islice(remaining, _REBUILD_BATCH)):
-            self.bloom.add_many(batch)
+        self.rebuild_gradually(keys, expected)
+        while self._missing is not None:
+            self._fill(self._missing)
+
+    def rebuild_gradually(self, keys: Iterable[bytes], expected: int) -> None:
+        """The same, a part at every `add_many`; `keys` stay those of now while the set grows.
+
+        The exact set answers alone until all is done.
+        """
+        if self.bloom is not None:
+            self.bloom.clear(expected)
+            self._missing = iter(keys)
+
+    @property
+    def is_filling(self) -> bool:
+        """Whether the filter still lacks keys of the exact set."""
+        return self._missing is not None
+
+    def stop_filling(self) -> None:
+        """Let go of the keys that `rebuild_gradually` was given: nothing is to be added any more."""
+        self._missing = None
+
+    def _fill(self, missing: Iterator[bytes]) -> None:
+        assert self.bloom is not None
+        batch = list(islice(missing, _REBUILD_BATCH))
+        self.bloom.add_many(batch)
+        if not batch:
+            self._missing = None
 
     def describe(self) -> str:
         """One line for the log: the tiers and, where pages can be lost, how many."""

@@ -1,0 +1,258 @@
+"""All of a crawl's directory: what is checked, and in which order it is mended.
+
+The records of URLs are the ground that everything else stands on. So the database has to be readable first, then its
+families agree, then the page store with itself, then the two with one another.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from sitecrawl.checking.findings import Finding
+from sitecrawl.checking.frontier import check_frontier, load_counts, load_ledger
+from sitecrawl.checking.mending import mend_frontier
+from sitecrawl.checking.pages import (
+    Known,
+    captures_with_records,
+    check_pages,
+    is_too_early,
+    note_as_fetched,
+    queue_again,
+)
+from sitecrawl.checking.rebuilding import rebuild
+from sitecrawl.checking.salvage import finish_move, is_readable, salvage
+from sitecrawl.checking.seen import check_seen, drop_filter
+from sitecrawl.checking.store import Index, State, check_store
+from sitecrawl.checking.survey import Survey
+from sitecrawl.credit.ledger import Ledger
+from sitecrawl.credit.policies import policy_named
+from sitecrawl.directory import MANIFEST, Manifest, read_manifest
+from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, StorageError
+from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.frontier.record import State as UrlState
+from sitecrawl.pagestore.index import Position
+from sitecrawl.pagestore.store import INDEX_FILE
+from sitecrawl.storage import Database
+
+_ROUNDS: Final = 3
+"""Repairs in a row: mending one thing may show another that was hidden behind it."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What a check has found."""
+
+    directory: Path
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    """What is no fault, and worth knowing."""
+    urls: int = 0
+    waiting: int = 0
+    captures: int = 0
+
+    @property
+    def is_sound(self) -> bool:
+        return not self.findings
+
+
+def check(directory: Path, *, quick: bool = False) -> Report:
+    """Verify the crawl in `directory`; `quick` reads back a sample of the stored pages instead of all.
+
+    Raises `StorageError` if there is no crawl, `CrawlDirectoryInUse` if it runs, `FormatMismatch` if another version
+    wrote it.
+    """
+    report = Report(directory)
+    manifest = _manifest(directory, report)
+    if manifest is None:
+        return report
+    with _alone(directory):
+        path = directory / "db"
+        if damage := is_readable(path):
+            report.findings.append(
+                Finding(
+                    "db",
+                    damage,
+                    "keeps what can be read, and makes the rest again as far as records and stored pages tell",
+                )
+            )
+            return report
+        with closing(Database(path, hash_name=HASH_NAME, read_only=True)) as database:
+            _Checker(directory, database, Fingerprinter(bytes.fromhex(manifest.key)), report).run(quick=quick)
+    return report
+
+
+def _manifest(directory: Path, report: Report) -> Manifest | None:
+    try:
+        manifest = read_manifest(directory)
+    except CorruptFile as error:
+        report.findings.append(_lost_manifest(str(error)))
+        return None
+    if manifest is None and not (directory / "db").exists():
+        raise StorageError(f"{directory} holds no crawl: it has no {MANIFEST}")
+    if manifest is None:
+        report.findings.append(_lost_manifest("it is missing, and with it the key of all fingerprints"))
+    return manifest
+
+
+def _lost_manifest(what: str) -> Finding:
+    remedy = "restore it from a copy, for the key in it cannot be guessed; the stored pages stay readable without it"
+    return Finding(MANIFEST, what, remedy, repairable=False)
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """No crawl runs on the directory, and none begins: holds the lock that RocksDB would take."""
+    lock = directory / "db" / "LOCK"
+    try:
+        descriptor = os.open(lock, os.O_RDWR)
+    except FileNotFoundError:
+        yield  # RocksDB never got as far as its lock
+        return
+    except OSError as error:
+        raise StorageError(f"{lock} cannot be opened ({error.strerror}): check it as the user who crawls") from error
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise CrawlDirectoryInUse(
+            f"{directory} is being crawled: stop the crawl with Ctrl-C, or wait until it ends, and check it then"
+        ) from error
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+class _Checker:
+    """All checks of a database that can be read."""
+
+    def __init__(self, directory: Path, database: Database, fingerprints: Fingerprinter, report: Report) -> None:
+        self._directory = directory
+        self._database = database
+        self._fingerprints = fingerprints
+        self._report = report
+
+    def run(self, *, quick: bool) -> None:
+        report, database = self._report, self._database
+        survey = Survey(database, load_ledger(database) or Ledger(policy_named("hosts")))
+        report.urls, report.waiting = survey.known, survey.states[UrlState.QUEUED]
+        report.findings += check_frontier(database, survey)
+        counts = load_counts(database)
+        if counts is not None:
+            report.findings += check_seen(self._directory, database, counts.serial, report.notes)
+        try:
+            state = State.of(self._directory, database)
+        except CorruptFile as error:
+            report.findings.append(Finding("db/meta", str(error), "takes the page index's own position"))
+            return
+        if state.adopted:
+            report.findings.append(
+                Finding("db/meta", "the position of the page store is missing", "takes the page index's own")
+            )
+        report.findings += check_store(state, report.notes, quick=quick)
+        self._check_pages(state, counts.forgotten if counts is not None else 0)
+
+    def _check_pages(self, state: State, forgotten: int) -> None:
+        try:
+            index = Index(self._directory / INDEX_FILE)
+        except StorageError:
+            return  # there is none, or `check_store` has said what is wrong with it
+        with closing(index):
+            last = (state.position or Position()).last_id
+            self._report.captures = last
+            try:
+                self._report.findings += check_pages(
+                    self._database, index, self._fingerprints, last_id=last, forgotten=forgotten
+                )
+            except CorruptFile as error:
+                self._report.findings.append(Finding(INDEX_FILE, str(error), "makes the index again"))
+
+
+def repair(directory: Path) -> tuple[Report, Report]:
+    """Rebuild what can be rebuilt. Returns what was found before, and what is left. Raises as `check` does.
+
+    It can be stopped at any time, also by a crash, and begun again.
+    """
+    finish_move(directory)
+    before = after = check(directory)
+    for _ in range(_ROUNDS):
+        if all(not finding.repairable for finding in after.findings):
+            break
+        try:
+            _mend(directory, before)
+        except CorruptFile as error:
+            left = Finding(
+                "db", str(error), "start in a new directory; the stored pages stay readable", repairable=False
+            )
+            return before, replace(after, findings=[left])
+        after = check(directory)
+    return before, after
+
+
+def _mend(directory: Path, report: Report) -> None:
+    manifest = read_manifest(directory)
+    assert manifest is not None
+    if is_readable(directory / "db"):
+        damaged = salvage(directory)
+        report.notes.append(f"the damaged database is kept as {damaged}: delete it when the crawl is as it should be")
+    drop_filter(directory)
+    with closing(Database(directory / "db", hash_name=HASH_NAME)) as database:
+        mend_frontier(database)
+        _mend_pages(directory, database, Fingerprinter(bytes.fromhex(manifest.key)))
+        mend_frontier(database)
+
+
+def _mend_pages(directory: Path, database: Database, fingerprints: Fingerprinter) -> None:
+    """Page store and records."""
+    counts = load_counts(database)
+    forgotten = counts.forgotten if counts is not None else 0
+    state = _state(directory, database)
+    if state.position is None:
+        return
+    known = Known(database, fingerprints)
+    too_early = _too_early(state, known) > forgotten
+    if state.adopted or too_early or any(check_store(state, [], quick=False)):
+        is_wanted = known.is_wanted if too_early else lambda _: True
+        position = rebuild(state, state.position, origin=known.origin, is_wanted=is_wanted)
+        batch = database.batch()
+        batch.put("meta", b"pages", json.dumps(position._asdict()).encode())
+        database.write(batch)
+        last = position.last_id
+    else:
+        last = state.position.last_id
+    with closing(Index(directory / INDEX_FILE)) as index:
+        known_pages = captures_with_records(database, index, fingerprints, last)
+        if sum(record is None for _, _, record in known_pages) > forgotten:
+            note_as_fetched(database, index, fingerprints, last)
+        queue_again(database, index, last)
+
+
+def _state(directory: Path, database: Database) -> State:
+    try:
+        return State.of(directory, database)
+    except CorruptFile:
+        batch = database.batch()
+        batch.delete("meta", b"pages")
+        database.write(batch)
+        return State.of(directory, database)
+
+
+def _too_early(state: State, known: Known) -> int:
+    """How many pages are stored although their URLs are to be fetched, as far as the index can be read."""
+    assert state.position is not None
+    found = 0
+    try:
+        with closing(Index(state.directory / INDEX_FILE)) as index:
+            rows = captures_with_records(known.database, index, known.fingerprints, state.position.last_id)
+            for _, capture, record in rows:
+                found += is_too_early(capture, record)
+    except StorageError:
+        return found
+    return found

@@ -1,0 +1,154 @@
+"""What the frontier says is stored, against what the page store holds: nothing lost, nothing twice.
+
+A record with the flag `STORED` has a capture, and a page that is stored has a record that is done. Both are looked up
+in batches; nothing but counters is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sitecrawl.checking.findings import Finding
+from sitecrawl.checking.frontier import batches, entry_of, load_ledger, readable
+from sitecrawl.checking.mending import changes_of
+from sitecrawl.checking.store import Index
+from sitecrawl.checking.survey import Survey, records
+from sitecrawl.credit.ledger import Ledger
+from sitecrawl.credit.policies import policy_named
+from sitecrawl.fingerprint import Fingerprinter
+from sitecrawl.frontier.hosts import KEY_BYTES
+from sitecrawl.frontier.record import NO_REFERRER, RANK_BYTES, Flag, State, UrlRecord
+from sitecrawl.frontier.tables import HostTable
+from sitecrawl.pagestore.capture import Capture
+from sitecrawl.pagestore.faults import file_errors
+from sitecrawl.pagestore.lookup import host_of, url_key
+from sitecrawl.storage import Database
+
+_TWICE = """
+SELECT count(*), min(url_key) FROM (
+    SELECT url_key FROM pages WHERE kind = 'page' AND method = 'GET' AND id <= ?
+    GROUP BY url_key HAVING count(*) > 1
+)
+"""
+
+
+def check_pages(
+    database: Database, index: Index, fingerprints: Fingerprinter, *, last_id: int, forgotten: int
+) -> Iterator[Finding]:
+    """`last_id`: the newest capture that counts. `forgotten`: how many URLs have no record any more by intention."""
+    unknown = waiting = 0
+    for _, capture, record in captures_with_records(database, index, fingerprints, last_id):
+        unknown += record is None
+        waiting += is_too_early(capture, record)
+    if unknown > forgotten:
+        yield Finding(
+            "db/urls",
+            f"{unknown:,} stored pages are of URLs that the frontier does not know",
+            "notes them as fetched, so that they are not stored twice",
+        )
+    if waiting:
+        yield Finding(
+            "db/urls",
+            f"{waiting:,} pages are stored, and their URLs still wait to be fetched",
+            "takes them out of the page store: they are fetched again",
+        )
+    lost = sum(1 for _ in without_capture(database, index, last_id))
+    if lost:
+        yield Finding(
+            "pages.sqlite",
+            f"{lost:,} URLs count as stored, and are not",
+            "queues them again",
+        )
+    with file_errors(index.path):
+        twice, example = index.db.execute(_TWICE, (last_id,)).fetchone()
+    if twice > forgotten:
+        yield Finding(
+            "pages.sqlite",
+            f"{twice:,} pages are stored more than once, such as {example}",
+            "nothing is lost by it: readers take the newest",
+            repairable=False,
+        )
+
+
+def captures_with_records(
+    database: Database, index: Index, fingerprints: Fingerprinter, last_id: int
+) -> Iterator[tuple[bytes, Capture, UrlRecord | None]]:
+    """Every page that came by GET, with the fingerprint of its URL and its record."""
+    wanted = (one for one in index.captures(last_id) if one.method == "GET" and one.kind == "page")
+    for batch in batches(wanted):
+        keys = [fingerprints.url(capture.url_key) for capture in batch]
+        yield from zip(keys, batch, readable(database, keys), strict=True)
+
+
+def is_too_early(capture: Capture, record: UrlRecord | None) -> bool:
+    """Whether a page is stored although its URL is to be fetched; what a spider put back may be."""
+    if record is None or capture.kind != "page" or capture.method != "GET":
+        return False
+    return record.state == State.QUEUED and not record.attempts and not record.flags & Flag.REQUEST
+
+
+def without_capture(database: Database, index: Index, last_id: int) -> Iterator[tuple[bytes, UrlRecord]]:
+    """The records that count as stored, and are not."""
+    stored = ((key, record) for key, record in records(database) if record.flags & Flag.STORED)
+    for batch in batches(stored, 500):
+        urls = [url_key(record.url) for _, record in batch]
+        marks = ", ".join("?" * len(urls))
+        query = f"SELECT DISTINCT url_key FROM pages WHERE url_key IN ({marks}) AND id <= ?"  # noqa: S608 - only marks
+        with file_errors(index.path):
+            there = {url for (url,) in index.db.execute(query, (*urls, last_id))}
+        for (key, record), url in zip(batch, urls, strict=True):
+            if url not in there and record.state != State.QUEUED:
+                yield key, record
+
+
+# Repair
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the frontier knows of a URL that was fetched by GET: for rows that are made again from a WARC file."""
+
+    database: Database
+    fingerprints: Fingerprinter
+
+    def origin(self, url: str) -> tuple[UrlRecord | None, str | None]:
+        """Its record, and the URL of the page where it was found."""
+        (record,) = readable(self.database, [self.fingerprints.url(url_key(url))])
+        if record is None or record.referrer == NO_REFERRER:
+            return record, None
+        (referrer,) = readable(self.database, [record.referrer])
+        return record, None if referrer is None else referrer.url
+
+    def is_wanted(self, capture: Capture) -> bool:
+        """Whether the capture may stay: its URL is not to be fetched."""
+        (record,) = readable(self.database, [self.fingerprints.url(capture.url_key)])
+        return not is_too_early(capture, record)
+
+
+def note_as_fetched(database: Database, index: Index, fingerprints: Fingerprinter, last_id: int) -> None:
+    """Make records for the stored pages that have none."""
+    hosts = HostTable(database, lambda name: fingerprints.opaque(name.encode())[8:])
+    with changes_of(database) as changes:
+        for key, capture, record in captures_with_records(database, index, fingerprints, last_id):
+            if record is not None:
+                continue
+            host = hosts.named(host_of(capture.url_key))
+            section = hosts.section(host, capture.url).key[KEY_BYTES:]
+            fetched = UrlRecord(capture.url, host.key, section, capture.depth or 0, bytes(RANK_BYTES))
+            fetched.state, fetched.flags = State.FETCHED, Flag.STORED
+            fetched.status, fetched.fetched = capture.status, capture.fetched
+            changes.put("urls", key, fetched.pack())
+
+
+def queue_again(database: Database, index: Index, last_id: int) -> None:
+    """Let what counts as stored and is not wait again."""
+    ledger = load_ledger(database) or Ledger(policy_named("hosts"))
+    survey = Survey(database, ledger)
+    with changes_of(database) as changes:
+        for key, record in without_capture(database, index, last_id):
+            record.state = State.QUEUED
+            record.flags &= ~Flag.STORED
+            record.mark = survey.dividend_of(record)
+            changes.put("urls", key, record.pack())
+            changes.put("queue", entry_of(key, record))

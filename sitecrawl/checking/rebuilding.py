@@ -1,0 +1,253 @@
+"""Makes the page store again from its WARC files.
+
+What the files hold is what there is: bytes that are no record are taken out of them, and so are captures that are not
+wanted. Rows of the old index are kept where they agree with their record; any other is read off the record, without
+the download's duration, which stands nowhere else.
+
+Every file is written beside its place and then renamed, the index last. After a crash in between, rows do not agree
+with their records, and the next repair makes the index again: nothing is lost but durations.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Generator
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+
+from sitecrawl.checking.store import Index, Pair, State, disagreement, pairs
+from sitecrawl.checking.warcwalk import Stretch
+from sitecrawl.errors import StorageError
+from sitecrawl.files import sync_directory
+from sitecrawl.frontier.record import UrlRecord
+from sitecrawl.items import Exchange, PageItem
+from sitecrawl.links import read_page
+from sitecrawl.pagestore import record
+from sitecrawl.pagestore.capture import Capture, Place, describe
+from sitecrawl.pagestore.faults import file_errors
+from sitecrawl.pagestore.files import serial_of
+from sitecrawl.pagestore.gzipping import decode_content
+from sitecrawl.pagestore.index import Original, PageIndex, Position
+from sitecrawl.pagestore.record import Record
+from sitecrawl.pagestore.store import INDEX_FILE, WARC_DIRECTORY
+
+_FRAMING = re.compile(rb"X-Crawler-(?=Content-Length$|Transfer-Encoding$)")
+_DRAFT = ".new"
+_CHUNK = 1 << 20
+
+Origin = Callable[[str], tuple[UrlRecord | None, str | None]]
+"""What the frontier knows of a URL that was fetched by GET: its record, and the URL of its referrer."""
+
+
+def rebuild(state: State, limit: Position, *, origin: Origin, is_wanted: Callable[[Capture], bool]) -> Position:
+    """Make files and index of the page store again, up to `limit`; returns the new position."""
+    draft = state.directory / (INDEX_FILE + _DRAFT)
+    warcs = state.directory / WARC_DIRECTORY
+    warcs.mkdir(exist_ok=True)
+    for left in (*warcs.glob(f"*.warc.gz{_DRAFT}"), *state.directory.glob(draft.name + "*")):
+        left.unlink()  # of a repair that was stopped
+    index = PageIndex(draft)
+    with closing(index):
+        rebuilder = _Rebuilder(state, index, origin, is_wanted)
+        with closing(_old_rows(state, limit)) as rows:
+            for pair in pairs(state, rows, limit):
+                rebuilder.take(pair)
+        rebuilder.end_file()
+        name, offset = rebuilder.end
+        position = Position(limit.number, name, offset, index.last_id)
+        index.commit(name, offset)
+        index.cut(position)
+    for path in rebuilder.drafts:
+        path.replace(path.with_name(path.name.removesuffix(_DRAFT)))
+    sync_directory(warcs)
+    for suffix in ("-wal", "-shm"):
+        (state.directory / (INDEX_FILE + suffix)).unlink(missing_ok=True)  # SQLite would apply them to the new file
+    draft.replace(state.directory / INDEX_FILE)
+    sync_directory(state.directory)
+    return position
+
+
+def _old_rows(state: State, limit: Position) -> Generator[Capture, None, None]:
+    """The rows of the old index, as far as they can be read."""
+    try:
+        with closing(Index(state.directory / INDEX_FILE)) as index:
+            for row in index.captures(limit.last_id):
+                serial_of(row.warc_file)
+                yield row
+    except StorageError:
+        return
+
+
+class _Rebuilder:
+    """Takes what the files hold, in its order."""
+
+    def __init__(self, state: State, index: PageIndex, origin: Origin, is_wanted: Callable[[Capture], bool]) -> None:
+        self._warcs = state.directory / WARC_DIRECTORY
+        self._index = index
+        self._origin = origin
+        self._is_wanted = is_wanted
+        self._name: str | None = None
+        """The file that is being read."""
+        self._kept: list[tuple[int, int]] = []
+        """Its stretches that stay."""
+        self._length = 0
+        """Of these."""
+        self._is_whole = True
+        """Whether all of it stays so far."""
+        self._request: Stretch | None = None
+        """The request that came last: it stays if its answer does."""
+        self.end: tuple[str | None, int] = (None, 0)
+        self.drafts: list[Path] = []
+
+    def take(self, pair: Pair) -> None:
+        stretch = pair.stretch
+        if stretch is None:
+            return
+        if pair.name != self._name:
+            self.end_file()
+            self._name = pair.name
+        if stretch.record is None:
+            self._drop()
+        elif stretch.is_answer:
+            self._answer(stretch, pair.row)
+        elif stretch.record.type == "request":
+            self._drop_request()
+            self._request = stretch
+        else:
+            self._keep(stretch)
+
+    def _answer(self, stretch: Stretch, old: Capture | None) -> None:
+        request = self._request
+        capture = self._capture(stretch, old if old is not None and not disagreement(old, stretch) else None)
+        if capture is None or not self._is_wanted(capture):
+            self._drop()
+            return
+        if request is not None:
+            self._keep(request)
+            self._request = None
+        offset = self._length
+        self._keep(stretch)
+        self._index.add(capture._replace(id=self._index.last_id + 1, warc_offset=offset, warc_length=stretch.length))
+
+    def _capture(self, stretch: Stretch, old: Capture | None) -> Capture | None:
+        """The row for an answer; None for a revisit whose body is lost."""
+        assert stretch.record is not None
+        assert self._name is not None
+        original = None
+        digest = stretch.record.fields.get("warc-payload-digest", "").removeprefix("sha1:")
+        if stretch.record.type == "revisit":
+            original = self._index.original(digest)
+            if original is None:
+                return None
+        if old is not None:
+            return old._replace(revisit_of=original.id if original else None)
+        if stretch.record.type == "response" and digest != record.digest(
+            record.parse_http(stretch.record.block).body
+        ):
+            return None
+        place = Place(self._name, stretch.offset, stretch.length, digest, original.id if original else None)
+        return self._described(stretch.record, place, original)
+
+    def _described(self, answer: Record, place: Place, original: Original | None) -> Capture:
+        request = self._request.record if self._request is not None else None
+        exchange = _exchange(answer, request)
+        known, referrer = self._origin(exchange.url) if exchange.method == "GET" else (None, None)
+        if original is None:
+            page = None if known is None or 300 <= exchange.status < 400 else _page(exchange, known, referrer)
+            return describe(0, exchange, page, place)
+        first = self._row(original.id)
+        depth = None if known is None else known.depth
+        return describe(0, exchange, None, place)._replace(
+            kind=first.kind,
+            charset=first.charset,
+            size=first.size,
+            payload_size=first.payload_size,
+            title=first.title,
+            canonical=first.canonical,
+            noindex=first.noindex,
+            depth=depth,
+            referrer=referrer,
+        )
+
+    def _row(self, number: int) -> Capture:
+        self._index.commit(*self.end)  # so that it can be read back
+        with closing(Index(self._index.path)) as index:
+            return next(index.captures(number, after=number - 1))
+
+    def _keep(self, stretch: Stretch) -> None:
+        if self._kept and self._kept[-1][1] == stretch.offset:
+            self._kept[-1] = self._kept[-1][0], stretch.end
+        else:
+            self._kept.append((stretch.offset, stretch.end))
+        self._length += stretch.length
+
+    def _drop(self) -> None:
+        self._is_whole = False
+        self._request = None
+
+    def _drop_request(self) -> None:
+        if self._request is not None:
+            self._drop()
+
+    def end_file(self) -> None:
+        """The file that was read is through: write it anew if something of it goes."""
+        self._drop_request()
+        if self._name is None:
+            return
+        if not self._is_whole:
+            self.drafts.append(_copy(self._warcs / self._name, self._kept))
+        self.end = self._name, self._length
+        self._name, self._kept, self._length, self._is_whole = None, [], 0, True
+
+
+def _copy(path: Path, stretches: list[tuple[int, int]]) -> Path:
+    draft = path.with_name(path.name + _DRAFT)
+    with file_errors(draft), path.open("rb") as source, draft.open("wb") as target:
+        for start, end in stretches:
+            source.seek(start)
+            for at in range(start, end, _CHUNK):
+                target.write(source.read(min(_CHUNK, end - at)))
+        target.flush()
+        os.fsync(target.fileno())
+    return draft
+
+
+# From a record back to what it was made of
+
+
+def _exchange(answer: Record, request: Record | None) -> Exchange:
+    message = record.parse_http(answer.block)
+    protocol, _, rest = message.start_line.partition(b" ")
+    asked = record.parse_http(request.block) if request is not None else None
+    return Exchange(
+        url=answer.fields.get("warc-target-uri", ""),
+        started=datetime.fromisoformat(answer.fields["warc-date"]).timestamp(),
+        seconds=0.0,
+        status=int(rest[:3]),
+        request_headers=asked.headers if asked is not None else [],
+        headers=[(_FRAMING.sub(b"", name), value) for name, value in message.headers],
+        body=message.body,
+        method=asked.start_line.partition(b" ")[0].decode("latin-1") if asked is not None else "GET",
+        protocol=protocol.decode("latin-1"),
+    )
+
+
+def _page(exchange: Exchange, known: UrlRecord, referrer: str | None) -> PageItem:
+    codings = [value.decode("latin-1") for name, value in exchange.headers if name.lower() == b"content-encoding"]
+    body = decode_content(exchange.body, ",".join(codings))
+    facts = read_page(exchange.url, body, exchange.headers)
+    return PageItem(
+        url=exchange.url,
+        status=exchange.status,
+        fetched=exchange.started,
+        depth=known.depth,
+        referrer=referrer,
+        content_type=facts.content_type,
+        charset=facts.charset,
+        title=facts.title,
+        canonical=facts.canonical,
+        noindex=facts.noindex,
+        size=len(body),
+    )

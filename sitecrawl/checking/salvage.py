@@ -1,0 +1,101 @@
+"""A database that RocksDB cannot open or read to its end: what of it can be read is put into a new one.
+
+RocksDB's own repair works in place and leaves half a database when it is stopped. So it works on a copy here, in
+which the tables, which never change, are hard links:
+
+    db           db is damaged
+    db + db.new  the copy is made and repaired; a crash leaves db as it was, and the next attempt begins anew
+    db.damaged + db.new     db has been moved away
+    db.damaged + db         the repaired copy is in its place
+
+The repair reads every table and leaves out those with damage, and takes of the log what is whole. The families may
+then be of different moments: what they say has to be checked, and mended, afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Final
+
+from rocksdict import Options, Rdict
+
+from sitecrawl.errors import CorruptFile, StorageError
+from sitecrawl.files import sync_directory
+from sitecrawl.fingerprint import HASH_NAME
+from sitecrawl.pagestore.faults import file_errors
+from sitecrawl.storage import FAMILIES, FORMAT, Database
+
+_DRAFT: Final = "db.new"
+_DAMAGED: Final = "db.damaged"
+
+
+def is_readable(path: Path) -> str:
+    """Why the database cannot be read to its end; empty if it can. Raises what is no damage."""
+    try:
+        database = Database(path, hash_name=HASH_NAME, read_only=True)
+    except CorruptFile as error:
+        return str(error)
+    try:
+        for family in FAMILIES:
+            for _ in database.scan(family):
+                pass
+    except CorruptFile as error:
+        return str(error)
+    finally:
+        database.close()
+    return ""
+
+
+def finish_move(directory: Path) -> None:
+    """Where a crash came between the two renames, do the second."""
+    if not (directory / "db").exists() and (directory / _DAMAGED).exists() and (directory / _DRAFT).exists():
+        (directory / _DRAFT).rename(directory / "db")
+
+
+def salvage(directory: Path) -> Path:
+    """Put a repaired copy in the place of the database; returns where the damaged one is now.
+
+    Raises `CorruptFile` if nothing can be read.
+    """
+    source, draft, damaged = directory / "db", directory / _DRAFT, directory / _DAMAGED
+    with file_errors(source):
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir()
+        for file in source.iterdir():
+            if file.suffix == ".sst":
+                os.link(file, draft / file.name)
+            elif file.is_file() and file.name != "LOCK":
+                shutil.copyfile(file, draft / file.name)
+    try:
+        Rdict.repair(str(draft), Options(raw_mode=True))
+        _name_format(draft)
+    except StorageError:
+        raise
+    except Exception as error:
+        raise CorruptFile(f"{source} cannot be repaired ({error}): restore it from a copy") from error
+    with file_errors(source):
+        shutil.rmtree(damaged, ignore_errors=True)
+        source.rename(damaged)
+        draft.rename(source)
+        sync_directory(directory)
+    return damaged
+
+
+def _name_format(path: Path) -> None:
+    """Make the families and the format's name again that were lost with their table."""
+    names = set(Rdict.list_cf(str(path), Options(raw_mode=True)))
+    families = {name: Options(raw_mode=True) for name in names}
+    database = Rdict(str(path), Options(raw_mode=True), column_families=families)
+    try:
+        for name in FAMILIES:
+            if name not in names:
+                database.create_column_family(name, Options(raw_mode=True))
+        meta = database.get_column_family("meta")
+        if meta.get(b"format") is None:
+            meta[b"format"], meta[b"hash"] = FORMAT, HASH_NAME.encode()
+    finally:
+        database.close()
+    if not any(names & {"urls"}):
+        raise CorruptFile(f"{path} has no records of URLs that can be read: restore the database from a copy")

@@ -1,0 +1,77 @@
+"""`scrapy check-crawl`: is the crawl whole, and if not, what to do."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from sitecrawl.checking import Report, check, repair
+from sitecrawl.configuration import CRAWLS
+from sitecrawl.errors import SitecrawlError
+from sitecrawl.pagestore.console import crawl_directory
+
+
+class Command(ScrapyCommand):
+    """Exit codes: 0 when the crawl is sound, 1 when it is not, 2 when it cannot be checked."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as the base class has it
+
+    def syntax(self) -> str:
+        return "[options] [directory]"
+
+    def short_desc(self) -> str:
+        return "Verify a crawl's directory, and repair it"
+
+    def long_desc(self) -> str:
+        return (
+            "Verify a crawl's directory: files, credit, counts, queue and stored pages, each against the others. "
+            "Without a directory it is the newest below crawls/. The crawl must not be running."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        how = parser.add_mutually_exclusive_group()
+        how.add_argument("--quick", action="store_true", help="read back a sample of the stored pages, not all")
+        how.add_argument("--repair", action="store_true", help="rebuild what can be rebuilt from what is there")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) > 1:
+            raise UsageError(f"unknown argument {args[1]!r}")
+        try:
+            directory = crawl_directory(args[0] if args else None, CRAWLS)
+            report = _repair(directory) if opts.repair else check(directory, quick=opts.quick)
+        except SitecrawlError as error:
+            print(f"scrapy: {error}", file=sys.stderr)
+            self.exitcode = 2
+            return
+        _tell(report, checked="sampled" if opts.quick else "read back")
+        self.exitcode = 0 if report.is_sound else 1
+
+
+def _repair(directory: Path) -> Report:
+    before, after = repair(directory)
+    if before is not after:
+        print(f"Found before the repair: {len(before.findings)}")
+        for finding in before.findings:
+            print(f"- {finding}")
+        for note in before.notes:
+            print(f"Note: {note}")
+    return after
+
+
+def _tell(report: Report, *, checked: str) -> None:
+    for finding in report.findings:
+        print(f"- {finding}")
+    for note in report.notes:
+        print(f"Note: {note}")
+    numbers = f"{report.urls:,} URLs, {report.waiting:,} of them waiting, {report.captures:,} captures {checked}"
+    if report.is_sound:
+        print(f"{report.directory} is sound: {numbers}")
+    else:
+        print(f"{report.directory}: {len(report.findings)} faults; {numbers}")

@@ -1,0 +1,43 @@
+"""A crawl that is killed is, in the end, the crawl that was not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from killing import CONCURRENCY, Sitecrawl, kill, run, survive, web_of
+
+from sitecrawl.checking import check
+from sitecrawl.runtime import PAGES_PER_CHECKPOINT
+
+KILLS = 5
+
+
+def test_killed_at_random_moments(tmp_path: Path) -> None:
+    """Every page is stored exactly once, as in an undisturbed crawl; a kill costs one checkpoint at the most."""
+    with web_of(900, latency=0.005) as web:
+        for name in ("calm", "killed"):
+            (tmp_path / name).mkdir()
+        calm, killed = Sitecrawl(tmp_path / "calm"), Sitecrawl(tmp_path / "killed")
+        assert run(calm, web)[0] == 0
+        undisturbed = dict(calm.pages())
+        assert undisturbed.keys() == web.urls()
+    with web_of(900, latency=0.005) as web:
+        losses = survive(killed, web, KILLS, Random(1), longest=2.0)
+        assert (losses.kills, losses.lost, losses.twice, losses.error) == (KILLS, 0, 0, "")
+        assert max(losses.again) <= PAGES_PER_CHECKPOINT + CONCURRENCY
+        bodies = {url.rpartition("/")[2]: body for url, body in undisturbed.items()}
+        assert {url.rpartition("/")[2]: body for url, body in killed.pages()} == bodies
+    report = check(killed.job)
+    assert [str(finding) for finding in report.findings] == []
+    assert (report.urls, report.waiting) == (900, 0)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_a_kill_leaves_is_sound(seed: int, tmp_path: Path) -> None:
+    """Right after a kill all credit is there, and nothing is wrong that the next start would not cut off."""
+    crawler = Sitecrawl(tmp_path)
+    with web_of(3_000, latency=0.002) as web:
+        assert kill(crawler, web, Random(seed).uniform(0.5, 3.0), starting=False)
+    assert [str(finding) for finding in check(crawler.job).findings] == []

@@ -1,0 +1,52 @@
+"""Files that a crash has cut anywhere: the crawl goes on, or refuses and says what to do. It never begins anew."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from killing import Sitecrawl, Web, kill, run, web_of
+
+from sitecrawl.checking import check, repair
+
+PAGES = 500
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[Web]:
+    with web_of(PAGES, latency=0.02) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def killed(web: Web, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a crawl that was killed twice."""
+    folder = tmp_path_factory.mktemp("killed")
+    for _ in range(2):
+        assert kill(Sitecrawl(folder), web, 1.3, starting=False)
+    return folder
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("pattern", ["db/*.log", "warc/*.gz", "pages.sqlite", "pages.sqlite-wal", "db/MANIFEST*"])
+def test_a_torn_file(pattern: str, seed: int, killed: Path, web: Web, tmp_path: Path) -> None:
+    """After a repair, where the crawl asks for one, it ends complete, each page once."""
+    folder = tmp_path / "copy"
+    shutil.copytree(killed, folder)
+    crawler = Sitecrawl(folder)
+    file = max(crawler.job.glob(pattern), key=lambda path: path.stat().st_size)
+    content = file.read_bytes()
+    file.write_bytes(content[: int(len(content) * Random(seed).random())])
+    code, log = run(crawler, web)
+    if code:
+        assert "check-crawl --repair" in log, log[-1000:]
+        before, after = repair(crawler.job)
+        assert before.findings
+        assert [str(finding) for finding in after.findings] == []
+        code, log = run(crawler, web)
+    assert code == 0, log[-2000:]
+    assert crawler.stored() == dict.fromkeys(web.urls(), 1)
+    assert [str(finding) for finding in check(crawler.job).findings] == []

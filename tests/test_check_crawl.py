@@ -1,0 +1,485 @@
+"""`scrapy check-crawl`: every damage is named and healed, and the crawl then goes on to its end, each page once."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from console import command
+from crawling import PROJECT, crawl, environment, scrapy_command
+from localweb import LocalWeb, linked
+from pagestore_helpers import assert_checkers_pass, warc_files
+
+from sitecrawl.checking import Report, check, repair
+from sitecrawl.checking.salvage import salvage
+from sitecrawl.credit.ledger import Ledger
+from sitecrawl.fingerprint import HASH_NAME
+from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.record import Flag, State, UrlRecord
+from sitecrawl.pagestore import Capture, PageReader
+from sitecrawl.seen.bloom import ScalableBloom
+from sitecrawl.seen.bloom_kinds import kind_named
+from sitecrawl.storage import FAMILIES, Database
+
+PAGES = 40
+SMALL = {"SITECRAWL_WARC_SIZE": 9_000, "SITECRAWL_SEEN_CAPACITY": 1_000}
+
+
+def site(path: str, host: str) -> str | None:
+    """Pages that link on and back, some to the other name of the same server; every tenth has the same body."""
+    number = path.removeprefix("/")
+    if not number.isdigit() or int(number) >= PAGES:
+        return linked("/1", "/2") if path == "/" else None
+    at = int(number)
+    if at % 10 == 0:
+        return linked("/1", title="again")
+    name, port = host.split(":")
+    other = "localhost" if name == "127.0.0.1" else "127.0.0.1"
+    links = [f"/{to % PAGES}" for to in (at + 1, at + 2, 3 * at + 1)]
+    return linked(*links, f"http://{other}:{port}/{at}", title=f"page {at}")
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[LocalWeb]:
+    with LocalWeb(site) as served:
+        yield served
+
+
+def run(web: LocalWeb, directory: Path, **arguments: object) -> None:
+    done = crawl(f"{web.root},http://localhost:{web.port}", directory, **SMALL, **arguments)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def half(web: LocalWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A crawl that was stopped in the midst, with its rows in tables."""
+    directory = tmp_path_factory.mktemp("half") / "job"
+    for pages in (20, 45):
+        run(web, directory, max_pages=pages)
+    opened(directory).close()
+    assert check(directory).findings == []
+    return directory
+
+
+@pytest.fixture
+def job(half: Path, tmp_path: Path) -> Path:
+    shutil.copytree(half, tmp_path / "job")
+    return tmp_path / "job"
+
+
+def expected(web: LocalWeb) -> set[str]:
+    hosts = (f"127.0.0.1:{web.port}", f"localhost:{web.port}")
+    return {f"http://{host}/{page}" for host in hosts for page in ("", *map(str, range(PAGES)))}
+
+
+def stored(directory: Path) -> Counter[str]:
+    """How often each page is stored; all of them can be read back."""
+    with PageReader(directory) as reader:
+        captures = [capture for capture in reader.pages() if capture.kind == "page"]
+        for capture in captures:
+            assert b"<!doctype html>" in reader.read(capture).body
+    return Counter(capture.url for capture in captures)
+
+
+def ends_complete(web: LocalWeb, directory: Path) -> None:
+    """Resumed, the crawl has every page once, and is sound."""
+    run(web, directory)
+    assert stored(directory) == Counter(expected(web))
+    assert check(directory).findings == []
+    assert_checkers_pass(directory)
+
+
+# Damage
+
+
+def opened(directory: Path) -> Database:
+    return Database(directory / "db", hash_name=HASH_NAME)
+
+
+def change(directory: Path, family: str, key: bytes, value: bytes | None) -> None:
+    with closing(opened(directory)) as database:
+        batch = database.batch()
+        if value is None:
+            batch.delete(family, key)
+        else:
+            batch.put(family, key, value)
+        database.write(batch)
+
+
+def first(directory: Path, family: str) -> tuple[bytes, bytes]:
+    with closing(opened(directory)) as database:
+        return next(database.scan(family))
+
+
+def some_record(directory: Path, state: State) -> tuple[bytes, UrlRecord]:
+    with closing(opened(directory)) as database:
+        rows = ((key, UrlRecord.unpack(data)) for key, data in database.scan("urls"))
+        return next((key, record) for key, record in rows if record.state == state and record.url[-1] in "79")
+
+
+def drop(family: str) -> Callable[[Path], None]:
+    return lambda directory: change(directory, family, first(directory, family)[0], None)
+
+
+def garble(family: str) -> Callable[[Path], None]:
+    return lambda directory: change(directory, family, first(directory, family)[0], b"junk")
+
+
+def meta(name: bytes, value: bytes | None) -> Callable[[Path], None]:
+    return lambda directory: change(directory, "meta", name, value)
+
+
+def lose_credit(directory: Path) -> None:
+    with closing(opened(directory)) as database:
+        ledger = Ledger.unpack(database.get("meta", b"ledger") or b"")
+    ledger.reserve += 1_000
+    change(directory, "meta", b"ledger", ledger.pack())
+
+
+def miscount(directory: Path) -> None:
+    with closing(opened(directory)) as database:
+        counts = bytearray(database.get("meta", b"counts") or b"")
+    counts[7] += 3
+    change(directory, "meta", b"counts", bytes(counts))
+
+
+def miscount_host(directory: Path) -> None:
+    key, data = first(directory, "hosts")
+    host = Host.unpack(key, data)
+    host.queued += 5
+    change(directory, "hosts", key, host.pack())
+
+
+def miscount_section(directory: Path) -> None:
+    key, data = first(directory, "sections")
+    change(directory, "sections", key, bytes(8) + data[8:])
+
+
+def stale_entry(directory: Path) -> None:
+    key, _ = first(directory, "queue")
+    change(directory, "queue", key[:12] + b"\xff" * 12 + key[24:], b"")
+
+
+def lose_request(directory: Path) -> None:
+    """A URL whose request is gone. It is that of a page which does not exist: nobody could fetch it again."""
+    key, record = some_record(directory, State.QUEUED)
+    record.flags |= Flag.REQUEST
+    change(directory, "urls", key, record.pack())
+
+
+def forget_page(directory: Path) -> None:
+    change(directory, "urls", some_record(directory, State.FETCHED)[0], None)
+
+
+def stored_too_early(directory: Path) -> None:
+    key, record = some_record(directory, State.FETCHED)
+    record.state = State.QUEUED
+    change(directory, "urls", key, record.pack())
+
+
+def empty_filter(directory: Path) -> None:
+    ScalableBloom(kind_named("pybloom-live"), capacity=1_000, error_rate=0.01).save(
+        directory / "seen.bloom", HASH_NAME
+    )
+
+
+def on_index(*statements: str) -> Callable[[Path], None]:
+    def damage(directory: Path) -> None:
+        with closing(sqlite3.connect(directory / "pages.sqlite")) as database:
+            for statement in statements:
+                database.execute(statement)
+            database.commit()
+
+    return damage
+
+
+def overwrite(pattern: str, place: float, content: bytes = b"\0" * 20) -> Callable[[Path], None]:
+    """Damage the largest file of that name."""
+
+    def damage(directory: Path) -> None:
+        file = max(directory.glob(pattern), key=lambda path: path.stat().st_size)
+        data = bytearray(file.read_bytes())
+        start = int(len(data) * place)
+        data[start : start + len(content)] = content
+        file.write_bytes(data)
+
+    return damage
+
+
+def cut(pattern: str, place: float) -> Callable[[Path], None]:
+    def damage(directory: Path) -> None:
+        file = max(directory.glob(pattern))
+        file.write_bytes(file.read_bytes()[: int(file.stat().st_size * place)])
+
+    return damage
+
+
+def remove(pattern: str, number: int = 0) -> Callable[[Path], None]:
+    return lambda directory: sorted(directory.glob(pattern))[number].unlink()
+
+
+HEALED = {
+    "credit": (lose_credit, "credit: .*1,000 too many"),
+    "counts": (miscount, "db/meta: the crawl counts"),
+    "counts unreadable": (meta(b"counts", b"?"), "counts cannot be read"),
+    "levels": (meta(b"levels", b""), "counts of the levels"),
+    "ledger unreadable": (meta(b"ledger", b"?"), "ledger cannot be read"),
+    "ledger lost": (meta(b"ledger", None), "credit: "),
+    "host's numbers": (miscount_host, "db/hosts: the numbers of 1 hosts"),
+    "host lost": (drop("hosts"), "db/hosts: 1 hosts that URLs belong to are missing"),
+    "host unreadable": (garble("hosts"), "db/hosts: 1 hosts .* 1 cannot be read"),
+    "section's numbers": (miscount_section, "db/sections: of 1 sections"),
+    "section lost": (drop("sections"), "db/sections: .* 1 are missing"),
+    "section unreadable": (garble("sections"), "db/sections: .* 1 cannot be read"),
+    "queue entry lost": (drop("queue"), "db/queue: 1 of"),
+    "queue entry stale": (stale_entry, "1 entries of the queue stand for none"),
+    "request stray": (lambda job: change(job, "requests", bytes(16), b"\x80"), "1 stored requests belong to no"),
+    "page forgotten": (forget_page, "1 stored pages are of URLs that the frontier does not know"),
+    "page too early": (stored_too_early, "1 pages are stored, and their URLs still wait"),
+    "position lost": (meta(b"pages", None), "position of the page store is missing"),
+    "position unreadable": (meta(b"pages", b"{"), "position of the page store .* cannot be read"),
+    "filter": (empty_filter, "seen.bloom: .* known URLs are not in the filter"),
+    "index lost": (remove("pages.sqlite"), "pages.sqlite is missing"),
+    "index overwritten": (overwrite("pages.sqlite", 0, b"x" * 5_000), "no intact SQLite"),
+    "index damaged": (overwrite("pages.sqlite", 0.5, b"\xff" * 9_000), "pages.sqlite: "),
+    "row lost": (on_index("DELETE FROM pages WHERE id = 15"), "1 records have no row"),
+    "rows lost at the end": (on_index("DELETE FROM pages WHERE id > 30"), "records have no row"),
+    "row of another digest": (on_index("UPDATE pages SET digest = 'A' WHERE id = 15"), "1 have another digest"),
+    "row of another URL": (on_index("UPDATE pages SET url = 'http://b/' WHERE id = 15"), "1 have another URL"),
+    "row of another place": (on_index("UPDATE pages SET warc_offset = 7 WHERE id = 15"), "1 rows have no record"),
+    "revisit of nothing": (
+        on_index("UPDATE pages SET revisit_of = 1 WHERE revisit_of IS NOT NULL"), "revisits refer to a capture"
+    ),
+    "WARC file damaged": (overwrite("warc/*.gz", 0.5), "hold no whole record"),
+    "WARC file cut": (cut("warc/*.gz", 0.6), "the last checkpoint counts on"),
+    "WARC file lost": (remove("warc/*.gz"), "rows have no record"),
+}  # fmt: skip
+
+
+def told(report: Report) -> list[str]:
+    return [str(finding) for finding in report.findings]
+
+
+@pytest.mark.parametrize("name", HEALED)
+def test_damage_is_named_and_healed(name: str, job: Path) -> None:
+    """The check says what is wrong, and the repair puts it right."""
+    damage, words = HEALED[name]
+    damage(job)
+    found = told(check(job))
+    assert any(re.search(words, finding) for finding in found), found
+    _, after = repair(job)
+    assert told(after) == []
+    assert_checkers_pass(job)
+
+
+def test_the_crawl_goes_on(job: Path, web: LocalWeb) -> None:
+    """After damages that could lose a page, or store one twice, the crawl ends complete, each page once."""
+    for name in ("queue entry lost", "page forgotten", "page too early", "filter", "section lost", "row lost"):
+        HEALED[name][0](job)
+    assert told(repair(job)[1]) == []
+    ends_complete(web, job)
+
+
+def test_all_stored_pages_lost(job: Path, web: LocalWeb) -> None:
+    """Without WARC files and index, all that was stored is fetched again."""
+    shutil.rmtree(job / "warc")
+    (job / "pages.sqlite").unlink()
+    _, after = repair(job)
+    assert (told(after), after.captures) == ([], 0)
+    ends_complete(web, job)
+
+
+def test_the_request_of_a_url_is_lost(job: Path) -> None:
+    """Nobody knows what was to be asked: the URL is given up, and the report says so."""
+    lose_request(job)
+    before, after = repair(job)
+    assert "1 queued URLs are more than a plain GET" in told(before)[0]
+    assert "gives these URLs up as failed" in told(before)[0]
+    assert told(after) == []
+    assert after.waiting == before.waiting - 1
+
+
+def test_an_index_made_again_says_what_the_old_one_said(job: Path) -> None:
+    """All columns come back from the WARC files and the frontier, but for the downloads' durations."""
+
+    def rows() -> list[Capture]:
+        with PageReader(job) as reader:
+            return list(reader.pages())
+
+    before = rows()
+    (job / "pages.sqlite").unlink()
+    assert told(repair(job)[1]) == []
+    for old, new in zip(before, rows(), strict=True):
+        assert new.fetched == pytest.approx(old.fetched, abs=1e-5)
+        assert new._replace(seconds=old.seconds, fetched=old.fetched) == old
+
+
+# The database itself
+
+
+def test_a_damaged_table(job: Path, web: LocalWeb) -> None:
+    """RocksDB drops the table; fetched URLs come back from the page store, and nothing is stored twice."""
+    overwrite("db/*.sst", 0.3)(job)
+    (finding,) = told(check(job))
+    assert finding.startswith("db: ")
+    before, after = repair(job)
+    assert told(after) == []
+    assert any("db.damaged" in note for note in before.notes)
+    run(web, job)
+    assert set(stored(job).values()) == {1}
+    assert told(check(job)) == []
+
+
+@pytest.mark.parametrize("name", ["MANIFEST*", "CURRENT"])
+@pytest.mark.parametrize("how", ["cut", "gone"])
+def test_a_database_that_cannot_be_opened(name: str, how: str, job: Path, web: LocalWeb) -> None:
+    """Without the file that names the tables, the database is made again from them; the crawl ends complete."""
+    (cut(f"db/{name}", 0.5) if how == "cut" else remove(f"db/{name}"))(job)
+    assert told(check(job))[0].startswith("db: ")
+    assert told(repair(job)[1]) == []
+    if (name, how) == ("MANIFEST*", "cut"):
+        ends_complete(web, job)
+
+
+@pytest.mark.parametrize("moment", ["before the copy is in place", "between the renames"])
+def test_a_salvage_that_was_stopped(moment: str, job: Path) -> None:
+    """A crash while the database is replaced leaves the old one or the new one, and the next repair goes on."""
+    cut("db/MANIFEST*", 0.5)(job)
+    if moment == "between the renames":
+        salvage(job)
+        (job / "db").rename(job / "db.new")
+    else:
+        shutil.copytree(job / "db", job / "db.new")
+    assert told(repair(job)[1]) == []
+
+
+def test_no_database(job: Path) -> None:
+    """A page store without its crawl is not mended: what was waiting stands nowhere."""
+    shutil.rmtree(job / "db")
+    _, after = repair(job)
+    assert "restore the database from a copy" in told(after)[0]
+
+
+def test_a_manifest_that_is_lost(job: Path) -> None:
+    """The fingerprints' key cannot be guessed: the check says so, and a repair changes nothing."""
+    (job / "crawl.json").unlink()
+    before, after = repair(job)
+    assert told(before) == told(after)
+    assert "restore it from a copy" in told(after)[0]
+
+
+def test_another_database(job: Path) -> None:
+    """Where the crawl's database begins anew, the pages beside it are not thrown away."""
+    with closing(opened(job)) as database:
+        batch = database.batch()
+        for family in FAMILIES:
+            for key, _ in database.scan(family):
+                if key not in {b"format", b"hash"}:
+                    batch.delete(family, key)
+        database.write(batch)
+    files = {path.name: path.stat().st_size for path in warc_files(job)}
+    _, after = repair(job)
+    assert "knows of none" in told(after)[0]
+    assert files == {path.name: path.stat().st_size for path in warc_files(job)}
+
+
+# After a kill
+
+
+def test_a_database_that_has_lost_its_end(job: Path, web: LocalWeb) -> None:
+    """Many checkpoints behind its page store, it is refused by the crawl, and the repair cuts the store back."""
+    shutil.copytree(job / "db", job / "old")
+    for pages in (50, 55, 60):
+        run(web, job, max_pages=pages)
+    shutil.rmtree(job / "db")
+    (job / "old").rename(job / "db")
+    refused = crawl(web.root, job)
+    assert refused.returncode == 1
+    assert "check-crawl --repair" in refused.stderr
+    assert "checkpoints behind the page store" in told(check(job))[0]
+    assert told(repair(job)[1]) == []
+    ends_complete(web, job)
+
+
+REPAIRER = """
+import os, random, signal, sys, threading, time
+from pathlib import Path
+from sitecrawl.checking import repair
+
+def kill():
+    time.sleep(float(sys.argv[2]))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+threading.Thread(target=kill, daemon=True).start()
+repair(Path(sys.argv[1]))
+"""
+
+
+def test_a_repair_that_is_killed(job: Path, web: LocalWeb) -> None:
+    """Killed at any moment, a repair can be begun again."""
+    for name in ("WARC file damaged", "counts", "queue entry lost", "page too early", "row lost", "host lost"):
+        HEALED[name][0](job)
+    for moment in (0.02, 0.05, 0.08, 0.12, 0.2):
+        subprocess.run([sys.executable, "-c", REPAIRER, str(job), str(moment)], cwd=PROJECT, check=False)
+    assert told(repair(job)[1]) == []
+    ends_complete(web, job)
+
+
+# The command
+
+
+def test_a_sound_crawl(job: Path) -> None:
+    """One line with numbers, and exit code 0; with --quick as well."""
+    for words in ((), ("--quick",), ("--repair",)):
+        done = command("check-crawl", str(job), *words)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert re.fullmatch(r".*job is sound: \d+ URLs, \d+ of them waiting, \d+ captures .*\n", done.stdout)
+
+
+def test_a_damaged_crawl(job: Path) -> None:
+    """Each fault is a line that says what to do, and the exit code is 1; after the repair it is 0."""
+    lose_credit(job)
+    done = command("check-crawl", str(job))
+    assert done.returncode == 1
+    assert "To do: --repair settles the difference with the lambda page." in done.stdout
+    done = command("check-crawl", "--repair", str(job))
+    assert done.returncode == 0
+    assert "Found before the repair: 1\n- credit: " in done.stdout
+    assert "is sound" in done.stdout
+
+
+def test_a_quick_check_reads_samples(job: Path) -> None:
+    """A page that cannot be read back is found among the samples, too."""
+    overwrite("warc/*.gz", 0.5, bytes(500))(job)
+    assert "sampled captures cannot be read back" in told(check(job, quick=True))[0]
+
+
+def test_a_crawl_that_runs(web: LocalWeb, tmp_path: Path) -> None:
+    """A running crawl is not checked, with exit code 2; and once it is killed, what it left behind is no fault."""
+    directory = tmp_path / "job"
+    words = scrapy_command(
+        "crawl", "generic", "-a", f"seeds={web.root}", settings={"JOBDIR": directory, "DOWNLOAD_DELAY": 0.5}
+    )
+    hits = len(web.hits)
+    with subprocess.Popen(words, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL) as process:
+        while len(web.hits) < hits + 4:
+            assert process.poll() is None
+        done = command("check-crawl", str(directory))
+        process.kill()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "is being crawled: stop the crawl with Ctrl-C" in done.stderr
+    assert told(check(directory)) == []
+
+
+@pytest.mark.parametrize("words", [["a", "b"], ["nowhere"], ["--quick", "--repair"], ["--fast"]])
+def test_what_cannot_be_checked(words: list[str], tmp_path: Path) -> None:
+    """A wrong call, or a directory without a crawl, is exit code 2."""
+    assert command("check-crawl", *words, cwd=tmp_path).returncode == 2
