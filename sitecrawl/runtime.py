@@ -62,7 +62,7 @@ class Part(Protocol):
 class Fetch:
     """A visit, and what has become of it so far."""
 
-    __slots__ = ("error", "exchange", "excluded", "good", "page", "request", "status", "visit")
+    __slots__ = ("changed", "error", "exchange", "excluded", "expanded", "good", "page", "request", "status", "visit")
 
     def __init__(self, visit: Visit) -> None:
         self.visit = visit
@@ -79,6 +79,10 @@ class Fetch:
         """The rule that forbids it."""
         self.good: bool | None = None
         """Whether the page is worth having; None while only its status can say."""
+        self.changed: bool | None = None
+        """Whether no page had this body before; None if it was not looked at."""
+        self.expanded = False
+        """Its links have been handed to the frontier already, and its page's are to be left out."""
 
     @property
     def state(self) -> State:
@@ -110,6 +114,8 @@ class Runtime:
         self._store: WarcStore | None = None
         self._stores: list[Checkpointed] = []
         self._parts: list[Part] = []
+        self.on_finish: list[Callable[[Fetch, bool], None]] = []
+        """Called with every fetch whose visit is over, and whether it brought something worth having."""
         self._finished = 0
 
     @classmethod
@@ -221,7 +227,9 @@ class Runtime:
         )
         if verdict != Verdict.NEW:
             self.stats.inc_value(f"content/{verdict.value}")
-        fetch.good = verdict == Verdict.NEW and not page.noindex
+        fetch.changed = verdict != Verdict.EQUAL
+        repeats = verdict != Verdict.NEW and not fetch.visit.again  # a page repeats itself when it is fetched again
+        fetch.good = not repeats and not page.noindex
 
     def _host_key(self, host: str) -> bytes:
         return self.fingerprints.opaque(host.encode())[8:]
@@ -256,6 +264,8 @@ class Runtime:
         good = 200 <= fetch.status < 300 if fetch.good is None else fetch.good
         self.frontier.done(fetch.visit, fetch.state, status=fetch.status, good=good, stored=stored)
         self._finished += 1
+        for listener in self.on_finish:
+            listener(fetch, good)
 
     # Durability
 

@@ -173,6 +173,13 @@ class Register:
         else:
             self._urls.put(key, record)
 
+    def reopen(self, record: UrlRecord, host: Host) -> None:
+        """A URL that had come to its end has not: `enter` follows."""
+        self._counts.reach(record.state, -1)
+        host.fetched -= record.state == State.FETCHED
+        record.state = State.QUEUED
+        record.attempts += 1
+
     def put_request(self, key: bytes, request: bytes) -> None:
         """Keep what the request for a URL is beside a GET."""
         self._requests.put(key, request)

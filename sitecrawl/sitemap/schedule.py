@@ -51,7 +51,7 @@ _PERIODS: Final = {
 }
 _HOPELESS: Final = 5
 """Visits after which a sitemap that has listed nothing but spam is given up."""
-_BELIEVED: Final = 0.5
+BELIEVED: Final = 0.5
 """The trust from which on a sitemap's word counts."""
 
 
@@ -72,7 +72,7 @@ class ScheduleOptions:
 def rate(record: SitemapRecord) -> float:
     """Good new links a second that the sitemap is expected to bring."""
     share = trust(record)
-    hoped = record.claimed * share * _TRUST_SECONDS if share >= _BELIEVED else 0.0
+    hoped = record.claimed * share * _TRUST_SECONDS if share >= BELIEVED else 0.0
     links = (record.gain + _PRIOR_LINKS + hoped) / (record.watched + _TRUST_SECONDS)
     return links * record.good_share * (1 - record.spam_share)
 
@@ -126,7 +126,7 @@ def claim(dates: Iterable[float], frequencies: Counter[str], now: float) -> floa
 def told(record: SitemapRecord, lastmod: float, index: SitemapRecord, now: float, options: ScheduleOptions) -> None:
     """The index that `record` is part of says when it last changed: now is the time, or there is none for long."""
     record.lastmod = lastmod
-    if trust(index) < _BELIEVED or not record.visited or not is_watched(record):
+    if trust(index) < BELIEVED or not record.visited or not is_watched(record):
         return
     if lastmod > record.visited:
         record.next_visit = min(record.next_visit, now)

@@ -46,6 +46,10 @@ class SitemapStore:
     def items(self) -> Iterator[tuple[bytes, SitemapRecord]]:
         return iter(self._records.items())
 
+    def count(self, host: str) -> int:
+        """Sitemaps of `host`."""
+        return len(self._hosts.get(host, ()))
+
     def of_host(self, host: str) -> list[SitemapRecord]:
         return [self._records[key] for key in self._hosts.get(host, ())]
 
