@@ -4,10 +4,10 @@
     python benchmarks/crash.py --kills 12 --peers
 
 Every crawler follows all links of the same web, which a process of its own serves and counts. It is killed with
-SIGKILL so many times and started again with the same command. Most kills come at a random moment of its work, a tenth
-while it starts; a crawl that ends before its moment is not counted as killed. At last it may end. A line says how many
-pages were never stored, how many are stored more than once, and how many were asked for again after a kill: in all, in
-the mean, and at the most.
+SIGKILL so many times and started again with the same command. Most kills come at a random moment of its work, a
+tenth while it starts; a crawl that ends before its moment is not counted as killed. At last it may end. A line says
+how many pages were never stored, how many are stored more than once, and how many were asked for again after a kill:
+in all, in the mean, and at the most.
 
 Of our crawl, `check-crawl` then has to say that it is sound. The exit code is 1 if it does not, or if a page was
 lost, stored twice, or more than a checkpoint of pages was fetched again after a kill.

@@ -13,7 +13,6 @@ from typing import Final
 from protego import Protego
 from scrapy import Request, Spider
 
-from middlewares.robots import MAX_SIZE, as_utf8
 from sitecrawl import charset, media
 from sitecrawl.content import readable_text, simhash
 from sitecrawl.credit.ledger import Ledger
@@ -22,9 +21,11 @@ from sitecrawl.errors import CorruptFile, InvalidUrl, OptionError
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.record import UrlRecord
 from sitecrawl.frontier.sections import Section
-from sitecrawl.links import MAX_LINKS, read_page
+from sitecrawl.limits import LINKS, ROBOTS_SIZE
+from sitecrawl.links import read_page
 from sitecrawl.pagestore.gzipping import decode_content
 from sitecrawl.requests import Unstorable, pack_request, unpack_request
+from sitecrawl.robotstxt import addressed, as_utf8
 from sitecrawl.seeds import read_seeds
 from sitecrawl.shape import shape_of
 from sitecrawl.traps import looks
@@ -63,7 +64,7 @@ def links(data: bytes) -> None:
     headers = [(b"Content-Type", value), (b"Link", value), (b"X-Robots-Tag", value)]
     for given in ([], headers):
         facts = read_page(PAGE, body, given)
-        assert len(facts.links) <= MAX_LINKS
+        assert len(facts.links) <= LINKS.default
         for link in facts.links:
             assert parse(link.url).host == link.host
             assert len(link.text) <= 200
@@ -85,7 +86,7 @@ def labels(data: bytes) -> None:
 
 def robots(data: bytes) -> None:
     """robots.txt files: every answer is yes or no, and a delay is a number."""
-    rules = Protego.parse(as_utf8(data[:MAX_SIZE]).decode("utf-8", "ignore"))
+    rules = Protego.parse(addressed(as_utf8(data[: ROBOTS_SIZE.default]), "sitecrawl").decode("utf-8", "ignore"))
     for address in (PAGE, "http://site.example/", "http://site.example/" + "a" * 2000):
         assert rules.can_fetch(address, "sitecrawl") in {True, False}
     assert (rules.crawl_delay("sitecrawl") or 0.0) >= 0.0

@@ -2,7 +2,18 @@
 
 from middlewares.capture import CaptureMiddleware
 from middlewares.givenup import GivenUpMiddleware
+from middlewares.limits import DecodingMiddleware, RedirectsMiddleware, RequestsMiddleware
 from middlewares.links import LinksMiddleware
+from middlewares.outages import OutagesMiddleware
 from middlewares.robots import RobotsMiddleware
 
-__all__ = ["CaptureMiddleware", "GivenUpMiddleware", "LinksMiddleware", "RobotsMiddleware"]
+__all__ = [
+    "CaptureMiddleware",
+    "DecodingMiddleware",
+    "GivenUpMiddleware",
+    "LinksMiddleware",
+    "OutagesMiddleware",
+    "RedirectsMiddleware",
+    "RequestsMiddleware",
+    "RobotsMiddleware",
+]

@@ -9,10 +9,12 @@ from weakref import WeakKeyDictionary
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
 from scrapy.http import Response
 from scrapy.http.headers import Headers
 
+from sitecrawl import limits
+from sitecrawl.download import Interrupted, LimitExceeded, PrivateAddress
 from sitecrawl.items import Exchange
 from sitecrawl.runtime import Fetch, Runtime
 
@@ -35,7 +37,7 @@ class CaptureMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> CaptureMiddleware:
-        return cls(Runtime.of(crawler), max_retry_after=crawler.settings.getfloat("SITECRAWL_MAX_RETRY_AFTER"))
+        return cls(Runtime.of(crawler), max_retry_after=crawler.settings.getfloat(limits.RETRY_AFTER.setting))
 
     def process_request(self, request: Request) -> None:
         self._started[request] = time.time()
@@ -53,11 +55,18 @@ class CaptureMiddleware:
     def process_exception(self, request: Request, exception: Exception) -> None:
         fetch = self._runtime.fetch_of(request)
         started = self._started.pop(request, None)
-        if fetch is None or isinstance(exception, IgnoreRequest):
+        if fetch is not None and isinstance(exception, Interrupted):
+            fetch.interrupted = True
+        if fetch is None or (isinstance(exception, IgnoreRequest) and not isinstance(exception, LimitExceeded)):
+            return
+        if isinstance(exception, PrivateAddress):
+            fetch.excluded = "private address"
             return
         fetch.error = type(exception).__name__
         seconds = time.time() - started if started is not None else 0.0
-        self._runtime.frontier.downloaded(fetch.visit, seconds, failed=True)
+        # A host that sends too much has not failed.
+        failed = not isinstance(exception, LimitExceeded | DownloadCancelledError)
+        self._runtime.frontier.downloaded(fetch.visit, seconds, failed=failed)
 
     def _arrived(self, fetch: Fetch, exchange: Exchange) -> None:
         fetch.status = exchange.status
@@ -65,6 +74,8 @@ class CaptureMiddleware:
         fetch.exchange = exchange if exchange.url.startswith(_WEB_SCHEMES) else None
         busy = exchange.status in BUSY
         wait = retry_after(exchange.headers, exchange.started + exchange.seconds) if busy else 0.0
+        if wait > self._max_retry_after:
+            self._runtime.stats.inc_value(limits.RETRY_AFTER.stat)
         self._runtime.frontier.downloaded(
             fetch.visit,
             exchange.seconds,

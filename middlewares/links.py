@@ -49,7 +49,7 @@ class LinksMiddleware:
             return
         if fetch.exchange is page.exchange:
             fetch.exchange = None  # the item carries it from here on: who drops the item drops it, too
-        self._runtime.weigh(fetch, page)
+        fetch.content = page
         if fetch.expanded:  # a page that is a sitemap, too
             return
         links = [link for link in page.links if self._admits(link)]

@@ -7,7 +7,6 @@ now. So a page of such a host goes back into the frontier, and the host rests a 
 
 from __future__ import annotations
 
-import codecs
 import logging
 import time
 from collections import OrderedDict
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.exceptions import IgnoreRequest, NotConfigured, StopDownload
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.robotstxt import RobotParser
@@ -24,7 +23,11 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
 from middlewares.capture import retry_after
+from sitecrawl import limits
+from sitecrawl.download import FIRST_PART, LimitExceeded, PrivateAddress
 from sitecrawl.errors import InvalidUrl
+from sitecrawl.limits import NO_LIMIT, Limit
+from sitecrawl.robotstxt import addressed, as_utf8
 from sitecrawl.runtime import Fetch, Runtime
 from sitecrawl.url import parse
 
@@ -32,13 +35,10 @@ logger = logging.getLogger(__name__)
 
 LIFETIME = 24 * 3600.0
 """Seconds for which a robots.txt counts (RFC 9309 §2.4)."""
-MAX_SIZE = 500 * 1024
-"""Bytes of a robots.txt that are read (RFC 9309 §2.5)."""
 MAX_HOSTS = 10_000
 """Hosts whose rules are kept in memory; the longest unused is forgotten and fetched again."""
 
 _OPEN = b""
-_BOMS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
 class Unreachable(IgnoreRequest):
@@ -53,18 +53,28 @@ class _Rules:
     """When they are too old, in monotonic seconds."""
     wait: float = 0.0
     """Seconds for which a host that could not be asked wants to be left alone."""
+    refused: PrivateAddress | None = None
+    """Why the host may not even be asked."""
 
 
 class RobotsMiddleware:
     """Downloader middleware in the place of Scrapy's `RobotsTxtMiddleware`; `ROBOTSTXT_OBEY` switches it."""
 
     def __init__(
-        self, crawler: Crawler, runtime: Runtime, *, agent: str, max_crawl_delay: float, max_retry_after: float
+        self,
+        crawler: Crawler,
+        runtime: Runtime,
+        *,
+        agent: str,
+        max_size: int,
+        max_crawl_delay: float,
+        max_retry_after: float,
     ) -> None:
         assert crawler.stats
         self._crawler = crawler
         self._runtime = runtime
         self._agent = agent
+        self._max_size = max_size
         self._max_crawl_delay = max_crawl_delay
         self._max_retry_after = max_retry_after
         self._stats = crawler.stats
@@ -81,8 +91,9 @@ class RobotsMiddleware:
             crawler,
             Runtime.of(crawler),
             agent=settings.get("ROBOTSTXT_USER_AGENT") or settings["USER_AGENT"],
-            max_crawl_delay=settings.getfloat("SITECRAWL_MAX_CRAWL_DELAY"),
-            max_retry_after=settings.getfloat("SITECRAWL_MAX_RETRY_AFTER"),
+            max_size=settings.getint(limits.ROBOTS_SIZE.setting) or NO_LIMIT,
+            max_crawl_delay=settings.getfloat(limits.CRAWL_DELAY.setting),
+            max_retry_after=settings.getfloat(limits.RETRY_AFTER.setting),
         )
 
     async def process_request(self, request: Request) -> Request | None:
@@ -95,6 +106,8 @@ class RobotsMiddleware:
         root = f"{url.scheme}://{url.host}"
         rules = await self._rules_of(root, url.host)
         fetch = self._runtime.fetch_of(request)
+        if rules.refused is not None:
+            raise rules.refused
         if rules.parser is None:
             return self._later(request, fetch, rules.wait)
         if not rules.parser.allowed(request.url, self._agent):
@@ -133,8 +146,8 @@ class RobotsMiddleware:
             waiters = self._asking.pop(root)
         if rules.parser is not None:
             self._remember(root, rules)
-            delay = min(rules.parser.crawl_delay(self._agent) or 0.0, self._max_crawl_delay)
-            self._runtime.frontier.slow_down(host, delay)
+            asked = rules.parser.crawl_delay(self._agent) or 0.0
+            self._runtime.frontier.slow_down(host, self._limited(asked, self._max_crawl_delay, limits.CRAWL_DELAY))
         for waiter in waiters:
             waiter.callback(None)
         return rules
@@ -144,20 +157,40 @@ class RobotsMiddleware:
         if len(self._rules) > MAX_HOSTS:
             self._rules.popitem(last=False)
 
+    def _limited(self, seconds: float, most: float, limit: Limit) -> float:
+        if seconds > most:
+            self._stats.inc_value(limit.stat)
+        return min(seconds, most)
+
     async def _fetch(self, url: str) -> _Rules:
         self._stats.inc_value("robotstxt/request_count")
         # A retry would come at once; the next page of the host comes after a pause, and asks again.
-        meta = {"dont_obey_robotstxt": True, "dont_retry": True}
+        meta = {"dont_obey_robotstxt": True, "dont_retry": True, FIRST_PART: 0}
         request = Request(url, meta=meta, callback=NO_CALLBACK)
+        self._crawler.signals.connect(self._stop_at_limit, signals.bytes_received)
         try:
             response = await self._crawler.engine.download_async(request)
+        except PrivateAddress as error:
+            return _Rules(None, 0.0, refused=error if error.url == url else None)
+        except LimitExceeded:
+            return _unreachable()
         except IgnoreRequest:
             return self._parse(_OPEN, request)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, the host could not be asked
             logger.debug("No robots.txt from %s: %s", url, error)
             self._stats.inc_value(f"robotstxt/exception_count/{type(error).__name__}")
             return _unreachable()
+        finally:
+            if len(self._asking) == 1:  # the signal costs every download a little
+                self._crawler.signals.disconnect(self._stop_at_limit, signals.bytes_received)
         return self._read(response, request)
+
+    def _stop_at_limit(self, data: bytes, request: Request) -> None:
+        """What has come of a robots.txt by then is used (RFC 9309 §2.5); `meta` counts it."""
+        if FIRST_PART in request.meta:
+            request.meta[FIRST_PART] += len(data)
+            if request.meta[FIRST_PART] > self._max_size:
+                raise StopDownload(fail=False)
 
     def _read(self, response: Response, request: Request) -> _Rules:
         self._stats.inc_value("robotstxt/response_count")
@@ -165,11 +198,14 @@ class RobotsMiddleware:
         if response.status >= 500 or response.status == 429:
             asked = response.headers.get("Retry-After") or b""
             wait = retry_after([(b"Retry-After", asked)], time.time())
-            return _unreachable(min(wait, self._max_retry_after))
+            return _unreachable(self._limited(wait, self._max_retry_after, limits.RETRY_AFTER))
         return self._parse(response.body if response.status < 300 else _OPEN, request)
 
     def _parse(self, body: bytes, request: Request) -> _Rules:
-        parser = build_from_crawler(self._parser_class, self._crawler, as_utf8(body[:MAX_SIZE]))
+        if len(body) > self._max_size:
+            self._stats.inc_value(limits.ROBOTS_SIZE.stat)
+        text = addressed(as_utf8(body[: self._max_size]), self._agent)
+        parser = build_from_crawler(self._parser_class, self._crawler, text)
         self._crawler.signals.send_catch_log(signals.robots_parsed, robotparser=parser, request=request)
         return _Rules(parser, time.monotonic() + LIFETIME)
 
@@ -177,11 +213,3 @@ class RobotsMiddleware:
 def _unreachable(wait: float = 0.0) -> _Rules:
     """Silence, which is not remembered."""
     return _Rules(None, 0.0, wait)
-
-
-def as_utf8(body: bytes) -> bytes:
-    """A robots.txt has to be UTF-8 (RFC 9309 §2.2); some are UTF-16 and say so by a byte order mark."""
-    for bom, encoding in _BOMS:
-        if body.startswith(bom):
-            return body.decode(encoding, errors="replace").encode()
-    return body

@@ -15,6 +15,7 @@ from scrapy.utils.misc import load_object
 from sitecrawl import __version__
 from sitecrawl.configuration import only_looks
 from sitecrawl.errors import OptionError
+from sitecrawl.limits import DEFAULTS
 
 SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_CONTACT": "",
@@ -24,11 +25,10 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_MAX_PAGES": 0,
     "SITECRAWL_DELAY_FACTOR": 10.0,
     "SITECRAWL_MAX_DELAY": 60.0,
-    "SITECRAWL_MAX_CRAWL_DELAY": 60.0,
-    "SITECRAWL_MAX_RETRY_AFTER": 3600.0,
     "SITECRAWL_CONCURRENT_REQUESTS_PER_IP": 8,
     "SITECRAWL_FAILURE_DELAY": 1.0,
     "SITECRAWL_MAX_HOST_FAILURES": 10,
+    "SITECRAWL_REVIVAL_DELAY": 3600.0,
     "SITECRAWL_SITEMAP_BUDGET": 500.0,
     "SITECRAWL_SITEMAP_PRICE": 3600.0,
     "SITECRAWL_SITEMAP_MIN_INTERVAL": 600.0,
@@ -41,8 +41,10 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_SEEN_ERROR_RATE": 0.01,
     "SITECRAWL_SEEN_CACHE": 65_536,
     "SITECRAWL_SEEN_EXACT": True,
+    "SITECRAWL_SHUTDOWN_TIME": 5.0,
     "SITECRAWL_PROGRESS": "auto",
     "SITECRAWL_SUMMARY": True,
+    **{name: value for name, value in DEFAULTS.items() if name.startswith("SITECRAWL_")},
 }
 """Our own settings and their defaults."""
 
@@ -55,8 +57,6 @@ SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
     # A page is one item: Scrapy starts so many tasks for every response, whatever there is to do.
     "CONCURRENT_ITEMS": 4,
     "COOKIES_ENABLED": False,
-    "DOWNLOAD_TIMEOUT": 60,
-    "DOWNLOAD_MAXSIZE": 64 << 20,
     "DOWNLOAD_WARNSIZE": 0,
     "FEED_EXPORT_ENCODING": "utf-8",
     # A page that failed is a figure of the summary, not an error of the program.
@@ -65,21 +65,27 @@ SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
     "ROBOTSTXT_OBEY": True,
     "ROBOTSTXT_USER_AGENT": "sitecrawl",
     "STATS_DUMP": False,
-    "URLLENGTH_LIMIT": 8000,
+    **{name: value for name, value in DEFAULTS.items() if not name.startswith("SITECRAWL_")},
 }
 """Scrapy's settings that a crawl of whole sites wants otherwise."""
 
-_QUIET: Final[dict[str, Any]] = {"SITECRAWL_PROGRESS": False, "SITECRAWL_SUMMARY": False}
-"""For commands that only look at a page: what they print is the page."""
+_LOOKS: Final[dict[str, Any]] = {
+    "SITECRAWL_PROGRESS": False,
+    "SITECRAWL_SUMMARY": False,
+    "SITECRAWL_ALLOW_PRIVATE": True,
+}
+"""For commands that only look at a page: what they print is the page, and the user has named it."""
 
 _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     "DOWNLOADER_MIDDLEWARES": {
         "middlewares.GivenUpMiddleware": 10,
         "middlewares.RobotsMiddleware": 100,
+        "middlewares.OutagesMiddleware": 560,
+        "middlewares.RedirectsMiddleware": 605,
         "middlewares.CaptureMiddleware": 1000,
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     },
-    "SPIDER_MIDDLEWARES": {"middlewares.LinksMiddleware": 950},
+    "SPIDER_MIDDLEWARES": {"middlewares.RequestsMiddleware": 940, "middlewares.LinksMiddleware": 950},
     "ITEM_PIPELINES": {"pipelines.WarcPipeline": 900},
     "EXTENSIONS": {
         "sitecrawl.progress.Progress": 0,
@@ -90,14 +96,18 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     },
 }
 
+_HANDLERS: Final = dict.fromkeys(("http", "https"), "sitecrawl.download.DownloadHandler")
+_DECODING: Final = ("scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware", 590)
+"""Scrapy's middleware in whose place ours comes, unless the project names it, and its order."""
+
 
 class Addon:
     """Scrapy calls `update_settings` before it builds the crawler's components."""
 
     def update_settings(self, settings: Settings) -> None:
         _check_modules()
-        quiet = _QUIET if only_looks() else {}
-        for name, value in {**SETTINGS, **SCRAPY_DEFAULTS, **quiet}.items():
+        looks = _LOOKS if only_looks() else {}
+        for name, value in {**SETTINGS, **SCRAPY_DEFAULTS, **looks}.items():
             _set(settings, name, value)
         _set(settings, "USER_AGENT", _user_agent(settings.get("SITECRAWL_CONTACT")))
         for name, components in _COMPONENTS.items():
@@ -107,11 +117,25 @@ class Addon:
                     settings.set_in_component_priority_dict(name, component, priority)
                 else:
                     settings.setdefault_in_component_priority_dict(name, component, priority)
+        _replace_decoding(settings)
+        handlers = {**_HANDLERS, **settings.getdict("DOWNLOAD_HANDLERS")}
+        settings.set("DOWNLOAD_HANDLERS", handlers, settings.getpriority("DOWNLOAD_HANDLERS") or 0)
 
 
 def _set(settings: BaseSettings, name: str, value: Any) -> None:
     """Set what nobody but Scrapy's defaults has set."""
     settings.set(name, value, priority="addon")
+
+
+def _replace_decoding(settings: Settings) -> None:
+    """A project that moves Scrapy's middleware, or has one of its own for it, keeps its order."""
+    path, order = _DECODING
+    scrapys: Any = load_object(path)
+    named = [load_object(name) for name in settings.getdict("DOWNLOADER_MIDDLEWARES")]
+    if scrapys not in named:
+        ours: Any = load_object("middlewares.DecodingMiddleware")
+        settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", scrapys, None)
+        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", ours, order)
 
 
 def _user_agent(contact: str) -> str:

@@ -12,10 +12,13 @@ from typing import Final
 
 from scrapy.settings import BaseSettings
 
+from sitecrawl import limits
 from sitecrawl.frontier.frontier import FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.judge import TrapOptions
 from sitecrawl.frontier.order import Order, order_named
+from sitecrawl.links import PageOptions
+from sitecrawl.markup import TreeOptions
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.sitemap.schedule import ScheduleOptions
@@ -59,6 +62,7 @@ def politeness(settings: BaseSettings) -> PolitenessOptions:
         per_ip=settings.getint("SITECRAWL_CONCURRENT_REQUESTS_PER_IP"),
         failure_delay=settings.getfloat("SITECRAWL_FAILURE_DELAY"),
         max_failures=settings.getint("SITECRAWL_MAX_HOST_FAILURES"),
+        revival=settings.getfloat("SITECRAWL_REVIVAL_DELAY"),
     )
 
 
@@ -84,6 +88,18 @@ def sitemaps(settings: BaseSettings) -> ScheduleOptions:
         price=settings.getfloat("SITECRAWL_SITEMAP_PRICE", default.price),
         min_interval=settings.getfloat("SITECRAWL_SITEMAP_MIN_INTERVAL", default.min_interval),
         max_interval=settings.getfloat("SITECRAWL_SITEMAP_MAX_INTERVAL", default.max_interval),
+    )
+
+
+def page(settings: BaseSettings) -> PageOptions:
+    """With defaults for a project that has the scheduler and not the add-on."""
+    return PageOptions(
+        max_links=settings.getint(limits.LINKS.setting, limits.LINKS.default) or limits.NO_LIMIT,
+        max_url_length=settings.getint(limits.URL_LENGTH.setting) or limits.NO_LIMIT,
+        tree=TreeOptions(
+            max_size=settings.getint(limits.TREE_SIZE.setting, limits.TREE_SIZE.default),
+            max_elements=settings.getint(limits.TREE_ELEMENTS.setting, limits.TREE_ELEMENTS.default),
+        ),
     )
 
 

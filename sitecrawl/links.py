@@ -16,11 +16,9 @@ from typing import Final
 from sitecrawl import charset, media
 from sitecrawl.directives import Robots, header_links, refresh_target, robots_of_headers, robots_of_meta
 from sitecrawl.errors import InvalidUrl
-from sitecrawl.markup import Element, collapsed, elements
+from sitecrawl.limits import LINKS
+from sitecrawl.markup import DEFAULT, Element, TooMuch, TreeOptions, collapsed, elements
 from sitecrawl.url import MAX_URL_LENGTH, Url, parse
-
-MAX_LINKS: Final = 50_000
-"""Elements of one page that are looked at: as many as a sitemap may list URLs (sitemaps.org)."""
 
 AGENT: Final = "sitecrawl"
 
@@ -29,6 +27,17 @@ _NOT_VOUCHED = frozenset({"nofollow", "ugc", "sponsored"})
 # Relations whose target is a page of its own. Of the others, most are resources, services or people.
 _PAGE_RELATIONS = ("canonical", "alternate", "next", "prev")
 _UNICODE_CHARSETS = frozenset({"utf-8", "utf-16le", "utf-16be"})
+
+
+@dataclass(frozen=True, slots=True)
+class PageOptions:
+    """How much of a page is read."""
+
+    max_links: int = LINKS.default
+    """Elements that are looked at. 50,000: as many as a sitemap may list URLs (sitemaps.org)."""
+    max_url_length: int = MAX_URL_LENGTH
+    """Of a link, in characters."""
+    tree: TreeOptions = DEFAULT
 
 
 @dataclass(slots=True)
@@ -69,7 +78,13 @@ class PageFacts:
     mislabelled: bool = False
     """Whether the body is not what its Content-Type says, so that no links were looked for in it."""
     skipped: int = 0
-    """Distinct hrefs that are no http(s) URL, or longer than a URL may be."""
+    """Distinct hrefs that are no http(s) URL."""
+    too_long: int = 0
+    """Distinct hrefs that are longer than a URL may be."""
+    cut: bool = False
+    """Whether there were more elements than are looked at."""
+    no_tree: TooMuch | None = None
+    """Why the page's elements were read without building its tree."""
 
 
 class _Links:
@@ -81,6 +96,7 @@ class _Links:
         self._targets: dict[str, Url | None] = {}
         self._links: dict[str, Link] = {}
         self.skipped = 0
+        self.too_long = 0
         self.rebase(base)
 
     def rebase(self, base: str) -> None:
@@ -97,7 +113,8 @@ class _Links:
             url = self._targets[target]
         else:
             url = self._targets[target] = self._resolved(target)
-            self.skipped += url is None
+            if url is None:
+                self._skip(target)
         if url is None:
             return None
         link = self._links.get(url.href)
@@ -106,6 +123,12 @@ class _Links:
         elif not nofollow:
             link.nofollow = False
         return url.href
+
+    def _skip(self, target: str) -> None:
+        if _parsed(target, self._base, sys.maxsize) is None:
+            self.skipped += 1
+        else:
+            self.too_long += 1
 
     def all(self) -> list[Link]:
         return list(self._links.values())
@@ -117,7 +140,7 @@ class _Links:
             return _parsed(target, self._base, self._max_url_length)
         if target.startswith(("/", "http://", "https://")):
             return _remembered(target, self._origin, self._max_url_length)
-        if target[:1] in _NEEDS_THE_WHOLE_BASE:
+        if target[:1] in _NEEDS_THE_WHOLE_BASE or ":" in target:  # `http:` alone is the page itself
             return _parsed(target, self._base, self._max_url_length)
         return _remembered(target, self._directory, self._max_url_length)
 
@@ -146,14 +169,13 @@ def read_page(
     body: bytes,
     headers: Sequence[tuple[bytes, bytes]],
     *,
-    max_links: int = MAX_LINKS,
-    max_url_length: int = MAX_URL_LENGTH,
+    options: PageOptions = PageOptions(),
     agent: str = AGENT,
 ) -> PageFacts:
     """Read a response to a request for `url`; `body` without content coding.
 
-    `max_links` is in elements, `max_url_length` in characters; `agent` is the name by which robots directives
-    address us. Nothing in `body` or `headers` raises; a `url` that is none raises `InvalidUrl`.
+    `agent` is the name by which robots directives address us. Nothing in `body` or `headers` raises; a `url` that is
+    none raises `InvalidUrl`.
     """
     document = parse(url, max_length=sys.maxsize).href
     declared = media.declared_type(_values(headers, b"content-type"))
@@ -161,10 +183,10 @@ def read_page(
     facts = PageFacts(content_type, _charset(content_type, declared.charset, body), document)
     facts.mislabelled = declared.essence in media.HTML and content_type not in media.HTML
     robots = robots_of_headers(_values(headers, b"x-robots-tag"), agent)
-    found = _html_elements(body, facts, max_links)
+    found = _html_elements(body, facts, options)
     facts.base = _base(found, document)
     query_charset = None if facts.charset in _UNICODE_CHARSETS else facts.charset
-    links = _Links(document, query_charset, max_url_length)
+    links = _Links(document, query_charset, options.max_url_length)
     _read_headers(headers, facts, links)
     links.rebase(facts.base)
     for element in found:
@@ -173,7 +195,7 @@ def read_page(
         else:
             _READERS[element.tag](element, facts, links)
     facts.noindex, facts.nofollow = robots
-    facts.links, facts.skipped = links.all(), links.skipped
+    facts.links, facts.skipped, facts.too_long = links.all(), links.skipped, links.too_long
     return facts
 
 
@@ -191,13 +213,14 @@ def _charset(content_type: str, declared: str | None, body: bytes) -> str | None
     return None
 
 
-def _html_elements(body: bytes, facts: PageFacts, limit: int) -> list[Element]:
+def _html_elements(body: bytes, facts: PageFacts, options: PageOptions) -> list[Element]:
     if facts.content_type not in media.HTML:
         return []
     body = charset.without_bom(body)
     if facts.charset not in {"utf-8", None}:
         body = body.decode(facts.charset or "", "replace").encode("utf-8", "replace")
-    return elements(body, limit)
+    found, facts.cut, facts.no_tree = elements(body, options.max_links, options.tree)
+    return found
 
 
 def _base(found: Iterable[Element], document: str) -> str:

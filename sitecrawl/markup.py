@@ -20,16 +20,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
 from html import unescape
 from itertools import islice
 from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
-MAX_TREE_BYTES: Final = 64 << 10
-"""UTF-8 bytes. At most 16,000 attributes in one tag: 0.4 s. One real page in twenty is longer."""
-MAX_TREE_ELEMENTS: Final = 250_000
-"""Formatting elements times other tags: what making the former anew can make, at 370 bytes each."""
+from sitecrawl.limits import TREE_ELEMENTS, TREE_SIZE
 
 _WANTED = frozenset({"a", "area", "frame", "iframe", "base", "meta", "link", "title"})
 _SELECTOR = ",".join(sorted(_WANTED))
@@ -37,8 +36,27 @@ _OPTIONS = int(LexborDocumentOptions.WO_EVENTS)  # nothing listens to the tree; 
 _WITH_TEXT = frozenset({"a", "title"})
 _TEXT_READ = 2000  # characters: whitespace goes when the text is collapsed
 _TEXT_KEPT = 200
-_FEW_TAGS = 1000  # n formatting among m tags make n * (m - n) <= 250,000 elements, whatever they are
 _FORMATTING = re.compile(rb"<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)[\t\n\f\r />]", re.IGNORECASE)
+
+
+class TooMuch(Enum):
+    """Why a page gets no tree."""
+
+    SIZE = "size"
+    ELEMENTS = "elements"
+
+
+@dataclass(frozen=True, slots=True)
+class TreeOptions:
+    """What a page may have at most to get a tree."""
+
+    max_size: int = TREE_SIZE.default
+    """UTF-8 bytes. 64 KiB: at most 16,000 attributes in one tag, 0.4 s. One real page in twenty is longer."""
+    max_elements: int = TREE_ELEMENTS.default
+    """Formatting elements times other tags: what making the former anew can make, at 370 bytes each."""
+
+
+DEFAULT: Final = TreeOptions()
 
 
 class Element(NamedTuple):
@@ -49,22 +67,33 @@ class Element(NamedTuple):
     """Of `a` and `title`: whitespace collapsed, at most 200 characters."""
 
 
-def elements(html: bytes, limit: int) -> list[Element]:
+class Elements(NamedTuple):
+    found: list[Element]
+    cut: bool
+    """Whether there were more."""
+    no_tree: TooMuch | None
+    """Why they were read off the text."""
+
+
+def elements(html: bytes, limit: int, options: TreeOptions = DEFAULT) -> Elements:
     """The first `limit` elements of a page in UTF-8 that can hold links or facts about them."""
-    if can_afford_tree(html):
-        return _tree(html, limit)
-    return list(islice(_tags(html.decode("utf-8", "replace")), limit))
+    no_tree = too_much(html, options)
+    if no_tree is None:
+        found = _tree(html, limit + 1)
+    else:
+        found = list(islice(_tags(html.decode("utf-8", "replace")), limit + 1))
+    return Elements(found[:limit], len(found) > limit, no_tree)
 
 
-def can_afford_tree(html: bytes) -> bool:
-    """Whether the tree of `html` costs a bounded time, whatever is in it."""
-    if len(html) > MAX_TREE_BYTES:
-        return False
+def too_much(html: bytes, options: TreeOptions = DEFAULT) -> TooMuch | None:
+    """Why the tree of `html` could cost too much; None where it costs a bounded time, whatever is in it."""
+    if len(html) > options.max_size:
+        return TooMuch.SIZE
     tags = html.count(b"<")
-    if tags <= _FEW_TAGS:
-        return True
+    if tags * tags <= 4 * options.max_elements:  # n formatting among m tags make n * (m - n) at most
+        return None
     formatting = len(_FORMATTING.findall(html))
-    return formatting * (tags - formatting) <= MAX_TREE_ELEMENTS
+    return TooMuch.ELEMENTS if formatting * (tags - formatting) > options.max_elements else None
 
 
 def collapsed(text: str) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from scrapy.http import Response
+from scrapy.statscollectors import StatsCollector
 
+from sitecrawl import limits
 from sitecrawl.frontier.record import NO_REFERRER
 from sitecrawl.items import PageItem
-from sitecrawl.links import read_page
+from sitecrawl.links import PageFacts, read_page
+from sitecrawl.markup import TooMuch
 from sitecrawl.runtime import Fetch, Runtime
 
 
@@ -14,7 +17,8 @@ def page_item(response: Response, runtime: Runtime) -> PageItem:
     """The page that `response` brought, with the facts that are read off it. An error's links are left out."""
     fetch = runtime.fetch_of(response.request) if response.request is not None else None
     headers = [(name, value) for name, values in response.headers.items() for value in values]
-    facts = read_page(response.url, response.body, headers)
+    facts = read_page(response.url, response.body, headers, options=runtime.page_options)
+    _count(facts, runtime.stats)
     return PageItem(
         url=response.url.partition("#")[0],
         status=response.status,
@@ -33,6 +37,18 @@ def page_item(response: Response, runtime: Runtime) -> PageItem:
         key=fetch.visit.key if fetch is not None else b"",
         exchange=fetch.exchange if fetch is not None else None,
     )
+
+
+def _count(facts: PageFacts, stats: StatsCollector) -> None:
+    for limit, times in (
+        (limits.SCHEMES, facts.skipped),
+        (limits.URL_LENGTH, facts.too_long),
+        (limits.LINKS, facts.cut),
+        (limits.TREE_SIZE, facts.no_tree == TooMuch.SIZE),
+        (limits.TREE_ELEMENTS, facts.no_tree == TooMuch.ELEMENTS),
+    ):
+        if times:
+            stats.inc_value(limit.stat, int(times))
 
 
 def _referrer(fetch: Fetch | None, runtime: Runtime) -> str | None:

@@ -273,30 +273,42 @@ class Progress:
     def summary(self, reason: str) -> Summary:
         """The run as it ended with `reason`."""
         told = Summary(
-            ending=ending(reason, full=self._is_full(), held=self._held()),
+            ending=ending(reason, full=self._is_full(), held=self._held, silent=self._silent),
             seconds=time.monotonic() - self._started,
             traffic=Traffic.read(self._stats.get_stats()),
             hosts=self._errors.hosts,
         )
         if self._runtime is None:
             return told
-        return _with_crawl(told, self._runtime, held=self._held(), finished=reason == "finished")
+        return _with_crawl(told, self._runtime, finished=reason == "finished")
 
+    @property
     def _held(self) -> int:
-        return 0 if self._runtime is None else self._runtime.frontier.judge.held()
+        return 0 if self._runtime is None else self._runtime.frontier.held
+
+    @property
+    def _silent(self) -> int:
+        return 0 if self._runtime is None else self._runtime.frontier.silent
 
     def _is_full(self) -> bool:
         limit = self._crawler.settings.getint("SITECRAWL_MAX_PAGES")
         return self._runtime is not None and 0 < limit <= self._runtime.frontier.counts.fetched
 
 
-def _with_crawl(told: Summary, runtime: Runtime, *, held: int, finished: bool) -> Summary:
+def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
     """Add what the frontier knows. What was in flight and is not done waits again."""
-    counts = runtime.frontier.counts
+    frontier, counts = runtime.frontier, runtime.frontier.counts
     again = resume_command(sys.orig_argv, runtime.path) if counts.queued or not finished else None
     return replace(
         told,
-        totals=Totals(counts.fetched, counts.failed, counts.queued, runtime.directory.resumed, held),
+        totals=Totals(
+            fetched=counts.fetched,
+            failed=counts.failed,
+            waiting=counts.queued,
+            resumed=runtime.directory.resumed,
+            held=frontier.held,
+            silent=frontier.silent,
+        ),
         directory=runtime.path,
         has_pages=(runtime.path / INDEX_FILE).is_file(),
         resume=again,

@@ -33,6 +33,7 @@ from sitecrawl.links import Link
 from sitecrawl.media import HTML
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.requests import VISIT
+from sitecrawl.seedhosts import SeedHosts
 from sitecrawl.storage import Batch, Database
 from sitecrawl.url import Canonicalizer, Url
 
@@ -62,7 +63,10 @@ class Part(Protocol):
 class Fetch:
     """A visit, and what has become of it so far."""
 
-    __slots__ = ("changed", "error", "exchange", "excluded", "expanded", "good", "page", "request", "status", "visit")
+    __slots__ = (
+        "changed", "content", "error", "exchange", "excluded", "expanded", "good", "interrupted", "page", "request",
+        "status", "visit",
+    )  # fmt: skip
 
     def __init__(self, visit: Visit) -> None:
         self.visit = visit
@@ -77,8 +81,12 @@ class Fetch:
         """Why nothing came back."""
         self.excluded = ""
         """The rule that forbids it."""
+        self.interrupted = False
+        """Whether the crawl is being stopped and did not wait for it: the URL stays queued, for the next run."""
+        self.content: PageItem | None = None
+        """What says whether the page is worth having; None while only its status can."""
         self.good: bool | None = None
-        """Whether the page is worth having; None while only its status can say."""
+        """Whether it was worth having, where neither status nor content can say."""
         self.changed: bool | None = None
         """Whether no page had this body before; None if it was not looked at."""
         self.expanded = False
@@ -103,6 +111,7 @@ class Runtime:
         self.directory = CrawlDirectory(configuration.directory(settings, name), name)
         self.fingerprints = Fingerprinter(self.directory.fingerprint_key)
         self.canonicalizer = Canonicalizer()
+        self.page_options = configuration.page(settings)
         self._seen = CrawlSeen(self.path / "seen.bloom", configuration.seen(settings), hash_name=HASH_NAME)
         self.database = Database(self.directory.database, hash_name=HASH_NAME)
         try:
@@ -111,9 +120,10 @@ class Runtime:
             self.database.close()
             raise
         self.fetches: dict[bytes, Fetch] = {}
+        self.seed_hosts = SeedHosts(self.database)
         self._store: WarcStore | None = None
         self._stores: list[Checkpointed] = []
-        self._parts: list[Part] = []
+        self._parts: list[Part] = [self.seed_hosts]
         self.on_finish: list[Callable[[Fetch, bool], None]] = []
         """Called with every fetch whose visit is over, and whether it brought something worth having."""
         self._finished = 0
@@ -212,13 +222,24 @@ class Runtime:
         """Hand the seeds to the frontier; returns how many are new."""
         canonical, fingerprint = self.canonicalizer.canonical, self.fingerprints.url
         found = [NewUrl(fingerprint(canonical(url)), url.href, url.host) for url in seeds]
+        for url in found:
+            self.seed_hosts.add(url.host)
         return self.frontier.add(found, depth=0)
 
-    def weigh(self, fetch: Fetch, page: PageItem) -> None:
-        """Decide whether a page is worth having: a success that may be indexed and repeats no other."""
-        if not 200 <= page.status < 300:
-            return
-        text = readable_text(page.body) if page.content_type in HTML else ""
+    def _is_good(self, fetch: Fetch) -> bool:
+        """Whether the page is worth having: a success that may be indexed and repeats no other.
+
+        To be asked once, when the fetch is over: a page whose content a checkpoint knew before would repeat itself
+        when it is fetched again after a crash.
+        """
+        if fetch.good is not None:
+            return fetch.good
+        if not 200 <= fetch.status < 300:
+            return False
+        page = fetch.content
+        if page is None:
+            return True
+        text = readable_text(page.body, self.page_options.tree) if page.content_type in HTML else ""
         verdict = self.frontier.content.add(
             self.frontier.host_key(fetch.visit),
             page.body,
@@ -229,7 +250,7 @@ class Runtime:
             self.stats.inc_value(f"content/{verdict.value}")
         fetch.changed = verdict != Verdict.EQUAL
         repeats = verdict != Verdict.NEW and not fetch.visit.again  # a page repeats itself when it is fetched again
-        fetch.good = not repeats and not page.noindex
+        return not repeats and not page.noindex
 
     def _host_key(self, host: str) -> bytes:
         return self.fingerprints.opaque(host.encode())[8:]
@@ -260,8 +281,11 @@ class Runtime:
 
     def finish(self, fetch: Fetch) -> None:
         """The fetch is over, and so is the visit."""
+        if fetch.interrupted:
+            del self.fetches[fetch.visit.key]
+            return
         stored = self.leave(fetch)
-        good = 200 <= fetch.status < 300 if fetch.good is None else fetch.good
+        good = self._is_good(fetch)
         self.frontier.done(fetch.visit, fetch.state, status=fetch.status, good=good, stored=stored)
         self._finished += 1
         for listener in self.on_finish:

@@ -18,6 +18,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.request import RequestFingerprinter
 from twisted.internet.task import LoopingCall
 
+from sitecrawl import limits
 from sitecrawl.errors import InvalidUrl, StorageError
 from sitecrawl.frontier.frontier import NewUrl, Visit
 from sitecrawl.frontier.record import NO_REFERRER, Flag
@@ -42,6 +43,7 @@ class Scheduler(BaseScheduler):
         self._stats = crawler.stats
         self._volatile: dict[bytes, Request] = {}
         """Requests that cannot be stored, by visit."""
+        self._max_url_length = crawler.settings.getint(limits.URL_LENGTH.setting)
         self._failed = False
         self._alarm: CallLaterResult | None = None
         self._checkpoints: AsyncioLoopingCall | LoopingCall = create_looping_call(self._checkpoint)
@@ -89,10 +91,15 @@ class Scheduler(BaseScheduler):
         if fetch is not None and not self._admits(request, fetch):
             self._stats.inc_value("links/redirected_out_of_scope")
             return False
+        if fetch is not None and 0 < self._max_url_length < len(request.url):  # a redirect: no spider has seen it
+            self._stats.inc_value(limits.URL_LENGTH.stat)
+            return False
         depth = request.meta.get("depth", 0)
         blob, flags = self._pack(request)
         if request.dont_filter:
             flags |= Flag.UNFILTERED
+        if request.errback is not None:
+            flags |= Flag.AWAITED
         found = NewUrl(self._key(request), request.url, _host(request.url))
         added = self._frontier.add_request(
             found,

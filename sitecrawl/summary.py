@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from sitecrawl.limits import PRIVATE_ADDRESS
 from sitecrawl.pagestore.printing import visible
 
 WORST: Final = 5
 """Hosts and kinds of error that are named."""
 
 _SPACE = re.compile(r"\s")
-_NO_FAILURES = frozenset({"HostGivenUp", "IgnoreRequest", "Unreachable"})
+_NO_FAILURES = frozenset({"HostGivenUp", "IgnoreRequest", "Interrupted", "PrivateAddress", "Unreachable"})
 """Exceptions by which a middleware says no: nothing went wrong."""
 _FAILURES: Final = {
     "CannotResolveHostError": "host not found",
@@ -25,7 +26,11 @@ _FAILURES: Final = {
     "DownloadConnectionRefusedError": "connection refused",
     "DownloadFailedError": "connection lost",
     "DownloadTimeoutError": "timed out",
+    "HeadersTooLarge": "too large",
+    "IdleTimeout": "timed out",
     "ResponseDataLossError": "cut short",
+    "TooManyChunks": "too large",
+    "TooManyHeaders": "too large",
     "UnsupportedURLSchemeError": "no web address",
 }
 _ENDINGS: Final = {
@@ -73,6 +78,8 @@ class Traffic:
     """URLs that robots.txt forbids."""
     spider_errors: int = 0
     """Exceptions of the spider's own code."""
+    private: int = 0
+    """Connections that were refused for their address."""
 
     @classmethod
     def read(cls, stats: Mapping[str, Any]) -> Traffic:
@@ -86,6 +93,7 @@ class Traffic:
             received=stats.get("downloader/response_bytes", 0),
             duplicates=followed - new + stats.get("dupefilter/filtered", 0),
             forbidden=stats.get("robotstxt/forbidden", 0),
+            private=stats.get(PRIVATE_ADDRESS.stat, 0),
             spider_errors=sum(n for name, n in stats.items() if name.startswith("spider_exceptions/")),
         )
 
@@ -125,6 +133,8 @@ class Totals:
     """Whether there were runs before this one."""
     held: int = 0
     """Of those waiting, how many are held back as traps."""
+    silent: int = 0
+    """Of those waiting, how many are on hosts that ceased to answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +175,8 @@ class Summary:
             yield "worst hosts", None, _most(self.hosts)
         yield "duplicates", traffic.duplicates, "links to URLs that were known"
         yield "robots.txt", traffic.forbidden, "URLs that it excludes"
+        if traffic.private:
+            yield "private", traffic.private, f"addresses that no seed names, see {PRIVATE_ADDRESS.setting}"
         yield from self._totals()
 
     def _classes(self) -> Iterator[tuple[str, int | None, str]]:
@@ -180,6 +192,8 @@ class Summary:
         yield "waiting", self.totals.waiting, "URLs that are known and not fetched"
         if self.totals.held:
             yield "  held back", self.totals.held, "of these, in what looks like traps"
+        if self.totals.silent:
+            yield "  silent", self.totals.silent, "of these, on hosts that ceased to answer: resume to ask them again"
         if self.totals.resumed:
             yield "fetched in all", self.totals.fetched, "URLs, this run and those before it"
 
@@ -202,15 +216,17 @@ def _most(counter: Counter[str]) -> str:
     return f"{named}, ..." if len(counter) > WORST else named
 
 
-def ending(reason: str, *, full: bool, held: int = 0) -> str:
+def ending(reason: str, *, full: bool, held: int = 0, silent: int = 0) -> str:
     """Scrapy's finish reason as the rest of "The crawl ...".
 
-    `full`: as many URLs as wanted have been fetched; `held`: so many wait in what is held back as traps.
+    `full`: as many URLs as wanted have been fetched. So many wait: `held` in what is held back as traps, `silent` for
+    hosts that ceased to answer.
     """
     if reason == "finished" and full:
         return "stopped: max_pages is reached (to go on, resume with a greater one)"
-    if reason == "finished" and held:
-        return "finished: nothing is left to fetch but what looks like traps"
+    if reason == "finished" and (held or silent):
+        left = ["what looks like traps"] * (held > 0) + ["hosts that do not answer"] * (silent > 0)
+        return f"finished: nothing is left to fetch but {' and '.join(left)}"
     if reason.startswith("closespider_"):
         return f"stopped: {reason.upper()} is reached"
     return _ENDINGS.get(reason, f"stopped: {reason}")

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
+
+from sitecrawl.fingerprint import HASH_NAME
+from sitecrawl.frontier.record import State, UrlRecord
+from sitecrawl.storage import Database
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -47,3 +53,15 @@ def crawl(seeds: str, jobdir: Path, **arguments: object) -> subprocess.Completed
     settings |= {name: value for name, value in arguments.items() if name.isupper()}
     words = [part for name, value in arguments.items() if not name.isupper() for part in ("-a", f"{name}={value}")]
     return scrapy("crawl", "generic", "-a", f"seeds={seeds}", *words, settings=settings)
+
+
+def stats_of(log: str) -> dict[str, int]:
+    """The statistics that are whole numbers, of a crawl with STATS_DUMP."""
+    return {name: int(number) for name, number in re.findall(r"'([^']+)': (\d+)[,}]", log)}
+
+
+def states_of(jobdir: Path) -> dict[str, State]:
+    """What has become of each URL."""
+    with closing(Database(jobdir / "db", hash_name=HASH_NAME)) as database:
+        records = [UrlRecord.unpack(value) for _, value in database.scan("urls")]
+    return {record.url: record.state for record in records}

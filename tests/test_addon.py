@@ -119,6 +119,19 @@ def test_components_can_be_moved_and_switched_off() -> None:
     assert pipelines == {"pipelines.WarcPipeline": None, "shop.Own": 1}
 
 
+def test_a_projects_own_way_to_the_network_stays() -> None:
+    """A download handler, and a middleware in place of the one that unpacks, are the project's if it names one."""
+    own = {"scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": None}
+    settings = settings_with(
+        DOWNLOAD_HANDLERS=({"https": "shop.Handler"}, "project"), DOWNLOADER_MIDDLEWARES=(own, "project")
+    )
+    handlers = settings.getdict("DOWNLOAD_HANDLERS")
+    assert handlers == {"http": "sitecrawl.download.DownloadHandler", "https": "shop.Handler"}
+    names = {getattr(path, "__name__", path) for path in settings.getdict("DOWNLOADER_MIDDLEWARES")}
+    assert "DecodingMiddleware" not in names
+    assert own.keys() <= names
+
+
 @pytest.mark.parametrize("package", ["middlewares", "pipelines"])
 def test_a_package_of_the_same_name_is_named(project: Path, tmp_path: Path, package: str) -> None:
     """A project whose own package hides ours is told which file it is."""

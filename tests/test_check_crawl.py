@@ -242,6 +242,8 @@ HEALED = {
     "queue entry lost": (drop("queue"), "db/queue: 1 of"),
     "queue entry stale": (stale_entry, "1 entries of the queue stand for none"),
     "request stray": (lambda job: change(job, "requests", bytes(16), b"\x80"), "1 stored requests belong to no"),
+    "content": (lambda job: change(job, "content", b"D?", b""), "db/content: 1 rows"),
+    "edges": (lambda job: change(job, "edges", b"E" + bytes(16), b"?"), "db/edges: 1 rows"),
     "page forgotten": (forget_page, "1 stored pages are of URLs that the frontier does not know"),
     "page too early": (stored_too_early, "1 pages are stored, and their URLs still wait"),
     "position lost": (meta(b"pages", None), "position of the page store is missing"),

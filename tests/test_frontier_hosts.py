@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from frontier_helpers import Bench, url
 
-from sitecrawl.frontier.frontier import _BURIAL_PAUSE, _BURIED_AT_ONCE
+from sitecrawl.frontier.frontier import _GIVE_UP_PAUSE, _GIVEN_UP_AT_ONCE
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.record import Flag, State
 
@@ -126,11 +126,12 @@ def test_a_host_that_never_answered_is_given_up_sooner(bench):
     assert crawl.frontier.urls.get(url("z", "b.example").key).state == State.FAILED
 
 
-def test_what_waits_for_a_dead_host_fails(bench):
-    """After `max_failures` in a row what waits for the host fails, on disk too; requests come out to be told so."""
+def test_what_waits_for_a_host_that_never_answered_fails(bench):
+    """After `max_failures` in a row, on disk too; requests that someone waits for come out to be told so."""
     crawl = bench(max_failures=2)
     crawl.ask("volatile", flags=Flag.VOLATILE)
-    crawl.ask("stored", request=b"request")
+    crawl.ask("stored", request=b"request", flags=Flag.AWAITED)
+    crawl.ask("untold", request=b"request")
     for name in "01":
         crawl.finish(crawl.take(name), State.FAILED, failed=True)
     dead = []
@@ -140,22 +141,77 @@ def test_what_waits_for_a_dead_host_fails(bench):
         crawl.frontier.done(visit, State.FAILED)
     assert sorted(dead) == ["stored", "volatile"]
     assert crawl.frontier.is_finished()
-    assert crawl.frontier.counts.failed == 12
+    assert crawl.frontier.counts.failed == 13
     crawl.restart()
     assert crawl.frontier.next() is None
-    assert (crawl.frontier.counts.queued, crawl.frontier.counts.failed) == (0, 12)
+    assert (crawl.frontier.counts.queued, crawl.frontier.counts.failed) == (0, 13)
     assert [list(crawl.database.scan(family)) for family in ("queue", "requests")] == [[], []]
+
+
+def test_what_waits_for_a_host_that_has_answered_stays(bench):
+    """The crawl ends without it, says so, and its next run asks again; who waits for a request is told at once."""
+    crawl = bench(max_failures=2)
+    crawl.ask("awaited", request=b"request", flags=Flag.AWAITED)
+    crawl.finish(crawl.take("0"))
+    for name in "12":
+        visit = crawl.take(name)
+        crawl.frontier.downloaded(visit, 0.0, failed=True)
+        assert crawl.frontier.is_out(visit) == (name == "2")
+        crawl.frontier.retry(visit, priority=-1, request=None)
+    visit = crawl.take("awaited")
+    assert visit.dead
+    crawl.frontier.done(visit, State.FAILED)
+    assert crawl.frontier.next() is None
+    assert crawl.frontier.is_finished()
+    assert crawl.frontier.silent == crawl.frontier.waiting == 9
+    crawl.restart()
+    assert sorted(crawl.drain()) == list("123456789")
+
+
+def test_a_host_that_comes_back(bench):
+    """While the crawl runs, a host that ceased to answer is asked again now and then, and all of it comes in."""
+    crawl = bench(max_failures=2, revival=100.0)
+    crawl.add("alive", host="b.example", depth=1)
+    crawl.finish(crawl.take("0"))
+    for name in "12":
+        visit = crawl.take(name)
+        crawl.frontier.downloaded(visit, 0.0, failed=True)
+        crawl.frontier.retry(visit, priority=-1, request=None)
+    busy = crawl.take("alive")
+    assert crawl.frontier.next() is None
+    for committed in (False, True):  # it still does not answer, and is asked once
+        crawl.now += 99
+        assert crawl.frontier.next() is None
+        crawl.now += 1
+        visit = crawl.frontier.next()
+        assert visit is not None
+        crawl.frontier.downloaded(visit, 0.0, failed=True)
+        crawl.frontier.retry(visit, priority=-1, request=None)
+        assert crawl.frontier.next() is None
+        if committed:
+            crawl.commit()
+    crawl.now += 100
+    names = []
+    for _ in range(9):
+        visit = crawl.frontier.next()
+        assert visit is not None
+        names.append(visit.url[-1])
+        crawl.finish(visit)
+    assert sorted(names) == list("123456789")
+    crawl.finish(busy)
+    assert crawl.frontier.is_finished()
+    assert crawl.frontier.waiting == 0
 
 
 def test_a_dead_host_does_not_hold_up_the_others(bench):
     """A dead host's URLs fail in lots, so that the others wait for no more than one lot."""
     crawl = bench(max_failures=1)
-    crawl.add(*(f"more{n}" for n in range(_BURIED_AT_ONCE)))
+    crawl.add(*(f"more{n}" for n in range(_GIVEN_UP_AT_ONCE)))
     crawl.add("alive", host="b.example", depth=1)
     crawl.finish(crawl.take("0"), State.FAILED, failed=True)
     crawl.finish(crawl.take("alive"))
     assert crawl.frontier.waiting == 9
-    assert crawl.frontier.next_time() == pytest.approx(_BURIAL_PAUSE)
+    assert crawl.frontier.next_time() == pytest.approx(_GIVE_UP_PAUSE)
     assert crawl.drain() == []
     assert crawl.frontier.waiting == 0
 

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -226,23 +227,22 @@ def test_watch(tmp_path: Path, fast: dict[str, object]) -> None:
 
 def test_pages_that_change(tmp_path: Path, fast: dict[str, object]) -> None:
     """A page is fetched again when the sitemap says that it has changed since."""
-    state = {"lastmod": "2020-01-01", "visits": 0}
+    lastmod, versions = ["2020-01-01"], count(1)
 
     def site(path: str, host: str) -> Page | None:
         if path == "/robots.txt":
             return "Sitemap: /s.xml"
         if path == "/s.xml":
-            return Answer(urlset("/page", lastmod=str(state["lastmod"])), headers=XML)
+            return Answer(urlset("/page", lastmod=lastmod[-1]), headers=XML)
         if path == "/page":
-            state["visits"] = int(state["visits"]) + 1
-            return linked(title=f"version {state['visits']}")
+            return linked(title=f"version {next(versions)}")
         return linked() if path == "/" else None
 
     with LocalWeb(site) as web:
         for _ in watch(web, tmp_path / "job", fast):
             if web.paths().count("/s.xml") == 3:
                 assert web.paths().count("/page") == 1
-                state["lastmod"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+                lastmod.append(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
             if web.paths().count("/page") == 2:
                 break
         assert web.paths().count("/page") == 2

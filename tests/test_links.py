@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from realweb import tool
 
 from sitecrawl.errors import InvalidUrl
-from sitecrawl.links import Link, PageFacts, read_page
+from sitecrawl.links import Link, PageFacts, PageOptions, read_page
 from sitecrawl.url import parse
 
 URL = "http://a.b/dir/page?q"
@@ -85,7 +85,7 @@ def test_no_links(html: str) -> None:
 
 def test_skipped() -> None:
     """Links that lead nowhere are counted, each target once."""
-    assert read("<a href=mailto:a@b.c><a href='/" + "x" * 9000 + "'><a href=mailto:a@b.c><a href=/y>").skipped == 2
+    assert read("<a href=mailto:a@b.c><a href='/" + "x" * 9000 + "'><a href=mailto:a@b.c><a href=/y>").skipped == 1
 
 
 def test_one_link_a_target() -> None:
@@ -201,11 +201,15 @@ def test_encodings(body: bytes, headers: list[tuple[bytes, bytes]], expected: st
 
 
 def test_limits() -> None:
-    """No more than `max_links` elements and `max_url_length` characters are taken."""
+    """No more than `max_links` elements and `max_url_length` characters are taken, and it says so."""
     body = b"".join(b"<a href=/%d>" % number for number in range(100_000))
-    assert len(read(body).links) == 50_000
-    assert len(read_page(URL, body, [HTML], max_links=10).links) == 10
-    assert read_page(URL, b"<a href=/12345678901234567890>", [HTML], max_url_length=20).skipped == 1
+    assert (len(read(body).links), read(body).cut) == (50_000, True)
+    assert len(read_page(URL, body, [HTML], options=PageOptions(max_links=10)).links) == 10
+    short = PageOptions(max_url_length=20)
+    facts = read_page(
+        URL, b"<a href=/12345678901234567890></a><a href=mailto:a@b.example></a>", [HTML], options=short
+    )
+    assert (facts.too_long, facts.skipped, facts.links) == (1, 1, [])
 
 
 def test_hostile_charsets() -> None:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl import markup
-from sitecrawl.markup import MAX_TREE_BYTES, can_afford_tree, elements
+from sitecrawl.limits import TREE_SIZE
+from sitecrawl.markup import elements, too_much
 
 PAGES = [
     b"<a href=/x>text</a>",
@@ -38,21 +39,21 @@ PAGES = [
 
 def by_tags(html: bytes, monkeypatch: pytest.MonkeyPatch) -> list[markup.Element]:
     with monkeypatch.context() as patch:
-        patch.setattr(markup, "can_afford_tree", lambda _: False)
-        return elements(html, 1000)
+        patch.setattr(markup, "too_much", lambda html, options: markup.TooMuch.SIZE)
+        return elements(html, 1000).found
 
 
 @pytest.mark.parametrize("html", PAGES)
 def test_both_readers_agree(html: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tree and the tags of a page give the same elements, attributes and texts."""
-    assert can_afford_tree(html)
-    assert elements(html, 1000) == by_tags(html, monkeypatch)
+    assert too_much(html) is None
+    assert elements(html, 1000).found == by_tags(html, monkeypatch)
 
 
 @pytest.mark.parametrize("html", PAGES)
 def test_only_what_is_a_link(html: bytes) -> None:
     """What stands in comments, scripts and attributes is no element."""
-    assert not any("/no" in (element.attributes.get("href") or "") for element in elements(html, 1000))
+    assert not any("/no" in (element.attributes.get("href") or "") for element in elements(html, 1000).found)
 
 
 @given(
@@ -73,18 +74,18 @@ def test_tags_of_anything(parts: list[str]) -> None:
         b"<p>" + b"".join(b"<b id=%d>" % i for i in range(2000)) + b"<p>x" * 2000,
         b"<div>" * 100_000,
         b"<a " + b" ".join(b"a%d" % i for i in range(20_000)) + b">",
-        b"x" * (MAX_TREE_BYTES + 1),
+        b"x" * (TREE_SIZE.default + 1),
     ],
     ids=["formatting made anew", "open elements", "attributes", "long"],
 )
 def test_no_tree_where_it_may_cost_too_much(html: bytes) -> None:
     """A page whose tree could take more than a bounded time or memory gets none."""
-    assert not can_afford_tree(html)
+    assert too_much(html) is not None
 
 
 def test_ordinary_page_gets_a_tree() -> None:
     """A page with hundreds of links and much bold text gets a tree."""
-    assert can_afford_tree(b"<p><b>bold</b> <a href=/x>link</a></p>\n" * 200)
+    assert too_much(b"<p><b>bold</b> <a href=/x>link</a></p>\n" * 200) is None
 
 
 @pytest.mark.parametrize(
@@ -107,16 +108,18 @@ def test_ordinary_page_gets_a_tree() -> None:
 )
 def test_hostile_pages(html: bytes, count: int) -> None:
     """Pages made to be expensive are read in one pass, and what is in them is found."""
-    assert len(elements(html, 1_000_000)) == count
+    assert len(elements(html, 1_000_000).found) == count
 
 
 def test_limit() -> None:
     """No more elements than asked for are read, however many there are."""
-    assert len(elements(b"<a href=/x>" * 10_000, 7)) == 7
+    assert elements(b"<a href=/x>" * 7, 7).cut is False
+    assert len(elements(b"<a href=/x>" * 10_000, 7).found) == 7
+    assert elements(b"<a href=/x>" * 8, 7).cut is True
 
 
 def test_text() -> None:
     """An anchor's text is collapsed and cut, also where the anchor does not end."""
-    (element,) = elements(b"<a href=/x>" + b" \n word" * 1000, 10)
+    (element,) = elements(b"<a href=/x>" + b" \n word" * 1000, 10).found
     assert element.text.startswith("word word")
     assert len(element.text) == 200

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+import tracemalloc
 import zlib
 
 import brotli  # type: ignore[import-untyped]
@@ -63,3 +64,42 @@ def test_content_codings_are_removed(name, encode):
 def test_what_does_not_decode_stays(name):
     """A body that is not in the coding that its header claims is given as it was transferred."""
     assert decode_content(TEXT, name) == TEXT
+
+
+@pytest.mark.parametrize(
+    ("name", "encode"),
+    [
+        ("gzip", gzip.compress),
+        ("gzip", lambda data: gzip.compress(data[:9]) + gzip.compress(data[9:])),
+        ("deflate", zlib.compress),
+        ("deflate", raw_deflate),
+        ("br", brotli.compress),
+        ("zstd", zstd.compress),
+        ("zstd", lambda data: zstd.compress(data[:9]) + zstd.compress(data[9:])),
+    ],
+)
+def test_a_bomb_stays(name, encode):
+    """A body that unpacks to more than it may is given as it was transferred; one byte less, and it is unpacked."""
+    data = encode(TEXT)
+    assert decode_content(data, name, len(TEXT)) == TEXT
+    assert decode_content(data, name, len(TEXT) - 1) == data
+
+
+@pytest.mark.parametrize(
+    ("name", "encode"),
+    [("gzip", gzip.compress), ("deflate", zlib.compress), ("br", brotli.compress), ("zstd", zstd.compress)],
+)
+def test_a_bomb_takes_no_memory(name, encode):
+    """Unpacking ends at the limit: 64 MB of zeros do not come into being to be counted."""
+    data = encode(bytes(64 << 20))
+    tracemalloc.start()
+    assert decode_content(data, name, 1000) == data
+    assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    tracemalloc.stop()
+
+
+def test_endless_codings_stay():
+    """More codings than anyone uses are not removed."""
+    data = gzip.compress(TEXT)
+    assert decode_content(data, ",".join(["x"] * 4 + ["gzip"])) == TEXT
+    assert decode_content(data, ",".join(["x"] * 5 + ["gzip"])) == data

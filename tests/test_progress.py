@@ -187,6 +187,12 @@ class TestHostErrors:
 
 
 class TestSummary:
+    def test_private_addresses(self) -> None:
+        """Who crawls an intranet is told why pages are missing, and which setting lets them in; nobody else is."""
+        line = "  private                    7  addresses that no seed names, see SITECRAWL_ALLOW_PRIVATE"
+        assert line in text_of(summary(traffic=Traffic.read({"limits/private_address": 7}))).splitlines()
+        assert "private" not in text_of(summary(traffic=Traffic.read({})))
+
     def test_whole(self, tmp_path: Path) -> None:
         """Every figure has its line."""
         traffic = Traffic(Counter({200: 8, 301: 1, 404: 2}), Counter({"timed out": 3}), 2_000_000, 40, 5, 1)
@@ -245,6 +251,7 @@ The crawl finished.
     def test_a_crawl_that_only_traps_would_keep_alive(self) -> None:
         """It says that something is left, and what."""
         assert ending("finished", full=False, held=7).endswith("but what looks like traps")
+        assert ending("finished", full=False, held=1, silent=1).endswith("traps and hosts that do not answer")
 
 
 class TestResumeCommand:

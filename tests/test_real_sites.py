@@ -110,7 +110,7 @@ def test_sitemaps_of_real_sites(web, tmp_path, host):
     done = scrapy(*words, settings=settings, env={"http_proxy": web.proxy}, timeout=120)
     assert done.returncode == 0, done.stderr
     assert web.answer(f"http://{host}/robots.txt")[0] == 404
-    listed = {e.text.strip() for e in ET.fromstring(web.answer(f"http://{host}/sitemap.xml")[2]).iter(LOC)}
+    listed = {(e.text or "").strip() for e in ET.fromstring(web.answer(f"http://{host}/sitemap.xml")[2]).iter(LOC)}
     reader = PageReader(tmp_path / "job")
     stored = {capture.url for capture in reader.pages(PageFilter(kind="page", status=200))}
     assert len(listed) > 10

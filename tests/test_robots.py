@@ -11,9 +11,9 @@ import pytest
 from crawling import crawl
 from localweb import Answer, LocalWeb, Page, linked
 
-from middlewares.robots import MAX_SIZE, as_utf8
 from sitecrawl.fingerprint import HASH_NAME
 from sitecrawl.frontier.record import State, UrlRecord
+from sitecrawl.limits import ROBOTS_SIZE
 from sitecrawl.storage import Database
 
 PATHS = ("/open", "/secret/1", "/secret/open", "/a.pdf", "/a.pdf?x", "/q?x=1")
@@ -91,7 +91,8 @@ def test_a_robots_txt_that_comes_back_is_obeyed(tmp_path: Path) -> None:
 def test_redirects_of_robots_txt_are_followed(tmp_path: Path) -> None:
     """RFC 9309 §2.3.1.2, also to another host; the rules count for the host that was asked."""
     with LocalWeb({"/rules": "User-agent: *\nDisallow: /secret"}, address="127.0.0.2") as other:
-        asked, _, times = crawled(Answer(b"", 301, {"Location": f"{other.root}/rules"}), tmp_path / "job")
+        moved = Answer(b"", 301, {"Location": f"{other.root}/rules"})
+        asked, _, times = crawled(moved, tmp_path / "job", SITECRAWL_ALLOW_PRIVATE=True)
     assert asked == [path for path in everything() if not path.startswith("/secret")]
     assert times == 1
 
@@ -101,7 +102,7 @@ def test_redirects_of_robots_txt_are_followed(tmp_path: Path) -> None:
     [
         codecs.BOM_UTF16_LE + "User-agent: *\nDisallow: /secret".encode("utf-16-le"),
         codecs.BOM_UTF8 + b"User-agent: *\nDisallow: /secret",
-        b"User-agent: *\nDisallow: /secret\n" + b"# padding\n" * (MAX_SIZE // 10) + b"Disallow: /\n",
+        b"User-agent: *\nDisallow: /secret\n" + b"# padding\n" * (ROBOTS_SIZE.default // 10) + b"Disallow: /\n",
         b"\xff\xfe\xff\x00\r\rUser-agent: *\rDisallow: /open\n" + bytes(range(256)),
     ],
     ids=["utf-16", "utf-8 with a mark", "more than 500 KiB", "junk"],
@@ -126,8 +127,3 @@ def test_robots_txt_is_in_the_page_store(tmp_path: Path) -> None:
     crawled("User-agent: *\nDisallow: /secret", tmp_path / "job")
     with closing(sqlite3.connect(tmp_path / "job" / "pages.sqlite")) as index:
         assert list(index.execute("SELECT status FROM pages WHERE kind = 'robots'")) == [(200,)]
-
-
-def test_as_utf8_leaves_utf8_alone() -> None:
-    """Only a UTF-16 byte order mark changes anything."""
-    assert as_utf8("Disallow: /ü".encode()) == "Disallow: /ü".encode()

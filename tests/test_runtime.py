@@ -14,6 +14,7 @@ from scrapy.crawler import Crawler
 from scrapy.utils.test import get_crawler
 
 from sitecrawl.errors import CrawlDirectoryInUse, OptionError
+from sitecrawl.items import PageItem
 from sitecrawl.requests import VISIT
 from sitecrawl.runtime import Fetch, Runtime
 from sitecrawl.url import parse
@@ -107,6 +108,20 @@ def test_what_is_not_saved_is_fetched_again(tmp_path: Path) -> None:
     with runtime_in(tmp_path) as runtime:
         assert runtime.frontier.is_finished()
         assert runtime.frontier.counts.fetched == 1
+
+
+def test_a_page_does_not_repeat_itself(tmp_path: Path) -> None:
+    """A page that was under way at a crash is worth as much when it is fetched again."""
+    for is_last in (False, True):
+        with runtime_in(tmp_path) as runtime:
+            begun, _ = fetch(runtime, "http://a.example/")
+            begun.status = 200
+            begun.content = PageItem("http://a.example/", 200, 0.0, content_type="text/html", body=b"<p>hello")
+            if is_last:
+                runtime.finish(begun)
+            runtime.checkpoint()
+            good = runtime.frontier.judge.good
+    assert good == 1
 
 
 def test_a_full_crawl_waits_for_no_host(tmp_path: Path) -> None:

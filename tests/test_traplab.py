@@ -259,6 +259,7 @@ def visit(jobdir: Path, start: str, good: list[str], bad: dict[str, str], budget
         DOWNLOAD_TIMEOUT=1,
         RETRY_TIMES=0,
         SITECRAWL_FAILURE_DELAY=0.1,
+        SITECRAWL_ALLOW_PRIVATE=True,  # the start page names the others
         SITECRAWL_MAX_PAGES=budget,
     )
     return Lab(good, bad, done, jobdir)

@@ -27,6 +27,12 @@ from sitecrawl.storage import Database
 SECTION_BYTES = KEY_BYTES + SHAPE_BYTES
 _ENTRY_BYTES = SECTION_BYTES + RANK_BYTES + 16
 
+_LENGTHS = {
+    "content": {b"D": (17, 0), b"N": (28, 0)},
+    "edges": {b"E": (17, 8), b"S": (21, 0)},
+}
+"""How long key and value are, by the key's first byte (docs/formats/database.md)."""
+
 T = TypeVar("T")
 
 
@@ -44,6 +50,9 @@ def check_frontier(database: Database, survey: Survey) -> Iterator[Finding]:
     yield from _check_queue(database, survey)
     yield from _check_requests(database, survey)
     yield from _check_credit(load_ledger(database), survey)
+    for family in _LENGTHS:
+        if misshapen := sum(1 for _ in misshapen_rows(database, family)):
+            yield Finding(f"db/{family}", f"{misshapen:,} rows are none of this family", "drops them")
 
 
 # Numbers
@@ -207,6 +216,13 @@ def _check_requests(database: Database, survey: Survey) -> Iterator[Finding]:
         )
     if stray:
         yield Finding("db/requests", f"{stray:,} stored requests belong to no queued URL", "drops them")
+
+
+def misshapen_rows(database: Database, family: str) -> Iterator[bytes]:
+    """The keys of rows in `content` or `edges` that nothing of ours has written."""
+    for key, value in database.scan(family):
+        if _LENGTHS[family].get(key[:1]) != (len(key), len(value)):
+            yield key
 
 
 # Credit

@@ -18,6 +18,7 @@ from sitecrawl.checking.frontier import (
     host_agrees,
     load_counts,
     load_ledger,
+    misshapen_rows,
     payees_of,
     queue_rows,
     request_rows,
@@ -84,6 +85,9 @@ def mend_frontier(database: Database) -> None:
         for key, is_good in request_rows(database):
             if not is_good:
                 changes.delete("requests", key)
+        for family in ("content", "edges"):
+            for key in misshapen_rows(database, family):
+                changes.delete(family, key)
     mend_numbers(database)
 
 

@@ -35,7 +35,9 @@ from sitecrawl.frontier.order import (
 from sitecrawl.frontier.record import MAX_STATUS, NO_REFERRER, RANK_BYTES, Flag, State, UrlRecord
 from sitecrawl.frontier.register import Register
 from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.silence import SilentHosts
 from sitecrawl.frontier.tables import HostTable, Overlay, UrlTable
+from sitecrawl.frontier.visit import Visit
 from sitecrawl.frontier.workbench import Workbench
 from sitecrawl.seen.tiered import SeenSet
 from sitecrawl.storage import Batch, Database
@@ -45,9 +47,9 @@ __all__ = ["Frontier", "FrontierOptions", "NewUrl", "Visit"]
 
 _SAMPLES = 4
 """Entries of a section that are tried for a probe: some stand for URLs that have been fetched."""
-_BURIED_AT_ONCE = 500
-"""URLs of a dead host that fail in one go: there may be millions, and the other hosts do not wait."""
-_BURIAL_PAUSE = 0.1
+_GIVEN_UP_AT_ONCE = 500
+"""URLs of a dead host that are given up in one go: there may be millions, and the other hosts do not wait."""
+_GIVE_UP_PAUSE = 0.1
 """Seconds until the next go."""
 
 
@@ -62,45 +64,6 @@ class FrontierOptions:
     lambda_policy: str = "hosts"
     """How the lambda page pays out: see `sitecrawl.credit.policies`."""
     traps: TrapOptions = field(default_factory=TrapOptions)
-
-
-class Visit:
-    """A URL in flight."""
-
-    __slots__ = (
-        "again",
-        "attempts",
-        "dead",
-        "depth",
-        "host",
-        "ip",
-        "key",
-        "news",
-        "referrer",
-        "request",
-        "url",
-        "volatile",
-    )
-
-    def __init__(self, key: bytes, record: UrlRecord, host: Host, request: bytes | None) -> None:
-        self.key = key
-        self.url = record.url
-        self.depth = record.depth
-        self.referrer = record.referrer
-        self.attempts = record.attempts
-        self.dead = False
-        """Its host was given up: nothing is to be asked, and whoever waits is to be told."""
-        self.volatile = bool(record.flags & Flag.VOLATILE)
-        self.again = record.fetched > 0
-        """It had come to its end before, and was queued once more."""
-        self.host: Host | None = host
-        """None once the download has ended: the host is free, the page is not yet safe."""
-        self.ip = host.ip
-        """The address that the host's seat was taken on."""
-        self.request = request
-        """The rest of a request that is more than a GET."""
-        self.news = (0, 0)
-        """New URLs that the page brought: of its section, and of its host."""
 
 
 class Frontier:
@@ -150,6 +113,7 @@ class Frontier:
 
     def _load(self) -> None:
         now = self._clock()
+        self._silent = SilentHosts()
         self.judge.fetches = self.counts.fetched + self.counts.failed
         if (stored := self._meta.get(b"judge")) is not None:
             self.judge.unpack(stored)
@@ -274,11 +238,12 @@ class Frontier:
         now = self._clock()
         if self._is_full():
             return None
+        self._revive(now)
         if self._order.by_credit and self.judge.probe_is_due() and (visit := self._probe(now, last=False)):
             return visit
         while (host := self.workbench.best(now)) is not None:
             if host.is_dead(self._politeness):
-                if (visit := self._bury(host, now)) is not None:
+                if (visit := self._give_up(host, now)) is not None:
                     return visit
             elif (best := host.best(self._order)) is not None:
                 section = best[1]
@@ -299,11 +264,11 @@ class Frontier:
 
     def _probe(self, now: float, *, last: bool) -> Visit | None:
         """A URL of what is held back as a trap."""
-        for host, unit in self.judge.candidates(last=last):
+        for host, unit in self.judge.candidates(last=last, but=self._silent):
             if not self.workbench.is_free(host, now):
                 continue
             if host.is_dead(self._politeness):
-                if (visit := self._bury(host, now)) is not None:
+                if (visit := self._give_up(host, now)) is not None:
                     return visit
                 continue
             for section in self.judge.sections_to_probe(host, unit):
@@ -326,8 +291,18 @@ class Frontier:
         return None
 
     def _is_held_back(self) -> bool:
-        """Whether nothing is left but what is held back as traps."""
-        return self._order.by_credit and 0 < self.counts.queued <= self.judge.held()
+        """Whether nothing is left but what is held back as traps, or waits for hosts that do not answer."""
+        return 0 < self.counts.queued <= self.silent + self.held
+
+    @property
+    def held(self) -> int:
+        """URLs that are held back as traps, on hosts that answer."""
+        return self.judge.held(self._silent)
+
+    @property
+    def silent(self) -> int:
+        """URLs that wait for hosts that have ceased to answer."""
+        return self._silent.queued
 
     def _is_full(self) -> bool:
         limit = self._options.max_pages
@@ -338,7 +313,7 @@ class Frontier:
         limit = self._options.max_pages
         if self.waiting == 0 or (limit > 0 and self.counts.fetched >= limit):
             return True
-        return self._is_held_back() and not self.judge.candidates(last=True)
+        return self._is_held_back() and not self.judge.candidates(last=True, but=self._silent)
 
     @property
     def waiting(self) -> int:
@@ -351,7 +326,8 @@ class Frontier:
             return None
         at = self.workbench.next_time()
         if at is None and self._is_held_back():
-            at = min((host.free_at for host, _ in self.judge.candidates(last=True)), default=None)
+            units = self.judge.candidates(last=True, but=self._silent)
+            at = min((host.free_at for host, _ in units), default=None)
         return None if at is None else max(0.0, at - self._clock())
 
     def _must_wait(self, entry: bytes) -> bool:
@@ -369,20 +345,39 @@ class Frontier:
         self.workbench.start(host, now)
         return visit
 
-    def _bury(self, host: Host, now: float) -> Visit | None:
-        """What waits for a dead host fails; a request that may have an errback is handed out, to fail at once."""
-        left = _BURIED_AT_ONCE
+    def _give_up(self, host: Host, now: float) -> Visit | None:
+        """What waits for a dead host stays for later if the host has answered before, and fails if it never has.
+
+        What someone wants to be told of is handed out, to fail at once.
+        """
+        left = _GIVEN_UP_AT_ONCE
         for section in host.sections.values():
             while (entry := section.queue.pop()) is not None:
                 if (record := self.register.waiting(entry)) is not None:
-                    if record.flags & (Flag.REQUEST | Flag.VOLATILE):
+                    if record.flags & (Flag.AWAITED | Flag.VOLATILE):
                         return self._dead_visit(host, entry, now)
-                    self.register.end(entry[RANK_BYTES:], record, host, State.FAILED)
+                    if not host.fetched:
+                        self.register.end(entry[RANK_BYTES:], record, host, State.FAILED)
                 left -= 1
                 if left == 0:
-                    host.free_at = now + _BURIAL_PAUSE
+                    host.free_at = now + _GIVE_UP_PAUSE
                     return None
+        if host.queued:
+            host.free_at = now + self._politeness.revival
+            self._silent.add(host)
         return None
+
+    def _revive(self, now: float) -> None:
+        """Ask hosts again that ceased to answer some time ago."""
+        for host in self._silent.due(now):
+            host.revive(self._politeness)
+            self.register.rewind(host)
+            self.workbench.place(host, now)
+
+    def is_out(self, visit: Visit) -> bool:
+        """Whether the host of `visit` has answered before and now fails time and again, whatever it is asked for."""
+        host = self.register.host_of(self._standing(visit))
+        return host.fetched > 0 and host.failures > 1
 
     def _dead_visit(self, host: Host, entry: bytes, now: float) -> Visit | None:
         visit = self._visit(host, entry, now)
@@ -408,6 +403,7 @@ class Frontier:
             host.fail(now, self._politeness)
         else:
             host.failures = 0
+            self._silent.heard(host, now)
         host.free_at = max(host.free_at, now + retry_after)
         host.ip = ip or host.ip
         self._free(visit, seconds)

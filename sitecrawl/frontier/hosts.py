@@ -36,9 +36,12 @@ class PolitenessOptions:
     failure_delay: float = 1.0
     """Pause after a failed download, in seconds; doubled by every further failure in a row."""
     max_failures: int = 10
-    """Failed downloads in a row after which a host counts as dead and what waits for it fails; 0 for never."""
+    """Failed downloads in a row after which a host counts as dead; 0 for never. What waits for it fails, or stays for
+    later if the host has answered before."""
     max_first_failures: int = 3
     """The same for a host that has never answered."""
+    revival: float = 3600.0
+    """Seconds after which a dead host that has answered before is asked again, if the crawl still runs."""
 
 
 class Host:
@@ -123,6 +126,8 @@ class Host:
     def fail(self, now: float, options: PolitenessOptions) -> None:
         """The download failed, or the host said that it is too busy: leave it alone, twice as long each time."""
         self.failures += 1
+        if self.is_dead(options):
+            return  # what becomes of it is decided at once
         pause = min(options.failure_delay * 2 ** min(self.failures - 1, 30), options.max_delay)
         self.free_at = max(self.free_at, now + pause)
 
@@ -131,8 +136,14 @@ class Host:
         return self.queued == 0 and self.active == 0
 
     def is_dead(self, options: PolitenessOptions) -> bool:
-        patience = options.max_failures if self.fetched else min(options.max_first_failures, options.max_failures)
-        return 0 < patience <= self.failures
+        return 0 < self._patience(options) <= self.failures
+
+    def revive(self, options: PolitenessOptions) -> None:
+        """Give a dead host one more chance."""
+        self.failures = self._patience(options) - 1
+
+    def _patience(self, options: PolitenessOptions) -> int:
+        return options.max_failures if self.fetched else min(options.max_first_failures, options.max_failures)
 
     def pack(self) -> bytes:
         head = _HEAD.pack(

@@ -23,7 +23,7 @@ Every demotion is on record with its reason, since when, and the numbers it was 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from random import Random
@@ -116,12 +116,12 @@ class Judge:
     def is_demoted(self, key: bytes) -> bool:
         return key in self.demoted
 
-    def held(self) -> int:
-        """URLs, in flight ones included, of what is held back."""
+    def held(self, but: Container[bytes] = ()) -> int:
+        """URLs, in flight ones included, of what is held back on hosts other than `but`."""
         return sum(
             host.queued if section is None else section.queued
             for host, section in self.demoted.values()
-            if section is None or not host.trial.demoted
+            if (section is None or not host.trial.demoted) and host.key not in but
         )
 
     # What a fetch teaches
@@ -224,14 +224,15 @@ class Judge:
         finite = unit.trial.reason == Reason.WORTHLESS and unit.trial.novelty <= self.options.high
         return finite and unit.queued <= max(self.options.first_probes, self.good)
 
-    def candidates(self, *, last: bool) -> list[tuple[Host, Section | None]]:
-        """Demoted units with waiting URLs, in the order in which they deserve a probe."""
+    def candidates(self, *, last: bool, but: Container[bytes] = ()) -> list[tuple[Host, Section | None]]:
+        """Demoted units with waiting URLs, on hosts other than `but`, in the order in which they deserve a probe."""
         may_be = self._may_be_last if last else self._may_be_first
         units = [
             (host, section)
             for host, section in self.demoted.values()
             if (section or host).queued
             and not (section is not None and host.trial.demoted)
+            and host.key not in but
             and may_be(section or host)
         ]
         if len(units) > _LOOKED_AT:

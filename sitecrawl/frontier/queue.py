@@ -78,6 +78,10 @@ class DiskQueue:
             return self._volatile
         return self._heap
 
+    def rewind(self) -> None:
+        """Begin anew with what the disk holds: entries that were taken and stand still come again."""
+        self._horizon, self._tail = b"", True
+
     def sample(self, random: Random) -> bytes | None:
         """Some entry, near enough to any of them; it stays in the queue."""
         if self._best() is self._volatile and self._volatile:

@@ -43,6 +43,8 @@ class Flag(IntFlag):
     SEED = 8
     STORED = 16
     """Its last response is in the page store."""
+    AWAITED = 32
+    """Someone wants to be told if it fails: the request has an errback."""
 
 
 @dataclass(slots=True)

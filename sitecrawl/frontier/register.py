@@ -19,6 +19,7 @@ from sitecrawl.frontier.economy import Economy, NewUrl, Outlinks
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
 from sitecrawl.frontier.order import Facts, Order, class_of, credit_class, priority_of, serial_of
 from sitecrawl.frontier.record import MAX_DEPTH, NO_REFERRER, RANK_BYTES, Flag, State, UrlRecord
+from sitecrawl.frontier.sections import KEY_BYTES as SECTION_KEY_BYTES
 from sitecrawl.frontier.tables import Overlay
 from sitecrawl.storage import Batch, Database
 from sitecrawl.traps import looks
@@ -165,7 +166,7 @@ class Register:
         host.fetched += state == State.FETCHED
         record.state = state
         record.fetched = self._wall()
-        record.flags &= ~(Flag.REQUEST | Flag.VOLATILE)
+        record.flags &= ~(Flag.REQUEST | Flag.VOLATILE | Flag.AWAITED)
         self._economy.ledger.give_up(record)
         if record.flags & Flag.UNFILTERED:
             self._counts.forgotten += 1
@@ -179,6 +180,14 @@ class Register:
         host.fetched -= record.state == State.FETCHED
         record.state = State.QUEUED
         record.attempts += 1
+
+    def rewind(self, host: Host) -> None:
+        """Let all that waits for `host` come again, though it was taken from its queues."""
+        for section in host.sections.values():
+            section.queue.rewind()
+        end = KEY_BYTES + SECTION_KEY_BYTES
+        for key in self._entries.pending(host.key):
+            host.sections[key[KEY_BYTES:end]].queue.push(key[end:])
 
     def put_request(self, key: bytes, request: bytes) -> None:
         """Keep what the request for a URL is beside a GET."""

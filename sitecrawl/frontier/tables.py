@@ -51,6 +51,10 @@ class Overlay:
     def delete(self, key: bytes) -> None:
         self._changed[key] = None
 
+    def pending(self, prefix: bytes) -> list[bytes]:
+        """The keys with `prefix` that were put and are not on disk yet."""
+        return [key for key, value in self._changed.items() if value is not None and key.startswith(prefix)]
+
     def flush(self, batch: Batch) -> None:
         """Hand the changes to `batch`."""
         for key, value in self._changed.items():

@@ -61,6 +61,7 @@ class Gatherer:
     def add(self, urls: Iterable[Url]) -> None:
         """Visit the sitemaps, feeds or hub pages that a person names."""
         for url in urls:
+            self._runtime.seed_hosts.add(url.host)
             self._registry.look(url, Kind.SITEMAP)
 
     def tick(self) -> int:
@@ -84,7 +85,7 @@ class Gatherer:
             return False
         arrival = Arrival.of(record, fetch, response)
         self._answered.add(arrival.key)
-        fetch.good = True  # it says nothing of the pages of its section
+        fetch.good = None if arrival.is_page else True  # it says nothing of the pages of its section
         record.status, record.final = response.status, response.url
         if record.kind == Kind.SITEMAP:
             self._read_sitemap(arrival)

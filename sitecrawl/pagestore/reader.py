@@ -13,7 +13,7 @@ from sitecrawl.items import Headers
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture, Kind
 from sitecrawl.pagestore.faults import file_errors
-from sitecrawl.pagestore.gzipping import decode_content, decompress_member
+from sitecrawl.pagestore.gzipping import MAX_CONTENT, decode_content, decompress_member
 from sitecrawl.pagestore.index import connect_read_only
 from sitecrawl.pagestore.lookup import candidate_keys, with_slash
 from sitecrawl.pagestore.store import INDEX_FILE, WARC_DIRECTORY
@@ -54,7 +54,7 @@ class StoredPage:
     def body(self) -> bytes:
         """The body with content coding removed."""
         codings = [value.decode("latin-1") for name, value in self.headers if name.lower() == b"content-encoding"]
-        return decode_content(self.payload, ",".join(codings))
+        return decode_content(self.payload, ",".join(codings), self.capture.size or MAX_CONTENT)
 
 
 class PageReader:

@@ -81,7 +81,7 @@ def on_page(body: bytes, facts: PageFacts) -> list[Url]:
     if facts.charset not in {"utf-8", None}:
         body = body.decode(facts.charset or "", "replace").encode("utf-8", "replace")
     found: dict[str, Url] = {}
-    for element in elements(body, _MAX_ELEMENTS):
+    for element in elements(body, _MAX_ELEMENTS).found:
         href = element.attributes.get("href")
         if href and _names_one(element.tag, element.attributes, element.text) and (url := _parsed(href, facts.base)):
             found.setdefault(url.href, url)

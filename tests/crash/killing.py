@@ -148,7 +148,14 @@ class ScrapyRedis:
 
 
 def _peer(root: str, folder: Path, settings: dict[str, object]) -> list[str]:
-    spider = ("runspider", str(HERE / "peers.py"), "-a", f"root={root}", "-a", f"feed={folder / 'pages.txt'}")
+    spider = (
+        "runspider",
+        str(HERE / "scrapy_crawlers.py"),
+        "-a",
+        f"root={root}",
+        "-a",
+        f"feed={folder / 'pages.txt'}",
+    )
     stock = {"ADDONS": "{}", "SCHEDULER": "scrapy.core.scheduler.Scheduler", "LOG_LEVEL": "INFO"}
     return scrapy_command(*spider, settings={**stock, "CONCURRENT_REQUESTS_PER_DOMAIN": CONCURRENCY, **settings})
 

@@ -1,7 +1,7 @@
 """What others do: the same crawl with stock Scrapy's JOBDIR, and with scrapy-redis. Each page is a line in a file,
 written and flushed as soon as the spider has it.
 
-    scrapy runspider peers.py -a root=http://127.0.0.1:8000 -a feed=pages.txt -s JOBDIR=job
+    scrapy runspider scrapy_crawlers.py -a root=http://127.0.0.1:8000 -a feed=pages.txt -s JOBDIR=job
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy import Request, Spider
-from scrapy.http import TextResponse
+from scrapy.http import Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
 
 
@@ -39,7 +39,8 @@ class Follower(Spider):
     async def start(self) -> AsyncIterator[Any]:
         yield Request(f"{self.root}/0")
 
-    def parse(self, response: TextResponse) -> Iterator[Any]:
+    def parse(self, response: Response) -> Iterator[Any]:
+        assert isinstance(response, TextResponse)
         yield {"url": response.url}
         for link in LinkExtractor().extract_links(response):
             yield Request(link.url)

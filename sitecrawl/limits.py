@@ -1,0 +1,66 @@
+"""Every limit on what comes off the network, in one place: its setting, its default, the stat that counts it.
+
+docs/limits.md says what each is for, and what happens beyond it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One limit. Two share a setting where Scrapy's counts for both."""
+
+    setting: str
+    default: Any
+    unit: str
+    stat: str
+    """Counts what went beyond it."""
+
+
+BODY_SIZE: Final = Limit("DOWNLOAD_MAXSIZE", 64 << 20, "bytes", "limits/body_size")
+DECODED_SIZE: Final = Limit("DOWNLOAD_MAXSIZE", 64 << 20, "bytes", "limits/decoded_size")
+TOTAL_TIME: Final = Limit("DOWNLOAD_TIMEOUT", 60, "seconds", "limits/total_time")
+IDLE_TIME: Final = Limit("SITECRAWL_MAX_IDLE_TIME", 30.0, "seconds", "limits/idle_time")
+HEADERS: Final = Limit("SITECRAWL_MAX_HEADERS", 1000, "lines", "limits/headers")
+HEADER_SIZE: Final = Limit("SITECRAWL_MAX_HEADER_SIZE", 256 << 10, "bytes", "limits/header_size")
+CHUNKS: Final = Limit("SITECRAWL_MAX_CHUNKS", 100_000, "chunks", "limits/chunks")
+REDIRECTS: Final = Limit("REDIRECT_MAX_TIMES", 20, "redirects", "limits/redirects")
+URL_LENGTH: Final = Limit("URLLENGTH_LIMIT", 8000, "characters", "limits/url_length")
+SCHEMES: Final = Limit("SITECRAWL_SCHEMES", ["http", "https"], "names", "limits/scheme")
+LINKS: Final = Limit("SITECRAWL_MAX_LINKS", 50_000, "elements", "limits/links")
+TREE_SIZE: Final = Limit("SITECRAWL_MAX_TREE_SIZE", 64 << 10, "bytes", "limits/tree_size")
+TREE_ELEMENTS: Final = Limit("SITECRAWL_MAX_TREE_ELEMENTS", 250_000, "elements", "limits/tree_elements")
+ROBOTS_SIZE: Final = Limit("SITECRAWL_MAX_ROBOTS_SIZE", 512 << 10, "bytes", "limits/robots_size")
+CRAWL_DELAY: Final = Limit("SITECRAWL_MAX_CRAWL_DELAY", 60.0, "seconds", "limits/crawl_delay")
+RETRY_AFTER: Final = Limit("SITECRAWL_MAX_RETRY_AFTER", 3600.0, "seconds", "limits/retry_after")
+PRIVATE_ADDRESS: Final = Limit("SITECRAWL_ALLOW_PRIVATE", False, "yes or no", "limits/private_address")  # noqa: FBT003
+
+LIMITS: Final = (
+    BODY_SIZE,
+    DECODED_SIZE,
+    TOTAL_TIME,
+    IDLE_TIME,
+    HEADERS,
+    HEADER_SIZE,
+    CHUNKS,
+    REDIRECTS,
+    URL_LENGTH,
+    SCHEMES,
+    LINKS,
+    TREE_SIZE,
+    TREE_ELEMENTS,
+    ROBOTS_SIZE,
+    CRAWL_DELAY,
+    RETRY_AFTER,
+    PRIVATE_ADDRESS,
+)
+"""In the order of the table in docs/limits.md."""
+
+NO_LIMIT: Final = 1 << 62
+"""What 0 stands for."""
+
+DEFAULTS: Final = {limit.setting: limit.default for limit in LIMITS}
+"""What the add-on sets."""

@@ -1,0 +1,29 @@
+"""Name servers of someone who means ill: `TWISTED_DNS_RESOLVER=resolvers.Changing`."""
+
+from __future__ import annotations
+
+from itertools import chain, repeat
+
+from scrapy.resolver import CachingThreadedResolver
+from twisted.internet.defer import Deferred, succeed
+
+from sitecrawl import addresses
+
+PUBLIC = "127.0.0.51"
+PRIVATE = "127.0.0.52"
+
+_is_public = addresses.is_public
+addresses.is_public = lambda address: address == PUBLIC or _is_public(address)  # the internet, on loopback
+
+
+class Changing(CachingThreadedResolver):
+    """`changing.example` is public when it is first asked for, and private from the second time on."""
+
+    answers = chain([PUBLIC], repeat(PRIVATE))
+
+    def getHostByName(self, name, timeout=()) -> Deferred[str]:  # noqa: N802 - Twisted's name
+        if addresses.literal(name):
+            return succeed(name)
+        if name == "changing.example":
+            return succeed(next(self.answers))
+        return succeed(PRIVATE if name == "private.example" else PUBLIC)

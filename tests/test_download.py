@@ -1,0 +1,209 @@
+"""Where the crawler connects to, and what it takes from whom it has connected to."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import socket
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+
+import hostileweb as hostile
+import pytest
+from crawling import PROJECT, scrapy, states_of, stats_of
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from hostileweb import HostileWeb
+from localweb import Answer, LocalWeb, linked
+
+from sitecrawl.download import _host
+from sitecrawl.frontier.record import State
+
+RESOLVERS = {"PYTHONPATH": f"{PROJECT}:{Path(__file__).parent / 'spiders_for_tests'}"}
+PUBLIC, PRIVATE = "127.0.0.51", "127.0.0.52"
+"""As tests/spiders_for_tests/resolvers.py has them."""
+
+
+def crawl(seeds: str, jobdir: Path, **settings: object) -> tuple[dict[str, State], dict[str, int]]:
+    """What has become of each URL, and the stats."""
+    words = ("crawl", "generic", "-a", f"seeds={seeds}", "-a", "scope=any")
+    common = {"JOBDIR": jobdir, "SITECRAWL_DELAY_FACTOR": 0, "LOG_LEVEL": "INFO", "STATS_DUMP": True}
+    resolver = {"TWISTED_DNS_RESOLVER": "resolvers.Changing", "SITECRAWL_FAILURE_DELAY": 0.05}
+    done = scrapy(*words, settings={**common, **resolver, **settings}, env=RESOLVERS)
+    assert done.returncode == 0, done.stderr
+    return states_of(jobdir), stats_of(done.stderr)
+
+
+@pytest.fixture
+def private() -> Iterator[LocalWeb]:
+    with LocalWeb({"/": linked("/a"), "/a": "a"}, address=PRIVATE) as web:
+        yield web
+
+
+@pytest.fixture
+def public(private: LocalWeb) -> Iterator[LocalWeb]:
+    links = [f"http://private.example:{private.port}/", f"http://{PRIVATE}:{private.port}/", "/moved", "/late"]
+    moved = Answer(b"", 302, {"Location": f"http://private.example:{private.port}/a", "Connection": "close"})
+    pages = {"/": Answer(linked(*links).encode(), 200, {"Content-Type": "text/html", "Connection": "close"}),
+             "/moved": moved, "/robots.txt": Answer(b"", 404, {"Connection": "close"})}  # fmt: skip
+    with LocalWeb(pages, address=PUBLIC, port=private.port) as web:
+        yield web
+
+
+def test_a_public_page_leads_to_no_private_address(public: LocalWeb, private: LocalWeb, tmp_path: Path) -> None:
+    """Whether a name or an address is linked or redirected to: nobody is asked, and the URL is excluded."""
+    states, stats = crawl(f"http://public.example:{public.port}/", tmp_path / "job")
+    assert private.hits == []
+    excluded = {url for url, state in states.items() if state == State.EXCLUDED}
+    root = f"http://private.example:{private.port}/"
+    assert excluded == {root, f"{root}a", f"http://{PRIVATE}:{private.port}/"}
+    assert stats["limits/private_address"] == 3
+
+
+def test_an_answer_that_changes_is_checked_again(public: LocalWeb, private: LocalWeb, tmp_path: Path) -> None:
+    """A name that was public for its first page is refused once it leads elsewhere."""
+    closing = {"Content-Type": "text/html", "Connection": "close"}
+    changing = f"http://changing.example:{public.port}/"
+    public.pages = lambda path, host: Answer(linked(f"{changing}1", f"{changing}2").encode(), 200, closing)
+    states, stats = crawl(f"http://public.example:{public.port}/", tmp_path / "job", ROBOTSTXT_OBEY=False)
+    assert private.hits == []
+    assert states[f"{changing}1"] == State.FETCHED
+    assert states[f"{changing}2"] == State.EXCLUDED
+    assert stats["limits/private_address"] == 1
+
+
+def test_a_seed_names_its_host(private: LocalWeb, tmp_path: Path) -> None:
+    """A private host that the user names is crawled, also when the crawl goes on; others beside it are not."""
+    root = f"http://private.example:{private.port}/"
+    states, _ = crawl(root, tmp_path / "job", SITECRAWL_MAX_PAGES=1)
+    assert states == {root: State.FETCHED, f"{root}a": State.QUEUED}
+    states, _ = crawl("http://public.example:9/", tmp_path / "job")
+    assert states[f"{root}a"] == State.FETCHED
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("http://a.example:80/x", "a.example"),
+        ("https://A.example", "a.example"),
+        ("http://0x7f.1:80/", "127.0.0.1"),
+        ("http://2130706433/", "127.0.0.1"),
+        ("http://[::1]:80/", "[::1]"),
+        ("http://[::FFFF:127.0.0.1]/", "[::ffff:7f00:1]"),
+        ("http://named.example\\@other.example/", ""),
+        ("http://named.example%5C@other.example/", ""),
+        ("http://named.example@other.example/", ""),
+        ("http://a b/", ""),
+    ],
+)
+def test_the_host_is_that_which_is_connected_to(url: str, host: str) -> None:
+    """One spelling for each host, and none where parsers may differ on what it is."""
+    assert _host(url) == host
+
+
+def test_all_may_be_allowed(public: LocalWeb, private: LocalWeb, tmp_path: Path) -> None:
+    """SITECRAWL_ALLOW_PRIVATE lets every address in."""
+    states, _ = crawl(f"http://public.example:{public.port}/", tmp_path / "job", SITECRAWL_ALLOW_PRIVATE=True)
+    assert set(states.values()) == {State.FETCHED}
+    assert len(private.hits) > 2
+
+
+def test_a_proxy_is_the_users_choice(private: LocalWeb, tmp_path: Path) -> None:
+    """The proxy may be anywhere; names are its business, private addresses are refused before it is asked."""
+    with LocalWeb(
+        lambda path, host: (
+            Answer(b"", 302, {"Location": "http://x@10.0.0.2/"})
+            if path.endswith("/moved")
+            else linked("http://10.0.0.1/", "http://0xa.1/", "http://other.example/", "/moved")
+        ),
+        address="127.0.0.53",
+    ) as proxy:
+        words = ("crawl", "generic", "-a", "seeds=http://a.example/", "-a", "scope=any")
+        settings = {"JOBDIR": tmp_path / "job", "SITECRAWL_DELAY_FACTOR": 0}
+        done = scrapy(*words, settings=settings, env={"http_proxy": proxy.root})
+        assert done.returncode == 0, done.stderr
+    assert {hit.host for hit in proxy.hits} == {"a.example", "other.example"}
+    excluded = {url for url, state in states_of(tmp_path / "job").items() if state == State.EXCLUDED}
+    assert excluded == {"http://10.0.0.1/", "http://x@10.0.0.2/"}
+
+
+SPIDER = """
+import scrapy
+
+class Any(scrapy.Spider):
+    name = "any"
+    start_urls = ["{root}/"]
+
+    def parse(self, response):
+        yield {{"url": response.url}}
+        for link in ("file:///etc/passwd", "data:text/plain,x", "{other}/", "/a", "/" + "x" * 9000):
+            yield response.follow(link, self.parse, errback=self.failed)
+
+    def failed(self, failure):
+        yield {{"url": failure.request.url, "error": failure.type.__name__}}
+"""
+
+
+def test_any_spider_is_kept_from_leaving_the_web(tmp_path: Path) -> None:
+    """A spider of Scrapy's own reaches its start URLs' hosts, and no file, no other private host, no long URL."""
+    with LocalWeb({"/": "home", "/a": "a"}) as web, LocalWeb({"/": ""}, address="127.0.0.2") as other:
+        (tmp_path / "any.py").write_text(SPIDER.format(root=web.root, other=other.root))
+        settings = {"ADDONS": json.dumps({"sitecrawl.addon.Addon": 500}), "STATS_DUMP": True, "JOBDIR": "job"}
+        done = scrapy(
+            "runspider",
+            "any.py",
+            "-O",
+            "items.json",
+            settings=settings,
+            cwd=tmp_path,
+            env={"PYTHONPATH": str(PROJECT)},
+        )
+        assert done.returncode == 0, done.stderr
+        items = {item["url"]: item.get("error") for item in json.loads((tmp_path / "items.json").read_text())}
+        assert items == {f"{web.root}/": None, f"{web.root}/a": None, f"{other.root}/": "PrivateAddress"}
+        assert other.hits == []
+    stats = stats_of(done.stderr)
+    assert stats["limits/scheme"] == 4
+    assert stats["limits/url_length"] == 2
+
+
+def test_endless_headers_end_over_tls(tmp_path: Path) -> None:
+    """The connection is cut, though its peer goes on sending and never says goodbye."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate(tmp_path))
+    ended: list[bool] = []
+
+    def flood(connection: socket.socket, path: str) -> None:
+        with context.wrap_socket(connection, server_side=True) as secure:
+            secure.recv(65536)
+            try:
+                hostile.forever(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n" * 1000)(secure, path)
+            except OSError:
+                ended.append(True)
+
+    with HostileWeb(flood, "127.0.0.54") as web:
+        seeds = web.root.replace("http:", "https:")
+        states, stats = crawl(seeds, tmp_path / "job", ROBOTSTXT_OBEY=False)
+    assert set(states.values()) == {State.FAILED}
+    assert stats["limits/headers"] == 1
+    assert ended
+
+
+def certificate(folder: Path) -> Path:
+    """A file with a key and a certificate that it has signed itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hostile.example")])
+    now = dt.datetime.now(dt.UTC)
+    signed = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now)
+        .not_valid_after(now + dt.timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (folder / "both.pem").write_bytes(secret + signed.public_bytes(pem))
+    return folder / "both.pem"

@@ -1,0 +1,47 @@
+"""The limits as the documents have them, and as they are set."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+
+import pytest
+from crawling import PROJECT
+from scrapy.settings import Settings
+
+from sitecrawl.addon import Addon
+from sitecrawl.limits import LIMITS, Limit
+
+
+def documented() -> list[list[str]]:
+    """Setting, default, unit and statistic of every row of the table in docs/limits.md."""
+    text = (PROJECT / "docs/limits.md").read_text(encoding="utf-8")
+    row = re.compile(r"^\| [^|]+ \| `(\w+)` \| `([^`]+)` ([^|]+) \| `([\w/]+)` \| [^|]+ \|$", re.MULTILINE)
+    return [list(cells) for cells in row.findall(text)]
+
+
+def test_every_limit_is_documented() -> None:
+    """The table has each limit's setting, default, unit and statistic, in the order of the code, and no other row."""
+    rows = [(setting, ast.literal_eval(value), unit, stat) for setting, value, unit, stat in documented()]
+    assert rows == [(limit.setting, limit.default, limit.unit, limit.stat) for limit in LIMITS]
+    assert text_rows() == len(rows)
+
+
+def text_rows() -> int:
+    text = (PROJECT / "docs/limits.md").read_text(encoding="utf-8")
+    return sum(line.startswith("|") for line in text.splitlines()) - 2  # its head
+
+
+@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.stat)
+def test_the_default_is_set(limit: Limit) -> None:
+    """The add-on gives every limit the value that is documented."""
+    settings = Settings()
+    Addon().update_settings(settings)
+    assert settings.get(limit.setting) == limit.default
+
+
+def test_every_limit_has_a_stat_of_its_own() -> None:
+    """Two limits may share a setting, never a statistic."""
+    assert set(Counter(limit.stat for limit in LIMITS).values()) == {1}
+    assert all(limit.stat.startswith("limits/") for limit in LIMITS)
