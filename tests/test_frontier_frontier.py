@@ -612,3 +612,18 @@ def test_again(bench):
     assert (second.key, second.again, second.request) == (first.key, True, b"conditional")
     crawl.frontier.done(second, State.FETCHED, status=304)
     assert crawl.frontier.is_finished()
+
+
+def test_credit_of_what_is_asked_for_again(bench):
+    """A request may bring credit as a seed does, and the lambda page pays what is fetched again, for its links."""
+    crawl = bench("aopic")
+    crawl.frontier.add_request(url("s"), depth=1, priority=0, flags=Flag.NONE, request=None, brings_credit=True)
+    for name in ("a", "b"):
+        visit = crawl.frontier.next()
+        assert visit.key == url("s").key
+        crawl.frontier.expand(visit, [url(name)])
+        assert crawl.frontier.urls.get(url(name).key).credit > 0
+        crawl.frontier.done(visit, State.FETCHED, status=200)
+        crawl.frontier.again(visit.key, priority=1)
+    crawl.commit()
+    assert all_credit(crawl.frontier) == crawl.frontier.economy.ledger.total

@@ -136,6 +136,12 @@ class TestDiscovery:
             assert (web.paths().count("/1"), other.paths().count("/1")) == (1, 0)
             record = records(tmp_path / "one")["/s.xml"]
             assert (record.entries, record.alien) == (1, 2)
+            names_it = {**site, "/robots.txt": f"Sitemap: {web.root}/s.xml"}
+            other.pages = names_it
+            crawl("sitemap", tmp_path / "two", "-a", f"domains={web.root},{other.root}", "-a", "scope=any")
+            assert other.paths().count("/1") == 1
+            record = records(tmp_path / "two")["/s.xml"]
+            assert (record.entries, record.alien) == (2, 1)
 
 
 def test_generic(tmp_path: Path) -> None:
@@ -221,6 +227,8 @@ def test_watch(tmp_path: Path, fast: dict[str, object]) -> None:
             if "/p5" in web.paths():
                 break
         assert "/p5" in web.paths()
+        checked = scrapy("check-crawl", str(tmp_path / "job"))
+        assert checked.returncode == 0, checked.stdout + checked.stderr
         conditional = [hit for hit in web.hits if hit.path == "/s.xml" and "If-None-Match" in hit.headers]
         assert conditional
 

@@ -179,6 +179,7 @@ class Register:
         self._counts.reach(record.state, -1)
         host.fetched -= record.state == State.FETCHED
         record.state = State.QUEUED
+        record.flags |= Flag.AGAIN
         record.attempts += 1
 
     def rewind(self, host: Host) -> None:
