@@ -15,6 +15,7 @@ from crawling import PROJECT, environment, scrapy, scrapy_command
 from localweb import Answer, LocalWeb, Page, linked
 
 from sitecrawl.fingerprint import HASH_NAME
+from sitecrawl.pagestore import PageFilter, PageReader
 from sitecrawl.sitemap.discover import How
 from sitecrawl.sitemap.entry import Form
 from sitecrawl.sitemap.record import Kind, SitemapRecord, State
@@ -110,6 +111,8 @@ class TestDiscovery:
             found = gather(web, tmp_path / "job")
             assert len(web.paths()) < 70
         assert sitemaps(found) == {}
+        pages = PageReader(tmp_path / "job").pages(PageFilter(kind="page", status=200))
+        assert [page.url for page in pages] == [f"{web.root}/"]
 
     def test_a_redirect(self, tmp_path: Path) -> None:
         """A sitemap that has moved is known by where it is, and one that leads to the front page is none."""

@@ -109,6 +109,16 @@ class TestStore:
         assert list(kept.due(49.0)) == []
         assert list(kept.due(50.0)) == [key(1)]
 
+    def test_memory(self, database: Database) -> None:
+        """A record that changes often without a change of plan takes no more memory."""
+        kept = store(database)
+        for _ in range(100):
+            kept.put(key(1), record(1, 10.0))
+        assert len(kept._visits) == 1
+        assert list(kept.due(10.0)) == [key(1)]
+        kept.put(key(1), record(1, 10.0))
+        assert list(kept.due(10.0)) == [key(1)]
+
     def test_budget_of_a_host(self, database: Database) -> None:
         """Sitemaps of one host share its budget, also after a restart; another host has its own."""
         kept = store(database, budget=24.0)

@@ -85,7 +85,6 @@ class Gatherer:
             return False
         arrival = Arrival.of(record, fetch, response)
         self._answered.add(arrival.key)
-        fetch.good = None if arrival.is_page else True  # it says nothing of the pages of its section
         record.status, record.final = response.status, response.url
         if record.kind == Kind.SITEMAP:
             self._read_sitemap(arrival)
@@ -94,7 +93,10 @@ class Gatherer:
         else:
             schedule.failed(record, arrival.now, seconds=arrival.seconds)
         self._plan(arrival.key, record, arrival.now)
-        return not arrival.is_page
+        is_guess = record.kind == Kind.MISSING or (record.how == How.USUAL and record.state != State.VALID)
+        is_page = arrival.is_page and not is_guess
+        fetch.good = None if is_page else True  # what is no page says nothing of the pages of its section
+        return not is_page
 
     def _plan(self, key: bytes, record: SitemapRecord, now: float) -> None:
         self._stats.inc_value("sitemaps/visits")
@@ -190,8 +192,10 @@ class Gatherer:
             return
         record = self.store.get(key)
         assert record is not None
-        record.status = fetch.status
-        if record.state != State.MOVED:
+        was_status, record.status = record.status, fetch.status
+        if fetch.status == 200 != was_status and not record.visits:  # it was under way as a page when it was found
+            self._registry.queue(key, record)
+        elif record.state != State.MOVED:
             now = time.time()
             schedule.failed(record, now, seconds=0.0)
             self._plan(key, record, now)

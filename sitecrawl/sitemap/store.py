@@ -31,6 +31,8 @@ class SitemapStore:
         self._sums: defaultdict[str, float] = defaultdict(float)
         self._visits: list[tuple[float, bytes]] = []
         """A heap; what does not agree with its record is stale."""
+        self._planned: dict[bytes, float] = {}
+        """The next visits as they were last put."""
         for key, data in database.scan(_FAMILY):
             self._index(key, SitemapRecord.unpack(data))
 
@@ -64,7 +66,8 @@ class SitemapStore:
         weight = schedule.weight(record)
         self._sums[record.host] += weight - self._weights.get(key, 0.0)
         self._weights[key] = weight
-        if record.next_visit < NEVER:
+        if record.next_visit != self._planned.get(key, NEVER):
+            self._planned[key] = record.next_visit
             heapq.heappush(self._visits, (record.next_visit, key))
 
     def plan(self, key: bytes, now: float) -> None:
@@ -78,7 +81,7 @@ class SitemapStore:
         """Unix time of the next visit that is planned."""
         while self._visits:
             at, key = self._visits[0]
-            if self._records[key].next_visit == at:
+            if self._records[key].next_visit == at < NEVER:
                 return at
             heapq.heappop(self._visits)
         return None
@@ -88,7 +91,7 @@ class SitemapStore:
         while (at := self.next_time()) is not None and at <= now:
             _, key = heapq.heappop(self._visits)
             record = self._records[key]
-            record.next_visit = NEVER
+            record.next_visit = self._planned[key] = NEVER
             self._changed.add(key)
             yield key
 
