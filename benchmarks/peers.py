@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import resource
 import shutil
 import signal
@@ -25,12 +24,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 from typing import Final
 from urllib.request import urlopen
 
@@ -90,6 +90,7 @@ class Peer:
     name: str
     needs: str
     uses_redis = False
+    environment: Mapping[str, str] = MappingProxyType({})
 
     def is_there(self) -> bool:
         return shutil.which(self.needs) is not None or find_spec(self.needs) is not None
@@ -106,6 +107,9 @@ class Ours(Peer):
     """`scrapy crawl generic`, as a user starts it."""
 
     name, needs = "ours", "sitecrawl"
+    environment = MappingProxyType(
+        {"SCRAPY_SETTINGS_MODULE": "sitecrawl.settings", "PYTHONPATH": str(BENCHMARKS.parent)}
+    )
     settings: Final[dict[str, object]] = {"CONCURRENT_REQUESTS": REQUESTS, "SITECRAWL_DELAY_FACTOR": 0}
 
     def command(self, job: Job) -> list[str]:
@@ -246,7 +250,9 @@ def run(peer: Peer, job: Job, core: int) -> Result:
     told(job.web)
     begun = time.perf_counter()
     with (job.folder / "log").open("wb") as log:
-        process = subprocess.Popen(_pinned(command, core), cwd=job.folder, env=_environment(), stdout=log, stderr=log)
+        process = subprocess.Popen(
+            _pinned(command, core), cwd=job.folder, env=_environment(peer), stdout=log, stderr=log
+        )
         status, usage = _wait(process)
     asked = told(job.web)
     wall = time.perf_counter() - begun
@@ -266,10 +272,10 @@ def _wait(process: subprocess.Popen[bytes]) -> tuple[int, resource.struct_rusage
         time.sleep(0.05)
 
 
-def _environment() -> dict[str, str]:
-    """Ours is found as a Scrapy project, wherever the crawl's working directory is."""
-    names = {"SCRAPY_SETTINGS_MODULE": "sitecrawl.settings", "PYTHONPATH": str(BENCHMARKS.parent)}
-    return {name: value for name, value in os.environ.items() if not re.match("SCRAPY", name)} | names
+def _environment(peer: Peer) -> dict[str, str]:
+    """The working directory of a crawl is no Scrapy project: only what a crawler names itself rules it."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY")}
+    return {**plain, **peer.environment}
 
 
 def told(web: Web) -> dict[str, int]:

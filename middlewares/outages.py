@@ -26,7 +26,7 @@ class OutagesMiddleware:
 
     def __init__(self, runtime: Runtime, settings: BaseSettings) -> None:
         if not settings.getbool("RETRY_ENABLED"):
-            raise NotConfigured("RETRY_ENABLED is off")
+            raise NotConfigured  # with a reason, it would be a warning
         self._runtime = runtime
         self._errors = tuple(load_object(name) for name in settings.getlist("RETRY_EXCEPTIONS"))
         self._priority_adjust = settings.getint("RETRY_PRIORITY_ADJUST")

@@ -260,7 +260,6 @@ class FrontierMachine(RuleBasedStateMachine):
         u.request = request
         u.priority = max(priority, 0) if self.keeps_levels and u.priority >= 0 else priority
         u.serial = self.next_serial()
-        u.score = 0.0
         u.flags = u.flags & ~Flag.VOLATILE | (Flag.VOLATILE if kind == "volatile" else Flag.NONE)
 
     @precondition(lambda self: self.model.known)

@@ -34,7 +34,7 @@ from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.sections import Section, Trial
 
 _STATE = struct.Struct(">Qd")
-_EDGES_A_FETCH = 100
+_EDGES_A_FETCH = 50
 """Edges of the graph of hosts that a fetch may pay for: each takes about 0.2 us when trust flows."""
 _LOOKED_AT = 64
 """Demoted units that are compared when a probe is due: of more, a random choice."""
