@@ -26,7 +26,7 @@ from typing import Final
 
 from backports.zstd import ZstdFile
 
-TARGETS: Final = ("url", "links", "labels", "robots", "codecs", "requests", "codings", "seeds")
+TARGETS: Final = ("url", "links", "labels", "robots", "codecs", "requests", "codings", "seeds", "sitemaps")
 """Functions of fuzz_targets.py."""
 CASES: Final = Path(__file__).parent.parent / "tests" / "fuzz_cases"
 DATA: Final = Path(__file__).parent.parent.parent / "shared" / "data"
@@ -51,7 +51,7 @@ def real_inputs(target: str) -> Iterable[bytes]:
         return [path.read_bytes() for path in (DATA / "robots").glob("*.txt")]
     if target == "links" and (DATA / "sites").is_dir():
         return list(_pages(DATA / "sites" / "httpx.tar.zst", 50))
-    if target == "seeds" and (DATA / "sitemaps").is_dir():
+    if target in {"seeds", "sitemaps"} and (DATA / "sitemaps").is_dir():
         return [path.read_bytes() for path in (DATA / "sitemaps").rglob("*") if path.is_file()]
     return []
 

@@ -28,6 +28,10 @@ from sitecrawl.requests import Unstorable, pack_request, unpack_request
 from sitecrawl.robotstxt import addressed, as_utf8
 from sitecrawl.seeds import read_seeds
 from sitecrawl.shape import shape_of
+from sitecrawl.sitemap.discover import in_robots
+from sitecrawl.sitemap.entry import Limits, Report
+from sitecrawl.sitemap.parse import chunks_of, read_sitemap
+from sitecrawl.sitemap.record import SitemapRecord
 from sitecrawl.traps import looks
 from sitecrawl.url import MAX_URL_LENGTH, Canonicalizer, guess_url, parse, site_of, target_of
 
@@ -136,6 +140,22 @@ def seeds(data: bytes) -> None:
             read_seeds(file.name)
 
 
+def sitemaps(data: bytes) -> None:
+    """Sitemaps of any form: read as a whole and, behind its first 64 KB, byte by byte; robots.txt; stored records."""
+    report = Report()
+    found = list(read_sitemap(chunks_of(data), PAGE, report, limits=Limits(max_bytes=1 << 20, max_entries=10_000)))
+    assert report.entries == len(found)
+    assert all(parse(entry.url.href) == entry.url for entry in found)
+    head = b"<urlset>" + b" " * (1 << 16)
+    whole, pieces = Report(), Report()
+    entries = list(read_sitemap([head + data], PAGE, whole))
+    assert list(read_sitemap([head, *(data[n : n + 1] for n in range(len(data)))], PAGE, pieces)) == entries
+    assert whole == pieces
+    in_robots(data, PAGE)
+    with suppress(CorruptFile):
+        SitemapRecord.unpack(data).pack()
+
+
 TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
-    target.__name__: target for target in (url, links, labels, robots, codecs, requests, codings, seeds)
+    target.__name__: target for target in (url, links, labels, robots, codecs, requests, codings, seeds, sitemaps)
 }

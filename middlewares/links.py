@@ -50,6 +50,8 @@ class LinksMiddleware:
         if fetch.exchange is page.exchange:
             fetch.exchange = None  # the item carries it from here on: who drops the item drops it, too
         fetch.content = page
+        if fetch.expanded:  # a page that is a sitemap, too
+            return
         links = [link for link in page.links if self._admits(link)]
         score = getattr(self._spider, "score", None)
         new = self._runtime.expand(fetch, links, nofollow=page.nofollow, score=score)

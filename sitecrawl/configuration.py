@@ -21,6 +21,7 @@ from sitecrawl.links import PageOptions
 from sitecrawl.markup import TreeOptions
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.seen.store import SeenOptions
+from sitecrawl.sitemap.schedule import ScheduleOptions
 
 CRAWLS = Path("crawls")
 """Where crawls without a JOBDIR go, below the working directory."""
@@ -76,6 +77,17 @@ def frontier(settings: BaseSettings) -> FrontierOptions:
         max_pages=settings.getint("SITECRAWL_MAX_PAGES"),
         lambda_policy=settings.get("SITECRAWL_LAMBDA_POLICY"),
         traps=TrapOptions(hold=settings.getbool("SITECRAWL_HOLD_TRAPS")),
+    )
+
+
+def sitemaps(settings: BaseSettings) -> ScheduleOptions:
+    """The `SITECRAWL_SITEMAP_*` settings, with defaults for a project that has none of them."""
+    default = ScheduleOptions()
+    return ScheduleOptions(
+        budget=settings.getfloat("SITECRAWL_SITEMAP_BUDGET", default.budget),
+        price=settings.getfloat("SITECRAWL_SITEMAP_PRICE", default.price),
+        min_interval=settings.getfloat("SITECRAWL_SITEMAP_MIN_INTERVAL", default.min_interval),
+        max_interval=settings.getfloat("SITECRAWL_SITEMAP_MAX_INTERVAL", default.max_interval),
     )
 
 

@@ -63,7 +63,10 @@ class Part(Protocol):
 class Fetch:
     """A visit, and what has become of it so far."""
 
-    __slots__ = ("content", "error", "exchange", "excluded", "interrupted", "page", "request", "status", "visit")
+    __slots__ = (
+        "changed", "content", "error", "exchange", "excluded", "expanded", "good", "interrupted", "page", "request",
+        "status", "visit",
+    )  # fmt: skip
 
     def __init__(self, visit: Visit) -> None:
         self.visit = visit
@@ -82,6 +85,12 @@ class Fetch:
         """Whether the crawl is being stopped and did not wait for it: the URL stays queued, for the next run."""
         self.content: PageItem | None = None
         """What says whether the page is worth having; None while only its status can."""
+        self.good: bool | None = None
+        """Whether it was worth having, where neither status nor content can say."""
+        self.changed: bool | None = None
+        """Whether no page had this body before; None if it was not looked at."""
+        self.expanded = False
+        """Its links have been handed to the frontier already, and its page's are to be left out."""
 
     @property
     def state(self) -> State:
@@ -115,6 +124,8 @@ class Runtime:
         self._store: WarcStore | None = None
         self._stores: list[Checkpointed] = []
         self._parts: list[Part] = [self.seed_hosts]
+        self.on_finish: list[Callable[[Fetch, bool], None]] = []
+        """Called with every fetch whose visit is over, and whether it brought something worth having."""
         self._finished = 0
 
     @classmethod
@@ -221,6 +232,8 @@ class Runtime:
         To be asked once, when the fetch is over: a page whose content a checkpoint knew before would repeat itself
         when it is fetched again after a crash.
         """
+        if fetch.good is not None:
+            return fetch.good
         if not 200 <= fetch.status < 300:
             return False
         page = fetch.content
@@ -235,7 +248,9 @@ class Runtime:
         )
         if verdict != Verdict.NEW:
             self.stats.inc_value(f"content/{verdict.value}")
-        return verdict == Verdict.NEW and not page.noindex
+        fetch.changed = verdict != Verdict.EQUAL
+        repeats = verdict != Verdict.NEW and not fetch.visit.again  # a page repeats itself when it is fetched again
+        return not repeats and not page.noindex
 
     def _host_key(self, host: str) -> bytes:
         return self.fingerprints.opaque(host.encode())[8:]
@@ -273,6 +288,8 @@ class Runtime:
         good = self._is_good(fetch)
         self.frontier.done(fetch.visit, fetch.state, status=fetch.status, good=good, stored=stored)
         self._finished += 1
+        for listener in self.on_finish:
+            listener(fetch, good)
 
     # Durability
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from scrapy.utils.sitemap import Sitemap
-
 from sitecrawl.errors import InvalidUrl, OptionError
-from sitecrawl.url import Url, guess_url
+from sitecrawl.sitemap.entry import Report
+from sitecrawl.sitemap.parse import chunks_of, read_sitemap
+from sitecrawl.url import Url, guess_url, shortened
 
 MAX_FILE_SIZE: Final = 256 << 20
 """Bytes of a file of seeds, unpacked: some millions of URLs. What is larger is a mistake, or a bomb."""
@@ -21,8 +21,8 @@ def read_seeds(text: str) -> list[Url]:
     """The seeds that `text` names, each once, in their order.
 
     `text` is URLs or bare domains separated by commas or white space; `@FILE`, or the path of an existing file: a
-    text file with a URL a line (`#` begins a comment) or a sitemap, gzipped or not. Raises `OptionError`, which
-    names the seed or the line that is wrong.
+    text file with a URL a line (`#` begins a comment), a sitemap or a feed, gzipped or not. Raises `OptionError`,
+    which names the seed or the line that is wrong.
     """
     text = text.strip()
     if text.startswith("@"):
@@ -79,15 +79,12 @@ def _entries(path: Path, content: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _locations(path: Path, content: bytes) -> Iterator[tuple[str, str]]:
-    try:
-        sitemap = Sitemap(content)
-        if sitemap.type == "sitemapindex":
+    for entry in read_sitemap(chunks_of(content), None, report := Report()):
+        if entry.is_sitemap:
             raise OptionError(f"{path} is an index of sitemaps: give one of the sitemaps that it names")
-        for number, entry in enumerate(sitemap, 1):
-            if location := entry.get("loc"):
-                yield str(location), f"{path}, entry {number}: "
-    except (SyntaxError, StopIteration) as error:  # lxml's errors are syntax errors
-        raise OptionError(f"The sitemap {path} cannot be read: {error}") from error
+        yield entry.url.href, f"{path}: "
+    if report.wrong:
+        raise OptionError(f"The sitemap {path} lists {shortened(report.wrong)!r}, which is no http(s) URL")
 
 
 def _distinct(entries: Iterable[tuple[str, str]]) -> list[Url]:

@@ -262,6 +262,18 @@ class FrontierMachine(RuleBasedStateMachine):
         u.serial = self.next_serial()
         u.flags = u.flags & ~Flag.VOLATILE | (Flag.VOLATILE if kind == "volatile" else Flag.NONE)
 
+    @precondition(lambda self: self.model.known)
+    @rule(data=st.data(), priority=st.integers(-1, 1), request=st.sampled_from([None, b"once more"]))
+    def again(self, data, priority, request):
+        """Whatever has come to its end may be asked for again; what waits is not queued twice."""
+        key = data.draw(st.sampled_from(sorted(self.model.known)))
+        u = self.model.known[key]
+        assert self.frontier.again(key, priority=priority, request=request) == (u.state != State.QUEUED)
+        if u.state != State.QUEUED:
+            self.model.ended[u.state] -= 1
+            u.state, u.attempts, u.serial = State.QUEUED, u.attempts + 1, self.next_serial()
+            u.priority, u.request, u.flags = priority, request, u.flags & ~Flag.VOLATILE
+
     @rule(seconds=st.sampled_from([0.1, 0.5, 1.0]))
     def wait(self, seconds):
         self.bench.now += seconds
@@ -580,3 +592,37 @@ def test_memory_is_that_of_the_hosts_at_work(bench):
     assert len(section.queue._heap) < 100
     assert not crawl.frontier.urls._changed
     assert not crawl.frontier.in_flight
+
+
+def test_again(bench):
+    """A URL that was fetched can be asked for again: it comes out once more, knows that, and no unknown one does."""
+    crawl = bench()
+    crawl.frontier.add([url("a")], depth=0)
+    first = crawl.frontier.next()
+    assert not first.again
+    assert not crawl.frontier.again(first.key)
+    crawl.frontier.done(first, State.FETCHED, status=200)
+    assert crawl.frontier.again(first.key, request=b"conditional")
+    assert not crawl.frontier.again(first.key)
+    assert not crawl.frontier.again(url("b").key)
+    crawl.commit()
+    crawl.crash()
+    second = crawl.frontier.next()
+    assert (second.key, second.again, second.request) == (first.key, True, b"conditional")
+    crawl.frontier.done(second, State.FETCHED, status=304)
+    assert crawl.frontier.is_finished()
+
+
+def test_credit_of_what_is_asked_for_again(bench):
+    """A request may bring credit as a seed does, and the lambda page pays what is fetched again, for its links."""
+    crawl = bench("aopic")
+    crawl.frontier.add_request(url("s"), depth=1, priority=0, flags=Flag.NONE, request=None, brings_credit=True)
+    for name in ("a", "b"):
+        visit = crawl.frontier.next()
+        assert visit.key == url("s").key
+        crawl.frontier.expand(visit, [url(name)])
+        assert crawl.frontier.urls.get(url(name).key).credit > 0
+        crawl.frontier.done(visit, State.FETCHED, status=200)
+        crawl.frontier.again(visit.key, priority=1)
+    crawl.commit()
+    assert all_credit(crawl.frontier) == crawl.frontier.economy.ledger.total

@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 from urllib.parse import urlsplit
+from xml.etree import ElementTree as ET
 
 import pytest
 from crawling import scrapy
@@ -16,6 +17,8 @@ from warcio.archiveiterator import ArchiveIterator
 
 from sitecrawl.pagestore import PageFilter, PageReader
 from sitecrawl.url import Canonicalizer, parse, site_of
+
+LOC = "{http://www.sitemaps.org/schemas/sitemap/0.9}loc"
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +100,18 @@ def test_the_same_jobdir_again_fetches_nothing(web, jobdir):
     assert "finish_reason': 'finished'" in again.stderr
     assert "downloader/request_count" not in again.stderr
     assert (jobdir / "pages.sqlite").read_bytes() == before
+
+
+@pytest.mark.parametrize("host", ["www.starlette.io", "www.python-httpx.org"])
+def test_sitemaps_of_real_sites(web, tmp_path, host):
+    """Without a robots.txt the sitemap is found, and every page that it lists is stored."""
+    settings = {"SITECRAWL_DELAY_FACTOR": 0, "JOBDIR": tmp_path / "job"}
+    words = ("crawl", "sitemap", "-a", f"domains=http://{host}/")
+    done = scrapy(*words, settings=settings, env={"http_proxy": web.proxy}, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert web.answer(f"http://{host}/robots.txt")[0] == 404
+    listed = {(e.text or "").strip() for e in ET.fromstring(web.answer(f"http://{host}/sitemap.xml")[2]).iter(LOC)}
+    reader = PageReader(tmp_path / "job")
+    stored = {capture.url for capture in reader.pages(PageFilter(kind="page", status=200))}
+    assert len(listed) > 10
+    assert listed <= stored

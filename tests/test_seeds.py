@@ -108,10 +108,10 @@ def test_an_index_of_sitemaps(write):
 
 
 def test_a_line_that_is_wrong(write):
-    """A wrong line is named by file and number, a wrong entry of a sitemap likewise."""
+    """A wrong line is named by file and number, a wrong entry of a sitemap by what it says."""
     with pytest.raises(OptionError, match=r"seeds\.txt, line 3: .*ftp"):
         read_seeds(write("http://a.example\n\nftp://a.example\n"))
-    with pytest.raises(OptionError, match=r"seeds\.txt, entry 2: "):
+    with pytest.raises(OptionError, match=r"seeds\.txt lists 'no url=1&amp;b=2'"):
         read_seeds(write(SITEMAP.replace("http://a.example/?a", "no url")))
 
 

@@ -37,10 +37,11 @@ def check_pages(
     database: Database, index: Index, fingerprints: Fingerprinter, *, last_id: int, forgotten: int
 ) -> Iterator[Finding]:
     """`last_id`: the newest capture that counts. `forgotten`: how many URLs have no record any more by intention."""
-    unknown = waiting = 0
+    unknown = waiting = again = 0
     for _, capture, record in captures_with_records(database, index, fingerprints, last_id):
         unknown += record is None
         waiting += is_too_early(capture, record)
+        again += record is not None and bool(record.flags & Flag.AGAIN)
     if unknown > forgotten:
         yield Finding(
             "db/urls",
@@ -62,7 +63,7 @@ def check_pages(
         )
     with file_errors(index.path):
         twice, example = index.db.execute(_TWICE, (last_id,)).fetchone()
-    if twice > forgotten:
+    if twice > forgotten + again:
         yield Finding(
             "pages.sqlite",
             f"{twice:,} pages are stored more than once, such as {example}",

@@ -76,6 +76,12 @@ class Ledger:
         self.reserve += new % seeds if seeds else 0
         return new // seeds if seeds else 0
 
+    def grant(self) -> int:
+        """The lambda page pays a page that is to be fetched again: a seed's share, if it holds so much."""
+        amount = min(self.reserve, self.seed_share)
+        self.reserve -= amount
+        return amount
+
     def enter(self, page: Purse, host: Account) -> None:
         """`page` begins to wait, and is paid dividends."""
         self.policy.enter(host)

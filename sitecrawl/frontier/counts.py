@@ -69,14 +69,14 @@ class Counts:
             self.levels[level_of(record.rank)] += change
             self._volatile_levels[level_of(record.rank)] += change * volatile
 
-    def reach(self, state: State) -> None:
-        """A URL has come to its end."""
+    def reach(self, state: State, change: int = 1) -> None:
+        """A URL has come to its end, or (-1) is to be fetched again."""
         if state == State.FETCHED:
-            self.fetched += 1
+            self.fetched += change
         elif state == State.FAILED:
-            self.failed += 1
+            self.failed += change
         else:
-            self.excluded += 1
+            self.excluded += change
 
     def has_above(self, level: int) -> bool:
         """Whether a URL of a level above `level` is queued or in flight."""

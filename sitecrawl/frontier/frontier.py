@@ -5,7 +5,8 @@ One URL's way: `add` (a link) or `add_request` (anything else) → queued → `n
 memory and goes down in that call's batch.
 
 Contract (a sieve's, as BUbiNG says it): every URL that is added comes out; only such URLs; each once, unless it is
-put back. A crash forgets what came after the last commit: URLs that were in flight then come out again.
+put back or asked for `again`. A crash forgets what came after the last commit: URLs that were in flight then come
+out again.
 
 Layout on disk: docs/formats/database.md.
 """
@@ -187,18 +188,42 @@ class Frontier:
         flags: Flag,
         request: bytes | None,
         referrer: bytes = NO_REFERRER,
+        brings_credit: bool = False,
     ) -> bool:
-        """Queue one request that a spider asked for; False if it is filtered as seen."""
+        """Queue one request that a spider asked for; False if it is filtered as seen.
+
+        `brings_credit`: it brings credit with it as a seed does, whatever its depth.
+        """
         if not flags & Flag.UNFILTERED and not self.seen.add_many([found.key])[0]:
             return False
         if request is not None:
             self.register.put_request(found.key, request)
             flags |= Flag.REQUEST
-        credit = self.economy.ledger.seed(1) if depth == 0 and referrer == NO_REFERRER else 0
+        brings_credit |= depth == 0 and referrer == NO_REFERRER
+        credit = self.economy.ledger.seed(1) if brings_credit else 0
         host = self.register.insert(
             found, depth=depth, referrer=referrer, priority=priority, flags=flags, credit=credit
         )
         self._place({host})
+        return True
+
+    def again(self, key: bytes, *, priority: int = 0, request: bytes | None = None) -> bool:
+        """Queue a URL that has come to its end once more; False if it is not known, or waits already.
+
+        `request` is what it needs beside its URL this time. The lambda page gives it credit, for its new links.
+        """
+        record = self.urls.get(key)
+        if record is None or record.state == State.QUEUED:
+            return False
+        host = self.register.host_of(record)
+        self.register.reopen(record, host)
+        record.credit += self.economy.ledger.grant()
+        if request is not None:
+            record.flags |= Flag.REQUEST
+            self.register.put_request(key, request)
+        record.rank = self.register.rank(record, priority)
+        self.register.enter(key, record, host)
+        self._place([host])
         return True
 
     def _place(self, hosts: Iterable[Host]) -> None:

@@ -45,6 +45,8 @@ class Flag(IntFlag):
     """Its last response is in the page store."""
     AWAITED = 32
     """Someone wants to be told if it fails: the request has an errback."""
+    AGAIN = 64
+    """It was asked for again after its end: several of its responses may be in the page store."""
 
 
 @dataclass(slots=True)

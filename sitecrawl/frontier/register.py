@@ -174,6 +174,14 @@ class Register:
         else:
             self._urls.put(key, record)
 
+    def reopen(self, record: UrlRecord, host: Host) -> None:
+        """A URL that had come to its end has not: `enter` follows."""
+        self._counts.reach(record.state, -1)
+        host.fetched -= record.state == State.FETCHED
+        record.state = State.QUEUED
+        record.flags |= Flag.AGAIN
+        record.attempts += 1
+
     def rewind(self, host: Host) -> None:
         """Let all that waits for `host` come again, though it was taken from its queues."""
         for section in host.sections.values():

@@ -8,6 +8,7 @@ class Visit:
     """A URL in flight."""
 
     __slots__ = (
+        "again",
         "attempts",
         "dead",
         "depth",
@@ -30,6 +31,8 @@ class Visit:
         self.dead = False
         """Its host was given up: nothing is to be asked, and whoever waits is to be told."""
         self.volatile = bool(record.flags & Flag.VOLATILE)
+        self.again = bool(record.flags & Flag.AGAIN)
+        """It had come to its end before, and was queued once more."""
         self.host: Host | None = host
         """None once the download has ended: the host is free, the page is not yet safe."""
         self.ip = host.ip

@@ -28,6 +28,12 @@ class SiteArguments:
     """Follow links so far from the seeds (a seed has depth 0); None leaves it to DEPTH_LIMIT."""
     order: str | None = None
     """None leaves it to SITECRAWL_ORDER."""
+    sitemaps: bool = False
+    """Look for the sitemaps of the seeds' hosts, and gather links from them."""
+    named: list[Url] = field(default_factory=list)
+    """Sitemaps, feeds and hub pages that are given by hand: `sitemaps` and `hubs`."""
+    watch: bool = False
+    """Stay when nothing is left to fetch, and go on visiting sitemaps."""
 
     @classmethod
     def read(cls, given: Mapping[str, Any], seeds: list[str]) -> SiteArguments:
@@ -46,10 +52,30 @@ class SiteArguments:
         )
         text = given.get("seeds")
         urls = read_seeds(text) if text else seeds_of(seeds)
-        return cls(urls, scope, _count(given, "max_pages"), _count(given, "max_depth"), order)
+        sitemaps = given.get("sitemaps", "0")
+        discover = _switch(given, "sitemaps") if sitemaps in _SWITCH else True
+        named = [] if sitemaps in _SWITCH else read_seeds(sitemaps)
+        if given.get("hubs"):
+            named += read_seeds(given["hubs"])
+        return cls(
+            urls,
+            scope,
+            _count(given, "max_pages"),
+            _count(given, "max_depth"),
+            order,
+            discover,
+            named,
+            _switch(given, "watch"),
+        )
+
+    @property
+    def gathers(self) -> bool:
+        """Whether links are gathered from sitemaps at all."""
+        return self.sitemaps or bool(self.named) or self.watch
 
 
-NAMES = (*(f.name for f in fields(SiteArguments)), "allow", "deny")
+NAMES = (*(f.name for f in fields(SiteArguments) if f.name != "named"), "allow", "deny", "hubs")
+_SWITCH = {"0": False, "1": True}
 
 
 def _check_names(given: Mapping[str, Any]) -> None:
@@ -71,6 +97,13 @@ def _count(given: Mapping[str, Any], name: str) -> int | None:
     if number < 0:
         raise OptionError(f"{name} must be a whole number, 0 for no limit, and not {value!r}")
     return number
+
+
+def _switch(given: Mapping[str, Any], name: str) -> bool:
+    value = str(given.get(name, "0"))
+    if value not in _SWITCH:
+        raise OptionError(f"{name} is 1 or 0, and not {value!r}")
+    return _SWITCH[value]
 
 
 def _patterns(text: str) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
-from typing import Any
+from typing import Any, Self
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from sitecrawl.errors import InvalidUrl
+from sitecrawl.gathering import Gathering
 from sitecrawl.items import PageItem
 from sitecrawl.links import Link
 from sitecrawl.page import page_item
@@ -44,9 +45,11 @@ class SiteSpider(Spider):
     }
 
     arguments: SiteArguments
+    gathering: Gathering | None = None
+    """What looks after sitemaps; None without."""
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> SiteSpider:
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         arguments = SiteArguments.read(kwargs, list(getattr(cls, "start_urls", [])))
         for name, value in (
             ("SITECRAWL_MAX_PAGES", arguments.max_pages),
@@ -59,10 +62,14 @@ class SiteSpider(Spider):
         spider.arguments = arguments
         for seed in arguments.seeds:
             arguments.scope.add_seed(seed)
+        if arguments.gathers:
+            spider.gathering = Gathering(crawler, arguments.scope.admits, watch=arguments.watch)
         return spider
 
     async def start(self) -> AsyncIterator[Any]:
         self.runtime.seed(self.arguments.seeds)
+        if self.gathering is not None:
+            self.gathering.begin(self.arguments.seeds if self.arguments.sitemaps else (), self.arguments.named)
         nothing: tuple[Any, ...] = ()
         for item in nothing:  # an asynchronous generator, though the seeds went to the frontier in one batch
             yield item
@@ -77,15 +84,22 @@ class SiteSpider(Spider):
 
     def admits_redirect(self, url: str, *, of_seed: bool) -> bool:
         """Whether a redirect to `url` is to be followed. Where a seed points now is a seed, too."""
+        target = self.redirect_target(url, of_seed=of_seed)
+        return target is not None and self.admits(target)
+
+    def redirect_target(self, url: str, *, of_seed: bool) -> Link | None:
+        """The link that a redirect to `url` is, which widens the scope if it is a seed's; None for no http(s) URL."""
         try:
             target = parse(url)
         except InvalidUrl:
-            return False
+            return None
         if of_seed:
             self.arguments.scope.add_seed(target)
-        return self.admits(Link(target.href, target.host))
+        return Link(target.href, target.host)
 
     def parse(self, response: Response, **kwargs: Any) -> Iterable[Any]:
+        if self.gathering is not None and self.gathering.receive(response):
+            return
         page = self.page(response)
         yield page
         if 200 <= page.status < 300:

@@ -1,0 +1,5 @@
+"""Gathers links from sitemaps for as long as a crawl lives: between the frontier and `sitecrawl.sitemap`."""
+
+from sitecrawl.gathering.watching import Gathering
+
+__all__ = ["Gathering"]

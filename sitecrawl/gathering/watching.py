@@ -1,0 +1,62 @@
+"""The gatherer at work in a crawler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DontCloseSpider
+from scrapy.http import Response
+from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
+from twisted.internet.task import LoopingCall
+
+from sitecrawl import configuration
+from sitecrawl.gathering.gatherer import Gatherer
+from sitecrawl.links import Link
+from sitecrawl.runtime import Runtime
+from sitecrawl.url import Url
+
+_TICK: Final = 1.0
+"""Seconds between two looks at what is due."""
+
+
+class Gathering:
+    """The gatherer of one crawler: begun by its spider, woken when a visit is due; it may keep the crawl alive."""
+
+    def __init__(self, crawler: Crawler, admits: Callable[[Link], bool], *, watch: bool) -> None:
+        self._crawler = crawler
+        self._admits = admits
+        self._watch = watch
+        self._gatherer: Gatherer | None = None
+        self._ticks: AsyncioLoopingCall | LoopingCall = create_looping_call(self._tick)
+        crawler.signals.connect(self._stop, signals.spider_closed)
+        crawler.signals.connect(self._stay, signals.spider_idle)
+
+    def begin(self, sites: Iterable[Url], named: Iterable[Url]) -> None:
+        """Look for the sitemaps of `sites`, visit those that are `named`, and from now on all when they are due."""
+        options = configuration.sitemaps(self._crawler.settings)
+        self._gatherer = Gatherer(Runtime.of(self._crawler), options, self._admits)
+        self._gatherer.discover(sites)
+        self._gatherer.add(named)
+        self._ticks.start(_TICK)
+
+    def receive(self, response: Response) -> bool:
+        """As `Gatherer.receive`."""
+        return self._gatherer is not None and self._gatherer.receive(response)
+
+    def _tick(self) -> None:
+        assert self._gatherer is not None
+        if self._gatherer.tick():
+            slot = self._crawler.engine._slot  # noqa: SLF001 - nothing public wakes the engine
+            if slot is not None:
+                slot.nextcall.schedule()
+
+    def _stay(self) -> None:
+        if self._watch and self._gatherer is not None and self._gatherer.store.next_time() is not None:
+            raise DontCloseSpider
+
+    def _stop(self) -> None:
+        if self._ticks.running:
+            self._ticks.stop()

@@ -1,0 +1,92 @@
+"""What is read off a sitemap: its entries, and what there is to say about the whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, Flag, auto
+from typing import Final
+
+from sitecrawl.url import Url
+
+PROTOCOL_BYTES: Final = 50 << 20
+"""Unpacked bytes that a sitemap may have (sitemaps.org, "Sitemap file location")."""
+PROTOCOL_ENTRIES: Final = 50_000
+
+
+class Form(Enum):
+    """What a sitemap is written in."""
+
+    UNKNOWN = "unknown"
+    """No sitemap: nothing in it lists pages."""
+    URLSET = "urlset"
+    INDEX = "index"
+    RSS = "rss"
+    """RSS 0.9 to 2.0, RDF included."""
+    ATOM = "atom"
+    TEXT = "text"
+    JSON = "json"
+    """JSON Feed."""
+    HTML = "html"
+
+
+class Problem(Flag):
+    """What is wrong with a sitemap that was read all the same."""
+
+    NONE = 0
+    LARGE = auto()
+    """More than `PROTOCOL_BYTES`."""
+    LONG = auto()
+    """More than `PROTOCOL_ENTRIES`."""
+    CUT = auto()
+    """The hard limits end it: what follows was not read."""
+    TORN = auto()
+    """It ends within an entry, or its gzip stream or its JSON is damaged."""
+    ENTITIES = auto()
+    """It declares entities. They are not expanded, and URLs with them are skipped."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """One URL that a sitemap lists."""
+
+    url: Url
+    is_sitemap: bool = False
+    """Whether it is a sitemap itself, and no page."""
+    lastmod: float | None = None
+    """When it last changed, or was published, as the sitemap says: Unix time in seconds."""
+    changefreq: str | None = None
+    """`always` to `never`, as the sitemap says."""
+    alternates: list[Url] = field(default_factory=list)
+    """The same page in other languages or for other devices."""
+    media: list[Url] = field(default_factory=list)
+    """Images and videos on the page."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What there is to say about a sitemap as a whole; filled in while it is read."""
+
+    form: Form = Form.UNKNOWN
+    size: int = 0
+    """Unpacked bytes."""
+    entries: int = 0
+    skipped: int = 0
+    """Entries without a URL, or with one that is none."""
+    wrong: str = ""
+    """What stands in the first entry that has a URL which is none."""
+    problems: Problem = Problem.NONE
+
+    def skip(self, text: str) -> None:
+        """Count an entry whose URL, `text`, is none."""
+        self.skipped += 1
+        self.wrong = self.wrong or text
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Where reading ends, whatever follows."""
+
+    max_bytes: int = 512 << 20
+    """Unpacked: ten times the protocol's."""
+    max_entries: int = 5_000_000
+    """A hundred times the protocol's."""

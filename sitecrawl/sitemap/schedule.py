@@ -1,0 +1,182 @@
+"""When to visit a sitemap again: by what it yields, and by what a visit costs.
+
+A sitemap that brings r good new links a second, visited every T seconds, lets each wait T/2 on average; a visit
+costs c requests (a 304 next to nothing). Link-seconds of waiting plus the price p of a request, in link-seconds, are
+
+    r T/2 + p c/T,   least at   T = k sqrt(c/r)   with   k = sqrt(2 p).
+
+If a host's visits come to more than its budget of B requests a second, k grows until they do not: to the sum of
+sqrt(r/c) over its sitemaps, divided by B. (The square root is why a sitemap with a hundred times the news gets
+ten times the visits, not a hundred times: visits in proportion would starve the many that bring little.)
+
+The rate is estimated from the visits after the first, each older one counting `_FADING` times the one after it. The
+sitemap's own word (the dates of its entries, or else `changefreq`) counts as much as what `_TRUST_SECONDS` of
+watching would tell, while most of its predictions come true.
+
+Pure functions over records: no clock, no disk.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import sqrt
+from typing import Final
+
+from sitecrawl.sitemap.record import MAX_NEWS, NEVER, Kind, SitemapRecord, State
+
+DAY: Final = 86_400.0
+
+_FADING: Final = 0.85
+"""What a visit counts when the next one is done: the last six or seven make the estimate."""
+_TRUST_SECONDS: Final = DAY
+"""How long a sitemap would have to be watched for its news to count as much as its word."""
+_PRIOR_LINKS: Final = 0.25
+"""New links that are always taken to have come besides: what has been silent for long may wake up."""
+_LEAST_COST: Final = 0.2
+"""Of a visit that finds nothing changed, in requests."""
+_ENOUGH_TO_TELL: Final = 3.0
+"""New links that a sitemap's word must predict for a visit to prove it right or wrong."""
+_ROUGHLY: Final = 4.0
+"""By what factor a prediction that counts as right may be off."""
+_RECENT: Final = 30 * DAY
+_PERIODS: Final = {
+    "always": 3600.0,
+    "hourly": 3600.0,
+    "daily": DAY,
+    "weekly": 7 * DAY,
+    "monthly": 30 * DAY,
+    "yearly": 365 * DAY,
+}
+_HOPELESS: Final = 5
+"""Visits after which a sitemap that has listed nothing but spam is given up."""
+BELIEVED: Final = 0.5
+"""The trust from which on a sitemap's word counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleOptions:
+    """How often sitemaps are visited."""
+
+    budget: float = 500.0
+    """Requests a day for all sitemaps of a host."""
+    price: float = 3600.0
+    """Seconds that one new link may wait for what a request costs."""
+    min_interval: float = 600.0
+    """Seconds between two visits, at least."""
+    max_interval: float = 30 * DAY
+    """Seconds between two visits, at most."""
+
+
+def rate(record: SitemapRecord) -> float:
+    """Good new links a second that the sitemap is expected to bring."""
+    share = trust(record)
+    hoped = record.claimed * share * _TRUST_SECONDS if share >= BELIEVED else 0.0
+    links = (record.gain + _PRIOR_LINKS + hoped) / (record.watched + _TRUST_SECONDS)
+    return links * record.good_share * (1 - record.spam_share)
+
+
+def trust(record: SitemapRecord) -> float:
+    """From 0 to 1: the share of the sitemap's predictions that came true, one more taken for granted."""
+    return (record.right + 1) / (record.right + record.wrong + 1)
+
+
+def cost(record: SitemapRecord) -> float:
+    """Requests that a visit is worth: those that find nothing changed cost little."""
+    changed = 1 - record.unchanged / record.successes if record.successes else 1.0
+    return max(_LEAST_COST, changed)
+
+
+def weight(record: SitemapRecord) -> float:
+    """What the sitemap asks of its host's budget, in visits; 0 if it is not visited again."""
+    return sqrt(rate(record) / cost(record)) if is_watched(record) else 0.0
+
+
+def is_watched(record: SitemapRecord) -> bool:
+    """Whether the sitemap will be visited again."""
+    if record.kind == Kind.MISSING or record.state == State.MOVED:
+        return False
+    if record.kind in {Kind.ROBOTS, Kind.FRONT}:
+        return True
+    is_spam = record.visits >= _HOPELESS and record.entries == 0 and record.alien > 0
+    return record.state == State.VALID and not is_spam
+
+
+def interval(record: SitemapRecord, weights: float, options: ScheduleOptions) -> float:
+    """Seconds from one visit to the next; `weights` is the sum of `weight` over all sitemaps of the host."""
+    if not is_watched(record):
+        return NEVER
+    factor = max(sqrt(2 * options.price), weights * DAY / options.budget if options.budget else NEVER)
+    seconds = factor * sqrt(cost(record) / max(rate(record), 1e-12))
+    seconds = min(max(seconds, options.min_interval), options.max_interval)
+    return min(seconds * 2.0 ** min(record.failures, 30), options.max_interval)
+
+
+def claim(dates: Iterable[float], frequencies: Counter[str], now: float) -> float:
+    """New links a second by a sitemap's own word: the dates of its entries, or else their usual `changefreq`."""
+    recent = [date for date in dates if now - _RECENT < date <= now]
+    if recent:
+        return len(recent) / _RECENT
+    named = [frequency for frequency, _ in frequencies.most_common(1)]
+    period = _PERIODS.get(named[0]) if named else None
+    return 1 / period if period else 0.0
+
+
+def told(record: SitemapRecord, lastmod: float, index: SitemapRecord, now: float, options: ScheduleOptions) -> None:
+    """The index that `record` is part of says when it last changed: now is the time, or there is none for long."""
+    record.lastmod = lastmod
+    if trust(index) < BELIEVED or not record.visited or not is_watched(record):
+        return
+    if lastmod > record.visited:
+        record.next_visit = min(record.next_visit, now)
+    else:
+        record.next_visit = record.visited + options.max_interval
+
+
+# What a visit teaches
+
+
+def visited(record: SitemapRecord, now: float, *, new: int, seconds: float, unchanged: bool = False) -> None:
+    """A visit succeeded at `now`, took `seconds`, and brought `new` links that were new."""
+    before, is_first = record.visited, record.successes == 0
+    _spend(record, now, seconds)
+    record.successes += 1
+    record.unchanged += unchanged
+    record.failures = 0
+    record.state = State.VALID
+    record.new += new
+    record.news = [*record.news, (now, new)][-MAX_NEWS:]
+    if is_first:
+        return
+    since = now - before
+    _test(record, new, since)
+    record.gain = record.gain * _FADING + new
+    record.watched = record.watched * _FADING + since
+
+
+def failed(record: SitemapRecord, now: float, *, seconds: float) -> None:
+    """A visit at `now` brought no sitemap."""
+    _spend(record, now, seconds)
+    record.failures += 1
+    if not record.successes:
+        record.state = State.INVALID
+
+
+def _spend(record: SitemapRecord, now: float, seconds: float) -> None:
+    record.visits += 1
+    record.visited = now
+    record.latency += (seconds - record.latency) / (4 if record.visits > 1 else 1)
+
+
+def _test(record: SitemapRecord, new: int, since: float) -> None:
+    """Did as many come as the sitemap's own word had it?"""
+    predicted = record.claimed * since
+    if predicted >= _ENOUGH_TO_TELL:
+        learn(record, came_true=predicted / _ROUGHLY <= new)
+
+
+def learn(record: SitemapRecord, *, came_true: bool) -> None:
+    """One thing that the sitemap says has been looked at."""
+    record.right = record.right * _FADING + came_true
+    record.wrong = record.wrong * _FADING + (not came_true)

@@ -1,0 +1,107 @@
+"""All sitemaps of a crawl, in its database: what they were, and which is to be visited next.
+
+One row a sitemap in the family `sitemaps`; its key is the fingerprint of its URL, so it is the frontier's key, too.
+The changes of a checkpoint go into its batch. In memory: the records of the crawl's sitemaps, a heap of their next
+visits, and for each host the keys of its sitemaps and the sum of their weights.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterator
+
+from sitecrawl.sitemap import schedule
+from sitecrawl.sitemap.record import NEVER, SitemapRecord
+from sitecrawl.sitemap.schedule import ScheduleOptions
+from sitecrawl.storage import Batch, Database
+
+_FAMILY = "sitemaps"
+
+
+class SitemapStore:
+    """See the module. A record that is changed must be `put`."""
+
+    def __init__(self, database: Database, options: ScheduleOptions) -> None:
+        self._options = options
+        self._records: dict[bytes, SitemapRecord] = {}
+        self._changed: set[bytes] = set()
+        self._hosts: defaultdict[str, set[bytes]] = defaultdict(set)
+        self._weights: dict[bytes, float] = {}
+        self._sums: defaultdict[str, float] = defaultdict(float)
+        self._visits: list[tuple[float, bytes]] = []
+        """A heap; what does not agree with its record is stale."""
+        self._planned: dict[bytes, float] = {}
+        """The next visits as they were last put."""
+        for key, data in database.scan(_FAMILY):
+            self._index(key, SitemapRecord.unpack(data))
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __contains__(self, key: bytes) -> bool:
+        return key in self._records
+
+    def get(self, key: bytes) -> SitemapRecord | None:
+        return self._records.get(key)
+
+    def items(self) -> Iterator[tuple[bytes, SitemapRecord]]:
+        return iter(self._records.items())
+
+    def count(self, host: str) -> int:
+        """Sitemaps of `host`."""
+        return len(self._hosts.get(host, ()))
+
+    def of_host(self, host: str) -> list[SitemapRecord]:
+        return [self._records[key] for key in self._hosts.get(host, ())]
+
+    def put(self, key: bytes, record: SitemapRecord) -> None:
+        """Keep `record`; a stored one of that key has been changed."""
+        self._index(key, record)
+        self._changed.add(key)
+
+    def _index(self, key: bytes, record: SitemapRecord) -> None:
+        self._records[key] = record
+        self._hosts[record.host].add(key)
+        weight = schedule.weight(record)
+        self._sums[record.host] += weight - self._weights.get(key, 0.0)
+        self._weights[key] = weight
+        if record.next_visit != self._planned.get(key, NEVER):
+            self._planned[key] = record.next_visit
+            heapq.heappush(self._visits, (record.next_visit, key))
+
+    def plan(self, key: bytes, now: float) -> None:
+        """Set the next visit of a sitemap that has just been visited."""
+        record = self._records[key]
+        self.put(key, record)
+        record.next_visit = now + schedule.interval(record, self._sums[record.host], self._options)
+        self.put(key, record)
+
+    def next_time(self) -> float | None:
+        """Unix time of the next visit that is planned."""
+        while self._visits:
+            at, key = self._visits[0]
+            if self._records[key].next_visit == at < NEVER:
+                return at
+            heapq.heappop(self._visits)
+        return None
+
+    def due(self, now: float) -> Iterator[bytes]:
+        """Take the sitemaps that are to be visited at `now`, the longest overdue first."""
+        while (at := self.next_time()) is not None and at <= now:
+            _, key = heapq.heappop(self._visits)
+            record = self._records[key]
+            record.next_visit = self._planned[key] = NEVER
+            self._changed.add(key)
+            yield key
+
+    def flush(self, batch: Batch) -> None:
+        """Hand the changes to `batch`."""
+        for key in self._changed:
+            batch.put(_FAMILY, key, self._records[key].pack())
+        self._changed.clear()
+
+
+def read_sitemaps(database: Database) -> Iterator[SitemapRecord]:
+    """The stored records, in no order."""
+    return (SitemapRecord.unpack(data) for _, data in database.scan(_FAMILY))
