@@ -111,6 +111,8 @@ class Scheduler(BaseScheduler):
             self._stats.inc_value("dupefilter/filtered")
             logger.debug("Filtered duplicate request: %(request)s", {"request": request})
             return False
+        if fetch is not None and fetch.is_redirect:
+            fetch.leads_on = True
         if flags & Flag.VOLATILE:
             self._volatile[found.key] = request
         self._count("enqueued", volatile=bool(flags & Flag.VOLATILE))
@@ -127,8 +129,7 @@ class Scheduler(BaseScheduler):
     def _admits(self, request: Request, fetch: Fetch) -> bool:
         """A spider that limits which links it follows limits redirects as well."""
         admits = getattr(self._spider, "admits_redirect", None)
-        is_redirect = 300 <= fetch.status < 400
-        return not is_redirect or admits is None or admits(request.url, of_seed=fetch.visit.depth == 0)
+        return not fetch.is_redirect or admits is None or admits(request.url, of_seed=fetch.visit.depth == 0)
 
     def _put_back(self, request: Request, fetch: Fetch) -> None:
         if fetch.request is not None and not fetch.request.dont_filter:

@@ -581,3 +581,15 @@ def test_memory_is_that_of_the_hosts_at_work(bench):
     assert len(section.queue._heap) < 100
     assert not crawl.frontier.urls._changed
     assert not crawl.frontier.in_flight
+
+
+def test_what_a_redirect_leads_to_is_news_of_it(bench):
+    """A request that comes of a visit counts as a link does: a trap of redirects is told from a site by it."""
+    crawl = bench("bfs")
+    crawl.add("a")
+    visit = crawl.take("a")
+    for name, host in (("b", "a.example"), ("c/d", "a.example"), ("e", "b.example")):
+        crawl.frontier.add_request(
+            url(name, host), depth=1, priority=0, flags=Flag.NONE, request=None, referrer=visit.key
+        )
+    assert visit.news == (1, 2)
