@@ -324,6 +324,15 @@ def test_an_index_made_again_says_what_the_old_one_said(job: Path) -> None:
         assert new._replace(seconds=old.seconds, fetched=old.fetched) == old
 
 
+def test_a_value_of_another_type_in_the_index(job: Path) -> None:
+    """A flipped bit can make a number or a blob of a text: that is damage like any other."""
+    with closing(sqlite3.connect(job / "pages.sqlite")) as index, index:
+        index.execute("UPDATE pages SET warc_file = x'07' WHERE id = 3")
+    before, after = repair(job)
+    assert any("of a type" in line for line in told(before))
+    assert told(after) == []
+
+
 # The database itself
 
 
