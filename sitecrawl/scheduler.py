@@ -94,6 +94,8 @@ class Scheduler(BaseScheduler):
         if fetch is not None and 0 < self._max_url_length < len(request.url):  # a redirect: no spider has seen it
             self._stats.inc_value(limits.URL_LENGTH.stat)
             return False
+        if fetch is not None and fetch.is_redirect:
+            request = _without_credentials(request)
         depth = request.meta.get("depth", 0)
         blob, flags = self._pack(request)
         if request.dont_filter:
@@ -253,6 +255,16 @@ class Scheduler(BaseScheduler):
     def _count(self, event: str, *, volatile: bool) -> None:
         self._stats.inc_value(f"scheduler/{event}")
         self._stats.inc_value(f"scheduler/{event}/{'memory' if volatile else 'disk'}")
+
+
+def _without_credentials(request: Request) -> Request:
+    """A redirect may name a user, as links may, of whom nothing is kept; Twisted takes it for part of the host."""
+    if "@" not in request.url:
+        return request
+    try:
+        return request.replace(url=parse(request.url).href)
+    except InvalidUrl:
+        return request
 
 
 def _host(url: str) -> str:
