@@ -114,7 +114,7 @@ def retry_after(headers: Sequence[tuple[bytes, bytes]], now: float) -> float:
     for name, value in headers:
         if name.lower() == b"retry-after":
             text = value.decode("latin-1").strip()
-            if text.isdigit():
+            if text.isascii() and text.isdigit():  # a superscript two is a digit, and no number
                 return float(text[:9])
             try:
                 return max(0.0, parsedate_to_datetime(text).timestamp() - now)

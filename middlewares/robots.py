@@ -142,15 +142,16 @@ class RobotsMiddleware:
         self._asking[root] = []
         try:
             rules = await self._fetch(f"{root}/robots.txt")
+            if rules.parser is not None:
+                self._remember(root, rules)
+                asked = rules.parser.crawl_delay(self._agent) or 0.0
+                self._runtime.frontier.slow_down(
+                    host, self._limited(asked, self._max_crawl_delay, limits.CRAWL_DELAY)
+                )
+            return rules
         finally:
-            waiters = self._asking.pop(root)
-        if rules.parser is not None:
-            self._remember(root, rules)
-            asked = rules.parser.crawl_delay(self._agent) or 0.0
-            self._runtime.frontier.slow_down(host, self._limited(asked, self._max_crawl_delay, limits.CRAWL_DELAY))
-        for waiter in waiters:
-            waiter.callback(None)
-        return rules
+            for waiter in self._asking.pop(root):
+                waiter.callback(None)
 
     def _remember(self, root: str, rules: _Rules) -> None:
         self._rules[root] = rules

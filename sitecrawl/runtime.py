@@ -64,9 +64,20 @@ class Fetch:
     """A visit, and what has become of it so far."""
 
     __slots__ = (
-        "changed", "content", "error", "exchange", "excluded", "expanded", "good", "interrupted", "page", "request",
-        "status", "visit",
-    )  # fmt: skip
+        "changed",
+        "content",
+        "error",
+        "exchange",
+        "excluded",
+        "expanded",
+        "good",
+        "interrupted",
+        "leads_on",
+        "page",
+        "request",
+        "status",
+        "visit",
+    )
 
     def __init__(self, visit: Visit) -> None:
         self.visit = visit
@@ -83,6 +94,8 @@ class Fetch:
         """The rule that forbids it."""
         self.interrupted = False
         """Whether the crawl is being stopped and did not wait for it: the URL stays queued, for the next run."""
+        self.leads_on = False
+        """Whether it redirects to a URL that was not known."""
         self.content: PageItem | None = None
         """What says whether the page is worth having; None while only its status can."""
         self.good: bool | None = None
@@ -91,6 +104,10 @@ class Fetch:
         """Whether no page had this body before; None if it was not looked at."""
         self.expanded = False
         """Its links have been handed to the frontier already, and its page's are to be left out."""
+
+    @property
+    def is_redirect(self) -> bool:
+        return 300 <= self.status < 400
 
     @property
     def state(self) -> State:
@@ -227,7 +244,7 @@ class Runtime:
         return self.frontier.add(found, depth=0)
 
     def _is_good(self, fetch: Fetch) -> bool:
-        """Whether the page is worth having: a success that may be indexed and repeats no other.
+        """Whether it was worth a fetch: a success that may be indexed and repeats no other, or a way to a new URL.
 
         To be asked once, when the fetch is over: a page whose content a checkpoint knew before would repeat itself
         when it is fetched again after a crash.
@@ -235,7 +252,7 @@ class Runtime:
         if fetch.good is not None:
             return fetch.good
         if not 200 <= fetch.status < 300:
-            return False
+            return fetch.leads_on  # a site may link to its pages by redirects alone
         page = fetch.content
         if page is None:
             return True

@@ -94,6 +94,8 @@ class Scheduler(BaseScheduler):
         if fetch is not None and 0 < self._max_url_length < len(request.url):  # a redirect: no spider has seen it
             self._stats.inc_value(limits.URL_LENGTH.stat)
             return False
+        if fetch is not None and fetch.is_redirect:
+            request = _without_credentials(request)
         depth = request.meta.get("depth", 0)
         blob, flags = self._pack(request)
         if request.dont_filter:
@@ -113,6 +115,8 @@ class Scheduler(BaseScheduler):
             self._stats.inc_value("dupefilter/filtered")
             logger.debug("Filtered duplicate request: %(request)s", {"request": request})
             return False
+        if fetch is not None and fetch.is_redirect:
+            fetch.leads_on = True
         if flags & Flag.VOLATILE:
             self._volatile[found.key] = request
         self._count("enqueued", volatile=bool(flags & Flag.VOLATILE))
@@ -129,8 +133,7 @@ class Scheduler(BaseScheduler):
     def _admits(self, request: Request, fetch: Fetch) -> bool:
         """A spider that limits which links it follows limits redirects as well."""
         admits = getattr(self._spider, "admits_redirect", None)
-        is_redirect = 300 <= fetch.status < 400
-        return not is_redirect or admits is None or admits(request.url, of_seed=fetch.visit.depth == 0)
+        return not fetch.is_redirect or admits is None or admits(request.url, of_seed=fetch.visit.depth == 0)
 
     def _put_back(self, request: Request, fetch: Fetch) -> None:
         if fetch.request is not None and not fetch.request.dont_filter:
@@ -254,6 +257,16 @@ class Scheduler(BaseScheduler):
     def _count(self, event: str, *, volatile: bool) -> None:
         self._stats.inc_value(f"scheduler/{event}")
         self._stats.inc_value(f"scheduler/{event}/{'memory' if volatile else 'disk'}")
+
+
+def _without_credentials(request: Request) -> Request:
+    """A redirect may name a user, as links may, of whom nothing is kept; Twisted takes it for part of the host."""
+    if "@" not in request.url:
+        return request
+    try:
+        return request.replace(url=parse(request.url).href)
+    except InvalidUrl:
+        return request
 
 
 def _host(url: str) -> str:

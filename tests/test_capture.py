@@ -171,7 +171,7 @@ class TestRetryAfter:
 
     @pytest.mark.parametrize(
         ("value", "seconds"),
-        [(b"120", 120), (b" 7 ", 7), (b"", 0), (b"-5", 0), (b"soon", 0), (b"9" * 5000, 999999999)],
+        [(b"120", 120), (b" 7 ", 7), (b"", 0), (b"-5", 0), (b"soon", 0), (b"9" * 5000, 999999999), (b"\xb2", 0)],
     )
     def test_numbers(self, value: bytes, seconds: float) -> None:
         """Whole seconds; what is no number or date asks for nothing."""

@@ -626,3 +626,15 @@ def test_credit_of_what_is_asked_for_again(bench):
         crawl.frontier.again(visit.key, priority=1)
     crawl.commit()
     assert all_credit(crawl.frontier) == crawl.frontier.economy.ledger.total
+
+
+def test_what_a_redirect_leads_to_is_news_of_it(bench):
+    """A request that comes of a visit counts as a link does: a trap of redirects is told from a site by it."""
+    crawl = bench("bfs")
+    crawl.add("a")
+    visit = crawl.take("a")
+    for name, host in (("b", "a.example"), ("c/d", "a.example"), ("e", "b.example")):
+        crawl.frontier.add_request(
+            url(name, host), depth=1, priority=0, flags=Flag.NONE, request=None, referrer=visit.key
+        )
+    assert visit.news == (1, 2)

@@ -291,6 +291,31 @@ class TestDirectory:
         assert "body" not in page
 
 
+def test_redirects_to_new_pages_are_worth_following(tmp_path: Path) -> None:
+    """A site may link to its pages by redirects alone, as `/node/17` of Drupal: they are not held back."""
+    pages = {f"/{number}/text": f"text {number}" for number in range(60)}
+    nodes = {f"/node/{number}": redirect(page) for number, page in enumerate(pages)}
+    with LocalWeb({"/": linked(*nodes, "/gone/1"), "/gone/1": redirect("/"), **nodes, **pages}) as web:
+        assert crawl_generic(web.root, tmp_path / "job").returncode == 0
+    words = ("--host", web.root[7:], "--format", "jsonl", "-d", str(tmp_path / "job"))
+    rows = [json.loads(line) for line in scrapy("frontier", *words).stdout.splitlines()]
+    good = {row["shape"]: row["good"] for row in rows if row["shape"]}
+    assert good == {"/": 1, "/gone/*": 0, "/node/*": 60, "/#/*": 60}
+
+
+def test_a_redirect_with_a_user_name_leads_to_the_page_without(tmp_path: Path) -> None:
+    """As a link does: no password is sent, or stored as a URL."""
+
+    def page(path: str, host: str) -> Page | None:
+        pages: dict[str, Page] = {"/": redirect(f"http://joe:secret@{host}/a@b"), "/a@b": "page"}
+        return pages.get(path)
+
+    with LocalWeb(page) as web:
+        assert crawl_generic(web.root, tmp_path / "job").returncode == 0
+        assert web.paths() == ["/", "/a@b"]
+    assert stored(tmp_path / "job") == {f"{web.root}/a@b": 1}
+
+
 def test_a_cached_page_is_stored_like_any_other(tmp_path: Path) -> None:
     """With Scrapy's HTTP cache a second crawl asks for nothing, and its page store is as full."""
     cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": tmp_path / "cache", "ROBOTSTXT_OBEY": False}

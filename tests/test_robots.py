@@ -61,7 +61,11 @@ def test_a_host_without_robots_txt_allows_everything(tmp_path: Path, status: int
     assert times == 1
 
 
-@pytest.mark.parametrize("answer", [Answer(b"", 503), Answer(raw=b"")], ids=["503", "lost"])
+@pytest.mark.parametrize(
+    "answer",
+    [Answer(b"", 503), Answer(raw=b""), Answer(b"", 503, {"Retry-After": "\xb2"})],
+    ids=["503", "lost", "no number"],
+)
 def test_a_host_whose_robots_txt_fails_is_not_crawled(tmp_path: Path, answer: Answer) -> None:
     """RFC 9309 §2.3.1.4: it forbids everything for now; asked again with growing pauses, it is given up at last."""
     settings = {"SITECRAWL_FAILURE_DELAY": 0.1, "SITECRAWL_MAX_HOST_FAILURES": 3}
@@ -86,6 +90,15 @@ def test_a_robots_txt_that_comes_back_is_obeyed(tmp_path: Path) -> None:
         first, second = [hit.begun for hit in web.hits if hit.path == "/robots.txt"]
         assert second - first >= 1
         assert sorted(web.paths()) == [path for path in everything() if not path.startswith("/secret")]
+
+
+def test_a_parser_that_fails_holds_nothing_up(tmp_path: Path) -> None:
+    """Whatever goes wrong with a robots.txt, the URLs that wait for it come to an end as well."""
+    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 2, "ROBOTSTXT_PARSER": "builtins.int", "RETRY_ENABLED": False}
+    with LocalWeb({}) as web:
+        done = crawl(f"{web.root}/1,{web.root}/2", tmp_path / "job", **settings)
+    assert done.returncode == 0, done.stderr
+    assert states(tmp_path / "job") == {"/1": State.FAILED, "/2": State.FAILED}
 
 
 def test_redirects_of_robots_txt_are_followed(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from rocksdict import Options, Rdict
+from rocksdict import BottommostLevelCompaction, CompactOptions, Options, Rdict
 
 from sitecrawl.errors import CorruptFile, StorageError
 from sitecrawl.files import sync_directory
@@ -70,7 +70,7 @@ def salvage(directory: Path) -> Path:
                 shutil.copyfile(file, draft / file.name)
     try:
         Rdict.repair(str(draft), Options(raw_mode=True))
-        _name_format(draft)
+        _write_anew(draft)
     except StorageError:
         raise
     except Exception as error:
@@ -83,8 +83,11 @@ def salvage(directory: Path) -> Path:
     return damaged
 
 
-def _name_format(path: Path) -> None:
-    """Make the families and the format's name again that were lost with their table."""
+def _write_anew(path: Path) -> None:
+    """Make the families and the format's name again that were lost with their table, and all tables.
+
+    The repair reads the rows alone: of a table whose filter is damaged it keeps both.
+    """
     names = set(Rdict.list_cf(str(path), Options(raw_mode=True)))
     families = {name: Options(raw_mode=True) for name in names}
     database = Rdict(str(path), Options(raw_mode=True), column_families=families)
@@ -95,6 +98,10 @@ def _name_format(path: Path) -> None:
         meta = database.get_column_family("meta")
         if meta.get(b"format") is None:
             meta[b"format"], meta[b"hash"] = FORMAT, HASH_NAME.encode()
+        every_table = CompactOptions()
+        every_table.set_bottommost_level_compaction(BottommostLevelCompaction.force())
+        for name in names:
+            database.get_column_family(name).compact_range(None, None, every_table)
     finally:
         database.close()
     if not any(names & {"urls"}):

@@ -90,11 +90,20 @@ class Index:
                 rows = [Capture._make(row) for row in self.db.execute(_ROWS, (after, last))]
             if not rows:
                 return
+            if any(not _is_typed(row) for row in rows):
+                raise CorruptFile(f"{self.path} has values of a type that their columns cannot have")
             yield from rows
             after = rows[-1].id
 
     def close(self) -> None:
         self.db.close()
+
+
+def _is_typed(row: Capture) -> bool:
+    """Whether what is compared with the files has its type: in SQLite a damaged row may hold anything."""
+    texts = row.url, row.url_key, row.method, row.kind, row.digest, row.warc_file
+    numbers = row.status, row.payload_size, row.warc_offset, row.warc_length
+    return all(isinstance(text, str) for text in texts) and all(isinstance(number, int) for number in numbers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -204,6 +204,10 @@ class Frontier:
         host = self.register.insert(
             found, depth=depth, referrer=referrer, priority=priority, flags=flags, credit=credit
         )
+        if (visit := self.in_flight.get(referrer)) is not None:
+            page, in_section = self._standing(visit), self.urls.section_of(found.key)
+            on_host = page.host == host.key
+            visit.news = visit.news[0] + (on_host and page.section == in_section), visit.news[1] + on_host
         self._place({host})
         return True
 

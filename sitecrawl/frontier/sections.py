@@ -95,7 +95,7 @@ class Section:
         self.fetched = 0
         """Visits that came to an end with or without a response."""
         self.good = 0
-        """Of these, those that gave a page worth having."""
+        """Of these, those that gave a page worth having, or led to a new one."""
         self.inbound = 0.0
         """Pages outside it that link into it, and sites where they are on other hosts; nofollow counts a tenth."""
         self.queued = 0
