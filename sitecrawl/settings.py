@@ -13,3 +13,5 @@ LOG_LEVEL = "WARNING"
 TWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 if find_spec("uvloop"):
     ASYNCIO_EVENT_LOOP = "uvloop.Loop"
+
+TWISTED_DNS_RESOLVER = "scrapy.resolver.CachingHostnameResolver"  # Scrapy's default knows no IPv6

@@ -206,6 +206,7 @@ class Summary:
                 yield f"            scrapy page URL -d {printable(place, 1000)}"
             if self.totals is not None and self.totals.held:
                 yield f"  traps     scrapy frontier --demoted -d {printable(place, 1000)}"
+                yield "            resume with -s SITECRAWL_HOLD_TRAPS=False to fetch them as well"
         if self.resume is not None:
             yield f"  resume    {printable(self.resume, 100_000)}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -37,16 +38,20 @@ Page = Answer | str | bytes
 Pages = Mapping[str, Page] | Callable[[str, str], Page | None]
 
 
+class _ServerOnIPv6(ThreadingHTTPServer):
+    address_family = socket.AF_INET6
+
+
 class LocalWeb:
     """Serves `pages` until `close`. A function gets the path and the Host header; None is a 404."""
 
     def __init__(self, pages: Pages, *, address: str = "127.0.0.1", port: int = 0) -> None:
         self.pages = pages
         self.hits: list[Hit] = []
-        self._server = ThreadingHTTPServer((address, port), _handler(self))
+        self._server = (_ServerOnIPv6 if ":" in address else ThreadingHTTPServer)((address, port), _handler(self))
         self._server.daemon_threads = True
         self.port = self._server.server_address[1]
-        self.root = f"http://{address}:{self.port}"
+        self.root = f"http://[{address}]:{self.port}" if ":" in address else f"http://{address}:{self.port}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
 

@@ -127,7 +127,7 @@ def test_a_proxy_is_the_users_choice(private: LocalWeb, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
     assert {hit.host for hit in proxy.hits} == {"a.example", "other.example"}
     excluded = {url for url, state in states_of(tmp_path / "job").items() if state == State.EXCLUDED}
-    assert excluded == {"http://10.0.0.1/", "http://x@10.0.0.2/"}
+    assert excluded == {"http://10.0.0.1/", "http://10.0.0.2/"}
 
 
 SPIDER = """

@@ -356,3 +356,12 @@ def test_a_killed_crawl_stores_every_page_once(tmp_path: Path) -> None:
                 process.kill()
         assert crawl_generic(web.root, tmp_path / "job").returncode == 0
     assert paths(stored(tmp_path / "job")) == dict.fromkeys(["/", *names], 1)
+
+
+def test_a_host_on_ipv6(tmp_path: Path) -> None:
+    """An address of IPv6 is a host like another: a seed, robots.txt, and links in any spelling."""
+    pages = {"/": linked("/a", "http://[0:0:0:0:0:0:0:1]/elsewhere"), "/a": "page"}
+    with LocalWeb(pages, address="::1") as web:
+        done = crawl_generic(f"{web.root}/", tmp_path / "job", scope="host")
+        assert done.returncode == 0, done.stderr
+        assert web.paths(robots=True) == ["/robots.txt", "/", "/a"]
