@@ -6,7 +6,9 @@ value that a crawl of whole sites wants. docs/settings.md says what each means.
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from importlib import import_module
+from math import inf
 from typing import Any, Final
 
 from scrapy.settings import BaseSettings, Settings
@@ -106,6 +108,7 @@ class Addon:
 
     def update_settings(self, settings: Settings) -> None:
         _check_modules()
+        check_settings(settings)
         looks = _LOOKS if only_looks() else {}
         for name, value in {**SETTINGS, **SCRAPY_DEFAULTS, **looks}.items():
             _set(settings, name, value)
@@ -120,6 +123,36 @@ class Addon:
         _replace_decoding(settings)
         handlers = {**_HANDLERS, **settings.getdict("DOWNLOAD_HANDLERS")}
         settings.set("DOWNLOAD_HANDLERS", handlers, settings.getpriority("DOWNLOAD_HANDLERS") or 0)
+
+
+def check_settings(settings: BaseSettings) -> None:
+    """Raises `OptionError` for a setting of ours that does not exist, or whose value is of no use."""
+    for name in settings:
+        if not isinstance(name, str) or not name.startswith("SITECRAWL_"):
+            continue
+        if name not in SETTINGS:
+            nearest = get_close_matches(name, SETTINGS, 1)
+            hint = f": is {nearest[0]} meant?" if nearest else "; docs/settings.md names all"
+            raise OptionError(f"There is no setting {name}{hint}")
+        if not _is_of_use(settings, name):
+            kind = _KINDS[type(SETTINGS[name])]
+            raise OptionError(f"{name} is {settings.get(name)!r}, and has to be {kind}")
+
+
+_KINDS: Final = {bool: "True or False", int: "a whole number from 0 on", float: "a number from 0 on"}
+
+
+def _is_of_use(settings: BaseSettings, name: str) -> bool:
+    default = SETTINGS[name]
+    try:
+        if isinstance(default, bool):
+            settings.getbool(name)
+            return True
+        if isinstance(default, int):
+            return settings.getint(name) >= 0
+        return not isinstance(default, float) or 0 <= settings.getfloat(name) < inf
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _set(settings: BaseSettings, name: str, value: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -13,6 +14,7 @@ from localweb import LocalWeb, linked
 from scrapy.settings import Settings
 
 from sitecrawl.addon import SCRAPY_DEFAULTS, SETTINGS, Addon
+from sitecrawl.errors import OptionError
 
 SPIDER = """
 import scrapy
@@ -102,7 +104,9 @@ def settings_with(**given: tuple[object, str]) -> Settings:
 @pytest.mark.parametrize("name", sorted(SETTINGS | SCRAPY_DEFAULTS))
 def test_what_a_user_has_set_is_left_alone(name: str, priority: str) -> None:
     """Project, spider and command line win over every setting of the add-on."""
-    assert settings_with(**{name: ("theirs", priority)}).get(name) == "theirs"
+    default = SETTINGS.get(name)
+    theirs = {bool: not default, int: 7, float: 7.5}.get(type(default), "theirs")
+    assert settings_with(**{name: (theirs, priority)}).get(name) == theirs
 
 
 def test_the_user_agent_has_the_contact_of_any_source() -> None:
@@ -142,3 +146,29 @@ def test_a_package_of_the_same_name_is_named(project: Path, tmp_path: Path, pack
     assert (
         f"Python finds another package named '{package}', {tmp_path}/{package}.py, before sitecrawl's" in done.stderr
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("SITECRAWL_MAX_DELAYS", 1, "is SITECRAWL_MAX_DELAY meant?"),
+        ("SITECRAWL_NONSENSE_OF_A_KIND", 1, "docs/settings.md"),
+        ("SITECRAWL_MAX_DELAY", "abc", "SITECRAWL_MAX_DELAY is 'abc', and has to be a number from 0 on"),
+        ("SITECRAWL_MAX_DELAY", "-5", "a number from 0 on"),
+        ("SITECRAWL_MAX_DELAY", "nan", "a number from 0 on"),
+        ("SITECRAWL_MAX_DELAY", "inf", "a number from 0 on"),
+        ("SITECRAWL_MAX_PAGES", "1.5", "a whole number from 0 on"),
+        ("SITECRAWL_HOLD_TRAPS", "perhaps", "True or False"),
+    ],
+)
+def test_a_setting_that_is_of_no_use(name: str, value: object, words: str) -> None:
+    """An unknown name is answered with the nearest, a wrong value with what it has to be."""
+    with pytest.raises(OptionError, match=re.escape(words)):
+        Addon().update_settings(Settings({name: value}))
+
+
+def test_a_wrong_setting_is_said_in_a_line(project: Path) -> None:
+    """Before anything is fetched or made."""
+    code, _, errors = run(PROJECT, "crawl", "generic", "-a", "seeds=http://127.0.0.1:9/", SITECRAWL_ORDERS="bfs")
+    assert code == 1
+    assert errors.strip() == "sitecrawl: There is no setting SITECRAWL_ORDERS: is SITECRAWL_ORDER meant?"
