@@ -470,7 +470,13 @@ class TestWithoutATerminal:
             )
             words = scrapy_command("runspider", str(spider), "-L", "WARNING")
             done = subprocess.run(
-                words, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60, check=True
+                words,
+                cwd=tmp_path,
+                env=environment(PYTHONDONTWRITEBYTECODE="1"),
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=True,
             )
         assert re.search(r"responses +1  ", done.stderr)
         assert "waiting" not in done.stderr
