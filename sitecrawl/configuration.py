@@ -21,6 +21,7 @@ from sitecrawl.links import PageOptions
 from sitecrawl.markup import TreeOptions
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.seen.store import SeenOptions
+from sitecrawl.sitemap.entry import Limits as SitemapLimits
 from sitecrawl.sitemap.schedule import ScheduleOptions
 
 CRAWLS = Path("crawls")
@@ -88,6 +89,15 @@ def sitemaps(settings: BaseSettings) -> ScheduleOptions:
         price=settings.getfloat("SITECRAWL_SITEMAP_PRICE", default.price),
         min_interval=settings.getfloat("SITECRAWL_SITEMAP_MIN_INTERVAL", default.min_interval),
         max_interval=settings.getfloat("SITECRAWL_SITEMAP_MAX_INTERVAL", default.max_interval),
+    )
+
+
+def sitemap_limits(settings: BaseSettings) -> SitemapLimits:
+    """With defaults for a project that has none of them."""
+    size, entries = limits.SITEMAP_SIZE, limits.SITEMAP_ENTRIES
+    return SitemapLimits(
+        max_bytes=settings.getint(size.setting, size.default) or limits.NO_LIMIT,
+        max_entries=settings.getint(entries.setting, entries.default) or limits.NO_LIMIT,
     )
 
 

@@ -34,6 +34,8 @@ LINKS: Final = Limit("SITECRAWL_MAX_LINKS", 50_000, "elements", "limits/links")
 TREE_SIZE: Final = Limit("SITECRAWL_MAX_TREE_SIZE", 64 << 10, "bytes", "limits/tree_size")
 TREE_ELEMENTS: Final = Limit("SITECRAWL_MAX_TREE_ELEMENTS", 250_000, "elements", "limits/tree_elements")
 ROBOTS_SIZE: Final = Limit("SITECRAWL_MAX_ROBOTS_SIZE", 512 << 10, "bytes", "limits/robots_size")
+SITEMAP_SIZE: Final = Limit("SITECRAWL_MAX_SITEMAP_SIZE", 512 << 20, "bytes", "limits/sitemap_size")
+SITEMAP_ENTRIES: Final = Limit("SITECRAWL_MAX_SITEMAP_ENTRIES", 5_000_000, "entries", "limits/sitemap_entries")
 CRAWL_DELAY: Final = Limit("SITECRAWL_MAX_CRAWL_DELAY", 60.0, "seconds", "limits/crawl_delay")
 RETRY_AFTER: Final = Limit("SITECRAWL_MAX_RETRY_AFTER", 3600.0, "seconds", "limits/retry_after")
 PRIVATE_ADDRESS: Final = Limit("SITECRAWL_ALLOW_PRIVATE", False, "yes or no", "limits/private_address")  # noqa: FBT003
@@ -53,6 +55,8 @@ LIMITS: Final = (
     TREE_SIZE,
     TREE_ELEMENTS,
     ROBOTS_SIZE,
+    SITEMAP_SIZE,
+    SITEMAP_ENTRIES,
     CRAWL_DELAY,
     RETRY_AFTER,
     PRIVATE_ADDRESS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import socket
@@ -16,11 +17,12 @@ from pathlib import Path
 import hostileweb as hostile
 import pytest
 from crawling import PROJECT, environment, scrapy_command, states_of, stats_of
+from crawling import crawl as generic
 from hostileweb import HostileWeb, Trick, head, linking, moved, only_page, pages, whole
-from localweb import LocalWeb, linked
+from localweb import Answer, LocalWeb, Page, linked
 
 from sitecrawl.frontier.record import State
-from sitecrawl.limits import LIMITS
+from sitecrawl.limits import LIMITS, SITEMAP_ENTRIES, SITEMAP_SIZE, Limit
 
 GOOD = [f"/page-{number}" for number in range(30)]
 VICTIM = "127.0.0.99"
@@ -176,7 +178,32 @@ def test_nothing_is_left(crawl: Crawl) -> None:
     assert State.QUEUED not in crawl.states.values()
 
 
-@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.stat)
+def sitemap(entries: int) -> bytes:
+    """Unfinished, as one that has no end."""
+    return b"<urlset>" + b"".join(b"<url><loc>/entry-%d</loc></url>" % number for number in range(entries))
+
+
+@pytest.mark.parametrize(
+    ("limit", "body"),
+    [(SITEMAP_ENTRIES, sitemap(100)), (SITEMAP_SIZE, gzip.compress(sitemap(20) + b" " * (10 << 20)))],
+    ids=["entries", "size"],
+)
+def test_a_sitemap_without_end(limit: Limit, body: bytes, tmp_path: Path) -> None:
+    """Its first part is used, and the rest is not read."""
+    small = {SITEMAP_ENTRIES.setting: 20, SITEMAP_SIZE.setting: 100_000, "STATS_DUMP": True, "LOG_LEVEL": "INFO"}
+    pages: dict[str, Page] = {"/": linked("/"), "/sitemap.xml": Answer(body, 200, {"Content-Type": "text/xml"})}
+    with LocalWeb(lambda path, host: pages.get(path, "entry" if "/entry" in path else None)) as web:
+        done = generic(web.root, tmp_path / "job", sitemaps=f"{web.root}/sitemap.xml", **small)
+        assert done.returncode == 0, done.stderr
+        assert sum("/entry" in path for path in web.paths()) == 20
+    stats = stats_of(done.stderr)
+    assert {name: stats.get(name, 0) for name in (SITEMAP_ENTRIES.stat, SITEMAP_SIZE.stat)} == {
+        SITEMAP_ENTRIES.stat: int(limit is SITEMAP_ENTRIES),
+        SITEMAP_SIZE.stat: int(limit is SITEMAP_SIZE),
+    }
+
+
+@pytest.mark.parametrize("limit", [one for one in LIMITS if "sitemap" not in one.stat], ids=lambda limit: limit.stat)
 def test_every_limit_is_met_and_counted(crawl: Crawl, limit: object) -> None:
     """No limit without a host that goes beyond it, and no host that does without a stat."""
     assert crawl.stats.get(limit.stat, 0) > 0  # type: ignore[attr-defined]

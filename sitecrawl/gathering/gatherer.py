@@ -26,7 +26,7 @@ from sitecrawl.links import Link
 from sitecrawl.runtime import Fetch, Runtime
 from sitecrawl.sitemap import schedule
 from sitecrawl.sitemap.discover import How, in_robots, on_page, usual
-from sitecrawl.sitemap.entry import Form
+from sitecrawl.sitemap.entry import Form, Limits
 from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, State
 from sitecrawl.sitemap.schedule import ScheduleOptions
 from sitecrawl.url import Url, parse
@@ -38,13 +38,15 @@ _FEEDS: Final = frozenset({Form.RSS, Form.ATOM, Form.JSON})
 class Gatherer:
     """See the module. `admits` says which links belong to the crawl."""
 
-    def __init__(self, runtime: Runtime, options: ScheduleOptions, admits: Callable[[Link], bool]) -> None:
+    def __init__(
+        self, runtime: Runtime, options: ScheduleOptions, admits: Callable[[Link], bool], limits: Limits
+    ) -> None:
         self._runtime = runtime
         self._admits = admits
         self._stats = runtime.stats
         self._registry = Registry(runtime, options)
         self.store = self._registry.store
-        self._harvester = Harvester(runtime, self._registry, admits)
+        self._harvester = Harvester(runtime, self._registry, admits, limits)
         self._answered: set[bytes] = set()
         """Sitemaps whose visit is not over, though its answer has been dealt with."""
         runtime.on_finish.append(self._finished)

@@ -10,11 +10,12 @@ from typing import Final
 from sitecrawl.frontier.record import State as UrlState
 from sitecrawl.gathering.answer import Arrival
 from sitecrawl.gathering.registry import Registry
+from sitecrawl.limits import SITEMAP_ENTRIES, SITEMAP_SIZE
 from sitecrawl.links import Link
 from sitecrawl.runtime import Runtime
 from sitecrawl.sitemap import schedule
 from sitecrawl.sitemap.discover import Answer, How, is_sitemap, may_list
-from sitecrawl.sitemap.entry import Entry, Form, Problem, Report
+from sitecrawl.sitemap.entry import Entry, Form, Limits, Problem, Report
 from sitecrawl.sitemap.parse import chunks_of, read_sitemap
 from sitecrawl.sitemap.record import Kind, SitemapRecord
 from sitecrawl.url import Url
@@ -28,16 +29,20 @@ _MAX_CLAIMS: Final = 100_000
 class Harvester:
     """See the module. `admits` says which links belong to the crawl."""
 
-    def __init__(self, runtime: Runtime, registry: Registry, admits: Callable[[Link], bool]) -> None:
+    def __init__(self, runtime: Runtime, registry: Registry, admits: Callable[[Link], bool], limits: Limits) -> None:
         self._runtime = runtime
         self._registry = registry
         self._admits = admits
+        self._limits = limits
         self.claims: dict[bytes, bytes] = {}
         """Pages that are fetched again → the sitemap that says they have changed."""
 
     def harvest(self, arrival: Arrival) -> int | None:
         """Take what the sitemap lists; gives how many links to pages were new, or None if it is no sitemap."""
-        return _Harvest(self._runtime, self._registry, self._admits, self.claims, arrival).run()
+        harvest = _Harvest(
+            self._runtime, self._registry, self._admits, limits=self._limits, claims=self.claims, arrival=arrival
+        )
+        return harvest.run()
 
 
 class _Harvest:
@@ -48,12 +53,15 @@ class _Harvest:
         runtime: Runtime,
         registry: Registry,
         admits: Callable[[Link], bool],
+        *,
+        limits: Limits,
         claims: dict[bytes, bytes],
         arrival: Arrival,
     ) -> None:
         self._runtime = runtime
         self._registry = registry
         self._admits = admits
+        self._limits = limits
         self._claims = claims
         self._arrival = arrival
         self._record = arrival.record
@@ -66,7 +74,11 @@ class _Harvest:
     def run(self) -> int | None:
         record, arrival = self._record, self._arrival
         entries = read_sitemap(
-            chunks_of(arrival.response.body), arrival.response.url, self._report, label=arrival.facts.charset
+            chunks_of(arrival.response.body),
+            arrival.response.url,
+            self._report,
+            label=arrival.facts.charset,
+            limits=self._limits,
         )
         batch = list(islice(entries, _BATCH))
         doubtful = record.how in {How.USUAL, How.LINK}
@@ -97,6 +109,9 @@ class _Harvest:
         stats.inc_value("sitemaps/entries", self._entries)
         stats.inc_value("sitemaps/spam", self._alien)
         stats.inc_value("sitemaps/new_links", self._new)
+        if Problem.CUT in report.problems:
+            by_size = report.size > self._limits.max_bytes
+            stats.inc_value((SITEMAP_SIZE if by_size else SITEMAP_ENTRIES).stat)
         for problem in Problem:
             if problem in report.problems:
                 stats.inc_value(f"sitemaps/{str(problem.name).lower()}")

@@ -37,7 +37,8 @@ class Gathering:
     def begin(self, sites: Iterable[Url], named: Iterable[Url]) -> None:
         """Look for the sitemaps of `sites`, visit those that are `named`, and from now on all when they are due."""
         options = configuration.sitemaps(self._crawler.settings)
-        self._gatherer = Gatherer(Runtime.of(self._crawler), options, self._admits)
+        limits = configuration.sitemap_limits(self._crawler.settings)
+        self._gatherer = Gatherer(Runtime.of(self._crawler), options, self._admits, limits)
         self._gatherer.discover(sites)
         self._gatherer.add(named)
         self._ticks.start(_TICK)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum, Flag, auto
 from typing import Final
 
+from sitecrawl.limits import SITEMAP_ENTRIES, SITEMAP_SIZE
 from sitecrawl.url import Url
 
 PROTOCOL_BYTES: Final = 50 << 20
@@ -86,7 +87,7 @@ class Report:
 class Limits:
     """Where reading ends, whatever follows."""
 
-    max_bytes: int = 512 << 20
+    max_bytes: int = SITEMAP_SIZE.default
     """Unpacked: ten times the protocol's."""
-    max_entries: int = 5_000_000
+    max_entries: int = SITEMAP_ENTRIES.default
     """A hundred times the protocol's."""
