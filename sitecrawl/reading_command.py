@@ -9,6 +9,7 @@ import argparse
 from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
 
 from sitecrawl.configuration import CRAWLS
 from sitecrawl.pagestore.console import crawl_directory
@@ -34,3 +35,9 @@ class ReadingCommand(ScrapyCommand):
     def directory(opts: argparse.Namespace) -> Path:
         """The crawl that is meant. Raises `StorageError` if there is none."""
         return crawl_directory(opts.directory, CRAWLS)
+
+    @staticmethod
+    def check_limit(opts: argparse.Namespace) -> None:
+        """Raises `UsageError` if `--limit` leaves nothing to show."""
+        if opts.limit is not None and opts.limit < 1:
+            raise UsageError(f"--limit: {opts.limit} is no number of lines", print_help=False)

@@ -35,8 +35,7 @@ class Command(ReadingCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if args:
             raise UsageError(f"unknown argument {args[0]!r}")
-        if opts.limit is not None and opts.limit < 1:
-            raise UsageError(f"--limit: {opts.limit} is no number of lines", print_help=False)
+        self.check_limit(opts)
         with exit_code_on_error(self), FrontierReader(self.directory(opts)) as reader:
             if opts.urls:
                 _list_urls(reader, opts)

@@ -40,8 +40,7 @@ class Command(ReadingCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if args:
             raise UsageError(f"unknown argument {args[0]!r}")
-        if opts.limit < 1:
-            raise UsageError(f"--limit: {opts.limit} is no number of lines", print_help=False)
+        self.check_limit(opts)
         with exit_code_on_error(self), FrontierReader(self.directory(opts)) as reader:
             if opts.sites:
                 write(Site, reader.top_sites(opts.limit), sys.stdout, format=opts.format)

@@ -49,8 +49,7 @@ class Command(ReadingCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         what, *urls = args or ["list"]
-        if opts.limit is not None and opts.limit < 1:
-            raise UsageError(f"--limit: {opts.limit} is no number of lines", print_help=False)
+        self.check_limit(opts)
         wanted = {"list": not urls, "export": not urls, "show": len(urls) == 1, "add": bool(urls)}
         if not wanted.get(what, False):
             raise UsageError("name one of: list, show <url>, add <url>..., export", print_help=False)
