@@ -44,6 +44,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_SEEN_CACHE": 65_536,
     "SITECRAWL_SEEN_EXACT": True,
     "SITECRAWL_SHUTDOWN_TIME": 5.0,
+    "SITECRAWL_GC_THRESHOLD": 50_000,
     "SITECRAWL_PROGRESS": "auto",
     "SITECRAWL_SUMMARY": True,
     **{name: value for name, value in DEFAULTS.items() if name.startswith("SITECRAWL_")},
@@ -91,6 +92,7 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     "ITEM_PIPELINES": {"pipelines.WarcPipeline": 900},
     "EXTENSIONS": {
         "sitecrawl.progress.Progress": 0,
+        "sitecrawl.garbage.Garbage": 0,
         "scrapy.extensions.logstats.LogStats": None,  # the progress line says it
         "scrapy.extensions.spiderstate.SpiderState": None,  # it pickles; the scheduler keeps `spider.state`
         "scrapy.extensions.telnet.TelnetConsole": None,
