@@ -14,6 +14,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
@@ -44,6 +45,10 @@ _ATTRIBUTE = "sitecrawl_runtime"
 
 PAGES_PER_CHECKPOINT = 500
 """After so many finished URLs a checkpoint is due, however short the time since the last."""
+
+
+KEYS_KEPT = 32_768
+"""URLs whose fingerprints stay in memory, about 0.3 kB each: most links lead to the same few pages."""
 
 
 class Checkpointed(Protocol):
@@ -128,6 +133,7 @@ class Runtime:
         self.directory = CrawlDirectory(configuration.directory(settings, name), name)
         self.fingerprints = Fingerprinter(self.directory.fingerprint_key)
         self.canonicalizer = Canonicalizer()
+        self._key_of = lru_cache(maxsize=KEYS_KEPT)(self._fingerprint)
         self.page_options = configuration.page(settings)
         self._seen = CrawlSeen(self.path / "seen.bloom", configuration.seen(settings), hash_name=HASH_NAME)
         self.database = Database(self.directory.database, hash_name=HASH_NAME)
@@ -222,23 +228,25 @@ class Runtime:
 
         `nofollow`: the page's author stands by none of them. `score`: the spider's, for the order `best`.
         """
-        canonical, fingerprint = self.canonicalizer.canonical, self.fingerprints.url
+        key_of = self._key_of
         found = [
             NewUrl(
-                fingerprint(canonical(Url(link.url, link.host))),
+                key_of(link.url),
                 link.url,
                 link.host,
-                nofollow=nofollow or link.nofollow,
-                score=0.0 if score is None else score(link),
+                nofollow or link.nofollow,
+                0.0 if score is None else score(link),
             )
             for link in links
         ]
         return self.frontier.expand(fetch.visit, found)
 
+    def _fingerprint(self, href: str) -> bytes:
+        return self.fingerprints.url(self.canonicalizer.canonical_href(href))
+
     def seed(self, seeds: Iterable[Url]) -> int:
         """Hand the seeds to the frontier; returns how many are new."""
-        canonical, fingerprint = self.canonicalizer.canonical, self.fingerprints.url
-        found = [NewUrl(fingerprint(canonical(url)), url.href, url.host) for url in seeds]
+        found = [NewUrl(self._fingerprint(url.href), url.href, url.host) for url in seeds]
         for url in found:
             self.seed_hosts.add(url.host)
         return self.frontier.add(found, depth=0)

@@ -147,7 +147,7 @@ class Scheduler(BaseScheduler):
         self._frontier.retry(fetch.visit, priority=request.priority, request=blob, volatile=volatile)
         self._count("enqueued", volatile=volatile)
 
-    def _pack(self, request: Request) -> tuple[bytes | None, Flag]:
+    def _pack(self, request: Request) -> tuple[bytes | None, int]:
         try:
             return pack_request(request, self._spider), Flag.NONE
         except Unstorable as error:

@@ -22,7 +22,8 @@ def text(seed: int, length: int = 400) -> list[str]:
 
 def textbook(words: list[str]) -> int:
     """Charikar's definition: a vote of all features on every bit."""
-    features = {CityHash64(f"{one} {other}") for one, other in pairwise(words)}
+    hashes = [CityHash64(word) for word in words]
+    features = [one ^ one >> 63 ^ other << 1 & (1 << 64) - 1 for one, other in pairwise(hashes)]
     votes = [sum(1 if feature >> bit & 1 else -1 for feature in features) for bit in range(64)]
     return sum(1 << bit for bit, vote in enumerate(votes) if vote > 0)
 

@@ -185,7 +185,7 @@ class Frontier:
         *,
         depth: int,
         priority: int,
-        flags: Flag,
+        flags: int,
         request: bytes | None,
         referrer: bytes = NO_REFERRER,
         brings_credit: bool = False,
