@@ -68,6 +68,7 @@ SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
     "ROBOTSTXT_OBEY": True,
     "ROBOTSTXT_USER_AGENT": "sitecrawl",
     "STATS_DUMP": False,
+    "STATS_CLASS": "sitecrawl.stats.StatsCollector",
     **{name: value for name, value in DEFAULTS.items() if not name.startswith("SITECRAWL_")},
 }
 """Scrapy's settings that a crawl of whole sites wants otherwise."""
@@ -88,7 +89,6 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
         "middlewares.CaptureMiddleware": 1000,
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     },
-    "SPIDER_MIDDLEWARES": {"middlewares.RequestsMiddleware": 940, "middlewares.LinksMiddleware": 950},
     "ITEM_PIPELINES": {"pipelines.WarcPipeline": 900},
     "EXTENSIONS": {
         "sitecrawl.progress.Progress": 0,
@@ -100,6 +100,7 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     },
 }
 
+_SPIDER_MIDDLEWARES: Final = {"middlewares.RequestsMiddleware": 940, "middlewares.LinksMiddleware": 950}
 _HANDLERS: Final = dict.fromkeys(("http", "https"), "sitecrawl.download.DownloadHandler")
 _DECODING: Final = ("scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware", 590)
 """Scrapy's middleware in whose place ours comes, unless the project names it, and its order."""
@@ -115,7 +116,7 @@ class Addon:
         for name, value in {**SETTINGS, **SCRAPY_DEFAULTS, **looks}.items():
             _set(settings, name, value)
         _set(settings, "USER_AGENT", _user_agent(settings.get("SITECRAWL_CONTACT")))
-        for name, components in _COMPONENTS.items():
+        for name, components in {**_COMPONENTS, "SPIDER_MIDDLEWARES": _spider_middlewares(settings)}.items():
             for path, priority in components.items():
                 component: Any = load_object(path)
                 if priority is None:
@@ -160,6 +161,16 @@ def _is_of_use(settings: BaseSettings, name: str) -> bool:
 def _set(settings: BaseSettings, name: str, value: Any) -> None:
     """Set what nobody but Scrapy's defaults has set."""
     settings.set(name, value, priority="addon")
+
+
+def _spider_middlewares(settings: Settings) -> dict[str, int | None]:
+    """Ours and Scrapy's in one, unless the project has some of its own, between which an order is to be kept."""
+    if settings.getdict("SPIDER_MIDDLEWARES"):
+        return {**_SPIDER_MIDDLEWARES}
+    joined: Any = load_object("middlewares.output.JOINED")
+    base = settings.getdict("SPIDER_MIDDLEWARES_BASE")
+    paths = [f"{kind.__module__}.{kind.__qualname__}" for kind in joined]
+    return {**dict.fromkeys(path for path in paths if path in base), "middlewares.OutputMiddleware": 950}
 
 
 def _replace_decoding(settings: Settings) -> None:

@@ -46,6 +46,7 @@ from zope.interface import implementer
 
 from sitecrawl import addresses, http, limits
 from sitecrawl.errors import InvalidUrl, OptionError
+from sitecrawl.items import pairs
 from sitecrawl.limits import NO_LIMIT, Limit
 from sitecrawl.runtime import Runtime
 from sitecrawl.url import Url, parse
@@ -195,12 +196,7 @@ class DownloadHandler(BaseDownloadHandler):
             target=_target(request.url),
             host=url.host,
             endpoint=_endpoint(url),
-            headers=[
-                (name, value)
-                for name, values in request.headers.items()
-                if name.lower() not in _FRAMING
-                for value in values
-            ],
+            headers=[(name, value) for name, value in pairs(request.headers) if name.lower() not in _FRAMING],
             body=request.body,
             proxy=proxy,
             proxy_headers=[(b"Proxy-Authorization", secret)] if secret else [],

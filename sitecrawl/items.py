@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import ItemsView, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,12 @@ if TYPE_CHECKING:
     from sitecrawl.links import Link
 
 Headers = Sequence[tuple[bytes, bytes]]
+
+
+def pairs(headers: Mapping[bytes, list[bytes]]) -> Headers:
+    """Scrapy's `Headers`, each value with its name, past the methods that look every name up again."""
+    stored: ItemsView[bytes, list[bytes]] = dict.items(headers)  # type: ignore[arg-type]
+    return [(name, value) for name, values in stored for value in values]
 
 
 @dataclass(frozen=True, slots=True)

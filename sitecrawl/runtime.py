@@ -51,6 +51,10 @@ KEYS_KEPT = 32_768
 """URLs whose fingerprints stay in memory, about 0.3 kB each: most links lead to the same few pages."""
 
 
+HOST_KEYS_KEPT = 16_384
+"""Hosts whose keys do."""
+
+
 class Checkpointed(Protocol):
     """A store that takes part in checkpoints."""
 
@@ -165,7 +169,7 @@ class Runtime:
             self.database,
             configuration.order(settings),
             seen=self._seen.open,
-            host_key=self._host_key,
+            host_key=lru_cache(maxsize=HOST_KEYS_KEPT)(self._host_key),
             clock=time.monotonic,
             wall=time.time,
             politeness=configuration.politeness(settings),

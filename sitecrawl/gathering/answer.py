@@ -8,6 +8,7 @@ from typing import Final
 
 from scrapy.http import Response
 
+from sitecrawl.items import pairs
 from sitecrawl.links import PageFacts, read_page
 from sitecrawl.runtime import Fetch
 from sitecrawl.sitemap.discover import Answer
@@ -29,7 +30,7 @@ class Arrival:
 
     @classmethod
     def of(cls, record: SitemapRecord, fetch: Fetch, response: Response) -> Arrival:
-        headers = [(name, value) for name, values in response.headers.items() for value in values]
+        headers = pairs(response.headers)
         return cls(fetch.visit.key, record, fetch, response, read_page(response.url, response.body, headers))
 
     @property
