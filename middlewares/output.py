@@ -16,7 +16,6 @@ from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.spidermiddlewares.depth import DepthMiddleware
 from scrapy.spidermiddlewares.metacopy import MetaCopyDetectionMiddleware
-from scrapy.spidermiddlewares.referer import RefererMiddleware
 from scrapy.spidermiddlewares.start import StartSpiderMiddleware
 from scrapy.spidermiddlewares.urllength import UrlLengthMiddleware
 from scrapy.utils.misc import build_from_crawler
@@ -30,10 +29,11 @@ JOINED: Final[tuple[type[BaseSpiderMiddleware], ...]] = (
     RequestsMiddleware,
     DepthMiddleware,
     UrlLengthMiddleware,
-    RefererMiddleware,
     StartSpiderMiddleware,
 )
-"""From the spider to the engine, in the order of `SPIDER_MIDDLEWARES_BASE` and the add-on's."""
+"""From the spider to the engine, in the order of `SPIDER_MIDDLEWARES_BASE` and the add-on's. `RefererMiddleware` is not
+one of them: Scrapy's `RedirectMiddleware` looks for it.
+"""
 
 
 class OutputMiddleware:

@@ -12,6 +12,8 @@ from scrapy import Request, Spider
 from scrapy.http import Response
 from scrapy.settings import Settings
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
+from scrapy.spidermiddlewares.referer import RefererMiddleware
+from scrapy.spidermiddlewares.start import StartSpiderMiddleware
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 from scrapy.utils.test import get_crawler
@@ -35,7 +37,8 @@ def middlewares(**own: int) -> list[Any]:
 
 def test_what_is_joined_is_all_that_scrapy_and_we_have() -> None:
     """Every middleware that looks at output is in it, in the order in which each would be alone."""
-    apart = [found for found in middlewares(Own=543) if issubclass(found, BaseSpiderMiddleware) and found is not Own]
+    others = (Own, RefererMiddleware)
+    apart = [kind for kind in middlewares(Own=543) if issubclass(kind, BaseSpiderMiddleware) and kind not in others]
     assert list(JOINED) == apart[::-1]
 
 
@@ -50,7 +53,7 @@ def test_a_project_with_its_own_keeps_the_order() -> None:
     """Its middleware may want to stand between two of them."""
     found = middlewares(Own=750)
     assert OutputMiddleware not in found
-    assert [kind for kind in found if kind in {*JOINED, Own}] == [*JOINED[:4:-1], Own, *JOINED[4::-1]]
+    assert [kind for kind in found if kind in {*JOINED, Own}] == [StartSpiderMiddleware, Own, *JOINED[-2::-1]]
 
 
 class Plain(Spider):
@@ -95,12 +98,11 @@ def answer(url: str = "http://a.example/", **meta: Any) -> Response:
 
 
 def test_requests_go_through_every_part(output: Output) -> None:
-    """Depth, referrer, and what is too long or no web page: as each middleware alone would have it."""
+    """Depth, and what is too long or no web page: as each middleware alone would have it."""
     wanted, item = Request("http://a.example/b"), {"an": "item"}
     gone = [Request("http://a.example/" + "x" * 50), Request("ftp://a.example/")]
     assert output.of(answer(depth=1), gone[0], item, wanted, gone[1]) == [item, wanted]
     assert wanted.meta["depth"] == 2
-    assert wanted.headers["Referer"] == b"http://a.example/"
     assert output.of(answer(depth=2), Request("http://a.example/c")) == []
     stats = output.crawler.stats.get_stats()
     assert (stats["request_depth_max"], stats["depth/request_ignored_count"], stats["limits/scheme"]) == (2, 1, 1)
@@ -124,8 +126,7 @@ def test_start_requests_are_marked(output: Output) -> None:
 
 def test_a_part_may_be_switched_off(tmp_path: Path) -> None:
     """By its own setting."""
-    made = Output(tmp_path, REFERER_ENABLED=False, URLLENGTH_LIMIT=0)
+    made = Output(tmp_path, URLLENGTH_LIMIT=0)
     wanted = Request("http://a.example/" + "x" * 10_000)
     assert made.of(answer(), wanted) == [wanted]
-    assert "Referer" not in wanted.headers
     Runtime.of(made.crawler).close()
