@@ -49,6 +49,10 @@ def _addresses(links: Sequence[Link]) -> list[str]:
     return [link.url for link in links]
 
 
+def _hexadecimal(number: int | None) -> str | None:
+    return None if number is None else f"{number:016x}"
+
+
 def _summary(exchange: Exchange | None) -> dict[str, object] | None:
     if exchange is None:
         return None
@@ -87,6 +91,9 @@ class PageItem:
     """Length of `body` in bytes."""
     body: bytes = field(default=b"", repr=False, metadata={"serializer": _lossy_text})
     """The body with content coding removed."""
+    text_hash: int | None = field(default=None, repr=False, metadata={"serializer": _hexadecimal})
+    """The SimHash of an HTML page's text (`sitecrawl.content.simhash`): pages that differ in few bits are near
+    duplicates. None for what has no text."""
     links: list[Link] = field(default_factory=list, repr=False, metadata={"serializer": _addresses})
     key: bytes = field(default=b"", repr=False, metadata={"serializer": bytes.hex})
     """The URL's fingerprint in the frontier; empty where a spider made the item by hand."""

@@ -85,6 +85,8 @@ class PageFacts:
     """Whether there were more elements than are looked at."""
     no_tree: TooMuch | None = None
     """Why the page's elements were read without building its tree."""
+    text: str = ""
+    """Of an HTML page: see `sitecrawl.markup.Elements`. In another encoding than UTF-8 that of `charset`."""
 
 
 class _Links:
@@ -223,7 +225,7 @@ def _html_elements(body: bytes, facts: PageFacts, options: PageOptions) -> list[
     body = charset.without_bom(body)
     if facts.charset not in {"utf-8", None}:
         body = body.decode(facts.charset or "", "replace").encode("utf-8", "replace")
-    found, facts.cut, facts.no_tree = elements(body, options.max_links, options.tree)
+    found, facts.cut, facts.no_tree, facts.text = elements(body, options.max_links, options.tree)
     return found
 
 

@@ -6,6 +6,7 @@ from scrapy.http import Response
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl import limits
+from sitecrawl.content import simhash
 from sitecrawl.frontier.record import NO_REFERRER
 from sitecrawl.items import PageItem, pairs
 from sitecrawl.links import PageFacts, read_page
@@ -30,6 +31,7 @@ def page_item(response: Response, runtime: Runtime) -> PageItem:
         canonical=facts.canonical,
         noindex=facts.noindex,
         nofollow=facts.nofollow,
+        text_hash=simhash(facts.text) if facts.text else None,
         size=len(response.body),
         body=response.body,
         links=facts.links if 200 <= response.status < 300 else [],

@@ -22,7 +22,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from sitecrawl import configuration
-from sitecrawl.content import Verdict, readable_text, simhash
+from sitecrawl.content import Verdict
 from sitecrawl.directory import CrawlDirectory
 from sitecrawl.errors import InvalidUrl
 from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
@@ -31,7 +31,6 @@ from sitecrawl.frontier.record import State
 from sitecrawl.frontier.seen import CrawlSeen
 from sitecrawl.items import Exchange, PageItem
 from sitecrawl.links import Link
-from sitecrawl.media import HTML
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.requests import VISIT
 from sitecrawl.seedhosts import SeedHosts
@@ -268,12 +267,11 @@ class Runtime:
         page = fetch.content
         if page is None:
             return True
-        text = readable_text(page.body, self.page_options.tree) if page.content_type in HTML else ""
         verdict = self.frontier.content.add(
             self.frontier.host_key(fetch.visit),
             page.body,
             title=page.title or "",
-            text_hash=simhash(text) if text else None,
+            text_hash=page.text_hash,
         )
         if verdict != Verdict.NEW:
             self.stats.inc_value(f"content/{verdict.value}")

@@ -77,6 +77,9 @@ def digest(data: bytes) -> str:
     return base64.b32encode(hashlib.sha1(data, usedforsecurity=False).digest()).decode("ascii")
 
 
+_NO_PAYLOAD = digest(b"")
+
+
 @lru_cache(maxsize=16)  # request and response of an exchange have the same
 def warc_date(seconds: float) -> str:
     """A WARC-Date (section 5.4) to the microsecond."""
@@ -122,7 +125,7 @@ def request(exchange: Exchange, response_id: str) -> bytes:
     fields = [
         *_exchange_fields("request", new_record_id(), exchange),
         ("WARC-Concurrent-To", response_id),
-        ("WARC-Payload-Digest", "sha1:" + digest(exchange.request_body)),
+        ("WARC-Payload-Digest", "sha1:" + (digest(exchange.request_body) if exchange.request_body else _NO_PAYLOAD)),
         ("Content-Type", "application/http; msgtype=request"),
     ]
     return _record(fields, message)

@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import Final
 
 from sitecrawl import charset
-from sitecrawl.content import distance, readable_text, simhash
+from sitecrawl.content import distance, simhash
 from sitecrawl.errors import InvalidUrl
 from sitecrawl.links import PageFacts
 from sitecrawl.markup import elements
@@ -27,8 +27,10 @@ MAX_NAMED: Final = 10_000
 """Sitemaps of one robots.txt, or of one front page, that are looked at."""
 _MIN_LINKS: Final = 5
 """Links that an HTML page at a usual address has if it is a site map."""
-_NEAR: Final = 3
-"""Bits of 64 in which the SimHashes of two near duplicates differ at most."""
+_NEAR: Final = 8
+"""Bits of 64 in which the SimHashes of two pages that say an address is missing differ at most: such a page is short,
+so a word that changes, as the address does, turns about eight bits. Texts that have nothing in common differ in 20.
+"""
 _WORDS_AROUND: Final = 2
 """How much longer than the words themselves, in words' lengths, a link's text may be that names a site map."""
 _MAX_ELEMENTS: Final = 20_000
@@ -123,7 +125,7 @@ class Answer:
 
     @classmethod
     def of(cls, url: str, status: int, body: bytes, facts: PageFacts) -> Answer:
-        return cls(url, status, facts.title or "", simhash(readable_text(body)))
+        return cls(url, status, facts.title or "", simhash(facts.text or body.decode("utf-8", "replace")))
 
 
 def is_sitemap(answer: Answer, report: Report, *, missing: Answer | None) -> bool:
