@@ -31,8 +31,9 @@ JOINED: Final[tuple[type[BaseSpiderMiddleware], ...]] = (
     UrlLengthMiddleware,
     StartSpiderMiddleware,
 )
-"""From the spider to the engine, in the order of `SPIDER_MIDDLEWARES_BASE` and the add-on's. `RefererMiddleware` is none
-of them: Scrapy's `RedirectMiddleware` looks for it.
+"""From the spider to the engine, in the order of `SPIDER_MIDDLEWARES_BASE` and the add-on's.
+
+Without `RefererMiddleware`, for Scrapy's `RedirectMiddleware` looks for it.
 """
 
 
