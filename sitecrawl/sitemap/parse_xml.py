@@ -88,12 +88,14 @@ _ANY_TAG = re.compile(r"<[^<>]*+>")
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9A-Fa-f]{1,6})|([A-Za-z][A-Za-z0-9]{0,31}));")
 
 
-def read_xml(pieces: Iterable[str], form: Form, resolver: Resolver, report: Report) -> Iterator[Entry]:
-    """The entries of a document of `form`, whose text comes in `pieces`."""
+def read_xml(pieces: Iterable[str], form: Form, resolver: Resolver, report: Report) -> Iterator[list[Entry]]:
+    """The entries of a document of `form`, whose text comes in `pieces`: those that end in each, and at the end."""
     reader = _Reader(form, resolver, report)
     for piece in pieces:
-        yield from reader.feed(piece)
-    yield from reader.end()
+        reader.feed(piece)
+        yield reader.take()
+    reader.end()
+    yield reader.take()
 
 
 class _Reader:
@@ -107,6 +109,7 @@ class _Reader:
         """What may be the beginning of a token."""
         self._until = ""
         """What ends the comment or CDATA section that the text so far ends in."""
+        self._found: list[Entry] = []
         self._record = ""
         """The open record's name."""
         self._container = ""
@@ -124,9 +127,14 @@ class _Reader:
         self._alternates: list[str] = []
         self._media: list[str] = []
 
+    def take(self) -> list[Entry]:
+        """The entries that have ended since the last call."""
+        found, self._found = self._found, []
+        return found
+
     # Tokens
 
-    def feed(self, piece: str) -> Iterator[Entry]:
+    def feed(self, piece: str) -> None:
         text = self._tail + piece
         end = _end_of_whole_tokens(text)
         self._tail = text[end:]
@@ -138,7 +146,7 @@ class _Reader:
                     return
             while self._has_plain and not self._record and (match := _PLAIN.match(text, position, end)):
                 position = match.end()
-                yield from self._plain(*match.groups())
+                self._plain(*match.groups())
             match = _TOKEN.search(text, position, end)
             self._gather(text[position : match.start() if match else end])
             if match is None:
@@ -148,9 +156,9 @@ class _Reader:
             if name is None:
                 self._enter(match[0])
             elif close:
-                yield from self._close(name.lower())
+                self._close(name.lower())
             else:
-                yield from self._open(name.lower(), (prefix or "").lower(), attributes)
+                self._open(name.lower(), (prefix or "").lower(), attributes)
 
     def _enter(self, opening: str) -> None:
         """A comment or a CDATA section begins; or entities are declared."""
@@ -183,14 +191,14 @@ class _Reader:
 
     # Elements
 
-    def _open(self, name: str, prefix: str, attributes: str) -> Iterator[Entry]:
+    def _open(self, name: str, prefix: str, attributes: str) -> None:
         empty = attributes.endswith("/")
         if name in self._records and prefix not in _CONTAINERS:
-            yield from self._finish()
+            self._finish()
             self._record = self._leaf = name
             self._fallback = _attributes(attributes).get("rdf:about", "")
             if empty:
-                yield from self._finish()
+                self._finish()
         elif name == "feed":
             self._resolver.rebase(_attributes(attributes).get("xml:base", ""))
         elif self._record:
@@ -202,9 +210,9 @@ class _Reader:
             elif name in _LEAVES and not empty:
                 self._leaf = name
 
-    def _close(self, name: str) -> Iterator[Entry]:
+    def _close(self, name: str) -> None:
         if name == self._record:
-            yield from self._finish()
+            self._finish()
         elif name == self._container:
             self._take()
             self._container = ""
@@ -249,35 +257,37 @@ class _Reader:
 
     # Entries
 
-    def end(self) -> Iterator[Entry]:
+    def end(self) -> None:
         """The document is over: an open entry counts if its URL is whole."""
         if self._record or self._until:
             self._report.problems |= Problem.TORN
         self._leaf = ""
         if self._loc:
-            yield from self._finish()
+            self._finish()
 
     def _plain(
         self, record: str, loc: str, lastmod: str | None, changefreq: str | None, images: str, _: str | None
-    ) -> Iterator[Entry]:
+    ) -> None:
         """The entry of one match of `_PLAIN`."""
         url = self._url(loc.strip())
         if url is None:
             self._report.skip(loc.strip())
         else:
-            yield Entry(
-                url,
-                is_sitemap=record == "sitemap",
-                lastmod=unix_time(lastmod) if lastmod else None,
-                changefreq=_changefreq(changefreq) if changefreq else None,
-                media=self._images(images) if images else [],
+            self._found.append(
+                Entry(
+                    url,
+                    is_sitemap=record == "sitemap",
+                    lastmod=unix_time(lastmod) if lastmod else None,
+                    changefreq=_changefreq(changefreq) if changefreq else None,
+                    media=self._images(images) if images else [],
+                )
             )
 
     def _images(self, text: str) -> list[Url]:
         found = [stripped for loc in _IMAGE.findall(text) if (stripped := loc.strip())][:_MAX_EXTRAS]
         return [url for href in found if (url := self._url(href))]
 
-    def _finish(self) -> Iterator[Entry]:
+    def _finish(self) -> None:
         if not self._record:
             return
         self._take()
@@ -286,13 +296,15 @@ class _Reader:
             self._report.skip(self._loc or self._fallback)
         else:
             date = next((self._dates[name] for name in _DATES_IN_ORDER if name in self._dates), "")
-            yield Entry(
-                url,
-                is_sitemap=self._record == "sitemap",
-                lastmod=unix_time(date) if date else None,
-                changefreq=self._changefreq,
-                alternates=[found for href in self._alternates if (found := self._url(href))],
-                media=[found for href in self._media if (found := self._url(href))],
+            self._found.append(
+                Entry(
+                    url,
+                    is_sitemap=self._record == "sitemap",
+                    lastmod=unix_time(date) if date else None,
+                    changefreq=self._changefreq,
+                    alternates=[found for href in self._alternates if (found := self._url(href))],
+                    media=[found for href in self._media if (found := self._url(href))],
+                )
             )
         self._forget()
 
