@@ -82,6 +82,19 @@ _PLAIN = re.compile(
     re.VERBOSE,
 )
 """An entry as nearly all are. The tokens give the same, in four times the time."""
+_TEXT = r"[^<]*+(?:<!\[CDATA\[[^<\]]*+\]\]>[^<]*+)?+"
+_FLAT = re.compile(
+    rf"""[^<]*+<(?P<record>url|sitemap)>\s*+
+        ((?:(?:<loc>{_TEXT}</loc> | <lastmod>{_TEXT}</lastmod> | <changefreq>{_TEXT}</changefreq>
+              | <priority>{_TEXT}</priority> | <xhtml:link\s[^<>]*+(?<=/)> | <mobile:mobile/>)\s*+)++)
+        </(?P=record)>""",
+    re.VERBOSE,
+)
+"""The same elements in any order, with alternates and CDATA. The tokens take twice as long.
+
+No group within what is repeated: CPython's re can lose its place there, and then raises `SystemError`.
+"""
+_PART = re.compile(rf"<(?:(loc|lastmod|changefreq)>({_TEXT})<|xhtml:link\s([^<>]*+))")
 _IMAGE = re.compile(r"<image:loc>([^<]*+)")
 _ATTRIBUTE = re.compile(r"""([\w.:-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""")
 _ANY_TAG = re.compile(r"<[^<>]*+>")
@@ -144,9 +157,14 @@ class _Reader:
                 position = self._leave(text, position, end)
                 if self._until:
                     return
-            while self._has_plain and not self._record and (match := _PLAIN.match(text, position, end)):
+            while self._has_plain and not self._record:
+                if match := _PLAIN.match(text, position, end):
+                    self._plain(*match.groups())
+                elif match := _FLAT.match(text, position, end):
+                    self._flat(match["record"], match[2])
+                else:
+                    break
                 position = match.end()
-                self._plain(*match.groups())
             match = _TOKEN.search(text, position, end)
             self._gather(text[position : match.start() if match else end])
             if match is None:
@@ -282,6 +300,21 @@ class _Reader:
                     media=self._images(images) if images else [],
                 )
             )
+
+    def _flat(self, record: str, content: str) -> None:
+        """The entry of one match of `_FLAT`."""
+        self._record = record
+        for name, text, attributes in _PART.findall(content):
+            if attributes:
+                if "href" in attributes:
+                    self._link(_attributes(attributes))
+                continue
+            plain = (text.replace("<![CDATA[", "").replace("]]>", "") if "<" in text else text).strip()[:_MAX_TEXT]
+            if plain and name == "lastmod":
+                self._dates.setdefault(name, plain[:_LONGEST_DATE])
+            elif plain:
+                self._take_own(name, plain)
+        self._finish()
 
     def _images(self, text: str) -> list[Url]:
         found = [stripped for loc in _IMAGE.findall(text) if (stripped := loc.strip())][:_MAX_EXTRAS]
