@@ -25,7 +25,7 @@ from sitecrawl.sitemap.store import read_sitemaps
 from sitecrawl.storage import Database
 
 XML = {"Content-Type": "application/xml"}
-SETTINGS = {"SITECRAWL_DELAY_FACTOR": 0, "RETRY_ENABLED": False}
+SETTINGS: dict[str, object] = {"SITECRAWL_DELAY_FACTOR": 0, "RETRY_ENABLED": False}
 
 
 def urlset(*paths: str, root: str = "", lastmod: str = "") -> bytes:
@@ -126,7 +126,8 @@ class TestDiscovery:
     def test_a_soft_404_that_is_named(self, tmp_path: Path) -> None:
         """A page at an address that robots.txt names as an XML sitemap is none: the search goes on."""
         lost = linked(*(f"/{n}" for n in range(9)), title="Oops")
-        site = {"/robots.txt": "Sitemap: /named.xml", "/sitemap_index.xml": Answer(urlset("/listed"), headers=XML)}
+        site: dict[str, Page] = {"/robots.txt": "Sitemap: /named.xml"}
+        site["/sitemap_index.xml"] = Answer(urlset("/listed"), headers=XML)
         with LocalWeb(lambda path, _: site.get(path, lost)) as web:
             found = gather(web, tmp_path / "job")
             assert "/listed" in web.paths()

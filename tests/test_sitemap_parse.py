@@ -117,7 +117,7 @@ BROKEN = {
 }
 
 
-PARTS = [
+ENTRY_PARTS = [
     "<url>", "</url>", "<sitemap>", "</sitemap>", "<loc>http://a.example/1</loc>", "<loc> /2 </loc>", "<loc></loc>",
     "<loc><![CDATA[http://a.example/3?a=1&amp;b=2]]></loc>", "<loc>/x<![CDATA[/4", "]]></loc>", "<loc>", "</loc>",
     "<lastmod>2024-01-01</lastmod>", "<lastmod>2025-01-01</lastmod>", "<changefreq>daily</changefreq>",
@@ -128,7 +128,7 @@ PARTS = [
 ]  # fmt: skip
 
 
-@given(st.lists(st.lists(st.sampled_from(PARTS), max_size=7), max_size=4))
+@given(st.lists(st.lists(st.sampled_from(ENTRY_PARTS), max_size=7), max_size=4))
 def test_short_ways(records: list[list[str]]) -> None:
     """Entries that are read as a whole are the same as by their tags."""
     text = "".join(f"<url><loc>/0</loc>{''.join(parts)}</url>" for parts in records)

@@ -124,7 +124,7 @@ class TestStore:
         """Sitemaps of a site share its budget, whatever the host, also after a restart; another has its own."""
         kept = store(database, budget=24.0)
         for number in range(100):
-            kept.put(key(number), record(number, NEVER, f"{number % 7}.a.example"))
+            kept.put(key(number), record(number, NEVER, f"{number % 7}.example.com"))
         kept.put(key(100), record(100, NEVER, "b.example"))
         checkpoint(database, kept)
         kept = store(database, budget=24.0)
