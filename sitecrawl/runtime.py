@@ -20,6 +20,7 @@ from typing import Protocol
 
 from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.http import Response
 
 from sitecrawl import configuration
 from sitecrawl.content import Verdict
@@ -152,6 +153,10 @@ class Runtime:
         self._parts: list[Part] = [self.seed_hosts]
         self.on_finish: list[Callable[[Fetch, bool], None]] = []
         """Called with every fetch whose visit is over, and whether it brought something worth having."""
+        self.on_robots: list[Callable[[str, Response | None], None]] = []
+        """Called with the address of every robots.txt that a host was asked for, and the answer; None without one."""
+        self.asks_robots = False
+        """Whether a host is asked for its robots.txt before anything else, and `on_robots` is called."""
         self._finished = 0
 
     @classmethod
@@ -226,10 +231,12 @@ class Runtime:
         *,
         nofollow: bool = False,
         score: Callable[[Link], float] | None = None,
+        rest: int = 0,
     ) -> int:
         """Hand a page's links to the frontier in one batch; returns how many are new.
 
-        `nofollow`: the page's author stands by none of them. `score`: the spider's, for the order `best`.
+        `nofollow`: the page's author stands by none of them. `score`: the spider's, for the order `best`. `rest`: so
+        many more links of the page come in later batches.
         """
         key_of = self._key_of
         found = [
@@ -242,7 +249,7 @@ class Runtime:
             )
             for link in links
         ]
-        return self.frontier.expand(fetch.visit, found)
+        return self.frontier.expand(fetch.visit, found, rest=rest)
 
     def _fingerprint(self, href: str) -> bytes:
         return self.fingerprints.url(self.canonicalizer.canonical_href(href))

@@ -86,11 +86,11 @@ class Economy:
 
     # A page's links
 
-    def open(self, page: UrlRecord, host: Host, links: Sequence[NewUrl]) -> Outlinks:
-        """`page` spends its credit on `links`, which are distinct and not the page itself."""
+    def open(self, page: UrlRecord, host: Host, links: Sequence[NewUrl], *, rest: int = 0) -> Outlinks:
+        """`page` spends its credit on `links`, which are distinct and not the page itself, but for `rest` shares."""
         nofollow = sum(link.nofollow for link in links)
         holds = not page.flags & Flag.VOLATILE  # what is in memory only would take its credit with it in a crash
-        tenth = self.ledger.spend(page, host, len(links) - nofollow, nofollow) if holds else 0
+        tenth = self.ledger.spend(page, host, len(links) - nofollow, nofollow, rest=rest) if holds else 0
         outlinks = Outlinks(host, host.key + page.section, self._site_key(host.name), tenth)
         self._pages.append(outlinks)
         self._link_hosts(host, links)

@@ -15,6 +15,10 @@ from sitecrawl.sitemap.discover import Answer
 from sitecrawl.sitemap.record import SitemapRecord
 
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+_HEAD: Final = 64 << 10
+"""Bytes in which an answer says what it is: 10 MB that are called HTML and are none would take a second."""
+_TEXT: Final = 512 << 10
+"""Bytes by whose text pages are compared."""
 
 
 @dataclass(slots=True)
@@ -26,12 +30,13 @@ class Arrival:
     fetch: Fetch
     response: Response
     facts: PageFacts
+    """Of its head."""
     now: float = field(default_factory=time.time)
 
     @classmethod
     def of(cls, record: SitemapRecord, fetch: Fetch, response: Response) -> Arrival:
         headers = pairs(response.headers)
-        return cls(fetch.visit.key, record, fetch, response, read_page(response.url, response.body, headers))
+        return cls(fetch.visit.key, record, fetch, response, read_page(response.url, response.body[:_HEAD], headers))
 
     @property
     def seconds(self) -> float:
@@ -48,7 +53,7 @@ class Arrival:
 
     @property
     def answer(self) -> Answer:
-        return Answer.of(self.response.url, self.response.status, self.response.body, self.facts)
+        return Answer.of(self.response.url, self.response.status, self.response.body[:_TEXT], self.facts)
 
     def header(self, name: str) -> str:
         return (self.response.headers.get(name) or b"").decode("latin-1")

@@ -31,6 +31,8 @@ _NEAR: Final = 8
 """Bits of 64 in which the SimHashes of two pages that say an address is missing differ at most: such a page is short,
 so a word that changes, as the address does, turns about eight bits. Texts that have nothing in common differ in 20.
 """
+_NO_PAGES: Final = (".atom", ".gz", ".json", ".rss", ".txt", ".xml")
+"""What a page's address does not end in: a page that is there says that nothing is."""
 _WORDS_AROUND: Final = 2
 """How much longer than the words themselves, in words' lengths, a link's text may be that names a site map."""
 _MAX_ELEMENTS: Final = 20_000
@@ -129,7 +131,7 @@ class Answer:
 
 
 def is_sitemap(answer: Answer, report: Report, *, missing: Answer | None) -> bool:
-    """Whether a usual address has a sitemap.
+    """Whether there is a sitemap at an address for which nobody vouches, or a page at one that is named.
 
     `report` says what its body is. `missing` is what the host says of an address that cannot exist; None if that is
     not known. A page is a sitemap if the host tells right from wrong addresses, and it has several links.
@@ -138,7 +140,8 @@ def is_sitemap(answer: Answer, report: Report, *, missing: Answer | None) -> boo
         return False
     if report.form != Form.HTML:
         return True
-    if parse(answer.url).path == "/" or _MISSING_TITLE.search(answer.title) or report.entries < _MIN_LINKS:
+    path = parse(answer.url).path
+    if path == "/" or path.endswith(_NO_PAGES) or _MISSING_TITLE.search(answer.title) or report.entries < _MIN_LINKS:
         return False
     if missing is None or missing.status >= 400:
         return True

@@ -97,9 +97,15 @@ class SiteSpider(Spider):
             self.arguments.scope.add_seed(target)
         return Link(target.href, target.host)
 
-    def parse(self, response: Response, **kwargs: Any) -> Iterable[Any]:
-        if self.gathering is not None and self.gathering.receive(response):
-            return
+    def parse(self, response: Response, **kwargs: Any) -> Any:
+        if self.gathering is not None and self.gathering.expects(response):
+            return self._parse_sitemap(self.gathering, response)
+        return self._parse_page(response)
+
+    async def _parse_sitemap(self, gathering: Gathering, response: Response) -> Iterable[Any]:
+        return () if await gathering.receive(response) else self._parse_page(response)
+
+    def _parse_page(self, response: Response) -> Iterable[Any]:
         page = self.page(response)
         yield page
         if 200 <= page.status < 300:
