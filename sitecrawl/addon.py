@@ -15,7 +15,7 @@ from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.misc import load_object
 
 from sitecrawl import __version__
-from sitecrawl.configuration import only_looks
+from sitecrawl.configuration import is_job, only_looks
 from sitecrawl.errors import OptionError
 from sitecrawl.limits import DEFAULTS
 
@@ -80,6 +80,9 @@ _LOOKS: Final[dict[str, Any]] = {
 }
 """For commands that only look at a page: what they print is the page, and the user has named it."""
 
+_JOB: Final[dict[str, Any]] = {"STATS_DUMP": True}
+"""For a job of scrapyd, whose log is read by people and by scrapyd's tools."""
+
 _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     "DOWNLOADER_MIDDLEWARES": {
         "middlewares.GivenUpMiddleware": 10,
@@ -112,8 +115,8 @@ class Addon:
     def update_settings(self, settings: Settings) -> None:
         _check_modules()
         check_settings(settings)
-        looks = _LOOKS if only_looks() else {}
-        for name, value in {**SETTINGS, **SCRAPY_DEFAULTS, **looks}.items():
+        looks, job = _LOOKS if only_looks() else {}, _JOB if is_job() else {}
+        for name, value in {**SETTINGS, **SCRAPY_DEFAULTS, **looks, **job}.items():
             _set(settings, name, value)
         _set(settings, "USER_AGENT", _user_agent(settings.get("SITECRAWL_CONTACT")))
         for name, components in {**_COMPONENTS, "SPIDER_MIDDLEWARES": _spider_middlewares(settings)}.items():

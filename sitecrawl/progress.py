@@ -31,6 +31,7 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from scrapy.utils.misc import load_object
 from twisted.internet.task import LoopingCall
 
+from sitecrawl.configuration import is_job
 from sitecrawl.errors import OptionError
 from sitecrawl.pagestore.printing import visible
 from sitecrawl.pagestore.store import INDEX_FILE
@@ -228,7 +229,13 @@ class Progress:
         if self._line is not None:
             self._line.stop()
         if self._summary and self._started:
-            print("", *self.summary(reason).lines(), "", sep="\n", file=sys.stderr, flush=True)
+            self._sum_up([*self.summary(reason).lines()])
+
+    def _sum_up(self, lines: list[str]) -> None:
+        if is_job():  # nobody sees its stderr
+            logger.info("%s", "\n".join(lines))
+        else:
+            print("", *lines, "", sep="\n", file=sys.stderr, flush=True)
 
     def _tell(self) -> None:
         line = self.status().line()
@@ -298,7 +305,7 @@ class Progress:
 def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
     """Add what the frontier knows. What was in flight and is not done waits again."""
     frontier, counts = runtime.frontier, runtime.frontier.counts
-    again = resume_command(sys.orig_argv, runtime.path) if counts.queued or not finished else None
+    again = _how_to_resume(runtime) if counts.queued or not finished else None
     return replace(
         told,
         totals=Totals(
@@ -313,6 +320,13 @@ def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
         has_pages=(runtime.path / INDEX_FILE).is_file(),
         resume=again,
     )
+
+
+def _how_to_resume(runtime: Runtime) -> str | None:
+    if not runtime.job:
+        return resume_command(sys.orig_argv, runtime.path)
+    name = "jobid" if runtime.path.name == runtime.job else "job"
+    return f"schedule the spider again, with the same arguments and {name}={runtime.path.name}"
 
 
 def wants_line(settings: BaseSettings) -> bool:

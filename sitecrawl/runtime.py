@@ -133,7 +133,9 @@ class Runtime:
         assert crawler.stats
         self.crawler = crawler
         self.stats = crawler.stats
-        self.directory = CrawlDirectory(configuration.directory(settings, name), name)
+        self.job: str = getattr(crawler.spider, "_job", "")
+        """scrapyd's name for this run; empty without scrapyd."""
+        self.directory = CrawlDirectory(configuration.directory(settings, name, self.job), name)
         self.fingerprints = Fingerprinter(self.directory.fingerprint_key)
         self.canonicalizer = Canonicalizer()
         self._key_of = lru_cache(maxsize=KEYS_KEPT)(self._fingerprint)

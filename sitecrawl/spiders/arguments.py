@@ -34,6 +34,8 @@ class SiteArguments:
     """Sitemaps, feeds and hub pages that are given by hand: `sitemaps` and `hubs`."""
     watch: bool = False
     """Stay when nothing is left to fetch, and go on visiting sitemaps."""
+    job: str = ""
+    """The crawl's name: what was begun under it is gone on with. Empty leaves it to JOBDIR."""
 
     @classmethod
     def read(cls, given: Mapping[str, Any], seeds: list[str]) -> SiteArguments:
@@ -66,6 +68,7 @@ class SiteArguments:
             discover,
             named,
             _switch(given, "watch"),
+            given.get("job", ""),
         )
 
     @property

@@ -8,7 +8,10 @@ from typing import Any, Self
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
+from scrapy.settings import BaseSettings
 
+from sitecrawl.addon import Addon
+from sitecrawl.configuration import job_directory
 from sitecrawl.errors import InvalidUrl
 from sitecrawl.gathering import Gathering
 from sitecrawl.items import PageItem
@@ -49,6 +52,12 @@ class SiteSpider(Spider):
     """What looks after sitemaps; None without."""
 
     @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        """The add-on comes with the spider, into a project that does not name it."""
+        super().update_settings(settings)
+        settings.setdefault_in_component_priority_dict("ADDONS", Addon, 500)
+
+    @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         arguments = SiteArguments.read(kwargs, list(getattr(cls, "start_urls", [])))
         for name, value in (
@@ -58,7 +67,10 @@ class SiteSpider(Spider):
         ):
             if value is not None:
                 crawler.settings.set(name, value, priority="spider")
-        spider = super().from_crawler(crawler, *args)
+        if arguments.job:
+            path = job_directory(crawler.settings, arguments.job, kwargs.get("_job", ""))
+            crawler.settings.set("JOBDIR", str(path), priority="cmdline")  # it stands there, too
+        spider = super().from_crawler(crawler, *args, **{n: v for n, v in kwargs.items() if n.startswith("_")})
         spider.arguments = arguments
         for seed in arguments.seeds:
             arguments.scope.add_seed(seed)
