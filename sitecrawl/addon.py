@@ -6,9 +6,10 @@ value that a crawl of whole sites wants. docs/settings.md says what each means.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
 from math import inf
+from pathlib import Path
 from typing import Any, Final
 
 from scrapy.settings import BaseSettings, Settings
@@ -16,8 +17,11 @@ from scrapy.utils.misc import load_object
 
 from sitecrawl import __version__
 from sitecrawl.configuration import is_job, only_looks
-from sitecrawl.errors import OptionError
+from sitecrawl.credit.policies import POLICIES
+from sitecrawl.errors import OptionError, meant
+from sitecrawl.frontier.order import ORDERS
 from sitecrawl.limits import DEFAULTS
+from sitecrawl.seen.bloom_kinds import KINDS
 
 SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_CONTACT": "",
@@ -137,14 +141,31 @@ def check_settings(settings: BaseSettings) -> None:
         if not isinstance(name, str) or not name.startswith("SITECRAWL_"):
             continue
         if name not in SETTINGS:
-            nearest = get_close_matches(name, SETTINGS, 1)
-            hint = f": is {nearest[0]} meant?" if nearest else "; docs/settings.md names all"
+            hint = meant(name, SETTINGS) or "; docs/settings.md names all"
             raise OptionError(f"There is no setting {name}{hint}")
-        if not _is_of_use(settings, name):
+        if name in _CHOICES:
+            _check_choice(name, settings.get(name))
+        elif not _is_of_use(settings, name):
             kind = _KINDS[type(SETTINGS[name])]
-            raise OptionError(f"{name} is {settings.get(name)!r}, and has to be {kind}")
+            raise OptionError(f"{name} is {settings.get(name)!r}, and has to be {_RANGES.get(name, kind)}")
 
 
+_CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "SITECRAWL_LAMBDA_POLICY": tuple(POLICIES),
+    "SITECRAWL_ORDER": tuple(ORDERS),
+    "SITECRAWL_PROGRESS": ("auto", "True", "False", "true", "false", "1", "0"),
+    "SITECRAWL_SEEN_BLOOM": ("auto", *KINDS),
+}
+"""What a setting that is a name may be."""
+
+
+def _check_choice(name: str, value: object) -> None:
+    names = _CHOICES[name]
+    if not isinstance(value, str | bool | int) or str(value) not in names:
+        raise OptionError(f"{name} is {value!r}, and has to be one of {', '.join(names)}{meant(str(value), names)}")
+
+
+_RANGES: Final = {"SITECRAWL_SEEN_ERROR_RATE": "a number between 0 and 1"}
 _KINDS: Final = {bool: "True or False", int: "a whole number from 0 on", float: "a number from 0 on"}
 
 
@@ -156,6 +177,8 @@ def _is_of_use(settings: BaseSettings, name: str) -> bool:
             return True
         if isinstance(default, int):
             return settings.getint(name) >= 0
+        if name in _RANGES:
+            return 0 < settings.getfloat(name) < 1
         return not isinstance(default, float) or 0 <= settings.getfloat(name) < inf
     except (TypeError, ValueError, OverflowError):
         return False
@@ -194,9 +217,26 @@ def _user_agent(contact: str) -> str:
 def _check_modules() -> None:
     """Packages called `middlewares` and `pipelines` are common: ours must be the ones that Scrapy will load."""
     for module, member in (("middlewares", "CaptureMiddleware"), ("pipelines", "WarcPipeline")):
-        found = import_module(module)
-        if not hasattr(found, member):
-            raise OptionError(
-                f"Python finds another package named {module!r}, {getattr(found, '__file__', None)}, before "
-                f"sitecrawl's: rename it, or put sitecrawl first on the path"
-            )
+        try:
+            is_ours = hasattr(import_module(module), member)
+        except Exception as error:
+            if Path(_found(module)).parent.parent in {Path(), Path(__file__).parent.parent}:
+                raise  # ours is missing, or broken
+            raise OptionError(_shadowed(module)) from error
+        if not is_ours:
+            raise OptionError(_shadowed(module))
+
+
+def _found(module: str) -> str:
+    """The file or folder that Python takes for `module`, which need not be ours; empty if there is none."""
+    spec = find_spec(module)
+    if spec is None:
+        return ""
+    return spec.origin or ", ".join(spec.submodule_search_locations or ())
+
+
+def _shadowed(module: str) -> str:
+    return (
+        f"Python finds another package named {module!r}, {_found(module)}, before sitecrawl's: rename it, or put "
+        "sitecrawl first on the path"
+    )

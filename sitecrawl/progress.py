@@ -28,9 +28,9 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
-from scrapy.utils.misc import load_object
 from twisted.internet.task import LoopingCall
 
+from sitecrawl.attendant import has_our_scheduler
 from sitecrawl.configuration import is_job
 from sitecrawl.errors import OptionError
 from sitecrawl.pagestore.printing import visible
@@ -47,7 +47,6 @@ NAMED_HOSTS: Final = 3
 MAX_HOSTS: Final = 10_000
 """Hosts with errors that are remembered; of more, those with the most errors."""
 
-_SCHEDULER = "sitecrawl.scheduler.Scheduler"
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 """What LOG_COLOR writes: the only control characters of a log line that reach the terminal."""
 
@@ -206,7 +205,7 @@ class Progress:
         interval = settings.getfloat("LOGSTATS_INTERVAL")
         if not (live or summary or interval):
             raise NotConfigured("SITECRAWL_PROGRESS, SITECRAWL_SUMMARY and LOGSTATS_INTERVAL are off")
-        progress = cls(crawler, live=live, summary=summary, interval=interval, ours=_is_ours(settings))
+        progress = cls(crawler, live=live, summary=summary, interval=interval, ours=has_our_scheduler(settings))
         crawler.signals.connect(progress.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(progress.spider_closed, signal=signals.spider_closed)
         return progress
@@ -338,9 +337,3 @@ def wants_line(settings: BaseSettings) -> bool:
         return settings.getbool("SITECRAWL_PROGRESS")
     except ValueError:
         raise OptionError(f"SITECRAWL_PROGRESS must be auto, True or False, and not {value!r}") from None
-
-
-def _is_ours(settings: BaseSettings) -> bool:
-    """Whether the crawl's URLs are in our frontier. Asking the runtime would make one."""
-    scheduler = load_object(settings["SCHEDULER"])
-    return any(f"{base.__module__}.{base.__qualname__}" == _SCHEDULER for base in scheduler.__mro__)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sitecrawl.errors import InvalidUrl, OptionError
 from sitecrawl.sitemap.entry import Report
@@ -90,23 +90,26 @@ def _from_redis(text: str) -> list[Url]:
 
 def _members(client: Redis, key: str) -> list[str]:
     """In the order in which scrapy-redis would take them. Raises `ValueError` for what is too much."""
-    kind = client.type(key)
     found: list[str] = []
     size = 0
-    while True:
-        first, last = len(found), len(found) + _REDIS_BATCH - 1
-        if kind == b"list":
-            batch = client.lrange(key, first, last)
-        elif kind == b"zset":
-            batch = client.zrevrange(key, first, last)
-        else:
-            batch = [*client.sscan_iter(key, count=_REDIS_BATCH)] if kind == b"set" else []
-        found += [entry.decode("utf-8", "replace") for entry in batch]
-        size += sum(map(len, batch))
+    for entry in _entries_of(client, key):
+        size += len(entry)
         if size > MAX_FILE_SIZE:
             raise ValueError(f"it holds more than {MAX_FILE_SIZE} bytes; split it")
-        if kind == b"set" or len(batch) < _REDIS_BATCH:
-            return found
+        found.append(entry if isinstance(entry, str) else entry.decode("utf-8", "replace"))
+    return found
+
+
+def _entries_of(client: Redis, key: str) -> Iterator[bytes | str]:
+    kind = client.type(key)
+    if kind in {b"set", "set"}:
+        yield from client.sscan_iter(key, count=_REDIS_BATCH)
+    elif kind in {b"list", b"zset", "list", "zset"}:
+        read: Callable[[str, int, int], Any] = client.lrange if kind in {b"list", "list"} else client.zrevrange
+        start = 0
+        while batch := read(key, start, start + _REDIS_BATCH - 1):
+            start += len(batch)
+            yield from batch
 
 
 def _without_user(address: str) -> str:

@@ -21,9 +21,9 @@ bind_address = 127.0.0.1
 http_port = {port}
 poll_interval = 0.1
 max_proc = 4
-{directories}
+jobs_dir = jobs
+items_dir = items
 """
-_DIRECTORIES = "jobs_dir = jobs\nitems_dir = items\n"
 _WITHOUT_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -32,14 +32,14 @@ class Scrapyd:
 
     project = "sitecrawl"
 
-    def __init__(self, environ: Environment, folder: Path, *, directories: str = _DIRECTORIES, **changes: str) -> None:
+    def __init__(self, environ: Environment, folder: Path, **changes: str) -> None:
         self.folder = folder
         folder.mkdir()
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
-        folder.joinpath("scrapyd.conf").write_text(_CONFIGURATION.format(port=port, directories=directories))
+        folder.joinpath("scrapyd.conf").write_text(_CONFIGURATION.format(port=port))
         self._log = folder.joinpath("scrapyd.log").open("w")
         self._process = subprocess.Popen(
             [environ.python, "-m", "scrapyd"],

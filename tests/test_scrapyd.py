@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shutil
 import sys
 import time
 from collections import Counter
@@ -11,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from crawling import PROJECT, environment, scrapy, states_of
+from crawling import PROJECT, scrapy, states_of
 from installed import Environment, copy_of_project, run
 from localweb import LocalWeb, linked
 from realweb import RealWeb
@@ -85,8 +83,8 @@ def test_a_job(scrapyd: Scrapyd, deployed: str, web: RealWeb) -> None:
 
 def begun(scrapyd: Scrapyd, name: str, count: int) -> None:
     """Wait until a job has stored some pages."""
-    deadline = time.monotonic() + 30
-    while not ((scrapyd.job_directory(name) / "pages.sqlite").exists() and pages(scrapyd.job_directory(name)).total() > count):
+    directory, deadline = scrapyd.job_directory(name), time.monotonic() + 30
+    while not (directory / "pages.sqlite").exists() or pages(directory).total() <= count:
         assert time.monotonic() < deadline, scrapyd.log()
         time.sleep(0.05)
 
@@ -114,7 +112,7 @@ def test_two_jobs_at_once_one_cancelled_and_resumed(scrapyd: Scrapyd, deployed: 
 
 
 def test_a_crawl_that_several_jobs_go_on_with(scrapyd: Scrapyd, deployed: str, web: RealWeb) -> None:
-    """The argument `job` names the crawl, whatever ids scrapyd gives; two at once are refused, and nothing is lost."""
+    """The argument `job` names the crawl, whatever ids scrapyd gives; two at once are refused."""
     name, slow = ("job", "weekly"), ("setting", "DOWNLOAD_DELAY=0.1")
     first = scrapyd.schedule(STARLETTE, name, slow)
     begun(scrapyd, "weekly", 3)
@@ -176,6 +174,7 @@ def test_without_jobs_dir(tmp_path: Path) -> None:
     """The job's id names the directory, below crawls/ where the process runs."""
     with LocalWeb({"/": linked(title="only")}) as web:
         words = ("crawl", "generic", "-a", f"seeds={web.root}/", "-a", "_job=ab12")
-        done = scrapy(*words, cwd=tmp_path, env=environment(PYTHONPATH=str(PROJECT), SCRAPY_SETTINGS_MODULE="sitecrawl.settings"))
+        changes = {"PYTHONPATH": str(PROJECT), "SCRAPY_SETTINGS_MODULE": "sitecrawl.settings"}
+        done = scrapy(*words, cwd=tmp_path, env=changes)
     assert done.returncode == 0, done.stderr
     assert pages(tmp_path / "crawls" / "ab12").total() == 1
