@@ -30,6 +30,7 @@ class CaptureMiddleware:
     """
 
     def __init__(self, runtime: Runtime, *, max_retry_after: float) -> None:
+        runtime.captures = True
         self._runtime = runtime
         self._max_retry_after = max_retry_after
         self._started: WeakKeyDictionary[Request, float] = WeakKeyDictionary()

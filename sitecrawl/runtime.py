@@ -148,6 +148,8 @@ class Runtime:
             self.database.close()
             raise
         self.fetches: dict[bytes, Fetch] = {}
+        self.captures = False
+        """Whether a middleware notes what comes of each fetch; otherwise the scheduler hears of responses alone."""
         self.seed_hosts = SeedHosts(self.database)
         self._store: WarcStore | None = None
         self._stores: list[Checkpointed] = []

@@ -183,7 +183,6 @@ class TestExamples:
                 "crawl", "headings", "-a", f"seeds={web.root}", "-O", str(feed),
                 settings={
                     "SPIDER_MODULES": package.name, "JOBDIR": tmp_path / "crawl", "SITECRAWL_DELAY_FACTOR": 0,
-                    "FEED_EXPORT_FIELDS": "url,depth,heading",
                 },
                 env=environment(PYTHONPATH=str(tmp_path)),
             )  # fmt: skip

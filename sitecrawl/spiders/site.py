@@ -19,6 +19,7 @@ from sitecrawl.links import Link
 from sitecrawl.page import page_item
 from sitecrawl.runtime import Runtime
 from sitecrawl.spiders.arguments import SiteArguments
+from sitecrawl.spiders.feeds import leave_pages_out, name_fields_of_pages
 from sitecrawl.url import parse
 
 
@@ -32,19 +33,6 @@ class SiteSpider(Spider):
     custom_settings = {  # noqa: RUF012 - Scrapy's interface
         "HTTPERROR_ALLOW_ALL": True,  # a page of errors is a page: it is stored, and its links are not followed
         "METAREFRESH_ENABLED": False,  # a refresh is a link of its page
-        "FEED_EXPORT_FIELDS": [
-            "url",
-            "status",
-            "fetched",
-            "depth",
-            "referrer",
-            "content_type",
-            "charset",
-            "title",
-            "canonical",
-            "noindex",
-            "size",
-        ],
     }
 
     arguments: SiteArguments
@@ -56,6 +44,7 @@ class SiteSpider(Spider):
         """The add-on comes with the spider, into a project that does not name it."""
         super().update_settings(settings)
         settings.setdefault_in_component_priority_dict("ADDONS", Addon, 500)
+        settings.set("ADDONS", settings.getdict("ADDONS"), "spider")  # the process still adds the project's settings
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -70,6 +59,10 @@ class SiteSpider(Spider):
         if arguments.job:
             path = job_directory(crawler.settings, arguments.job, kwargs.get("_job", ""))
             crawler.settings.set("JOBDIR", str(path), priority="cmdline")  # it stands there, too
+        if cls.extract is SiteSpider.extract:
+            name_fields_of_pages(crawler.settings)
+        else:
+            leave_pages_out(crawler.settings)
         spider = super().from_crawler(crawler, *args, **{n: v for n, v in kwargs.items() if n.startswith("_")})
         spider.arguments = arguments
         for seed in arguments.seeds:
