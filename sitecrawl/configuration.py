@@ -22,6 +22,7 @@ from sitecrawl.frontier.order import Order, order_named
 from sitecrawl.links import PageOptions
 from sitecrawl.markup import TreeOptions
 from sitecrawl.pagestore.options import WarcOptions
+from sitecrawl.recrawl.schedule import RecrawlOptions
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.sitemap.entry import Limits as SitemapLimits
 from sitecrawl.sitemap.schedule import ScheduleOptions
@@ -132,6 +133,16 @@ def sitemaps(settings: BaseSettings) -> ScheduleOptions:
         price=settings.getfloat("SITECRAWL_SITEMAP_PRICE", default.price),
         min_interval=settings.getfloat("SITECRAWL_SITEMAP_MIN_INTERVAL", default.min_interval),
         max_interval=settings.getfloat("SITECRAWL_SITEMAP_MAX_INTERVAL", default.max_interval),
+    )
+
+
+def recrawl(settings: BaseSettings) -> RecrawlOptions:
+    """The `SITECRAWL_RECRAWL_*` settings."""
+    default = RecrawlOptions()
+    return RecrawlOptions(
+        budget=settings.getfloat("SITECRAWL_RECRAWL_BUDGET", default.budget),
+        min_interval=max(settings.getfloat("SITECRAWL_RECRAWL_MIN_INTERVAL", default.min_interval), 0.001),
+        max_interval=settings.getfloat("SITECRAWL_RECRAWL_MAX_INTERVAL", default.max_interval),
     )
 
 

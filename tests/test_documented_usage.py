@@ -213,8 +213,6 @@ def jobs(store: redis.Redis, web: LocalWeb, tmp_path_factory: pytest.TempPathFac
     ("spider", "paths"), [("myspider", ["/"]), ("mycrawler", ["/Items/0", "/Items/1", "/Items/2", "/about"])]
 )
 def test_scrapy_redis(jobs: Jobs, store: redis.Redis, *, spider: str, paths: list[str], ours: bool) -> None:
-    jobs: dict[Job, Path], store: redis.Redis, *, spider: str, paths: list[str], ours: bool
-) -> None:
     """Start URLs from Redis, its scheduler or ours, its pipeline, our page store."""
     folder = jobs[spider, ours]
     log = (folder / "log").read_text()

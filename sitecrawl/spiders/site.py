@@ -17,6 +17,7 @@ from sitecrawl.gathering import Gathering
 from sitecrawl.items import PageItem
 from sitecrawl.links import Link
 from sitecrawl.page import page_item
+from sitecrawl.recrawling import Recrawling
 from sitecrawl.runtime import Runtime
 from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.feeds import leave_pages_out, name_fields_of_pages
@@ -38,6 +39,8 @@ class SiteSpider(Spider):
     arguments: SiteArguments
     gathering: Gathering | None = None
     """What looks after sitemaps; None without."""
+    recrawling: Recrawling | None = None
+    """What fetches pages again; None without."""
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
@@ -69,15 +72,23 @@ class SiteSpider(Spider):
             arguments.scope.add_seed(seed)
         if arguments.gathers:
             spider.gathering = Gathering(crawler, arguments.scope.admits, watch=arguments.watch)
+        if arguments.recrawl:
+            spider.recrawling = Recrawling(crawler, spider.is_sitemap)
         return spider
 
     async def start(self) -> AsyncIterator[Any]:
         self.runtime.seed(self.arguments.seeds)
+        if self.recrawling is not None:
+            self.recrawling.begin()
         if self.gathering is not None:
             self.gathering.begin(self.arguments.seeds if self.arguments.sitemaps else (), self.arguments.named)
         nothing: tuple[Any, ...] = ()
         for item in nothing:  # an asynchronous generator, though the seeds went to the frontier in one batch
             yield item
+
+    def is_sitemap(self, key: bytes) -> bool:
+        """Whether the URL with this fingerprint is a sitemap, which has its own visits."""
+        return self.gathering is not None and self.gathering.knows(key)
 
     @property
     def runtime(self) -> Runtime:
@@ -104,6 +115,8 @@ class SiteSpider(Spider):
 
     def parse(self, response: Response, **kwargs: Any) -> Iterable[Any]:
         if self.gathering is not None and self.gathering.receive(response):
+            return
+        if self.recrawling is not None and self.recrawling.receive(response):
             return
         page = self.page(response)
         yield page
