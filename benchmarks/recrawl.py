@@ -2,13 +2,14 @@
 
     python benchmarks/recrawl.py --pages 2000 --days 60 --budget 500
 
-A simulated site with a simulated clock: pages change at random, at rates between several times an hour and hardly ever
+A simulated site with a simulated clock: pages change at random, at rates between several times a day and hardly ever
 (log-uniform), and are asked for by sitecrawl's own schedule and store (`sitecrawl.recrawl`, in a RocksDB), or all in
-turn. Importance follows a power law. Every policy has the same budget of requests; the first third of the time, in
-which the rates are learnt, is reported apart.
+turn. Importance follows a power law. Every policy has the same budget of requests; what comes after the first third
+of the time, in which the rates are learnt, is reported apart.
 
-What is printed, for each policy: requests a day; *freshness*, the share of pages, weighed by importance and not, whose
-copy is what the site has, averaged over the time; and *age*, how long on average a stale copy has been stale.
+What is printed, for each policy: requests a day; *freshness*, the share of pages, weighed by importance and not,
+whose copy is what the site has, averaged over the time; and for how many hours on average a copy had been stale when
+it was renewed.
 """
 
 from __future__ import annotations
@@ -170,7 +171,9 @@ def adaptive(simulation: Simulation, budget: float, folder: Path, *, important: 
     while (at := store.next_time()) is not None and at < simulation.end:
         clock = max(clock, at)
         simulation.advance(clock)
-        for key, record in store.take(clock, 100):
+        due = store.take(clock, 100)
+        clock += 0 if due else DAY / budget
+        for key, record in due:
             number = int.from_bytes(key, "big")
             requests += 1
             after = visited(record, clock, standing(number, clock), digest=simulation.visit(number, clock))

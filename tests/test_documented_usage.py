@@ -45,12 +45,13 @@ class {name}:
 def site(path: str, host: str) -> Page | None:
     if path in {"/", "/Items/0", "/Items/1"}:
         return linked("/Items/1", "/Items/2", "/about", title=path)
-    return {
+    pages: dict[str, Page] = {
         "/Items/2": linked("/Items/0", title="/Items/2"),
         "/about": linked(title="/about"),
         "/feed.xml": Answer(FEED.encode(), headers={"Content-Type": "application/xml"}),
         "/table.csv": Answer(TABLE.encode(), headers={"Content-Type": "text/csv"}),
-    }.get(path)
+    }
+    return pages.get(path)
 
 
 @pytest.fixture(scope="module")

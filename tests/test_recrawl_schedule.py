@@ -149,3 +149,15 @@ class TestStore:
         assert (again.pages, again.planned, again.price) == (store.pages, store.planned, store.price)
         assert again.pages == 19
         assert len(again.take(1e12, 100)) == 19
+
+    def test_what_is_stored_and_what_is_not_come_in_one_order(self, database: Database) -> None:
+        """However few are taken at a time, none is passed over."""
+        store = RevisitStore(database, OPTIONS)
+        for n in (1, 2, 3, 9):
+            store.plan(bytes([n]) * 16, Visits(float(n)), STANDING, float(n))
+            if n == 3:
+                self.commit(database, store)
+        taken = [key[0] for _ in range(5) for key, _ in store.take(1e9, 2)]
+        assert taken == [1, 2, 3, 9]
+        store.plan(bytes(16), Visits(0.0), STANDING, 0.0)
+        assert [key for key, _ in store.take(1e9, 2)] == [bytes(16)]

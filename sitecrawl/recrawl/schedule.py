@@ -9,8 +9,8 @@ the price p of each fetch, is greatest where the last fetch of every page is wor
 
 So what changes often is visited more often, up to a point: a page that changes faster than it can be followed
 (w < p r) is not worth the fetches, and is visited less and less. (Visits in proportion to the rate do worse than
-visits that are equal for all, ibid., section 4.) It is not given up at once, for what was seen at short intervals says
-little of long ones: its next visit comes after `_FARTHEST` changes at most.
+visits that are equal for all, ibid., section 4.) It is not given up at once, for what was seen at short intervals
+says little of long ones: its next visit comes after `_FARTHEST` changes at most.
 
 The price follows the budget: each plan moves it a little, so that all plans together come to what may be spent.
 
@@ -18,14 +18,15 @@ The rate is estimated from visits that saw a change or none, which cannot tell o
 Garcia-Molina's estimator for that ("Estimating frequency of change", 2003), visits fading as they age, and half a
 visit with a change always taken to have come, so that what has been still for long is looked at now and then.
 
-Importance is the page's share of the credit that was spent within AOPIC's adaptive window (`sitecrawl.credit.window`).
+Importance is the page's share of the credit that was spent within AOPIC's adaptive window
+(`sitecrawl.credit.window`).
 
 Pure functions over records: no clock, no disk.
 """
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, replace
 from math import exp, log, sqrt
 from typing import Final
 
@@ -46,6 +47,8 @@ _LEAST, _MOST = 0.2, 5.0
 """How much less or more than the average page a page may count, whatever its importance."""
 _FARTHEST: Final = 8.0
 """Changes that a page is expected to have made by its next visit, at most."""
+_GAIN: Final = 2.0
+"""How much the price follows the plans while each page is planned once. Plans go with the root of the price."""
 _HALVINGS: Final = 40
 
 
@@ -99,14 +102,11 @@ class Visits:
         """Raises `CorruptFile` for bytes that no `pack` wrote."""
         try:
             values = msgpack.unpackb(data)
-            if not isinstance(values, list) or len(values) != len(fields(cls)):
-                raise ValueError("another number of fields")
-            kinds = (float, float, float, bytes, str, str, float, float, float, int, float, float, float)
-            if not all(isinstance(value, kind) for value, kind in zip(values, kinds, strict=True)):
-                raise ValueError("fields of other types")
-            return cls(*values)
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             raise CorruptFile(f"The record of a page's visits cannot be read: {error}") from error
+        if not isinstance(values, list) or [type(value) for value in values] != _KINDS:
+            raise CorruptFile("The record of a page's visits cannot be read: it has other fields")
+        return cls(*values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,9 @@ class Standing:
     """All credit that ever came to any page along links."""
     total: float
     """All credit there is: the window spans so much spending."""
+
+
+_KINDS: Final = [type(value) for value in astuple(Visits(0.0))]
 
 
 def visited(record: Visits, now: float, standing: Standing, *, digest: bytes | None) -> Visits:
@@ -159,11 +162,16 @@ def interval(record: Visits, importance: float, price: float, options: RecrawlOp
     """Seconds from the last visit to the next; `importance` as `worth` gives it."""
     changes = rate(record)
     if changes == 0.0:
-        seconds = sqrt(options.min_interval * options.max_interval)
+        seconds: float = sqrt(options.min_interval * options.max_interval)
     else:
         seconds = _best(price * changes / importance) / changes
-    seconds *= 1 << record.failures
+    seconds *= float(1 << record.failures)
     return min(max(seconds, options.min_interval), options.max_interval)
+
+
+def first_interval(pages: int, options: RecrawlOptions) -> float:
+    """Seconds in which the budget allows all of `pages` to be fetched once: nothing is known of them yet."""
+    return min(pages * DAY / options.budget if options.budget else 0.0, options.max_interval)
 
 
 def _best(target: float) -> float:
@@ -183,4 +191,5 @@ def new_price(price: float, planned: float, pages: int, options: RecrawlOptions)
     budget = options.budget / DAY
     if not budget or not planned:
         return price
-    return min(max(price * (planned / budget) ** (1 / max(pages, 10)), 1e-6), 1e12)
+    change = float((planned / budget) ** (_GAIN / max(pages, 10)))
+    return min(max(price * change, 1e-6), 1e12)

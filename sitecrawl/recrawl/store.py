@@ -26,6 +26,8 @@ _PAGE, _DUE, _FIGURES = b"P", b"D", b"M"
 _TIME = struct.Struct(">Q")
 _FIGURES_FORMAT = struct.Struct(">Qdd")
 _FIRST_PRICE: Final = schedule.DAY
+_SAVED: Final = 3600.0
+"""Seconds for which what the budget allows can be saved up."""
 
 
 class RevisitStore:
@@ -40,6 +42,10 @@ class RevisitStore:
         self.planned = 0.0
         """Fetches a second that their intervals come to."""
         self.price = _FIRST_PRICE
+        self._allowance = 0.0
+        self._since = -_SAVED
+        self._first = _DUE
+        """No entry of the index is below it: what was deleted there would have to be passed over every time."""
         if (stored := self._rows.get(_FIGURES)) is not None:
             try:
                 self.pages, self.planned, self.price = _FIGURES_FORMAT.unpack(stored)
@@ -61,19 +67,35 @@ class RevisitStore:
             self._forget(key, before)
         importance = schedule.worth(record, standing, self.pages)
         seconds = schedule.interval(record, importance, self.price, self._options)
+        if not record.visits:
+            seconds = max(seconds, schedule.first_interval(self.pages, self._options))
         record = replace(record, next_visit=now + seconds, interval=seconds)
         self.planned += 1 / seconds
         self.price = schedule.new_price(self.price, self.planned, self.pages, self._options)
         self._rows.put(_PAGE + key, record.pack())
-        self._rows.put(_entry(record.next_visit, key))
+        entry = _entry(record.next_visit, key)
+        self._rows.put(entry)
+        self._first = min(self._first, entry)
 
     def take(self, now: float, most: int) -> list[tuple[bytes, Visits]]:
-        """The pages whose time has come, the longest overdue first, at most so many. They are under way now, until
-        each is planned again or dropped.
+        """The pages whose time has come, the longest overdue first, at most so many, and no more than the budget
+        allows. They are under way now, until each is planned again or dropped.
         """
+        most = min(most, self._allowed(now))
+        if most < 1:
+            return []
         end = _DUE + _TIME.pack(round(now * 1000) + 1)
         due = sorted({*islice(self._stored(end), most), *(e for e in self._rows.pending(_DUE) if e < end)})
+        self._first = max(self._first, due[most - 1] if len(due) >= most else end)
+        self._allowance -= len(due[:most])
         return [self._begin(entry[1 + _TIME.size :]) for entry in due[:most]]
+
+    def _allowed(self, now: float) -> int:
+        """What the budget has left: never more than an hour's."""
+        a_second = self._options.budget / schedule.DAY
+        earned = (now - self._since) * a_second
+        self._since, self._allowance = now, min(self._allowance + earned, max(_SAVED * a_second, 1.0))
+        return int(self._allowance)
 
     def _begin(self, key: bytes) -> tuple[bytes, Visits]:
         record = self.get(key)
@@ -105,7 +127,8 @@ class RevisitStore:
 
     def _stored(self, end: bytes | None) -> Iterator[bytes]:
         """The index on disk, without what has changed since."""
-        entries = self._database.scan(FAMILY, _DUE, end or bytes([_DUE[0] + 1]))
+        end = end or bytes([_DUE[0] + 1])
+        entries = self._database.scan(FAMILY, min(self._first, end), end)
         return (entry for entry, _ in entries if not self._rows.has_changed(entry))
 
     def flush(self, batch: Batch) -> None:
