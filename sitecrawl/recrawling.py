@@ -16,9 +16,9 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
 from sitecrawl import configuration
-from sitecrawl.content import readable_text
 from sitecrawl.frontier.record import UrlRecord
 from sitecrawl.items import Exchange, PageItem
+from sitecrawl.markup import elements
 from sitecrawl.media import HTML
 from sitecrawl.recrawl.schedule import MAX_VALIDATOR, MOST_FAILURES, Standing, Visits, visited
 from sitecrawl.recrawl.store import RevisitStore
@@ -138,9 +138,10 @@ class Recrawling:
 
     def _digest(self, page: PageItem) -> bytes:
         """Of what a reader sees: a token in the markup that is new each time is no change."""
-        is_html = page.content_type in HTML
-        seen = readable_text(page.body, self._runtime.page_options.tree).encode() if is_html else page.body
-        return hashlib.blake2b(seen, digest_size=16).digest()
+        text = ""
+        if page.content_type in HTML:
+            text = elements(page.body, 1, self._runtime.page_options.tree).text
+        return hashlib.blake2b(text.encode("utf-8", "replace") or page.body, digest_size=16).digest()
 
     def _count(self, what: str) -> None:
         self._runtime.stats.inc_value(f"recrawl/{what}")
