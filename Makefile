@@ -3,12 +3,16 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
+TARGET ?= default
 
-.PHONY: crawl test lint format clean
+.PHONY: crawl deploy test lint format clean
 
 crawl: $(VENV)/.crawl
 	@test -n "$(SEEDS)" || { echo "Say what to crawl: make crawl SEEDS=https://example.com"; exit 2; }
 	$(BIN)/scrapy crawl generic -a "seeds=$(SEEDS)" $(ARGS)
+
+deploy: $(VENV)/.deploy
+	$(BIN)/scrapyd-deploy $(TARGET) $(ARGS)
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest $(ARGS)
@@ -35,10 +39,14 @@ $(VENV)/.crawl: pyproject.toml setup.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[fast]'
 	@touch $@
 
+$(VENV)/.deploy: pyproject.toml setup.py | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[fast,deploy]'
+	@touch $@ $(VENV)/.crawl
+
 $(VENV)/.test: pyproject.toml setup.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[fast,test]'
-	@touch $@ $(VENV)/.crawl
+	@touch $@ $(VENV)/.crawl $(VENV)/.deploy
 
 $(VENV)/.lint: pyproject.toml setup.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[fast,test,lint]'
-	@touch $@ $(VENV)/.test $(VENV)/.crawl
+	@touch $@ $(VENV)/.test $(VENV)/.crawl $(VENV)/.deploy

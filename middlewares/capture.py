@@ -13,6 +13,7 @@ from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
 from scrapy.http import Response
 
 from sitecrawl import limits
+from sitecrawl.attendant import attend
 from sitecrawl.download import Interrupted, LimitExceeded, PrivateAddress
 from sitecrawl.items import Exchange, pairs
 from sitecrawl.runtime import Fetch, Runtime
@@ -29,6 +30,7 @@ class CaptureMiddleware:
     """
 
     def __init__(self, runtime: Runtime, *, max_retry_after: float) -> None:
+        runtime.captures = True
         self._runtime = runtime
         self._max_retry_after = max_retry_after
         self._started: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
@@ -36,7 +38,9 @@ class CaptureMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> CaptureMiddleware:
-        return cls(Runtime.of(crawler), max_retry_after=crawler.settings.getfloat(limits.RETRY_AFTER.setting))
+        attend(crawler)
+        most = crawler.settings.getfloat(limits.RETRY_AFTER.setting, limits.RETRY_AFTER.default)
+        return cls(Runtime.of(crawler), max_retry_after=most)
 
     def process_request(self, request: Request) -> None:
         self._started[request] = time.time()

@@ -134,7 +134,9 @@ class Runtime:
         assert crawler.stats
         self.crawler = crawler
         self.stats = crawler.stats
-        self.directory = CrawlDirectory(configuration.directory(settings, name), name)
+        self.job: str = getattr(crawler.spider, "_job", "")
+        """scrapyd's name for this run; empty without scrapyd."""
+        self.directory = CrawlDirectory(configuration.directory(settings, name, self.job), name)
         self.fingerprints = Fingerprinter(self.directory.fingerprint_key)
         self.canonicalizer = Canonicalizer()
         self._key_of = lru_cache(maxsize=KEYS_KEPT)(self._fingerprint)
@@ -147,6 +149,8 @@ class Runtime:
             self.database.close()
             raise
         self.fetches: dict[bytes, Fetch] = {}
+        self.captures = False
+        """Whether a middleware notes what comes of each fetch; otherwise the scheduler hears of responses alone."""
         self.seed_hosts = SeedHosts(self.database)
         self._store: WarcStore | None = None
         self._stores: list[Checkpointed] = []

@@ -57,7 +57,8 @@ def test_a_misspelt_argument(name, nearest):
 def test_an_argument_like_no_other():
     """An argument that resembles none names them all."""
     with pytest.raises(
-        OptionError, match="seeds, scope, max_pages, max_depth, order, sitemaps, watch, allow, deny, hubs"
+        OptionError,
+        match="seeds, scope, max_pages, max_depth, order, sitemaps, watch, recrawl, job, allow, deny",
     ):
         read(seeds="a.example", xyzzy="1")
 

@@ -57,9 +57,11 @@ class Outlinks:
     """Fingerprint and weight."""
     sections: dict[bytes, int] = field(default_factory=dict)
     """The sections that the page links to, with the greatest weight."""
+    again: bool = False
+    """The page was fetched before: what it links to is no news, and counts once."""
 
     def touch(self, section: bytes, weight: int) -> None:
-        if section != self.section and weight > self.sections.get(section, 0):
+        if not self.again and section != self.section and weight > self.sections.get(section, 0):
             self.sections[section] = weight
 
 
@@ -91,9 +93,11 @@ class Economy:
         nofollow = sum(link.nofollow for link in links)
         holds = not page.flags & Flag.VOLATILE  # what is in memory only would take its credit with it in a crash
         tenth = self.ledger.spend(page, host, len(links) - nofollow, nofollow, rest=rest) if holds else 0
-        outlinks = Outlinks(host, host.key + page.section, self._site_key(host.name), tenth)
+        again = bool(page.flags & Flag.AGAIN)
+        outlinks = Outlinks(host, host.key + page.section, self._site_key(host.name), tenth, again=again)
         self._pages.append(outlinks)
-        self._link_hosts(host, links)
+        if not again:
+            self._link_hosts(host, links)
         return outlinks
 
     def _link_hosts(self, host: Host, links: Sequence[NewUrl]) -> None:

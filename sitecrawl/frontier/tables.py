@@ -53,6 +53,10 @@ class Overlay:
     def delete(self, key: bytes) -> None:
         self._changed[key] = None
 
+    def has_changed(self, key: bytes) -> bool:
+        """Whether what the disk says of `key` counts no more."""
+        return key in self._changed
+
     def pending(self, prefix: bytes) -> list[bytes]:
         """The keys with `prefix` that were put and are not on disk yet."""
         return [key for key, value in self._changed.items() if value is not None and key.startswith(prefix)]

@@ -8,7 +8,7 @@ from typing import Final
 
 from sitecrawl.frontier.frontier import NewUrl
 from sitecrawl.frontier.record import Flag
-from sitecrawl.requests import pack
+from sitecrawl.requests import pack_conditional
 from sitecrawl.runtime import Runtime
 from sitecrawl.sitemap.discover import How
 from sitecrawl.sitemap.record import Kind, SitemapRecord
@@ -67,15 +67,10 @@ class Registry:
 
     def queue(self, key: bytes, record: SitemapRecord) -> None:
         """Ask for a sitemap, on condition that it has changed since the last time."""
-        headers = {}
-        if record.etag:
-            headers[b"If-None-Match"] = [record.etag.encode("latin-1", "replace")]
-        if record.modified:
-            headers[b"If-Modified-Since"] = [record.modified.encode("latin-1", "replace")]
-        extras: dict[str, object] = {"headers": headers} if headers else {}
-        if record.kind == Kind.ROBOTS:  # no robots.txt forbids itself (RFC 9309, section 2.2.2)
-            extras["meta"] = {"dont_obey_robotstxt": True}
-        request = pack(extras) if extras else None
+        more = (
+            {"meta": {"dont_obey_robotstxt": True}} if record.kind == Kind.ROBOTS else {}
+        )  # RFC 9309, section 2.2.2
+        request = pack_conditional(record.etag, record.modified, **more)
         frontier = self._runtime.frontier
         if not frontier.again(key, priority=_PRIORITY, request=request):
             frontier.add_request(

@@ -56,6 +56,10 @@ class Gathering:
         """As `Gatherer.receive`."""
         return self._gatherer is not None and await self._gatherer.receive(response)
 
+    def knows(self, key: bytes) -> bool:
+        """Whether the URL with this fingerprint is a sitemap."""
+        return self._gatherer is not None and key in self._gatherer.store
+
     def _tick(self) -> None:
         assert self._gatherer is not None
         self._gatherer.add(self._added.take())

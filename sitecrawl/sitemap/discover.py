@@ -1,4 +1,5 @@
-"""Where a site's sitemaps may be, and whether what is there is one. No network: see `sitecrawl.spiders.sitemap`.
+"""Where a site's sitemaps may be, and whether what is there is one. No network: see `sitecrawl.gathering`,
+and `sitecrawl.sitemap.finding` for all of it in one call.
 
 In this order: what robots.txt names; what the front page links to in so many words; the usual addresses, the
 likeliest first (`addresses.txt`). What the site itself names is always asked; the usual addresses are asked one

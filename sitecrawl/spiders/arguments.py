@@ -34,6 +34,10 @@ class SiteArguments:
     """Sitemaps, feeds and hub pages that are given by hand: `sitemaps` and `hubs`."""
     watch: bool = False
     """Stay when nothing is left to fetch, and go on visiting sitemaps."""
+    recrawl: bool = False
+    """Go on when all is fetched: fetch pages again as they change."""
+    job: str = ""
+    """The crawl's name: what was begun under it is gone on with. Empty leaves it to JOBDIR."""
 
     @classmethod
     def read(cls, given: Mapping[str, Any], seeds: list[str]) -> SiteArguments:
@@ -62,6 +66,8 @@ class SiteArguments:
             discover,
             named,
             _switch(given, "watch"),
+            _switch(given, "recrawl"),
+            given.get("job", ""),
         )
 
     @staticmethod
