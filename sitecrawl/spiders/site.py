@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any, Self
 
 from scrapy import Spider
@@ -50,7 +50,7 @@ class SiteSpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        arguments = SiteArguments.read(kwargs, list(getattr(cls, "start_urls", [])))
+        arguments = cls.read_arguments(kwargs)
         for name, value in (
             ("SITECRAWL_MAX_PAGES", arguments.max_pages),
             ("DEPTH_LIMIT", arguments.max_depth),
@@ -65,6 +65,11 @@ class SiteSpider(Spider):
         if arguments.gathers:
             spider.gathering = Gathering(crawler, arguments.scope.admits, watch=arguments.watch)
         return spider
+
+    @classmethod
+    def read_arguments(cls, given: Mapping[str, Any]) -> SiteArguments:
+        """What stands on the command line. Raises `OptionError`."""
+        return SiteArguments.read(given, list(getattr(cls, "start_urls", [])))
 
     async def start(self) -> AsyncIterator[Any]:
         self.runtime.seed(self.arguments.seeds)
