@@ -27,7 +27,7 @@ from sitecrawl.sitemap.schedule import ScheduleOptions
 CRAWLS = Path("crawls")
 """Where crawls without a JOBDIR go, below the working directory."""
 
-LOOKS: Final = frozenset({"bench", "check", "fetch", "parse", "shell", "view"})
+LOOKS: Final = frozenset({"bench", "check", "fetch", "parse", "rules", "shell", "view"})
 """Scrapy's commands that try something out: nobody wants to keep what they fetch."""
 
 
