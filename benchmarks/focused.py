@@ -14,7 +14,7 @@ import argparse
 import importlib.util
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -42,6 +42,7 @@ SEEDS = (
     "http://www.starlette.io/",
     "http://ada-url.github.io/",
 )
+HOSTS = tuple(url.split("/")[2] for url in SEEDS)
 TOPICS = ("sitemap", "robots", "view", "rule", "theories", "runner", "iterator", "concepts")
 MARKS = (50, 100, 200, 500)
 _TITLES = re.compile(r"<(title|h[1-3])\b.*?</\1>", re.DOTALL | re.IGNORECASE)
@@ -60,12 +61,14 @@ class Page:
 class Sites:
     """The web, read from disk; parsed pages are kept."""
 
-    def __init__(self, cache: Path) -> None:
+    def __init__(self, cache: Path, hosts: Sequence[str] = HOSTS) -> None:
         spec = importlib.util.spec_from_file_location("real_web", TOOL)
         assert spec is not None
         assert spec.loader is not None
         self._tool: Any = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(self._tool)
+        self._tool.HOSTS = {host: folder for host, folder in self._tool.HOSTS.items() if host in hosts}
+        self.seeds = [parse_url(url) for url in SEEDS if urlsplit(url).hostname in hosts]
         self._cache = cache
         self._tool.unpack(cache)
         self.page = lru_cache(maxsize=None)(self._page)
@@ -101,13 +104,12 @@ def crawl(sites: Sites, topic: str, policy: str, budget: int, threshold: float) 
     focus = Focus(Topic(topic), threshold)
     order = order_named("bfs" if policy == "bfs" else "aopic")
     harvest: list[bool] = []
-    seeds = [parse_url(url) for url in SEEDS]
     with (
         tempfile.TemporaryDirectory(prefix="focused-") as directory,
         replayed(Path(directory) / "crawl", order, FrontierOptions()) as replay,
     ):
         frontier = replay.frontier
-        frontier.add([replay.found(seed.href) for seed in seeds], depth=0)
+        frontier.add([replay.found(seed.href) for seed in sites.seeds], depth=0)
         while len(harvest) < budget and (visit := frontier.next()) is not None:
             page = sites.page(visit.url)
             frontier.downloaded(visit, 0.0)
@@ -133,16 +135,17 @@ def crawl(sites: Sites, topic: str, policy: str, budget: int, threshold: float) 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "sitecrawl-real-web")
+    parser.add_argument("--hosts", default=",".join(HOSTS), help="the sites, all by default")
     parser.add_argument("--topics", default=",".join(TOPICS))
     parser.add_argument("--policies", default="focused,bfs,aopic")
     parser.add_argument("--budget", type=int, default=MARKS[-1])
-    parser.add_argument("--threshold", type=float, default=0.1)
+    parser.add_argument("--threshold", type=float, default=0.2)
     return parser.parse_args()
 
 
 def main() -> None:
     arguments = parse()
-    sites = Sites(arguments.cache)
+    sites = Sites(arguments.cache, arguments.hosts.split(","))
     marks = [mark for mark in MARKS if mark <= arguments.budget] or [arguments.budget]
     print(f"| topic | order | {' | '.join(f'after {mark:,}' for mark in marks)} | relevant pages found |")
     print("|---|---|" + "---|" * (len(marks) + 1))

@@ -7,8 +7,9 @@
 
 The study of Broder, Najork and Wiener ("Efficient URL caching for World Wide Web crawling", WWW 2003) on our
 streams: each is replayed through caches of 2^4 to 2^22 entries, once with all links and once with those that lead to
-another host, which a crawler of several machines sends over the network. Prints the miss rate of each policy, its ratio
-to MIN, and CLOCK's critical point: the least size from which on no cache, however large, answers 2 more of 100 requests.
+another host, which a crawler of several machines sends over the network. Prints the miss rate of each policy, its
+ratio to MIN, and CLOCK's critical point: the least size from which on no cache, however large, answers 2 more of 100
+requests.
 
 `--seen-tests` instead adds so many URLs to other ways of telling whether a URL was seen: errors, memory, time.
 """
@@ -101,15 +102,15 @@ def picture(studies: Sequence[Study]) -> str:
         ratios = {p: [r / m for r, m in zip(found.rates[p], least, strict=True)] for p in SIZED}
         most = min(3.0, max(max(rates) for rates in ratios.values()))
         x = column * _WIDTH
-        parts += _panel(found, found.rates, (0.0, 1.0), x, 0, f"{found.name}: miss rate")
-        parts += _panel(found, ratios, (1.0, max(most, 1.1)), x, _HEIGHT, "misses as a multiple of MIN's")
+        parts += _panel(found, found.rates, (0.0, 1.0), (x, 0), f"{found.name}: miss rate")
+        parts += _panel(found, ratios, (1.0, max(most, 1.1)), (x, _HEIGHT), "misses as a multiple of MIN's")
     return "\n".join([*parts, "</svg>\n"])
 
 
 def _panel(
-    found: Study, lines: dict[str, list[float]], span: tuple[float, float], left: int, top: int, title: str
+    found: Study, lines: dict[str, list[float]], span: tuple[float, float], corner: tuple[int, int], title: str
 ) -> list[str]:
-    low, high = span
+    (low, high), (left, top) = span, corner
 
     def across(place: int) -> float:
         return left + _MARGIN + (_WIDTH - 2 * _MARGIN) * place / max(1, len(found.exponents) - 1)

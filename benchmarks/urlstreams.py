@@ -57,8 +57,8 @@ _HOSTS, _ACTIVE, _LINKS = 20_000, 1000, 40
 
 
 def made_up(requests: int) -> UrlStream:
-    """A web of 20,000 hosts, 1,000 of which are being crawled at a time, one page of each in turn, as politeness has
-    it. A page has 40 links: 12 of its host's navigation, 22 to pages near it, 6 to other hosts, the popular ones most.
+    """A web of 20,000 hosts, 1,000 of which are crawled at a time, one page of each in turn, as politeness has it. A
+    page has 40 links: 12 of its host's navigation, 22 to pages near it, 6 to other hosts, the popular ones most.
     """
     random = Random(1)
     stream = UrlStream(f"{requests:,} requests of a made-up web")

@@ -1,4 +1,4 @@
-"""Best first: what a link promises, after Shark-Search (Hersovici and others, "The shark-search algorithm", WWW 1998).
+"""Best first: what a link promises, after Hersovici and others, "The shark-search algorithm" (WWW 1998).
 
     promise = LINK * relevance of the link's words + (1 - LINK) * inherited
     inherited = relevance of the page where it is relevant, otherwise FADING * what was promised of the page

@@ -1,9 +1,9 @@
 """How much a text is about a topic: TF-IDF and the cosine between two texts.
 
-A text is the vector of its words' weights, a word's weight being `(1 + ln n) * idf` where it stands n times (Salton and
-Buckley 1988; scikit-learn's `TfidfTransformer`). The topic is the vector of a query, or of example pages, or of both
-(Rocchio 1971: the examples' mean). `idf` is learned from the pages that a crawl meets: a sample of them, looked at
-again whenever it has doubled. Words are hashed into 2^18 numbers, so the memory does not grow with the vocabulary.
+A text is the vector of its words' weights, a word's weight being `(1 + ln n) * idf` where it stands n times (Salton
+and Buckley 1988; scikit-learn's `TfidfTransformer`). The topic is the vector of a query, or of example pages, or of
+both (Rocchio 1971: the examples' mean). `idf` is learned from the pages that a crawl meets: a sample of them, looked
+at again whenever they have doubled. Words are hashed into 2^18 numbers, so the memory does not grow with the words.
 
 Words are runs of letters and digits without case; writing without spaces (Chinese, Japanese, Thai) goes by pairs of
 characters.

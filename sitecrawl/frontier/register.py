@@ -145,7 +145,7 @@ class Register:
         self._hosts.changed(host, section)
 
     def prefer(self, key: bytes, priority: int) -> Host | None:
-        """Someone wants a known URL with `priority`: the greatest counts. Returns its host if its place has changed."""
+        """Someone wants a known URL with `priority`: the greatest counts. Gives its host if its place has changed."""
         record = self._urls.get(key)
         if record is None or record.state != State.QUEUED or key in self._in_flight:
             return None

@@ -21,7 +21,7 @@ from sitecrawl.url import guess_url
 if TYPE_CHECKING:
     from sitecrawl.focus import Focus
 
-THRESHOLD: Final = 0.1
+THRESHOLD: Final = 0.2
 _EXAMPLE: Final = "sitecrawl_example"
 """The key in `Request.meta` of a page that shows what is wanted."""
 _EXAMPLE_PRIORITY: Final = 1_000_000
@@ -29,8 +29,8 @@ _MAX_EXAMPLES: Final = 20
 
 
 class FocusedSpider(SiteSpider):
-    """Fetches first what promises to be about a topic (`sitecrawl.focus`); the crawl's order decides between links that
-    promise the same. Yields an item for every page that is relevant.
+    """Fetches first what promises to be about a topic (`sitecrawl.focus`); the crawl's order decides between links
+    that promise the same. Yields an item for every page that is relevant.
 
     Besides those of `SiteSpider` it takes the arguments `topic`, words or a query; `examples`, files or URLs of pages
     about the topic; and `threshold`, the relevance from which on a page counts.
