@@ -23,7 +23,7 @@ from urllib.parse import urljoin, urlsplit
 
 from replaying import COMMIT_EVERY, replayed
 
-from sitecrawl.focus import Focus
+from sitecrawl.focus import SCALE, Focus
 from sitecrawl.frontier.frontier import FrontierOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import State
@@ -109,7 +109,7 @@ def crawl(sites: Sites, topic: str, policy: str, budget: int, threshold: float) 
         replayed(Path(directory) / "crawl", order, FrontierOptions()) as replay,
     ):
         frontier = replay.frontier
-        frontier.add([replay.found(seed.href) for seed in sites.seeds], depth=0)
+        frontier.add([replay.found(seed.href)._replace(priority=2 * SCALE) for seed in sites.seeds], depth=0)
         while len(harvest) < budget and (visit := frontier.next()) is not None:
             page = sites.page(visit.url)
             frontier.downloaded(visit, 0.0)
@@ -139,7 +139,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--topics", default=",".join(TOPICS))
     parser.add_argument("--policies", default="focused,bfs,aopic")
     parser.add_argument("--budget", type=int, default=MARKS[-1])
-    parser.add_argument("--threshold", type=float, default=0.2)
+    parser.add_argument("--threshold", type=float, default=0.1)
     return parser.parse_args()
 
 

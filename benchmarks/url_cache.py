@@ -116,7 +116,7 @@ def _panel(
         return left + _MARGIN + (_WIDTH - 2 * _MARGIN) * place / max(1, len(found.exponents) - 1)
 
     def down(value: float) -> float:
-        return top + _HEIGHT - _MARGIN - (_HEIGHT - 2 * _MARGIN) * (min(value, high) - low) / (high - low)
+        return top + _HEIGHT - _MARGIN - (_HEIGHT - 2 * _MARGIN) * (min(max(value, low), high) - low) / (high - low)
 
     bottom = top + _HEIGHT - _MARGIN
     parts = [

@@ -2,8 +2,8 @@
 
 The file: 16 bytes `sitecrawl links\\1`, then 8 bytes a link, in the order of the questions, little-endian: the first
 half of the canonical URL's fingerprint (a CityHash64), its lowest bit replaced by 1 if the link leads to another host
-than its page's. A crawl that is resumed appends. A crash costs the links that were in memory, and leaves half a record
-at most, which reading leaves out.
+than its page's. A crawl that is resumed appends. A crash costs the links in memory, and leaves half a record at most,
+which reading leaves out.
 """
 
 from __future__ import annotations

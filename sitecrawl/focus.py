@@ -1,7 +1,7 @@
 """Best first: what a link promises, after Hersovici and others, "The shark-search algorithm" (WWW 1998).
 
     promise = LINK * relevance of the link's words + (1 - LINK) * inherited
-    inherited = relevance of the page where it is relevant, otherwise FADING * what was promised of the page
+    inherited = the page's relevance, or FADING * what was promised of the page, whichever is more
 
 Besides, a link counts by where it leads: pages of one folder are about one thing, so the mean relevance of the pages
 that were read there speaks for those that were not. The folders that are known are bounded, those longest unseen go.
@@ -75,8 +75,11 @@ class Focus:
         return self.relevant / self.read if self.read else 0.0
 
     def promises(self, links: Sequence[Link], relevance: float, promised: int) -> list[int]:
-        """The priorities of the links of a page: `relevance` is the page's, `promised` its own priority."""
-        inherited = relevance if relevance >= self.threshold else FADING * min(max(promised, 0) / SCALE, 1.0)
+        """The priorities of the links of a page: `relevance` is the page's, `promised` its own priority.
+
+        A priority above all promises is someone else's, as a seed's.
+        """
+        inherited = max(relevance, FADING * promised / SCALE if 0 < promised <= SCALE else 0.0)
         own = self.topic.relevance([f"{link.text} {url_text(link.url)}" for link in links])
         return [round(SCALE * self._promise(link, words, inherited)) for link, words in zip(links, own, strict=True)]
 

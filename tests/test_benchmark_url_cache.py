@@ -103,7 +103,10 @@ def test_a_graph(graph: Path, tmp_path: Path) -> None:
             assert all(large <= small + 0.5 for small, large in pairwise(rates))
         assert sum("critical" in row[0] for row in rows) == 1
     root = ET.fromstring(picture.read_text())
-    assert len(root.findall("{http://www.w3.org/2000/svg}polyline")) == 20
+    lines = root.findall("{http://www.w3.org/2000/svg}polyline")
+    assert len(lines) == 20
+    heights = [float(point.split(",")[1]) for line in lines for point in (line.get("points") or "").split()]
+    assert 0 < min(heights) < max(heights) < 720
 
 
 def test_a_recorded_crawl(tmp_path: Path) -> None:

@@ -21,10 +21,12 @@ from sitecrawl.url import guess_url
 if TYPE_CHECKING:
     from sitecrawl.focus import Focus
 
-THRESHOLD: Final = 0.2
+THRESHOLD: Final = 0.1
 _EXAMPLE: Final = "sitecrawl_example"
 """The key in `Request.meta` of a page that shows what is wanted."""
+_SEED_PRIORITY: Final = 10_000
 _EXAMPLE_PRIORITY: Final = 1_000_000
+"""Both above all that a link can promise (`sitecrawl.focus.SCALE`)."""
 _MAX_EXAMPLES: Final = 20
 
 
@@ -37,6 +39,7 @@ class FocusedSpider(SiteSpider):
     """
 
     name = "focused"
+    seed_priority = _SEED_PRIORITY
 
     focus: Focus
     example_urls: list[str]

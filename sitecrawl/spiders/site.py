@@ -44,6 +44,9 @@ class SiteSpider(Spider):
         ],
     }
 
+    seed_priority = 0
+    """As of a request, for spiders that give their links priorities: seeds would come last."""
+
     arguments: SiteArguments
     gathering: Gathering | None = None
     """What looks after sitemaps; None without."""
@@ -72,7 +75,7 @@ class SiteSpider(Spider):
         return SiteArguments.read(given, list(getattr(cls, "start_urls", [])))
 
     async def start(self) -> AsyncIterator[Any]:
-        self.runtime.seed(self.arguments.seeds)
+        self.runtime.seed(self.arguments.seeds, priority=self.seed_priority)
         if self.gathering is not None:
             self.gathering.begin(self.arguments.seeds if self.arguments.sitemaps else (), self.arguments.named)
         nothing: tuple[Any, ...] = ()
