@@ -65,8 +65,9 @@ class Sites:
         spec = importlib.util.spec_from_file_location("real_web", TOOL)
         assert spec is not None
         assert spec.loader is not None
-        self._tool: Any = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(self._tool)
+        tool: Any = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(tool)
+        self._tool = tool
         self._tool.HOSTS = {host: folder for host, folder in self._tool.HOSTS.items() if host in hosts}
         self.seeds = [parse_url(url) for url in SEEDS if urlsplit(url).hostname in hosts]
         self._cache = cache

@@ -18,10 +18,12 @@ from scrapy.crawler import AsyncCrawlerProcess, Crawler
 from scrapy.settings import Settings
 
 from sitecrawl.errors import SitecrawlError
+from sitecrawl.keyword import Keyword
 from sitecrawl.limits import PRIVATE_ADDRESS
 from sitecrawl.scope import KINDS
 from sitecrawl.spiders.keyword import FOUND, KeywordSpider
 from sitecrawl.summary import Traffic, printable
+from sitecrawl.url import guess_url
 
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, as of other programs: 128 and the number of the signal."""
@@ -84,6 +86,8 @@ def _read(words: Sequence[str]) -> argparse.Namespace:
 
 
 def _run(options: argparse.Namespace) -> int:
+    Keyword(options.keyword)  # what is wrong with these is said before anything starts
+    guess_url(options.start)
     folder = str(Path(options.output_dir).absolute()) if options.output_dir else None
     arguments = {"start": options.start, "keyword": options.keyword, "scope": options.scope}
     if folder:

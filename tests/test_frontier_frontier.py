@@ -170,8 +170,9 @@ class FrontierMachine(RuleBasedStateMachine):
         """A known URL that waits has the greatest priority of all links to it."""
         for key, link in links.items():
             u = self.model.known.get(key)
-            waits = u is not None and u.state == State.QUEUED and key not in self.visits and not u.is_volatile
-            if waits and key != but and link.priority:
+            if u is None or u.state != State.QUEUED or key in self.visits or u.is_volatile:
+                continue
+            if key != but and link.priority:
                 u.priority = max(u.priority, link.priority)
 
     def unseen(self, found, depth):

@@ -17,6 +17,8 @@ import pytest
 from crawling import PROJECT, environment, scrapy
 from localweb import Answer, LocalWeb, Page, linked
 
+from sitecrawl.keywordhunter import main
+
 HTML = {"Content-Type": "text/html"}
 FAST = ("-s", "SITECRAWL_DELAY_FACTOR=0", "-s", "SITECRAWL_FAILURE_DELAY=0", "-s", "RETRY_ENABLED=False")
 
@@ -103,22 +105,39 @@ def test_not_found_beyond_depth_5(web: LocalWeb, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("{root}",), "START and KEYWORD are needed"),
-        (("{root}", "a", "b", "c"), "START and KEYWORD are needed"),
-        (("{root}", ""), "keyword is empty"),
-        (("{root}", "x" * 101), "100 is the limit"),
+        (("http://a.example/",), "START and KEYWORD are needed"),
+        (("http://a.example/", "a", "b", "c"), "START and KEYWORD are needed"),
+        (("http://a.example/", "a", " "), "OUTPUT_DIR is empty"),
+        (("-s", "x", "http://a.example/", "a"), "write -s NAME=VALUE"),
+        (("--scope", "all", "http://a.example/", "a"), "invalid choice"),
+        (("http://a.example/", ""), "keyword is empty"),
+        (("http://a.example/", "x" * 101), "100 is the limit"),
         (("ftp://a.example/", "x"), "its scheme is ftp:"),
         (("no url", "x"), "is no URL"),
+    ],
+)
+def test_bad_arguments(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], why: str) -> None:
+    """Exit code 1 and one message, before anything starts."""
+    with pytest.raises(SystemExit) as left:
+        main(words)
+    output, errors = capsys.readouterr()
+    assert (left.value.code, output) == (1, "")
+    assert why in errors
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
         (("-s", "SITECRAWL_ORDERS=1", "{root}", "x"), "is SITECRAWL_ORDER meant?"),
         (("{root}", "x", "{file}"), "cannot be made"),
         (("{root}/closed/", "secret"), "its robots.txt forbids it"),
         (("{root}/nothing", "404"), "the server answered with status 404"),
         (("http://127.0.0.1:1/", "x"), "connection refused"),
     ],
-    ids=lambda words: words[-1][:20] if isinstance(words, tuple) else "",
+    ids=["setting", "folder", "robots", "status", "refused"],
 )
 def test_exit_code_1(web: LocalWeb, tmp_path: Path, words: tuple[str, ...], why: str) -> None:
-    """Bad arguments, and a start that cannot be read, are one message on stderr."""
+    """A bad setting or folder, and a start that cannot be read, are one message on stderr."""
     (tmp_path / "file").write_text("")
     given = [word.format(root=web.root, file=tmp_path / "file") for word in words]
     code, output, errors = hunt(*FAST, *given)
