@@ -1,8 +1,8 @@
 """Where a page's time goes, by part: `benchmarks/peers.py --profile`.
 
-py-spy looks at the crawl's Python stacks from outside, some hundred times a second. A sample belongs to the part whose
-code is innermost in it, whatever library that code is in the midst of: `zlib` under the page store is the page store's.
-What is in no part of ours is Scrapy's engine, and samples in the midst of an import are the start-up.
+py-spy looks at the crawl's Python stacks from outside, some hundred times a second. A sample belongs to the part
+whose code is innermost in it, whatever library that code is in the midst of: `zlib` under the page store is the page
+store's. What is in no part of ours is Scrapy's engine, and samples in the midst of an import are the start-up.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ ENGINE: Final = "engine: Scrapy, Twisted, the event loop"
 START: Final = "start-up: imports"
 PARTS: Final = {
     "download: HTTP client, robots.txt, middlewares": (
-        "sitecrawl/download.py", "sitecrawl/http/", "sitecrawl/robotstxt.py", "sitecrawl/addresses.py", "middlewares/",
+        "sitecrawl/download.py", "sitecrawl/http/", "sitecrawl/robotstxt.py", "sitecrawl/addresses.py",
+        "middlewares/",
     ),
     "parse: HTML, links, text": (
-        "sitecrawl/links.py", "sitecrawl/markup.py", "sitecrawl/page.py", "sitecrawl/charset.py", "sitecrawl/media.py",
-        "sitecrawl/directives.py", "sitecrawl/spiders/", "sitecrawl/items.py",
+        "sitecrawl/links.py", "sitecrawl/markup.py", "sitecrawl/page.py", "sitecrawl/charset.py",
+        "sitecrawl/media.py", "sitecrawl/directives.py", "sitecrawl/spiders/", "sitecrawl/items.py",
     ),
     "duplicates: SimHash, digests": ("sitecrawl/content/",),
     "URL: parsing, identity, fingerprint, scope": (
-        "sitecrawl/url.py", "sitecrawl/fingerprint.py", "sitecrawl/scope.py", "sitecrawl/shape.py", "sitecrawl/traps.py",
+        "sitecrawl/url.py", "sitecrawl/fingerprint.py", "sitecrawl/scope.py", "sitecrawl/shape.py",
+        "sitecrawl/traps.py",
     ),
     "seen: CLOCK, Bloom": ("sitecrawl/seen/", "sitecrawl/frontier/seen.py"),
     "credit: ledger, trust": ("sitecrawl/credit/", "sitecrawl/frontier/economy.py"),

@@ -45,11 +45,13 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_WARC_SIZE": 1_000_000_000,
     "SITECRAWL_DATABASE_URL": "",
     "SITECRAWL_DATABASE_TABLE": "pages",
+    "SITECRAWL_ITEMS_TABLE": "items",
     "SITECRAWL_SEEN_BLOOM": "pybloom-live",
     "SITECRAWL_SEEN_CAPACITY": 1_000_000,
     "SITECRAWL_SEEN_ERROR_RATE": 0.01,
     "SITECRAWL_SEEN_CACHE": 65_536,
     "SITECRAWL_SEEN_EXACT": True,
+    "SITECRAWL_RECORD_LINKS": "",
     "SITECRAWL_SHUTDOWN_TIME": 5.0,
     "SITECRAWL_GC_THRESHOLD": 50_000,
     "SITECRAWL_PROGRESS": "auto",
@@ -110,7 +112,11 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     },
 }
 
-_SPIDER_MIDDLEWARES: Final = {"middlewares.RequestsMiddleware": 940, "middlewares.LinksMiddleware": 950}
+_SPIDER_MIDDLEWARES: Final = {
+    "middlewares.RequestsMiddleware": 940,
+    "middlewares.LinksMiddleware": 950,
+    "middlewares.LinkRecorder": 960,
+}
 _HANDLERS: Final = dict.fromkeys(("http", "https"), "sitecrawl.download.DownloadHandler")
 _DECODING: Final = ("scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware", 590)
 """Scrapy's middleware in whose place ours comes, unless the project names it, and its order."""

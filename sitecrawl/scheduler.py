@@ -201,6 +201,8 @@ class Scheduler(BaseScheduler):
             request = self._volatile.pop(visit.key)
         else:
             request = unpack_request(visit.url, visit.request, self._spider)
+        if visit.request is None and visit.priority:  # a link's; a stored request has its own
+            request.priority = visit.priority
         request.meta[VISIT] = visit.key
         if visit.depth:
             request.meta.setdefault("depth", visit.depth)

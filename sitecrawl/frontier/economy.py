@@ -37,6 +37,8 @@ class NewUrl(NamedTuple):
     nofollow: bool = False
     score: float = 0.0
     """The spider's own, for the order `best`."""
+    priority: int = 0
+    """The spider's own, for every order: the greatest first."""
 
     @property
     def weight(self) -> int:

@@ -175,6 +175,8 @@ class Frontier:
                 if target is host:
                     on_host += 1
                     in_section += self.urls.section_of(link.key) == record.section
+            elif link.priority and (target_host := self.register.prefer(link.key, link.priority)) is not None:
+                hosts.add(target_host)
         visit.news = visit.news[0] + in_section, visit.news[1] + on_host
         self._place(hosts)
         return len(new)
