@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
+# Test files at once: many tests wait for servers, or for the pauses that politeness asks for.
+JOBS ?= 3
 TARGET ?= default
 
 .PHONY: crawl deploy test lint format clean
@@ -15,7 +17,7 @@ deploy: $(VENV)/.deploy
 	$(BIN)/scrapyd-deploy $(TARGET) $(ARGS)
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
