@@ -109,3 +109,27 @@ def test_rules_are_checked_before_the_crawl(web: LocalWeb, tmp_path: Path) -> No
         assert f"{path}:3: '[' is no CSS selector" in done.stderr
     assert len(web.hits) == before
     assert not (tmp_path / "job").exists()
+
+
+def test_a_hostile_page_costs_a_bounded_time(tmp_path: Path) -> None:
+    """A page that is too large is not searched, a pattern that would not end finds nothing; both are counted."""
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("rules: [{name: one, fields: {found: {regex: '(a|aa)+b'}, title: {css: title}}}]")
+    pages: dict[str, Page] = {
+        "/": "<title>home</title><a href=/slow>s</a><a href=/large>l</a>",
+        "/slow": "<title>slow</title>" + "a" * 5000,
+        "/large": "<title>large</title>" + "x" * 20_000,
+    }
+    with LocalWeb(pages) as web:
+        done = scrapy(
+            "crawl", "extract", "-a", f"rules={rules}", "-a", f"seeds={web.root}/", "-O", f"{tmp_path}/items.jsonl",
+            settings={
+                "JOBDIR": tmp_path / "job", "SITECRAWL_DELAY_FACTOR": 0, "STATS_DUMP": True, "LOG_LEVEL": "INFO",
+                "SITECRAWL_MAX_REGEX_TIME": 0.05, "SITECRAWL_MAX_EXTRACT_SIZE": 10_000,
+            },
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    stats = stats_of(done.stderr)
+    assert (stats["limits/regex_time"], stats["limits/extract_size"]) == (1, 1)
+    items = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
+    assert {item.get("title") for item in items} <= {"home", "slow"}
