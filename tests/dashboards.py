@@ -70,9 +70,10 @@ class Crawl:
         return self.line("Dashboard: ").split()[1]
 
     def end(self) -> int:
-        """Wait for the crawl's own end; returns the exit code."""
+        """Wait for the crawl's own end, at which nothing may have gone wrong; returns the exit code."""
         code = self.process.wait(40)
         self._reader.join(10)
+        assert "Traceback" not in self.log, self.log
         return code
 
     def __enter__(self) -> Self:

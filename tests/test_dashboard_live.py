@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import socket
 import time
@@ -18,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from sitecrawl.dashboard.figures import COLUMNS
 from sitecrawl.dashboard.streams import MAX_READERS
-from sitecrawl.dashboard.web import MAX_BODY
+from sitecrawl.dashboard.web import MAX_BODY, MAX_CONNECTIONS
 from sitecrawl.fingerprint import HASH_NAME
 from sitecrawl.frontier.reading import FrontierReader
 from sitecrawl.history import META_KEY
@@ -120,6 +121,24 @@ class TestWhoGetsWhat:
             connection.close()
         last = wait_for(lambda: self.admitted(crawl))
         last.close()
+
+    def test_connections_are_bounded(self, crawl: Crawl) -> None:
+        """A process of this machine that opens more gets nothing, and the crawl goes on; later all is as before."""
+        port = urlsplit(crawl.url).port
+        assert port is not None
+        many = [socket.create_connection(("127.0.0.1", port), timeout=5) for _ in range(MAX_CONNECTIONS + 20)]
+        with pytest.raises((OSError, http.client.HTTPException)):
+            crawl.ask("")
+        for connection in many:
+            connection.close()
+        assert wait_for(lambda: self.answers(crawl))
+
+    @staticmethod
+    def answers(crawl: Crawl) -> bool:
+        try:
+            return crawl.ask("")[0] == 200
+        except (OSError, http.client.HTTPException):
+            return False
 
     @staticmethod
     def open_stream(crawl: Crawl) -> socket.socket:

@@ -28,7 +28,7 @@ from sitecrawl.url import parse
 
 BAD_TITLE = "</title><script>window.owned=1</script><img src=x onerror=window.owned=2>\u202e\x1b]0;owned\x07"
 BAD_PATH = "/x?<script>window.owned=3</script>&amp;'&quot;{{7*7}}"
-SAME = f"<!doctype html><title>{html.escape(BAD_TITLE)}</title><p>the very same words, again and again, on both of these two pages</p>"
+SAME = f"<!doctype html><title>{html.escape(BAD_TITLE)}</title><p>the very same words on both of these two pages</p>"
 
 
 def pages(path: str, host: str) -> Answer | str | None:

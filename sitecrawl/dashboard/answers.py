@@ -40,13 +40,14 @@ class Answers:
         if (rows := self._fresh(question)) is not None:
             return rows
         self._asked.add(question)
+        known = self._known
         try:
             rows = await find()
         finally:
             self._asked.discard(question)
-        if len(self._known) >= _KEPT:
-            self._known.clear()
-        self._known[question] = self._clock() + max(_SECONDS, rows.get("cost", 0.0) * _SHARE), rows
+        if len(known) >= _KEPT:
+            known.clear()
+        known[question] = self._clock() + max(_SECONDS, rows.get("cost", 0.0) * _SHARE), rows
         return rows
 
     def _fresh(self, question: object) -> Rows | None:
@@ -54,5 +55,5 @@ class Answers:
         return rows if self._clock() < until else None
 
     def forget(self) -> None:
-        """Something was done: what is known may be wrong."""
-        self._known.clear()
+        """Something was done: what is known may be wrong, and so may what is being found."""
+        self._known = {}

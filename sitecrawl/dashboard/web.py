@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet import task
 from twisted.internet.interfaces import IAddress
+from twisted.protocols.policies import WrappingFactory
 from twisted.web.http import Request as HttpRequest
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
@@ -62,8 +63,8 @@ class Server:
     """Serves `desk` until `close`. Raises `twisted.internet.error.CannotListenError`."""
 
     def __init__(self, desk: Desk, token: str, port: int) -> None:
-        self._site = _Site(_Page(desk, lambda: self._guard))
-        self._listening: Any = _reactor().listenTCP(port, self._site, interface=LOOPBACK)
+        self._connections = _Connections(_Site(_Page(desk, lambda: self._guard), timeout=TIMEOUT))
+        self._listening: Any = _reactor().listenTCP(port, self._connections, interface=LOOPBACK)
         self.port: int = self._listening.getHost().port
         self._guard = Guard(token, self.port)
         self.url = f"http://{LOOPBACK}:{self.port}/{token}/"
@@ -73,10 +74,10 @@ class Server:
         if (stopped := self._listening.stopListening()) is not None:
             await maybe_deferred_to_future(stopped)
         for _ in range(10):
-            if not self._site.connections:
+            if not len(self._connections):
                 return
             await pause(0.05)
-        self._site.drop()
+        self._connections.drop()
 
 
 async def pause(seconds: float) -> None:
@@ -110,38 +111,25 @@ class _Request(Request):
 
 
 class _Site(Site):
-    """Counts its connections."""
-
     requestFactory = _Request  # noqa: N815 - Twisted's name
     displayTracebacks = False  # noqa: N815
 
-    def __init__(self, resource: Resource) -> None:
-        super().__init__(resource, timeout=TIMEOUT)
-        self.connections: set[Any] = set()
-
-    def buildProtocol(self, addr: IAddress | None) -> Any:  # noqa: N802
-        if len(self.connections) >= MAX_CONNECTIONS:
-            return None
-        protocol = super().buildProtocol(addr)
-        self._count(protocol)
-        return protocol
-
-    def _count(self, protocol: Any) -> None:
-        lost = protocol.connectionLost
-        self.connections.add(protocol)
-
-        def gone(*args: Any) -> None:
-            self.connections.discard(protocol)
-            lost(*args)
-
-        protocol.connectionLost = gone
-
-    def drop(self) -> None:
-        for protocol in tuple(self.connections):
-            protocol.transport.abortConnection()
-
     def log(self, request: HttpRequest) -> None:
         """Nothing: the path has the token in it."""
+
+
+class _Connections(WrappingFactory):
+    """Takes so many connections, and can drop them."""
+
+    def buildProtocol(self, addr: IAddress | None) -> Any:  # noqa: N802
+        return super().buildProtocol(addr) if len(self) < MAX_CONNECTIONS else None
+
+    def __len__(self) -> int:
+        return len(self.protocols)
+
+    def drop(self) -> None:
+        for protocol in tuple(self.protocols):
+            protocol.transport.abortConnection()
 
 
 class _Page(Resource):
