@@ -7,7 +7,7 @@ ARGS ?=
 JOBS ?= 3
 TARGET ?= default
 
-.PHONY: crawl deploy test lint format clean
+.PHONY: crawl deploy test lint format screenshots clean
 
 crawl: $(VENV)/.crawl
 	@test -n "$(SEEDS)" || { echo "Say what to crawl: make crawl SEEDS=https://example.com"; exit 2; }
@@ -29,6 +29,9 @@ lint: $(VENV)/.lint
 format: $(VENV)/.lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+screenshots: $(VENV)/.test
+	$(BIN)/python benchmarks/screenshots.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

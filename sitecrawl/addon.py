@@ -56,6 +56,9 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_GC_THRESHOLD": 50_000,
     "SITECRAWL_PROGRESS": "auto",
     "SITECRAWL_SUMMARY": True,
+    "SITECRAWL_DASHBOARD": True,
+    "SITECRAWL_DASHBOARD_PORT": 0,
+    "SITECRAWL_DASHBOARD_TOKEN": "",
     **{name: value for name, value in DEFAULTS.items() if name.startswith("SITECRAWL_")},
 }
 """Our own settings and their defaults."""
@@ -85,6 +88,7 @@ SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
 _LOOKS: Final[dict[str, Any]] = {
     "SITECRAWL_PROGRESS": False,
     "SITECRAWL_SUMMARY": False,
+    "SITECRAWL_DASHBOARD": False,
     "SITECRAWL_ALLOW_PRIVATE": True,
 }
 """For commands that only look at a page: what they print is the page, and the user has named it."""
@@ -103,6 +107,7 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     },
     "ITEM_PIPELINES": {"pipelines.WarcPipeline": 900},
     "EXTENSIONS": {
+        "sitecrawl.dashboard.extension.Dashboard": -1,  # it says where it is before the live line begins
         "sitecrawl.progress.Progress": 0,
         "sitecrawl.garbage.Garbage": 0,
         "scrapy.extensions.logstats.LogStats": None,  # the progress line says it

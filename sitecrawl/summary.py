@@ -37,6 +37,7 @@ _ENDINGS: Final = {
     "finished": "finished: nothing is left to fetch",
     "shutdown": "was interrupted",
     "cancelled": "was cancelled",
+    "dashboard": "was stopped by hand, from its dashboard",
     "storage_error": "stopped: a file of the crawl could not be used, the log says which and why",
     "keyword_found": "stopped: the keyword is found",
     "output_dir_error": "stopped: a page could not be kept in output_dir, the log says why",
@@ -195,7 +196,7 @@ class Summary:
         yield "given up", self.totals.failed, "URLs that never answered"
         yield "waiting", self.totals.waiting, "URLs that are known and not fetched"
         if self.totals.held:
-            yield "  held back", self.totals.held, "of these, in what looks like traps"
+            yield "  held back", self.totals.held, "of these, in what looks like traps, or was blocked"
         if self.totals.silent:
             yield "  silent", self.totals.silent, "of these, on hosts that ceased to answer: resume to ask them again"
         if self.totals.resumed:

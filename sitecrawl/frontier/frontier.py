@@ -20,7 +20,7 @@ from random import Random
 from sitecrawl.content import ContentIndex
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
-from sitecrawl.errors import CorruptFile
+from sitecrawl.errors import CorruptFile, OptionError
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.economy import Economy, NewUrl
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
@@ -498,6 +498,26 @@ class Frontier:
         if record is None:
             raise CorruptFile(f"The record of {visit.url} has gone from {self._database.path} while it was in flight")
         return record
+
+    # By hand
+
+    def block(self, host: Host, section: Section | None = None) -> None:
+        """Fetch nothing more of `host`, or of one of its sections. Raises `OptionError` where all must be fetched."""
+        if self._keeps_levels:
+            raise OptionError(
+                "With a depth limit no level may be left before all of it is done, so nothing of it can be blocked"
+            )
+        self.judge.block(host, section)
+        self._changed(host, section)
+
+    def vouch(self, host: Host, section: Section | None = None) -> None:
+        """Hold `host`, or one of its sections, back no more: whatever was its reason, a person knows better."""
+        self.judge.vouch(host, section)
+        self._changed(host, section)
+
+    def _changed(self, host: Host, section: Section | None) -> None:
+        self.hosts.changed(host, section)
+        self._place([host])
 
     # Durability
 
