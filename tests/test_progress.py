@@ -291,6 +291,8 @@ class Terminal:
         master, slave = pty.openpty()
         termios.tcsetwinsize(slave, (24, 200))
         variables = environment(TERM="xterm-256color", SCRAPY_SETTINGS_MODULE="sitecrawl.settings", **env)
+        for name in ("COLUMNS", "LINES"):  # they would count for more than the terminal
+            variables.pop(name, None)
         self.process = subprocess.Popen(command, cwd=cwd, env=variables, stdout=slave, stderr=slave)
         os.close(slave)
         self._master = master
