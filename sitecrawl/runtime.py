@@ -21,6 +21,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from sitecrawl import configuration
+from sitecrawl.cluster.frontier import ClusterFrontier, Joined, join
 from sitecrawl.content import Verdict, readable_text, simhash
 from sitecrawl.directory import CrawlDirectory
 from sitecrawl.errors import InvalidUrl
@@ -116,6 +117,12 @@ class Fetch:
         return State.FAILED if self.error else State.EXCLUDED
 
 
+def _join(crawler: Crawler) -> Joined | None:
+    """The crawl on Redis that the settings name, if they do. This is the one place where local or cluster is chosen."""
+    options = configuration.cluster(crawler.settings, crawler.spidercls.name)
+    return join(options) if options is not None else None
+
+
 class Runtime:
     """See the module. Get it with `Runtime.of(crawler)`."""
 
@@ -125,7 +132,9 @@ class Runtime:
         assert crawler.stats
         self.crawler = crawler
         self.stats = crawler.stats
-        self.directory = CrawlDirectory(configuration.directory(settings, name), name)
+        self._joined = _join(crawler)
+        key = self._joined.key if self._joined is not None else None
+        self.directory = CrawlDirectory(configuration.directory(settings, name), name, key=key)
         self.fingerprints = Fingerprinter(self.directory.fingerprint_key)
         self.canonicalizer = Canonicalizer()
         self.page_options = configuration.page(settings)
@@ -153,8 +162,17 @@ class Runtime:
             runtime = vars(crawler)[_ATTRIBUTE] = cls(crawler)
         return runtime
 
-    def _open_frontier(self) -> Frontier:
+    def _open_frontier(self) -> Frontier | ClusterFrontier:
         settings = self.crawler.settings
+        if self._joined is not None:
+            return ClusterFrontier(
+                self.database,
+                self._joined,
+                host_key=self._host_key,
+                clock=time.monotonic,
+                politeness=configuration.politeness(settings),
+                max_depth=settings.getint("DEPTH_LIMIT"),
+            )
         return Frontier(
             self.database,
             configuration.order(settings),
@@ -179,6 +197,9 @@ class Runtime:
             position = self.database.get("meta", b"pages")
             store.recover(json.loads(position) if position else None)
             self._store = store
+            if isinstance(self.frontier, ClusterFrontier):
+                self.frontier.row_of_last = lambda: store.last_id
+                self.frontier.withdraw = store.withdraw
 
     def add_store(self, store: Checkpointed) -> None:
         """Let `store` take part in every checkpoint."""
@@ -312,7 +333,7 @@ class Runtime:
 
     @property
     def checkpoint_due(self) -> bool:
-        return self._finished >= PAGES_PER_CHECKPOINT
+        return self._finished >= PAGES_PER_CHECKPOINT or self.frontier.wants_checkpoint
 
     def checkpoint(self) -> None:
         """Make durable what has been done so far. Raises `StorageError`."""
@@ -331,7 +352,8 @@ class Runtime:
     def save(self) -> None:
         """Make everything durable, and the next start quick. Raises `StorageError`."""
         self.checkpoint()
-        self._seen.save(self.database, self.frontier.seen, self.frontier.counts.serial)
+        if isinstance(self.frontier, Frontier):
+            self._seen.save(self.database, self.frontier.seen, self.frontier.counts.serial)
 
     def close(self) -> None:
         """Close all files. Call `save` before: what came after the last checkpoint is forgotten."""

@@ -16,9 +16,11 @@ from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import AsyncioLoopingCall, CallLaterResult, call_later, create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.request import RequestFingerprinter
+from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 
 from sitecrawl import limits
+from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.errors import InvalidUrl, StorageError
 from sitecrawl.frontier.frontier import NewUrl, Visit
 from sitecrawl.frontier.record import NO_REFERRER, Flag
@@ -60,11 +62,29 @@ class Scheduler(BaseScheduler):
         if self._crawler.settings.get("JOBDIR") or not hasattr(spider, "state"):  # as Scrapy; else it is the spider's
             self._runtime.add_part(SpiderState(spider, self._runtime.database))
         self._checkpoints.start(_CHECKPOINT_SECONDS, now=False)
+        if isinstance(self._frontier, ClusterFrontier):
+            self._frontier.wake, self._frontier.fail = self._wake, self._give_up
+            self._frontier.count = lambda name, number: self._stats.inc_value(name, number)
+            call_later(0, self._frontier.start)
 
-    def close(self, reason: str) -> None:
+    def close(self, reason: str) -> Deferred[None] | None:
         self._cancel_alarm()
         if self._checkpoints.running:
             self._checkpoints.stop()
+        if isinstance(self._frontier, ClusterFrontier):
+            return deferred_from_coro(self._part(self._frontier))
+        self._save()
+        return None
+
+    async def _part(self, frontier: ClusterFrontier) -> None:
+        """Tell Redis what is done before the files are closed; what it has not heard by then the next start tells."""
+        self._checkpoint()
+        await frontier.close()
+        for name, value in frontier.stats().items():
+            self._stats.set_value(name, value)
+        self._save()
+
+    def _save(self) -> None:
         try:
             if not self._failed:
                 self._settle()
@@ -85,6 +105,8 @@ class Scheduler(BaseScheduler):
 
     def _enqueue(self, request: Request) -> bool:
         fetch = self._runtime.origin_of(request)
+        if fetch is None and isinstance(self._frontier, ClusterFrontier):
+            request = request.replace(dont_filter=False)  # every worker's spider begins with the same requests
         if fetch is not None and self._is_again(request, fetch):
             self._put_back(request, fetch)
             return True

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
+from typing import Final
 
 from sitecrawl.content import ContentIndex
 from sitecrawl.credit.ledger import Ledger
@@ -479,6 +480,9 @@ class Frontier:
         return record
 
     # Durability
+
+    wants_checkpoint: Final = False
+    """Work never waits for a checkpoint here."""
 
     def flush(self, batch: Batch) -> None:
         """Hand all changes to `batch`; call `flushed` when it is on disk."""
