@@ -21,6 +21,7 @@ from twisted.internet.task import LoopingCall
 
 from sitecrawl import limits
 from sitecrawl.cluster.frontier import ClusterFrontier
+from sitecrawl.cluster.seedqueue import fields_of
 from sitecrawl.errors import InvalidUrl, StorageError
 from sitecrawl.frontier.frontier import NewUrl, Visit
 from sitecrawl.frontier.record import NO_REFERRER, Flag
@@ -65,6 +66,7 @@ class Scheduler(BaseScheduler):
         if isinstance(self._frontier, ClusterFrontier):
             self._frontier.wake, self._frontier.fail = self._wake, self._give_up
             self._frontier.count = lambda name, number: self._stats.inc_value(name, number)
+            self._frontier.take_seed = self._take_seed
             call_later(0, self._frontier.start)
 
     def close(self, reason: str) -> Deferred[None] | None:
@@ -142,6 +144,24 @@ class Scheduler(BaseScheduler):
         if flags & Flag.VOLATILE:
             self._volatile[found.key] = request
         self._count("enqueued", volatile=bool(flags & Flag.VOLATILE))
+        return True
+
+    def _take_seed(self, text: str) -> bool:
+        """A seed that someone pushed to scrapy-redis' queue: false if it is no URL."""
+        fields = fields_of(text)
+        try:
+            url = parse(fields.get("url", ""))
+            if fields.keys() <= {"url"}:
+                scope = getattr(getattr(self._spider, "arguments", None), "scope", None)
+                if scope is not None:
+                    scope.add_seed(url)
+                self._runtime.seed([url])
+            else:
+                wanted = {name: fields[name] for name in ("method", "meta", "headers", "body") if name in fields}
+                self._runtime.seed_hosts.add(url.host)
+                self._enqueue(Request(url.href, **wanted))
+        except (InvalidUrl, TypeError, ValueError):
+            return False
         return True
 
     @staticmethod

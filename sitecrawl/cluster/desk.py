@@ -144,6 +144,7 @@ class Desk:
             self.waiting -= 1
             host.start(now, self.politeness)
             lent.out += 1
+            visit.ip = host.ip
             if host.ip is not None:
                 self._busy_ips[host.ip] += 1
             self._place(lent, now)

@@ -7,7 +7,6 @@ So a page is in this worker's page store, durably, before Redis counts it as don
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -20,6 +19,7 @@ from sitecrawl.cluster.journal import Journal
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.parcel import BRINGS, Link, Outcome, Packer, Parcel
 from sitecrawl.cluster.pump import Pump
+from sitecrawl.cluster.seedqueue import SeedQueue
 from sitecrawl.cluster.shards import Keys, Shards, open_crawl
 from sitecrawl.content import ContentIndex
 from sitecrawl.errors import StorageError
@@ -114,8 +114,6 @@ class _Workers:
 class ClusterFrontier:
     """See the module. `clock` gives monotonic seconds."""
 
-    silent_limit: Final = 0
-
     def __init__(
         self,
         database: Database,
@@ -171,6 +169,8 @@ class ClusterFrontier:
         """Called when there is something to hand out, or the crawl has ended."""
         self.fail: Callable[[StorageError], None] = lambda error: None
         self.count: Callable[[str, int], None] = lambda name, number: None
+        self.take_seed: Callable[[str], bool] | None = None
+        """Takes what was pushed to the seed queue; None where there is none."""
         self.pump.send(self._ready)
         self._ready = []
 
@@ -467,7 +467,15 @@ class ClusterFrontier:
 
     def start(self) -> None:
         """Begin to work; inside the event loop."""
+        if self._options.seeds_key and self.take_seed is not None:
+            self.pump.seeds = SeedQueue(
+                self.pump.client, self._options.seeds_key, self.take_seed, self._has_settled, self.pump.fault
+            )
         self.pump.start()
+
+    def _has_settled(self) -> bool:
+        """Whether Redis has all that was handed to the frontier."""
+        return not (self._loose or self._ready or self.pump.traffic.parcels_left)
 
     async def close(self) -> None:
         """Send what was flushed, and give back the rest."""
@@ -481,7 +489,3 @@ class ClusterFrontier:
             "cluster/cache_hits": self.known.hits,
             "cluster/cache_hit_rate": round(self.known.hits / asked, 4) if asked else 0.0,
         }
-
-
-def now() -> float:
-    return time.monotonic()

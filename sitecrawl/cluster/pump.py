@@ -24,9 +24,11 @@ from typing import Any, Final, Protocol
 import redis
 
 from sitecrawl.cluster.desk import Desk
+from sitecrawl.cluster.duties import Duties
 from sitecrawl.cluster.journal import Journal
 from sitecrawl.cluster.options import MOST_CREDIT, ClusterOptions
 from sitecrawl.cluster.parcel import Outcome, Packer, Parcel
+from sitecrawl.cluster.seedqueue import SeedQueue
 from sitecrawl.cluster.shards import Call, Shards
 from sitecrawl.cluster.traffic import FORWARDS_A_CALL, Forward, Traffic, outbox_of
 from sitecrawl.errors import StorageError
@@ -95,6 +97,7 @@ class Pump:
         connect_plain: Callable[[], Any],
     ) -> None:
         self._shards = shards
+        self.client = shards.client
         self._options = options
         self._desk = desk
         self._journal = journal
@@ -112,8 +115,16 @@ class Pump:
         self.closing = False
         self.busy: Callable[[], bool] = lambda: False
         """Whether the worker itself has something under way."""
-        self.duties: list[Callable[[float], Any]] = []
-        """What else is done every round, as `async (now) -> None`."""
+        self._duties = Duties(
+            shards,
+            self.session,
+            self.stream,
+            numbers=self.shards.__getitem__,
+            forward=self.traffic.forward,
+            common=self._common,
+            fault=self.fault,
+        )
+        self.seeds: SeedQueue | None = None
         self._kick = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._renewed = 0.0
@@ -155,7 +166,7 @@ class Pump:
                     await self._resign(())
                     await self._tell_starting(False)
         with contextlib.suppress(redis.RedisError, OSError):
-            await self._shards.client.aclose()
+            await self.client.aclose()
 
     async def _run(self) -> None:
         try:
@@ -177,9 +188,13 @@ class Pump:
         if not self.closing:
             await self._lease(now)
         await self._renew(now)
-        for duty in self.duties:
-            await duty(now)
-        if not self.closing and self._is_idle():
+        if self.closing:
+            return
+        if self._desk.lent:  # an idle worker costs Redis as little as possible
+            await self._duties(now)
+        if self.seeds is not None:
+            await self.seeds(now)
+        if self._is_idle():
             await self._look_for_the_end()
 
     async def _sleep(self) -> None:
@@ -198,6 +213,8 @@ class Pump:
 
     def _until_next(self, now: float) -> float:
         times = [self._renewed + self._options.lease_seconds / 3]
+        if self.seeds is not None:
+            times.append(now + 2.0)
         if self._wants() > 0 and not self.closing:
             times += [shard.look_at for shard in self.shards.values()]
         if any(self.traffic.arrived.values()):
@@ -227,13 +244,13 @@ class Pump:
                 self.shards[call.shard].heard(answer[b"shard"], now)
                 found.append(answer)
         if problem is not None:
-            self._fault(problem)
+            self.fault(problem)
         elif self._failures:
             self._failures = 0
             logger.warning("Redis answers again")
         return found
 
-    def _fault(self, error: BaseException) -> None:
+    def fault(self, error: BaseException) -> None:
         if not is_transient(error):
             raise StorageError(f"Redis refuses the crawl's work: {error}") from error
         self._failures += 1
@@ -450,7 +467,7 @@ class Pump:
                 if not self._failures:
                     return
             except (redis.RedisError, OSError) as error:
-                self._fault(error)
+                self.fault(error)
             await asyncio.sleep(_BACK_OFF[min(self._failures, len(_BACK_OFF)) - 1])
 
     async def _adopt(self, shard: int, owner: str) -> None:
@@ -461,9 +478,9 @@ class Pump:
             for forward in queue
         }
         try:
-            fields = await self._shards.client.hgetall(f"{self._shards.keys.base(shard)}out:{owner}")
+            fields = await self.client.hgetall(f"{self._shards.keys.base(shard)}out:{owner}")
         except (redis.RedisError, OSError) as error:
-            self._fault(error)
+            self.fault(error)
             return
         for target, forward in outbox_of(shard, owner, fields):
             if (forward.source, forward.stream, forward.seq, target) not in under_way:
@@ -480,6 +497,7 @@ class Pump:
             or self._desk.lent
             or self._desk.given_back
             or self.starting
+            or (self.seeds is not None and not self.seeds.is_empty)
             or self.busy()
         )
 

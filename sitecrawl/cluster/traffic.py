@@ -43,6 +43,10 @@ class Traffic:
     def __bool__(self) -> bool:
         return any(self.parcels.values()) or any(self.forwards.values()) or any(self.arrived.values())
 
+    @property
+    def parcels_left(self) -> bool:
+        return any(self.parcels.values())
+
     def batch(self, shard: int) -> list[Parcel]:
         return list(self.parcels[shard])[:PARCELS_A_CALL]
 
