@@ -264,6 +264,11 @@ class Runtime:
             self.seed_hosts.add(url.host)
         return self.frontier.add(found, depth=0)
 
+    def widen(self, seed: Url) -> None:
+        """A seed that came up in the crawl: other workers are to know of it."""
+        if isinstance(self.frontier, ClusterFrontier):
+            self.frontier.widen(seed.href)
+
     def _is_good(self, fetch: Fetch) -> bool:
         """Whether it was worth a fetch: a success that may be indexed and repeats no other, or a way to a new URL.
 

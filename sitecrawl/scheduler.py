@@ -67,6 +67,7 @@ class Scheduler(BaseScheduler):
             self._frontier.wake, self._frontier.fail = self._wake, self._give_up
             self._frontier.count = lambda name, number: self._stats.inc_value(name, number)
             self._frontier.take_seed = self._take_seed
+            self._frontier.pump.scope.widen = self._widen
             call_later(0, self._frontier.start)
 
     def close(self, reason: str) -> Deferred[None] | None:
@@ -146,15 +147,22 @@ class Scheduler(BaseScheduler):
         self._count("enqueued", volatile=bool(flags & Flag.VOLATILE))
         return True
 
+    def _widen(self, href: str) -> None:
+        """A seed that came up while the crawl runs, here or on another worker."""
+        url = parse(href)
+        self._runtime.seed_hosts.add(url.host)
+        scope = getattr(getattr(self._spider, "arguments", None), "scope", None)
+        if scope is not None:
+            scope.add_seed(url)
+
     def _take_seed(self, text: str) -> bool:
         """A seed that someone pushed to scrapy-redis' queue: false if it is no URL."""
         fields = fields_of(text)
         try:
             url = parse(fields.get("url", ""))
             if fields.keys() <= {"url"}:
-                scope = getattr(getattr(self._spider, "arguments", None), "scope", None)
-                if scope is not None:
-                    scope.add_seed(url)
+                self._widen(url.href)
+                self._runtime.widen(url)
                 self._runtime.seed([url])
             else:
                 wanted = {name: fields[name] for name in ("method", "meta", "headers", "body") if name in fields}

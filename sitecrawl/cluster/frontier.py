@@ -473,6 +473,10 @@ class ClusterFrontier:
             )
         self.pump.start()
 
+    def widen(self, url: str) -> None:
+        """Let the other workers know that this is a seed, too."""
+        self.pump.scope.add(url)
+
     def _has_settled(self) -> bool:
         """Whether Redis has all that was handed to the frontier."""
         return not (self._loose or self._ready or self.pump.traffic.parcels_left)

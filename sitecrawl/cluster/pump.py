@@ -28,6 +28,7 @@ from sitecrawl.cluster.duties import Duties
 from sitecrawl.cluster.journal import Journal
 from sitecrawl.cluster.options import MOST_CREDIT, ClusterOptions
 from sitecrawl.cluster.parcel import Outcome, Packer, Parcel
+from sitecrawl.cluster.scope import SharedScope
 from sitecrawl.cluster.seedqueue import SeedQueue
 from sitecrawl.cluster.shards import Call, Shards
 from sitecrawl.cluster.traffic import FORWARDS_A_CALL, Forward, Traffic, outbox_of
@@ -125,6 +126,7 @@ class Pump:
             fault=self.fault,
         )
         self.seeds: SeedQueue | None = None
+        self.scope = SharedScope(self.client, shards.keys.base(0) + "scope")
         self._kick = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._renewed = 0.0
@@ -270,6 +272,11 @@ class Pump:
     # What is done
 
     async def _send_parcels(self, now: float) -> None:
+        try:
+            await self.scope.tell()
+        except (redis.RedisError, OSError) as error:
+            self.fault(error)
+            return
         while shards := [shard for shard, queue in self.traffic.parcels.items() if queue]:
             batches = {shard: self.traffic.batch(shard) for shard in shards}
             calls = [
@@ -378,6 +385,12 @@ class Pump:
             "most": options.host_batch,
         }
         answers = await self._call([Call(shard, "lease", {**self._common(shard), **args}) for shard in asked], now)
+        if any(answer is not None and answer[b"leases"] for answer in answers):
+            try:
+                await self.scope.hear()
+            except (redis.RedisError, OSError) as error:
+                self.fault(error)  # and resigns what was lent just now
+                return False
         came = False
         for number, answer in zip(asked, answers, strict=True):
             if answer is None:

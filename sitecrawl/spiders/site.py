@@ -58,6 +58,8 @@ class SiteSpider(Spider):
         ):
             if value is not None:
                 crawler.settings.set(name, value, priority="spider")
+        if arguments.watch:
+            crawler.settings.set("SITECRAWL_CLUSTER_WATCH", value=True, priority="spider")
         spider = super().from_crawler(crawler, *args)
         spider.arguments = arguments
         for seed in arguments.seeds:
@@ -95,6 +97,7 @@ class SiteSpider(Spider):
             return None
         if of_seed:
             self.arguments.scope.add_seed(target)
+            self.runtime.widen(target)
         return Link(target.href, target.host)
 
     def parse(self, response: Response, **kwargs: Any) -> Iterable[Any]:

@@ -84,8 +84,8 @@ local function probe(last)
 end
 
 return_expired()
-for name, host in pairs(hosts) do place(host) end
 for _, section in pairs(dirty_heads) do write_head(section) end
+for _, host in pairs(hosts) do place(host) end
 wake()
 local left, served = args.want, 0
 while left > 0 and served < args.hosts do
