@@ -171,6 +171,16 @@ class TestParcels:
         assert steps.waiting() == {f"http://{there}/b"}
         audit(steps)
 
+    def test_pages_of_a_parcel_that_link_to_each_other(self, steps: Steps) -> None:
+        """Credit for a page that is done in the same parcel is not lost."""
+        steps.add(seed("http://a.example/x/1"), seed("http://a.example/x/2"))
+        shard = steps.keys.shard_of("a.example")
+        (lease,) = steps.lease(shard)
+        one, two = lease[6]
+        pages = [outcome(lease, one, link(two[1].decode())), outcome(lease, two, link(one[1].decode()))]
+        steps.send(steps.parcel(shard, pages))
+        audit(steps)
+
     def test_put_back_url_waits_with_its_request(self, steps: Steps) -> None:
         """A retry goes back into the queue with all that it needs."""
         steps.add(seed("http://a.example/"))

@@ -109,7 +109,8 @@ local function stale_pages(pages)
 end
 
 local function end_page(page)
-  local token, key, host, url = page.token, page.key, page.host, page.url
+  local token, key, host = page.token, page.key, page.host
+  local url = read_url(key)  -- only now: other pages of the parcel may have linked to it
   local section = section_of(host, url[SECTION])
   redis.call('HDEL', lease_key(token), key)
   redis.call('HDEL', base .. 'urls', key)
@@ -127,7 +128,7 @@ local function end_page(page)
 end
 
 local function wait_again(page)
-  local url, host = page.url, page.host
+  local url, host = read_url(page.key), page.host
   redis.call('HDEL', lease_key(page.token), page.key)
   S.leased = S.leased - 1
   url[CREDIT] = url[CREDIT] + page.credit
@@ -154,7 +155,7 @@ local function take(parcel)
     S.lent = S.lent - credit
     if p[4] ~= QUEUED then lent = lent + credit end
     pages[number] = {token = p[1], key = p[2], host = known_host(p[3]), state = p[4], status = p[5], good = p[6],
-      request = p[7], priority = p[8], flags = p[9], url = url, section = url[SECTION], credit = credit,
+      request = p[7], priority = p[8], flags = p[9], section = url[SECTION], credit = credit,
       news_here = 0, news_host = 0}
     for _, edge in ipairs(p[10] or {}) do
       redis.call('HINCRBYFLOAT', base .. 'graph', p[3] .. '\0' .. edge[1], edge[2])
