@@ -140,7 +140,9 @@ def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
     capacity = settings.getint("SITECRAWL_SEEN_CAPACITY")
     shards = settings.getint("SITECRAWL_CLUSTER_SHARDS")
     if not 1 <= shards <= ClusterOptions.MOST_SHARDS:
-        raise OptionError(f"SITECRAWL_CLUSTER_SHARDS is {shards}, and has to be from 1 to {ClusterOptions.MOST_SHARDS}")
+        raise OptionError(
+            f"SITECRAWL_CLUSTER_SHARDS is {shards}, and has to be from 1 to {ClusterOptions.MOST_SHARDS}"
+        )
     if settings.getfloat("SITECRAWL_LEASE_SECONDS") < 1:
         raise OptionError("SITECRAWL_LEASE_SECONDS has to be 1 or more")
     key = settings.get("REDIS_START_URLS_KEY") or "%(name)s:start_urls"

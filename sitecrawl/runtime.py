@@ -118,7 +118,7 @@ class Fetch:
 
 
 def _join(crawler: Crawler) -> Joined | None:
-    """The crawl on Redis that the settings name, if they do. This is the one place where local or cluster is chosen."""
+    """The crawl on Redis that the settings name, if they do. Here alone local or cluster is chosen."""
     options = configuration.cluster(crawler.settings, crawler.spidercls.name)
     return join(options) if options is not None else None
 

@@ -105,8 +105,10 @@ def _join(servers: list[Server]) -> None:
         with closing(started.client()) as client:
             while time.monotonic() < deadline:
                 facts = client.execute_command("CLUSTER", "INFO")
-                text = facts if isinstance(facts, dict) else dict(
-                    line.split(":") for line in facts.decode().split("\r\n") if line
+                text = (
+                    facts
+                    if isinstance(facts, dict)
+                    else dict(line.split(":") for line in facts.decode().split("\r\n") if line)
                 )
                 if text["cluster_state"] == "ok" and text["cluster_known_nodes"] == str(len(servers)):
                     break

@@ -8,7 +8,14 @@ from typing import Any
 import hypothesis.strategies as st
 from cluster_helpers import Steps, audit, link, outcome, seed
 from hypothesis import HealthCheck, settings
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from redis_servers import server
 
 from sitecrawl.cluster.parcel import Parcel

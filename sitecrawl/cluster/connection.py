@@ -31,9 +31,13 @@ def connect(params: Mapping[str, Any]) -> redis.Redis | redis.RedisCluster:
         raise StorageError(f"Redis at {_where(params)} cannot be reached: {error}") from error
 
 
-def connect_async(params: Mapping[str, Any], *, cluster: bool) -> Any:
-    """A client for the event loop. It repeats nothing by itself: the pump does, with the whole step in view."""
-    given = {"socket_connect_timeout": CONNECT_SECONDS, "socket_timeout": ANSWER_SECONDS, **_plain(params)}
+def connect_async(params: Mapping[str, Any], *, cluster: bool, patient: bool = False) -> Any:
+    """A client for the event loop. It repeats nothing by itself: the pump does, with the whole step in view.
+
+    `patient`: for who waits for messages, which may be long in coming.
+    """
+    silence = None if patient else ANSWER_SECONDS
+    given = {"socket_connect_timeout": CONNECT_SECONDS, "socket_timeout": silence, **_plain(params)}
     if cluster:
         kind: Any = redis.asyncio.RedisCluster
         # A failover is followed within one call, by asking the others who is master now.
@@ -61,13 +65,13 @@ def _where(params: Mapping[str, Any]) -> str:
 
 
 def check(client: redis.Redis | redis.RedisCluster) -> None:
-    """Raises `OptionError` for a Redis that may lose a crawl. What a managed one does not tell is not held against it."""
+    """Raises `OptionError` for a Redis that may lose a crawl. What a managed one does not tell is let pass."""
     for node, facts in _facts(client).items():
         policy = facts.get("maxmemory_policy", "noeviction")
         limited = int(facts.get("maxmemory", 0)) > 0
         if limited and policy != "noeviction":
             raise OptionError(
-                f"Redis {node} has maxmemory-policy {policy}: when it is full it would throw parts of the crawl away, "
+                f"Redis {node} has maxmemory-policy {policy}: when it is full it throws parts of the crawl away, "
                 "and URLs would be lost or fetched twice. Set `maxmemory-policy noeviction`, or "
                 "SITECRAWL_CLUSTER_UNSAFE=True if you accept that"
             )
@@ -83,6 +87,6 @@ def _facts(client: redis.Redis | redis.RedisCluster) -> dict[str, dict[str, Any]
         if isinstance(client, redis.RedisCluster):
             found = client.info("everything", target_nodes=redis.RedisCluster.PRIMARIES)
             return cast("dict[str, dict[str, Any]]", found if "redis_version" not in found else {"": found})
-        return {"": cast("dict[str, Any]", client.info("everything"))}
+        return {"": client.info("everything")}
     except redis.RedisError as error:
         raise StorageError(f"Redis does not answer INFO: {error}") from error

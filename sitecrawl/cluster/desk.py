@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sitecrawl.cluster.parcel import Outcome
@@ -20,6 +21,7 @@ from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.record import Flag, UrlRecord
 from sitecrawl.frontier.visit import Visit
 
+_NEVER_ANSWERED, _SILENT = 1, 2
 _REMEMBERED = 20_000
 """Hosts whose last state is kept when they have been given back: their address, and which URLs failed."""
 _SEAT_PAUSE = 0.05
@@ -45,6 +47,25 @@ class Lent:
         self.is_over = False
         """It has been given back, or has expired."""
         self.is_ready = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Returned:
+    """A host that goes back."""
+
+    lent: Lent
+    keys: Sequence[bytes] = ()
+    """URLs that were not fetched, and go back, too."""
+    dead: int = 0
+    """Whether the host is given up: `_NEVER_ANSWERED`, `_SILENT`, or 0."""
+
+    def fields(self, now: float) -> list[Any]:
+        """As `release` takes it."""
+        lent, host = self.lent, self.lent.host
+        pause = max(0.0, host.free_at - now)
+        pace = max(1, int(1000 * (now - lent.begun + pause) / lent.served)) if lent.served else 0
+        asked = [lent.token, host.name, int(1000 * pause), host.failures, host.crawl_delay]
+        return [*asked, pace, self.dead, list(self.keys)]
 
 
 class LentVisit(Visit):
@@ -76,9 +97,7 @@ class Desk:
         """Leases with anything left to hand out, to download, or to acknowledge, by shard and token."""
         self.waiting = 0
         """URLs that can still be handed out."""
-        self.given_back: list[tuple[Lent, list[bytes], int]] = []
-        """Leases whose hosts go back: with URLs that go back, too, and 1 for a host that never answered, 2 for one
-        that has ceased to, 0 otherwise."""
+        self.given_back: list[Returned] = []
 
     def hosts(self) -> Iterator[Host]:
         """The hosts that this worker works on."""
@@ -187,12 +206,12 @@ class Desk:
             return []
         lent.is_over = True
         if not lent.host.fetched:
-            self.given_back.append((lent, [], 1))
+            self.given_back.append(Returned(lent, dead=_NEVER_ANSWERED))
             return left
         awaited = [visit for visit in left if visit.stored_flags & Flag.AWAITED]
         keys = [visit.key for visit in left if visit not in awaited]
         lent.open.difference_update(keys)
-        self.given_back.append((lent, keys, 2))
+        self.given_back.append(Returned(lent, keys, _SILENT))
         return awaited
 
     def withdraw(self, lent: Lent) -> None:
@@ -203,7 +222,7 @@ class Desk:
         lent.open.difference_update(keys)
         if not lent.is_over:
             lent.is_over = True
-            self.given_back.append((lent, keys, 0))
+            self.given_back.append(Returned(lent, keys))
 
     def lose(self, shard: int, token: int) -> None:
         """The lease is over: others may have been lent its URLs. What is under way will not count."""
@@ -227,4 +246,4 @@ class Desk:
     def _give_back_if_through(self, lent: Lent) -> None:
         if not lent.urls and not lent.out and not lent.is_over:
             lent.is_over = True
-            self.given_back.append((lent, [], 0))
+            self.given_back.append(Returned(lent))

@@ -14,11 +14,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import redis
 
-from sitecrawl.cluster.shards import Call, Shards, pack
+from sitecrawl.cluster.line import Line
+from sitecrawl.cluster.shards import Call, pack
 from sitecrawl.cluster.traffic import Forward
 from sitecrawl.credit.trust import HostGraph
 
@@ -32,26 +33,12 @@ _EFFORT: Final = 50
 
 
 class Duties:
-    """`forward` hands on what a shard's outbox holds; `numbers` gives a shard's counts as it last said them."""
+    """`forward` hands on what a shard's outbox holds; `stream` is for the lambda page's parcels alone."""
 
-    def __init__(
-        self,
-        shards: Shards,
-        session: str,
-        stream: str,
-        *,
-        numbers: Callable[[int], Any],
-        forward: Callable[[int, Forward], None],
-        common: Callable[[int], dict[str, Any]],
-        fault: Callable[[BaseException], None],
-    ) -> None:
-        self._shards = shards
-        self._session = session
-        self._stream = f"{stream}.lambda"
-        self._numbers = numbers
+    def __init__(self, line: Line, stream: str, forward: Callable[[int, Forward], None]) -> None:
+        self._line = line
+        self._stream = stream
         self._forward = forward
-        self._common = common
-        self._fault = fault
         self._seqs: dict[int, int] = {}
         self._at = 0.0
         self._trust_at = 0.0
@@ -60,11 +47,11 @@ class Duties:
         if now < self._at:
             return
         self._at = now + _EVERY
-        key = f"{self._shards.keys.base(0)}duty"
+        key = f"{self._line.keys.base(0)}duty"
         try:
-            client = self._shards.client
-            mine = await client.set(key, self._session, nx=True, px=int(1000 * _DUTY_SECONDS))
-            if not mine and await client.get(key) != self._session.encode():
+            client = self._line.client
+            mine = await client.set(key, self._line.session, nx=True, px=int(1000 * _DUTY_SECONDS))
+            if not mine and await client.get(key) != self._line.session.encode():
                 return
             await client.pexpire(key, int(1000 * _DUTY_SECONDS))
             await self._settle_lambda()
@@ -73,47 +60,41 @@ class Duties:
                 await self._reckon_trust()
                 self._trust_at = now + _EFFORT * (time.monotonic() - begun)
         except (redis.RedisError, OSError) as error:
-            self._fault(error)
+            self._line.fault(error)
 
     async def _settle_lambda(self) -> None:
-        for source, target, amount in transfers(
-            {number: (self._numbers(number)["reserve"], self._numbers(number)["payees"]) for number in self._all()}
-        ):
+        held = {number: (shard["reserve"], shard["payees"]) for number, shard in self._line.shards.items()}
+        for source, target, amount in transfers(held):
             seq = self._seqs[source] = self._seqs.get(source, 0) + 1
-            args = {**self._common(source), "stream": self._stream, "seq": seq, "target": str(target), "amount": amount}
-            (answer,) = await self._shards.call_many([Call(source, "lambda", args)])
-            if isinstance(answer, BaseException):
-                raise answer
-            if answer[b"sent"]:
+            args = self._line.args(source, stream=self._stream, seq=seq, target=str(target), amount=amount)
+            (answer,) = await self._line.call([Call(source, "lambda", args)])
+            if answer is not None and answer[b"sent"]:
                 blob = pack({"links": [], "arrived": int(answer[b"sent"])})
-                self._forward(target, Forward(source, self._session, self._stream, seq, blob))
-
-    def _all(self) -> range:
-        return range(self._shards.keys.shards)
+                self._forward(target, Forward(source, self._line.session, self._stream, seq, blob))
 
     async def _reckon_trust(self) -> None:
-        client, keys = self._shards.client, self._shards.keys
+        client, keys, shards = self._line.client, self._line.keys, self._line.shards
         edges: list[tuple[bytes, bytes, float]] = []
         seeds: list[tuple[bytes, float]] = []
         held: set[bytes] = set()
-        for shard in self._all():
-            if not self._numbers(shard)["known"]:
+        for shard in shards:
+            if not shards[shard]["known"]:
                 continue
             base = keys.base(shard)
             async for pair, pages in client.hscan_iter(f"{base}graph", count=1000):
                 source, _, target = pair.partition(b"\0")
                 edges.append((source, target, float(pages)))
             seeds += [(host, float(n)) for host, n in (await client.hgetall(f"{base}seedhosts")).items()]
-            if self._numbers(shard)["demoted"]:
+            if shards[shard]["demoted"]:
                 held |= await client.smembers(f"{base}demoted")
         trust = await asyncio.to_thread(_trust, edges, seeds, held)
-        known = sum(self._numbers(shard)["known"] for shard in self._all())
+        known = sum(shards[shard]["known"] for shard in shards)
         by_shard: dict[int, dict[bytes, str]] = {}
         for host, share in trust.items():
             if share > 0:
                 by_shard.setdefault(keys.shard_of(host.decode()), {})[host] = f"{share:.9g}"
-        for shard in self._all():
-            if self._numbers(shard)["known"]:
+        for shard in shards:
+            if shards[shard]["known"]:
                 await client.hset(f"{keys.base(shard)}trust", mapping={b"": str(known), **by_shard.get(shard, {})})
 
 

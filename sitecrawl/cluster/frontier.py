@@ -46,19 +46,19 @@ class Totals:
 
     @property
     def fetched(self) -> int:
-        return self._pump.total("fetched")
+        return self._pump.line.total("fetched")
 
     @property
     def failed(self) -> int:
-        return self._pump.total("failed")
+        return self._pump.line.total("failed")
 
     @property
     def queued(self) -> int:
-        return self._pump.total("waiting") + self._pump.total("leased")
+        return self._pump.line.total("waiting") + self._pump.line.total("leased")
 
     @property
     def known(self) -> int:
-        return self._pump.total("known")
+        return self._pump.line.total("known")
 
 
 class RecentPages:
@@ -133,20 +133,19 @@ class ClusterFrontier:
         self.known = Clock(options.cache)
         self._journal = Journal(database)
         self._desk = Desk(politeness)
-        shards = Shards(
-            connect_async(options.redis, cluster=joined.is_cluster), self.keys, cluster=joined.is_cluster
-        )
+        shards = Shards(connect_async(options.redis, cluster=joined.is_cluster), self.keys, cluster=joined.is_cluster)
         self.pump = Pump(
             shards,
             options,
-            self._desk,
-            self._journal,
-            Packer(self.keys.shard_of, self.known),
-            self,
-            lambda: connect_async(options.redis, cluster=False),
+            desk=self._desk,
+            journal=self._journal,
+            packer=Packer(self.keys.shard_of, self.known),
+            listener=self,
+            connect=lambda: connect_async(options.redis, cluster=False, patient=True),
+            revival=politeness.revival,
         )
-        self.pump.revival = politeness.revival
-        self.pump.on_dead = self._give_up
+        self.pump.leasing.on_dead = self._give_up
+        self.pump.line.on_fault = lambda: self.count("cluster/faults", 1)
         self.pump.busy = self._is_busy
         self.content = ContentIndex(database)
         self.counts = Totals(self.pump)
@@ -304,12 +303,12 @@ class ClusterFrontier:
 
     @property
     def silent(self) -> int:
-        return self.pump.total("silent")
+        return self.pump.line.total("silent")
 
     @property
     def waiting(self) -> int:
         """URLs that wait, on all shards."""
-        return self.pump.total("waiting")
+        return self.pump.line.total("waiting")
 
     def is_finished(self) -> bool:
         """Whether nothing is left to hand out, now or later, on any worker."""
@@ -460,16 +459,17 @@ class ClusterFrontier:
     def failed(self, error: StorageError) -> None:
         self.fail(error)
 
-    def waits(self, reason: str) -> None:
-        self.count("cluster/faults", 1)
-
     # Life
 
     def start(self) -> None:
         """Begin to work; inside the event loop."""
         if self._options.seeds_key and self.take_seed is not None:
             self.pump.seeds = SeedQueue(
-                self.pump.client, self._options.seeds_key, self.take_seed, self._has_settled, self.pump.fault
+                self.pump.line.client,
+                self._options.seeds_key,
+                take=self.take_seed,
+                settled=self._has_settled,
+                fault=self.pump.line.fault,
             )
         self.pump.start()
 
@@ -479,7 +479,7 @@ class ClusterFrontier:
 
     def _has_settled(self) -> bool:
         """Whether Redis has all that was handed to the frontier."""
-        return not (self._loose or self._ready or self.pump.traffic.parcels_left)
+        return not (self._loose or self._ready or self.pump.traffic.has_parcels)
 
     async def close(self) -> None:
         """Send what was flushed, and give back the rest."""
@@ -489,7 +489,7 @@ class ClusterFrontier:
     def stats(self) -> dict[str, Any]:
         asked = self.known.hits + self.known.misses
         return {
-            "cluster/commands": self.pump.calls,
+            "cluster/commands": self.pump.line.calls,
             "cluster/cache_hits": self.known.hits,
             "cluster/cache_hit_rate": round(self.known.hits / asked, 4) if asked else 0.0,
         }

@@ -64,12 +64,14 @@ class Outcome:
     links: list[Link] = field(default_factory=list)
 
     def fields(self) -> list[Any]:
-        return [getattr(self, name) for name in self.__slots__]  # type: ignore[attr-defined]
+        return [getattr(self, name) for name in self.__slots__]
 
     @classmethod
     def of(cls, fields: Sequence[Any]) -> Outcome:
         *numbers, links = fields
-        return cls(*numbers, links=[Link(*link) for link in links])
+        outcome = cls(*numbers)
+        outcome.links = [Link(*link) for link in links]
+        return outcome
 
 
 @dataclass(slots=True)
@@ -160,7 +162,9 @@ class Packer:
             "arrived": 0,
         }
 
-    def _group(self, home: int, targets: dict[bytes, _Target], credit: dict[bytes, int]) -> tuple[Any, dict[int, Any]]:
+    def _group(
+        self, home: int, targets: dict[bytes, _Target], credit: dict[bytes, int]
+    ) -> tuple[Any, dict[int, Any]]:
         by_host: dict[str, list[Any]] = {}
         for key, target in targets.items():
             by_host.setdefault(target.link.host, []).append(self._entry(key, target, credit[key]))

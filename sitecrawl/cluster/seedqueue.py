@@ -22,10 +22,18 @@ _EVERY: Final = 2.0
 
 
 class SeedQueue:
-    """`take` gets each seed, text as it was pushed, and gives back whether it was of use."""
+    """`take` gets each seed, text as it was pushed, and says whether it was of use; `settled` says whether Redis has
+    all that was taken.
+    """
 
     def __init__(
-        self, client: Any, key: str, take: Callable[[str], bool], settled: Callable[[], bool], fault: Callable[[BaseException], None]
+        self,
+        client: Any,
+        key: str,
+        *,
+        take: Callable[[str], bool],
+        settled: Callable[[], bool],
+        fault: Callable[[BaseException], None],
     ) -> None:
         self._client = client
         self._key = key
@@ -36,6 +44,10 @@ class SeedQueue:
         self._pending: list[bytes] = []
         self.is_empty = False
         """Whether the last look found nothing, and nothing is on its way."""
+
+    def next_look(self, now: float) -> float:
+        """When the queue is to be looked at again, in monotonic seconds."""
+        return now + 0.1 if self._pending else self._at
 
     async def __call__(self, now: float) -> None:
         if self._pending:

@@ -127,7 +127,7 @@ def open_crawl(client: redis.Redis | redis.RedisCluster, options: ClusterOptions
     for shard in range(options.shards):
         name = keys.base(shard) + "crawl"
         for field, value in wanted.items():
-            client.hsetnx(name, field, value)  # type: ignore[arg-type]
+            client.hsetnx(name, field, value)
         _compare(client.hgetall(name), wanted, options.crawl)  # type: ignore[arg-type]
     return bytes.fromhex(given.decode())
 
@@ -136,7 +136,8 @@ def _compare(found: Mapping[bytes, bytes], wanted: Mapping[bytes, bytes], crawl:
     for field, value in wanted.items():
         if found[field] == value:
             continue
-        text = f"The crawl {crawl!r} on this Redis has {field.decode()} {found[field].decode()!r}, not {value.decode()!r}"
+        name, begun, now = field.decode(), found[field].decode(), value.decode()
+        text = f"The crawl {crawl!r} on this Redis has {name} {begun!r}, not {now!r}"
         if field in {b"format", b"hash"}:
             raise FormatMismatch(f"{text}: use the version that began it")
         raise OptionError(f"{text}: use the same options, or another SITECRAWL_CLUSTER_CRAWL")

@@ -41,14 +41,19 @@ class Traffic:
         """Fields of outboxes that can go, by shard and session."""
 
     def __bool__(self) -> bool:
-        return any(self.parcels.values()) or any(self.forwards.values()) or any(self.arrived.values())
+        return self.is_sending or any(self.arrived.values())
 
     @property
-    def parcels_left(self) -> bool:
+    def has_parcels(self) -> bool:
         return any(self.parcels.values())
 
-    def batch(self, shard: int) -> list[Parcel]:
-        return list(self.parcels[shard])[:PARCELS_A_CALL]
+    @property
+    def is_sending(self) -> bool:
+        return self.has_parcels or any(self.forwards.values())
+
+    def batches(self) -> dict[int, list[Parcel]]:
+        """What can go now, by shard."""
+        return {shard: list(queue)[:PARCELS_A_CALL] for shard, queue in self.parcels.items() if queue}
 
     def taken(self, parcel: Parcel) -> None:
         """Its shard has it: what it has for others is in that shard's outbox, and goes on."""
@@ -64,6 +69,12 @@ class Traffic:
     def has_arrived(self, target: int, forward: Forward) -> None:
         self.forwards[target].remove(forward)
         self.arrived[forward.source, forward.owner].append(f"{forward.stream}:{forward.seq}:{target}")
+
+    def trimmed(self, place: tuple[int, str], fields: list[str]) -> None:
+        """These have left their outbox."""
+        left = [field for field in self.arrived.pop(place, []) if field not in set(fields)]
+        if left:
+            self.arrived[place] = left
 
 
 def outbox_of(shard: int, owner: str, fields: dict[bytes, bytes]) -> list[tuple[int, Forward]]:
