@@ -3,12 +3,17 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
+WORKERS ?= 4
 
-.PHONY: crawl test lint format clean
+.PHONY: crawl cluster test lint format clean
 
 crawl: $(VENV)/.crawl
 	@test -n "$(SEEDS)" || { echo "Say what to crawl: make crawl SEEDS=https://example.com"; exit 2; }
 	$(BIN)/scrapy crawl generic -a "seeds=$(SEEDS)" $(ARGS)
+
+cluster: $(VENV)/.test
+	@test -n "$(SEEDS)" || { echo "Say what to crawl: make cluster WORKERS=4 SEEDS=https://example.com"; exit 2; }
+	$(BIN)/scrapy cluster generic --workers $(WORKERS) -a "seeds=$(SEEDS)" $(ARGS)
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest $(ARGS)

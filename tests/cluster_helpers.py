@@ -29,7 +29,7 @@ class Steps:
     """A crawl on `client`, step by step."""
 
     def __init__(self, client: redis.Redis | redis.RedisCluster, **options: Any) -> None:
-        self.client = client
+        self.client: Any = client
         self.options = ClusterOptions({}, options.pop("crawl", "test"), **options)
         open_crawl(client, self.options)
         self.keys = Keys(self.options.crawl, self.options.shards)

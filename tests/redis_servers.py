@@ -50,6 +50,10 @@ class Server:
                     time.sleep(0.02)
         raise TimeoutError(f"redis-server does not answer on port {self.port}")
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()

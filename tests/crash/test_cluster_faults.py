@@ -53,7 +53,7 @@ def test_paused_worker(tmp_path: Path) -> None:
     """A worker stops for longer than its leases last: others take over, and what it says too late does no harm."""
     with server() as started, web_of(600) as web, fleet(tmp_path, 2, web.url(0), started.url) as workers:
         with started.client() as client:
-            wait_until(lambda: int(client.hget("sitecrawl:{generic.1}:state", "fetched") or 0) > 20)
+            wait_until(lambda: fetched(client) > 50)
             workers[0].send(signal.SIGSTOP)
             assert workers[1].wait() == 0
             workers[0].send(signal.SIGCONT)
@@ -61,6 +61,11 @@ def test_paused_worker(tmp_path: Path) -> None:
         pages = stored(workers)
         assert pages.keys() == urls_of(web)
         assert [url for url, times in pages.items() if times > 1] == []
+
+
+def fetched(client: redis.Redis) -> int:
+    found = [client.hget(f"sitecrawl:{{generic.{shard}}}:state", "fetched") for shard in range(4)]
+    return sum(int(number or 0) for number in found)
 
 
 def test_redis_cluster(tmp_path: Path) -> None:
