@@ -30,7 +30,6 @@ from statistics import median
 TESTS = Path(__file__).resolve().parent.parent / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "crash"), str(TESTS.parent)]
 
-import redis  # noqa: E402
 from killing import Crawler, ScrapyRedis, Sitecrawl, survive, web_of  # noqa: E402
 from peers import Job, Ours, Peer, _environment, _pinned, _settings, _wait, serving, told  # noqa: E402
 from peers import ScrapyRedis as ScrapyRedisPeer  # noqa: E402

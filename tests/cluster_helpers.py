@@ -7,7 +7,7 @@ from typing import Any
 
 import redis
 
-from sitecrawl.cluster.options import MOST_CREDIT, ClusterOptions
+from sitecrawl.cluster.options import ClusterOptions, limits_of
 from sitecrawl.cluster.parcel import BRINGS, Link, Outcome, Packer, Parcel
 from sitecrawl.cluster.shards import Keys, open_crawl, pack, script, unpack
 from sitecrawl.fingerprint import Fingerprinter
@@ -50,8 +50,7 @@ class Steps:
         return self._apply(parcel.shard, self.packer.pack(parcel), session)
 
     def _apply(self, shard: int, packed: dict[str, Any], session: str) -> Any:
-        share, most = self.options.seed_share, MOST_CREDIT // self.options.shards
-        return self.call(shard, "apply", session, parcels=[packed], share=share, most_credit=most)[b"answers"][0]
+        return self.call(shard, "apply", session, parcels=[packed], **limits_of(self.options))[b"answers"][0]
 
     def forward(self, parcel: Parcel, session: str = "one") -> None:
         """What the parcel has for other shards goes there, and out of the outbox."""

@@ -98,8 +98,10 @@ class Leasing:
         self.orphans += [(number, session.decode()) for session in answer[b"orphans"]]
         shard.ends = bool(answer[b"ends"])
         times = [self.poll]
-        if shard["ready"]:
-            times.append(0.0 if answer[b"leases"] else 0.2)
+        if answer[b"leases"]:
+            times.append(0.0)
+        elif shard["ready"]:
+            times.append(0.2)
         waits = [shard.numbers.get(name, -1) for name in ("rest", "expires")]
         times += [wait / _MILLISECONDS + 0.002 for wait in waits if wait >= 0]
         shard.look_at = now + min(times)

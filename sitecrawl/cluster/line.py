@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -44,6 +45,14 @@ class Shard:
     def __getitem__(self, name: str) -> int:
         return int(self.numbers.get(name, 0))
 
+    def hear(self, answer: dict[bytes, float], *, changed: bool) -> None:
+        """`changed`: what was done may have left something to lend; of what is held back a probe may be due."""
+        self.numbers = {name.decode(): value for name, value in answer.items()}
+        if changed and (self.numbers["ready"] or self.numbers["demoted"]):
+            self.look_at = 0.0
+        elif self.numbers["rest"] >= 0:
+            self.look_at = min(self.look_at, time.monotonic() + self.numbers["rest"] / 1000 + 0.002)
+
 
 class Line:
     """The worker's line to the shards. A call that fails because Redis is away is not repeated here: whoever made it
@@ -81,8 +90,7 @@ class Line:
                 problem = answer
                 found.append(None)
             else:
-                numbers = answer[b"shard"].items()
-                self.shards[call.shard].numbers = {name.decode(): value for name, value in numbers}
+                self.shards[call.shard].hear(answer[b"shard"], changed=call.step != "lease")
                 found.append(answer)
         if problem is not None:
             self.fault(problem)

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
+from sitecrawl.credit.trust import MAX_EDGES
+
 CREDIT_TOTAL: Final = 10**15
 """Units of credit of a thousand seeds. Less than in one process, for Lua's numbers are exact up to 2^53 only."""
 MOST_CREDIT: Final = 4 * CREDIT_TOTAL
@@ -46,3 +48,12 @@ class ClusterOptions:
     watch: bool = False
     """Stay when nothing is left to do."""
     seed_share: int = field(default=CREDIT_TOTAL // 1000)
+
+
+def limits_of(options: ClusterOptions) -> dict[str, int]:
+    """What `apply` is told of a shard's limits: its part of all credit and of all pairs of hosts."""
+    return {
+        "share": options.seed_share,
+        "most_credit": MOST_CREDIT // options.shards,
+        "most_edges": MAX_EDGES // options.shards,
+    }

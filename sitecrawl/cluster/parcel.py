@@ -121,7 +121,7 @@ class Packer:
         numbers = {id(page): number for number, page in enumerate(pages, 1)}
         credit: dict[bytes, int] = {}
         targets: dict[bytes, _Target] = {}
-        edges: dict[int, dict[str, float]] = {}
+        edges: dict[int, dict[str, int]] = {}
         for outcome in parcel.outcomes:
             number = numbers.get(id(outcome), 0)
             tenth = _tenth(outcome)
@@ -130,7 +130,7 @@ class Packer:
                 targets.setdefault(link.key, _Target(link, number))
                 if number and link.weight and link.host != outcome.host:
                     hosts = edges.setdefault(number, {})
-                    hosts[link.host] = max(link.weight / FOLLOW, hosts.get(link.host, 0.0))
+                    hosts[link.host] = max(link.weight, hosts.get(link.host, 0))
         parcel.keys = list(targets)
         here, abroad = self._group(parcel.shard, targets, credit)
         out = {

@@ -28,7 +28,7 @@ from sitecrawl.cluster.duties import Duties
 from sitecrawl.cluster.journal import Journal
 from sitecrawl.cluster.leasing import Leasing
 from sitecrawl.cluster.line import Line
-from sitecrawl.cluster.options import MOST_CREDIT, ClusterOptions
+from sitecrawl.cluster.options import ClusterOptions, limits_of
 from sitecrawl.cluster.parcel import Outcome, Packer, Parcel
 from sitecrawl.cluster.scope import SharedScope
 from sitecrawl.cluster.seedqueue import SeedQueue
@@ -211,8 +211,7 @@ class Pump:
                 return
 
     def _apply(self, shard: int, parcels: list[dict[str, Any]]) -> Call:
-        share, most = self._options.seed_share, MOST_CREDIT // self._options.shards
-        return Call(shard, "apply", self.line.args(shard, parcels=parcels, share=share, most_credit=most))
+        return Call(shard, "apply", self.line.args(shard, parcels=parcels, **limits_of(self._options)))
 
     def _answered(self, batch: list[Parcel], answer: dict[bytes, Any]) -> None:
         for parcel, what in zip(batch, answer[b"answers"], strict=False):

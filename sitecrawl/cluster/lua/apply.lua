@@ -100,6 +100,18 @@ local function take_links(links, pages)
   return credited
 end
 
+-- One host links to others: base.."graph", in tenths of a page. Of pairs beyond the limit nothing is kept.
+local function link_hosts(name, edges)
+  for _, edge in ipairs(edges) do
+    local field = name .. '\0' .. edge[1]
+    if S.edges < args.most_edges then
+      if redis.call('HINCRBY', base .. 'graph', field, edge[2]) == edge[2] then S.edges = S.edges + 1 end
+    elseif redis.call('HEXISTS', base .. 'graph', field) == 1 then
+      redis.call('HINCRBY', base .. 'graph', field, edge[2])
+    end
+  end
+end
+
 local function stale_pages(pages)
   local stale = {}
   for number, page in ipairs(pages) do
@@ -157,9 +169,7 @@ local function take(parcel)
     pages[number] = {token = p[1], key = p[2], host = known_host(p[3]), state = p[4], status = p[5], good = p[6],
       request = p[7], priority = p[8], flags = p[9], section = url[SECTION], credit = credit,
       news_here = 0, news_host = 0}
-    for _, edge in ipairs(p[10] or {}) do
-      redis.call('HINCRBYFLOAT', base .. 'graph', p[3] .. '\0' .. edge[1], edge[2])
-    end
+    link_hosts(p[3], p[10])
   end
   local spent = take_links(parcel.links, pages) + parcel.sent
   if spent > lent then error('parcel ' .. parcel.stream .. ' spends more credit than its pages had') end
