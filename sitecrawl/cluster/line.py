@@ -127,4 +127,5 @@ def is_transient(error: BaseException) -> bool:
         return True
     if isinstance(error, redis.exceptions.RedisClusterException | redis.exceptions.OutOfMemoryError):
         return True
-    return any(str(error).startswith(name) or f"{name} " in str(error)[:80] for name in _TRANSIENT)
+    text = str(error)  # a command inside of a script puts a minus before its error
+    return any(text.startswith(name) or f"-{name} " in text for name in _TRANSIENT)

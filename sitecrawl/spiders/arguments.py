@@ -36,8 +36,10 @@ class SiteArguments:
     """Stay when nothing is left to fetch, and go on visiting sitemaps."""
 
     @classmethod
-    def read(cls, given: Mapping[str, Any], seeds: list[str]) -> SiteArguments:
+    def read(cls, given: Mapping[str, Any], seeds: list[str], *, has_queue: bool = False) -> SiteArguments:
         """Read `given`, as the command line has it; `seeds` stands in where no seeds are given.
+
+        `has_queue`: seeds come from elsewhere, too, so there need be none.
 
         Raises `OptionError` for an unknown name or a value that makes no sense.
         """
@@ -51,7 +53,7 @@ class SiteArguments:
             deny=_patterns(given.get("deny", "")),
         )
         text = given.get("seeds")
-        urls = read_seeds(text) if text else seeds_of(seeds)
+        urls = read_seeds(text) if text else ([] if has_queue and not seeds else seeds_of(seeds))
         sitemaps = given.get("sitemaps", "0")
         discover = _switch(given, "sitemaps") if sitemaps in _SWITCH else True
         named = [] if sitemaps in _SWITCH else read_seeds(sitemaps)

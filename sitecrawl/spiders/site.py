@@ -50,7 +50,8 @@ class SiteSpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        arguments = SiteArguments.read(kwargs, list(getattr(cls, "start_urls", [])))
+        has_queue = bool(crawler.settings.get("SITECRAWL_CLUSTER"))
+        arguments = SiteArguments.read(kwargs, list(getattr(cls, "start_urls", [])), has_queue=has_queue)
         for name, value in (
             ("SITECRAWL_MAX_PAGES", arguments.max_pages),
             ("DEPTH_LIMIT", arguments.max_depth),

@@ -1,0 +1,230 @@
+"""Workers as a user starts them: what they refuse, where seeds come from, what Redis may do to them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from crawling import PROJECT, environment, scrapy
+from fleet import Worker, fleet, stored, urls_of, wait_until, web_of
+from localweb import LocalWeb, linked
+from redis_servers import Server, free_port, server
+from syntheticweb import Web
+
+SPIDERS = """
+import scrapy
+
+class Mine(scrapy.Spider):
+    name = "mine"
+
+    async def start(self):
+        yield scrapy.Request(self.root + "/", meta={"colour": ("red", 1)}, cb_kwargs={"level": 1}, dont_filter=True)
+
+    def parse(self, response, level):
+        for n in range(4):
+            yield scrapy.FormRequest(f"{self.root}/form", formdata={"n": str(n)}, callback=self.answer, meta=response.meta)
+
+    def answer(self, response):
+        yield {"body": response.text, "colour": list(response.meta["colour"])}
+"""
+
+
+@pytest.fixture(scope="module")
+def redis_server() -> Iterator[Server]:
+    with server() as started:
+        yield started
+
+
+@pytest.fixture
+def redis(redis_server: Server) -> Server:
+    with redis_server.client() as client:
+        client.flushall()
+        client.config_resetstat()
+    return redis_server
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[Web]:
+    with web_of(150) as served:
+        yield served
+
+
+class TestRefusal:
+    @pytest.mark.parametrize(
+        ("option", "value", "why"), [("appendonly", "no", "append-only"), ("maxmemory-policy", "allkeys-lru", "full")]
+    )
+    def test_redis_that_may_lose_the_crawl(self, option: str, value: str, why: str, tmp_path: Path) -> None:
+        """It is refused with one line that says why, and which setting takes it all the same."""
+        with server(f"--{option}", value, "--maxmemory", "100mb") as weak:
+            settings = {"SITECRAWL_CLUSTER": weak.url, "JOBDIR": tmp_path / "job"}
+            refused = scrapy("crawl", "generic", "-a", "seeds=http://127.0.0.1:1/", settings=settings)
+        assert refused.returncode == 1
+        assert why in refused.stderr
+        assert "SITECRAWL_CLUSTER_UNSAFE=True" in refused.stderr
+
+    def test_no_redis(self, tmp_path: Path) -> None:
+        """Nobody answers: one line."""
+        settings = {"SITECRAWL_CLUSTER": f"redis://user:secret@127.0.0.1:{free_port()}/0", "JOBDIR": tmp_path / "job"}
+        refused = scrapy("crawl", "generic", "-a", "seeds=http://127.0.0.1:1/", settings=settings)
+        assert refused.returncode == 1
+        assert "cannot be reached" in refused.stderr
+        assert "secret" not in refused.stderr
+
+
+class TestSeeds:
+    def test_pushed_seeds(self, redis: Server, tmp_path: Path) -> None:
+        """What is pushed to scrapy-redis' queue is crawled, also while the crawl runs, by all workers, and taken out."""
+        pages = {"/": linked("/a", "/b"), "/a": linked("/"), "/b": "b"}
+        with LocalWeb(pages) as one, LocalWeb(pages) as two, redis.client() as client:
+            client.rpush("generic:start_urls", one.root + "/", "no url")
+            worker = Worker(tmp_path / "w", "", redis.url, SITECRAWL_CLUSTER_WATCH=True)
+            try:
+                wait_until(lambda: {"/", "/a", "/b"} <= set(one.paths()))
+                client.rpush("generic:start_urls", json.dumps({"url": two.root + "/", "meta": {"from": "queue"}}))
+                wait_until(lambda: {"/", "/a", "/b"} <= set(two.paths()))
+                assert client.llen("generic:start_urls") == 0
+            finally:
+                worker.send(signal.SIGTERM)
+                assert worker.wait(20) == 0
+            assert "No URL in generic:start_urls" in worker.log
+
+
+class TestSpiders:
+    def test_requests_of_a_users_own_spider(self, redis: Server, tmp_path: Path) -> None:
+        """Callbacks, meta and POST bodies pass through Redis, and two workers share the spider's one start request."""
+        (tmp_path / "mine.py").write_text(SPIDERS)
+        with LocalWeb(lambda path, _: f"page {path}") as web:
+            settings = {"SITECRAWL_CLUSTER": redis.url, "SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_ALLOW_PRIVATE": True}
+            words = ("runspider", str(tmp_path / "mine.py"), "-a", f"root={web.root}", "-O", str(tmp_path / "items.jsonl"))
+            for number in range(2):
+                done = scrapy(*words, settings={**settings, "JOBDIR": tmp_path / f"job{number}"})
+                assert done.returncode == 0, done.stderr
+            posts = [hit.body for hit in web.hits if hit.method == "POST"]
+        assert sorted(posts) == [b"n=0", b"n=1", b"n=2", b"n=3"]
+        assert b"pickle" not in b"".join(hit.body for hit in web.hits)
+
+
+class TestFaults:
+    def test_scripts_are_lost(self, redis: Server, web: Web, tmp_path: Path) -> None:
+        """SCRIPT FLUSH in the midst of a crawl costs nothing."""
+        with fleet(tmp_path, 1, web.url(0), redis.url) as workers, redis.client() as client:
+            while workers[0].process.poll() is None:
+                client.script_flush()
+                time.sleep(0.05)
+            assert workers[0].process.returncode == 0, workers[0].log[-2000:]
+            assert stored(workers).keys() == urls_of(web)
+
+    def test_full_redis(self, redis: Server, web: Web, tmp_path: Path) -> None:
+        """A Redis that is full is waited for; when it has room the crawl goes on, and no page is lost."""
+        with fleet(tmp_path, 1, web.url(0), redis.url, DOWNLOAD_DELAY=0.1) as workers, redis.client() as client:
+            wait_until(lambda: client.keys("*:done:*"))
+            client.config_set("maxmemory", "1mb")
+            try:
+                wait_until(lambda: "Waiting for Redis: " in workers[0].log)
+                assert workers[0].process.poll() is None
+            finally:
+                client.config_set("maxmemory", "0")
+            assert workers[0].wait() == 0
+            assert "Redis answers again" in workers[0].log
+            assert set(stored(workers).values()) == {1}
+            assert stored(workers).keys() == urls_of(web)
+
+    def test_stalled_connection(self, redis: Server, web: Web, tmp_path: Path) -> None:
+        """A network that swallows everything for longer than a lease, and then breaks: nothing is lost or doubled."""
+        with Proxy(redis.port) as proxy, fleet(tmp_path, 1, web.url(0), proxy.url) as workers:
+            wait_until(lambda: "127.0.1." in workers[0].log or len(workers[0].pages()) > 10)
+            proxy.stall()
+            time.sleep(6)
+            proxy.resume()
+            assert workers[0].wait() == 0, workers[0].log[-2000:]
+            pages = stored(workers)
+            assert pages.keys() == urls_of(web)
+            assert set(pages.values()) == {1}
+
+
+def test_idle_worker_costs_little(redis: Server, tmp_path: Path) -> None:
+    """A worker that waits for work sends Redis less than five commands a second."""
+    settings = {"SITECRAWL_CLUSTER_WATCH": True, "SITECRAWL_CLUSTER_SHARDS": 16}
+    with LocalWeb({"/": "one page"}) as web, fleet(tmp_path, 1, web.root, redis.url, **settings) as workers:
+        with redis.client() as client:
+            wait_until(lambda: "/" in web.paths())
+            time.sleep(3)
+            client.config_resetstat()
+            time.sleep(6)
+            calls = {name: found["calls"] for name, found in client.info("commandstats").items()}
+        sent = sum(calls.get(f"cmdstat_{name}", 0) for name in ("evalsha", "eval", "type", "lrange", "ping", "subscribe"))
+        assert 0 < sent < 6 * 5
+        workers[0].send(signal.SIGTERM)
+        assert workers[0].wait(20) == 0
+
+
+def test_cluster_command(tmp_path: Path, web: Web) -> None:
+    """`scrapy cluster` starts a Redis and workers, and ends; `scrapy pages` and `scrapy page` read what all have stored."""
+    place = tmp_path / "crawl"
+    settings = {"SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_ALLOW_PRIVATE": True}
+    words = ("--workers", "2", "-d", str(place), "-a", f"seeds={web.url(0)}", "-a", "scope=any")
+    done = scrapy("cluster", "generic", *words, settings=settings)
+    assert done.returncode == 0, done.stderr
+    assert f"{web.pages} pages" in done.stderr
+    listed = scrapy("pages", "-d", str(place), "--kind", "page", "--format", "urls")
+    assert set(listed.stdout.split()) == urls_of(web)
+    assert b"Page 7" in scrapy("page", "-d", str(place), web.url(7)).stdout.encode()
+
+
+class Proxy:
+    """Stands before Redis; while it stalls it takes everything and passes nothing on, and then breaks off."""
+
+    def __init__(self, port: int) -> None:
+        import threading
+
+        self._to = port
+        self._stalled = threading.Event()
+        self._loop = asyncio.new_event_loop()
+        self._started = threading.Event()
+        self._writers: list[asyncio.StreamWriter] = []
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"redis://127.0.0.1:{self.port}/0"
+
+    def stall(self) -> None:
+        self._stalled.set()
+
+    def resume(self) -> None:
+        self._stalled.clear()
+        self._loop.call_soon_threadsafe(lambda: [writer.transport.abort() for writer in self._writers])
+
+    def _serve(self) -> None:
+        async def begin() -> None:
+            started = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+            self.port = started.sockets[0].getsockname()[1]
+            self._started.set()
+
+        self._loop.run_until_complete(begin())
+        self._loop.run_forever()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self._to)
+        self._writers += [writer, there_writer]
+        await asyncio.gather(self._pass(reader, there_writer), self._pass(there_reader, writer), return_exceptions=True)
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(1 << 16):
+            if not self._stalled.is_set():
+                writer.write(data)
+        writer.close()
+
+    def __enter__(self) -> Proxy:
+        self._thread.start()
+        self._started.wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
