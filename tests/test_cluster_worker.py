@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from crawling import PROJECT, environment, scrapy
+from crawling import scrapy
 from fleet import Worker, fleet, stored, urls_of, wait_until, web_of
 from localweb import LocalWeb, linked
 from redis_servers import Server, free_port, server
@@ -100,7 +100,14 @@ class TestSpiders:
         (tmp_path / "mine.py").write_text(SPIDERS)
         with LocalWeb(lambda path, _: f"page {path}") as web:
             settings = {"SITECRAWL_CLUSTER": redis.url, "SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_ALLOW_PRIVATE": True}
-            words = ("runspider", str(tmp_path / "mine.py"), "-a", f"root={web.root}", "-O", str(tmp_path / "items.jsonl"))
+            words = (
+                "runspider",
+                str(tmp_path / "mine.py"),
+                "-a",
+                f"root={web.root}",
+                "-O",
+                str(tmp_path / "items.jsonl"),
+            )
             for number in range(2):
                 done = scrapy(*words, settings={**settings, "JOBDIR": tmp_path / f"job{number}"})
                 assert done.returncode == 0, done.stderr
@@ -157,7 +164,9 @@ def test_idle_worker_costs_little(redis: Server, tmp_path: Path) -> None:
             client.config_resetstat()
             time.sleep(6)
             calls = {name: found["calls"] for name, found in client.info("commandstats").items()}
-        sent = sum(calls.get(f"cmdstat_{name}", 0) for name in ("evalsha", "eval", "type", "lrange", "ping", "subscribe"))
+        sent = sum(
+            calls.get(f"cmdstat_{name}", 0) for name in ("evalsha", "eval", "type", "lrange", "ping", "subscribe")
+        )
         assert 0 < sent < 6 * 5
         workers[0].send(signal.SIGTERM)
         assert workers[0].wait(20) == 0
@@ -212,7 +221,9 @@ class Proxy:
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self._to)
         self._writers += [writer, there_writer]
-        await asyncio.gather(self._pass(reader, there_writer), self._pass(there_reader, writer), return_exceptions=True)
+        await asyncio.gather(
+            self._pass(reader, there_writer), self._pass(there_reader, writer), return_exceptions=True
+        )
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(1 << 16):

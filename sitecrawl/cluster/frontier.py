@@ -114,6 +114,9 @@ class _Workers:
 class ClusterFrontier:
     """See the module. `clock` gives monotonic seconds."""
 
+    has_records: Final = False
+    """Redis has them; whatever a request needs at its answer travels in its `meta`."""
+
     def __init__(
         self,
         database: Database,

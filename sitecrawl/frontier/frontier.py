@@ -481,6 +481,8 @@ class Frontier:
 
     # Durability
 
+    has_records: Final = True
+    """What is known of any URL can be asked at any time."""
     wants_checkpoint: Final = False
     """Work never waits for a checkpoint here."""
 

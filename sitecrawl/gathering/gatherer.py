@@ -82,7 +82,8 @@ class Gatherer:
         fetch = self._runtime.fetch_of(response.request) if response.request is not None else None
         if fetch is None:
             return False
-        record = self.store.get(fetch.visit.key) or self._moved_here(fetch.visit.key, response)
+        known = self.store.get(fetch.visit.key) or self._registry.told_by(response)
+        record = known or self._moved_here(fetch.visit.key, response)
         if record is None:
             return False
         arrival = Arrival.of(record, fetch, response)

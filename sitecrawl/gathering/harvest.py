@@ -156,7 +156,7 @@ class _Harvest:
             elif entry.lastmod is not None and (child := registry.store.get(key)) is not None:
                 schedule.told(child, entry.lastmod, record, self._arrival.now, registry.options)
                 registry.store.put(key, child)
-        if new:
+        if new and self._runtime.frontier.has_records:
             self._runtime.expand(self._arrival.fetch, [Link(child.url, child.host) for _, child in new])
         for key, child in new:
             known = self._runtime.frontier.urls.get(key)
