@@ -4,8 +4,9 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
 WORKERS ?= 4
+TARGET ?= default
 
-.PHONY: crawl cluster test lint format clean
+.PHONY: crawl cluster deploy test lint format clean
 
 crawl: $(VENV)/.crawl
 	@test -n "$(SEEDS)" || { echo "Say what to crawl: make crawl SEEDS=https://example.com"; exit 2; }
@@ -14,6 +15,9 @@ crawl: $(VENV)/.crawl
 cluster: $(VENV)/.test
 	@test -n "$(SEEDS)" || { echo "Say what to crawl: make cluster WORKERS=4 SEEDS=https://example.com"; exit 2; }
 	$(BIN)/scrapy cluster generic --workers $(WORKERS) -a "seeds=$(SEEDS)" $(ARGS)
+
+deploy: $(VENV)/.deploy
+	$(BIN)/scrapyd-deploy $(TARGET) $(ARGS)
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest $(ARGS)
@@ -40,10 +44,14 @@ $(VENV)/.crawl: pyproject.toml setup.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[fast]'
 	@touch $@
 
+$(VENV)/.deploy: pyproject.toml setup.py | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable '.[fast,deploy]'
+	@touch $@ $(VENV)/.crawl
+
 $(VENV)/.test: pyproject.toml setup.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[fast,test]'
-	@touch $@ $(VENV)/.crawl
+	@touch $@ $(VENV)/.crawl $(VENV)/.deploy
 
 $(VENV)/.lint: pyproject.toml setup.py | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[fast,test,lint]'
-	@touch $@ $(VENV)/.test $(VENV)/.crawl
+	@touch $@ $(VENV)/.test $(VENV)/.crawl $(VENV)/.deploy

@@ -14,7 +14,7 @@ from protego import Protego
 from scrapy import Request, Spider
 
 from sitecrawl import charset, media
-from sitecrawl.content import readable_text, simhash
+from sitecrawl.content import simhash
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.directives import header_links, refresh_target, robots_of_headers, robots_of_meta
 from sitecrawl.errors import CorruptFile, InvalidUrl, OptionError
@@ -72,7 +72,7 @@ def links(data: bytes) -> None:
         for link in facts.links:
             assert parse(link.url).host == link.host
             assert len(link.text) <= 200
-    assert 0 <= simhash(readable_text(body)) < 1 << 64
+        assert 0 <= simhash(facts.text) < 1 << 64
 
 
 def labels(data: bytes) -> None:

@@ -5,6 +5,7 @@ from middlewares.givenup import GivenUpMiddleware
 from middlewares.limits import DecodingMiddleware, RedirectsMiddleware, RequestsMiddleware
 from middlewares.links import LinksMiddleware
 from middlewares.outages import OutagesMiddleware
+from middlewares.output import OutputMiddleware
 from middlewares.robots import RobotsMiddleware
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "GivenUpMiddleware",
     "LinksMiddleware",
     "OutagesMiddleware",
+    "OutputMiddleware",
     "RedirectsMiddleware",
     "RequestsMiddleware",
     "RobotsMiddleware",

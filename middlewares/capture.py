@@ -11,11 +11,11 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
 from scrapy.http import Response
-from scrapy.http.headers import Headers
 
 from sitecrawl import limits
+from sitecrawl.attendant import attend
 from sitecrawl.download import Interrupted, LimitExceeded, PrivateAddress
-from sitecrawl.items import Exchange
+from sitecrawl.items import Exchange, pairs
 from sitecrawl.runtime import Fetch, Runtime
 
 BUSY = frozenset({429, 503})
@@ -30,6 +30,7 @@ class CaptureMiddleware:
     """
 
     def __init__(self, runtime: Runtime, *, max_retry_after: float) -> None:
+        runtime.captures = True
         self._runtime = runtime
         self._max_retry_after = max_retry_after
         self._started: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
@@ -37,7 +38,9 @@ class CaptureMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> CaptureMiddleware:
-        return cls(Runtime.of(crawler), max_retry_after=crawler.settings.getfloat(limits.RETRY_AFTER.setting))
+        attend(crawler)
+        most = crawler.settings.getfloat(limits.RETRY_AFTER.setting, limits.RETRY_AFTER.default)
+        return cls(Runtime.of(crawler), max_retry_after=most)
 
     def process_request(self, request: Request) -> None:
         self._started[request] = time.time()
@@ -91,18 +94,14 @@ def _exchange(request: Request, response: Response, started: float) -> Exchange:
         started=started,
         seconds=max(0.0, time.time() - started),
         status=response.status,
-        request_headers=_pairs(request.headers),
-        headers=_pairs(response.headers),
+        request_headers=pairs(request.headers),
+        headers=pairs(response.headers),
         body=response.body,
         method=request.method,
         request_body=request.body,
         protocol=response.protocol or "HTTP/1.1",
         ip=None if "proxy" in request.meta else _ip(response),
     )
-
-
-def _pairs(headers: Headers) -> list[tuple[bytes, bytes]]:
-    return [(name, value) for name, values in headers.items() for value in values]
 
 
 def _ip(response: Response) -> str | None:

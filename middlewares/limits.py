@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import re
 from typing import Final
+from weakref import WeakSet
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.exceptions import IgnoreRequest
@@ -18,12 +19,15 @@ from sitecrawl import limits
 from sitecrawl.download import LimitExceeded
 from sitecrawl.errors import InvalidUrl
 from sitecrawl.pagestore.gzipping import MAX_CODINGS
+from sitecrawl.requests import VISIT
 from sitecrawl.runtime import Runtime
 from sitecrawl.url import parse
 
 logger = logging.getLogger(__name__)
 
 _SCHEME: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:")
+_FROM_OTHERS: Final = frozenset({"depth", "redirect_times", "retry_times", VISIT})
+"""What the `meta` of a request has that a page led to, or another request."""
 _WEB: Final = frozenset({"http", "https"})
 
 
@@ -79,8 +83,8 @@ class RedirectsMiddleware:
 
 
 class RequestsMiddleware(BaseSpiderMiddleware):
-    """Spider middleware: the hosts of a spider's first requests are seeds' hosts, and a page of the web leads to no
-    scheme but those of `SITECRAWL_SCHEMES`.
+    """Spider middleware: the hosts of a spider's first requests are seeds' hosts, as are those of requests that no
+    page led to; and a page of the web leads to no scheme but those of `SITECRAWL_SCHEMES`.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -88,11 +92,19 @@ class RequestsMiddleware(BaseSpiderMiddleware):
         self._runtime = Runtime.of(crawler)
         self._max_length = crawler.settings.getint(limits.URL_LENGTH.setting)
         self._schemes = frozenset(crawler.settings.getlist(limits.SCHEMES.setting))
+        self._of_pages: WeakSet[Request] = WeakSet()
+        crawler.signals.connect(self._scheduled, signals.request_scheduled)
+
+    def _scheduled(self, request: Request) -> None:
+        """A spider that takes its URLs from elsewhere when it is idle hands them to the engine itself."""
+        if request not in self._of_pages and not _FROM_OTHERS & request.meta.keys():
+            self._name_seed(request)
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request | None:
         if response is None:
             self._name_seed(request)
             return request
+        self._of_pages.add(request)
         if 0 < self._max_length < len(request.url):
             self._runtime.stats.inc_value(limits.URL_LENGTH.stat)  # Scrapy's `UrlLengthMiddleware` drops it
         scheme = urlparse_cached(request).scheme

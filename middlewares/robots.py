@@ -73,6 +73,7 @@ class RobotsMiddleware:
         assert crawler.stats
         self._crawler = crawler
         self._runtime = runtime
+        runtime.asks_robots = True
         self._agent = agent
         self._max_size = max_size
         self._max_crawl_delay = max_crawl_delay
@@ -142,16 +143,27 @@ class RobotsMiddleware:
         self._asking[root] = []
         try:
             rules = await self._fetch(f"{root}/robots.txt")
-            if rules.parser is not None:
-                self._remember(root, rules)
-                asked = rules.parser.crawl_delay(self._agent) or 0.0
-                self._runtime.frontier.slow_down(
-                    host, self._limited(asked, self._max_crawl_delay, limits.CRAWL_DELAY)
-                )
+            self._accept(root, host, rules)
             return rules
         finally:
             for waiter in self._asking.pop(root):
                 waiter.callback(None)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """A robots.txt that is fetched as a URL of the crawl, for the sitemaps that it names, has rules, too."""
+        if request.meta.get("dont_obey_robotstxt") and self._runtime.fetch_of(request) is not None:
+            root = request.url.removesuffix("/robots.txt")
+            if root in self._rules and response.url == request.url and _is_answer(response.status):
+                body = response.body if response.status < 300 else _OPEN
+                self._accept(root, parse(request.url).host, self._parse(body, request))
+        return response
+
+    def _accept(self, root: str, host: str, rules: _Rules) -> None:
+        if rules.parser is None:
+            return
+        self._remember(root, rules)
+        asked = rules.parser.crawl_delay(self._agent) or 0.0
+        self._runtime.frontier.slow_down(host, self._limited(asked, self._max_crawl_delay, limits.CRAWL_DELAY))
 
     def _remember(self, root: str, rules: _Rules) -> None:
         self._rules[root] = rules
@@ -168,23 +180,29 @@ class RobotsMiddleware:
         # A retry would come at once; the next page of the host comes after a pause, and asks again.
         meta = {"dont_obey_robotstxt": True, "dont_retry": True, FIRST_PART: 0}
         request = Request(url, meta=meta, callback=NO_CALLBACK)
+        response, rules = await self._ask_for(request)
+        for listener in self._runtime.on_robots:
+            listener(url, response)
+        return rules
+
+    async def _ask_for(self, request: Request) -> tuple[Response | None, _Rules]:
         self._crawler.signals.connect(self._stop_at_limit, signals.bytes_received)
         try:
             response = await self._crawler.engine.download_async(request)
         except PrivateAddress as error:
-            return _Rules(None, 0.0, refused=error if error.url == url else None)
+            return None, _Rules(None, 0.0, refused=error if error.url == request.url else None)
         except LimitExceeded:
-            return _unreachable()
+            return None, _unreachable()
         except IgnoreRequest:
-            return self._parse(_OPEN, request)
+            return None, self._parse(_OPEN, request)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, the host could not be asked
-            logger.debug("No robots.txt from %s: %s", url, error)
+            logger.debug("No robots.txt from %s: %s", request.url, error)
             self._stats.inc_value(f"robotstxt/exception_count/{type(error).__name__}")
-            return _unreachable()
+            return None, _unreachable()
         finally:
             if len(self._asking) == 1:  # the signal costs every download a little
                 self._crawler.signals.disconnect(self._stop_at_limit, signals.bytes_received)
-        return self._read(response, request)
+        return response, self._read(response, request)
 
     def _stop_at_limit(self, data: bytes, request: Request) -> None:
         """What has come of a robots.txt by then is used (RFC 9309 §2.5); `meta` counts it."""
@@ -196,7 +214,7 @@ class RobotsMiddleware:
     def _read(self, response: Response, request: Request) -> _Rules:
         self._stats.inc_value("robotstxt/response_count")
         self._stats.inc_value(f"robotstxt/response_status_count/{response.status}")
-        if response.status >= 500 or response.status == 429:
+        if not _is_answer(response.status):
             asked = response.headers.get("Retry-After") or b""
             wait = retry_after([(b"Retry-After", asked)], time.time())
             return _unreachable(self._limited(wait, self._max_retry_after, limits.RETRY_AFTER))
@@ -209,6 +227,11 @@ class RobotsMiddleware:
         parser = build_from_crawler(self._parser_class, self._crawler, text)
         self._crawler.signals.send_catch_log(signals.robots_parsed, robotparser=parser, request=request)
         return _Rules(parser, time.monotonic() + LIFETIME)
+
+
+def _is_answer(status: int) -> bool:
+    """Whether a host that answers with `status` has said what it allows."""
+    return status < 500 and status != 429
 
 
 def _unreachable(wait: float = 0.0) -> _Rules:

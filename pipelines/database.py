@@ -9,6 +9,7 @@ from scrapy.statscollectors import StatsCollector
 from scrapy.utils.asyncio import run_in_thread
 
 from pipelines.failure import stop_on_storage_error
+from sitecrawl.attendant import attend
 from sitecrawl.items import PageItem
 from sitecrawl.pagestore.database import DatabaseOptions, DatabaseStore
 from sitecrawl.runtime import Runtime
@@ -27,6 +28,7 @@ class DatabasePipeline:
         if not settings.get("SITECRAWL_DATABASE_URL"):
             raise NotConfigured("SITECRAWL_DATABASE_URL names no database")
         assert crawler.stats
+        attend(crawler)
         runtime = Runtime.of(crawler)
         manifest = runtime.directory.manifest
         options = DatabaseOptions(

@@ -9,6 +9,7 @@ from scrapy_redis.pipelines import RedisPipeline as ScrapyRedisPipeline
 from scrapy_redis.pipelines import default_serialize
 
 from pipelines.failure import stop_on_storage_error
+from sitecrawl.attendant import has_our_scheduler
 from sitecrawl.errors import StorageError
 from sitecrawl.items import PageItem
 from sitecrawl.pagestore.text import page_json
@@ -32,7 +33,8 @@ class RedisPipeline(ScrapyRedisPipeline):  # type: ignore[misc]
         pipeline: Self = cls.from_settings(crawler.settings)
         pipeline.crawler = crawler
         stop_on_storage_error(crawler)
-        Runtime.of(crawler).add_store(pipeline)
+        if has_our_scheduler(crawler.settings):
+            Runtime.of(crawler).add_store(pipeline)
         return pipeline
 
     async def process_item(self, item: Any) -> Any:

@@ -4,6 +4,7 @@ from typing import Any, Protocol, Self
 
 from scrapy.crawler import Crawler
 
+from sitecrawl.attendant import attend
 from sitecrawl.items import Exchange, PageItem
 from sitecrawl.runtime import Runtime
 
@@ -22,6 +23,7 @@ class WarcPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
+        attend(crawler)
         runtime = Runtime.of(crawler)
         runtime.open_store()
         return cls(runtime)

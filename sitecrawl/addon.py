@@ -6,18 +6,22 @@ value that a crawl of whole sites wants. docs/settings.md says what each means.
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from importlib import import_module
+from importlib.util import find_spec
 from math import inf
+from pathlib import Path
 from typing import Any, Final
 
 from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.misc import load_object
 
 from sitecrawl import __version__
-from sitecrawl.configuration import only_looks
-from sitecrawl.errors import OptionError
+from sitecrawl.configuration import is_job, only_looks
+from sitecrawl.credit.policies import POLICIES
+from sitecrawl.errors import OptionError, meant
+from sitecrawl.frontier.order import ORDERS
 from sitecrawl.limits import DEFAULTS
+from sitecrawl.seen.bloom_kinds import KINDS
 
 SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_CONTACT": "",
@@ -35,6 +39,9 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_SITEMAP_PRICE": 3600.0,
     "SITECRAWL_SITEMAP_MIN_INTERVAL": 600.0,
     "SITECRAWL_SITEMAP_MAX_INTERVAL": 2_592_000.0,
+    "SITECRAWL_RECRAWL_BUDGET": 10_000.0,
+    "SITECRAWL_RECRAWL_MIN_INTERVAL": 3600.0,
+    "SITECRAWL_RECRAWL_MAX_INTERVAL": 2_592_000.0,
     "SITECRAWL_WARC_SIZE": 1_000_000_000,
     "SITECRAWL_DATABASE_URL": "",
     "SITECRAWL_DATABASE_TABLE": "pages",
@@ -50,6 +57,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_CLUSTER_WATCH": False,
     "SITECRAWL_LEASE_SECONDS": 30.0,
     "SITECRAWL_SHUTDOWN_TIME": 5.0,
+    "SITECRAWL_GC_THRESHOLD": 50_000,
     "SITECRAWL_PROGRESS": "auto",
     "SITECRAWL_SUMMARY": True,
     **{name: value for name, value in DEFAULTS.items() if name.startswith("SITECRAWL_")},
@@ -73,6 +81,7 @@ SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
     "ROBOTSTXT_OBEY": True,
     "ROBOTSTXT_USER_AGENT": "sitecrawl",
     "STATS_DUMP": False,
+    "STATS_CLASS": "sitecrawl.stats.StatsCollector",
     **{name: value for name, value in DEFAULTS.items() if not name.startswith("SITECRAWL_")},
 }
 """Scrapy's settings that a crawl of whole sites wants otherwise."""
@@ -84,6 +93,9 @@ _LOOKS: Final[dict[str, Any]] = {
 }
 """For commands that only look at a page: what they print is the page, and the user has named it."""
 
+_JOB: Final[dict[str, Any]] = {"STATS_DUMP": True}
+"""For a job of scrapyd, whose log is read by people and by scrapyd's tools."""
+
 _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     "DOWNLOADER_MIDDLEWARES": {
         "middlewares.GivenUpMiddleware": 10,
@@ -93,10 +105,10 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
         "middlewares.CaptureMiddleware": 1000,
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     },
-    "SPIDER_MIDDLEWARES": {"middlewares.RequestsMiddleware": 940, "middlewares.LinksMiddleware": 950},
     "ITEM_PIPELINES": {"pipelines.WarcPipeline": 900},
     "EXTENSIONS": {
         "sitecrawl.progress.Progress": 0,
+        "sitecrawl.garbage.Garbage": 0,
         "scrapy.extensions.logstats.LogStats": None,  # the progress line says it
         "scrapy.extensions.spiderstate.SpiderState": None,  # it pickles; the scheduler keeps `spider.state`
         "scrapy.extensions.telnet.TelnetConsole": None,
@@ -104,6 +116,7 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     },
 }
 
+_SPIDER_MIDDLEWARES: Final = {"middlewares.RequestsMiddleware": 940, "middlewares.LinksMiddleware": 950}
 _HANDLERS: Final = dict.fromkeys(("http", "https"), "sitecrawl.download.DownloadHandler")
 _DECODING: Final = ("scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware", 590)
 """Scrapy's middleware in whose place ours comes, unless the project names it, and its order."""
@@ -115,11 +128,11 @@ class Addon:
     def update_settings(self, settings: Settings) -> None:
         _check_modules()
         check_settings(settings)
-        looks = _LOOKS if only_looks() else {}
-        for name, value in {**SETTINGS, **SCRAPY_DEFAULTS, **looks}.items():
+        looks, job = _LOOKS if only_looks() else {}, _JOB if is_job() else {}
+        for name, value in {**SETTINGS, **SCRAPY_DEFAULTS, **looks, **job}.items():
             _set(settings, name, value)
         _set(settings, "USER_AGENT", _user_agent(settings.get("SITECRAWL_CONTACT")))
-        for name, components in _COMPONENTS.items():
+        for name, components in {**_COMPONENTS, "SPIDER_MIDDLEWARES": _spider_middlewares(settings)}.items():
             for path, priority in components.items():
                 component: Any = load_object(path)
                 if priority is None:
@@ -137,14 +150,31 @@ def check_settings(settings: BaseSettings) -> None:
         if not isinstance(name, str) or not name.startswith("SITECRAWL_"):
             continue
         if name not in SETTINGS:
-            nearest = get_close_matches(name, SETTINGS, 1)
-            hint = f": is {nearest[0]} meant?" if nearest else "; docs/settings.md names all"
+            hint = meant(name, SETTINGS) or "; docs/settings.md names all"
             raise OptionError(f"There is no setting {name}{hint}")
-        if not _is_of_use(settings, name):
+        if name in _CHOICES:
+            _check_choice(name, settings.get(name))
+        elif not _is_of_use(settings, name):
             kind = _KINDS[type(SETTINGS[name])]
-            raise OptionError(f"{name} is {settings.get(name)!r}, and has to be {kind}")
+            raise OptionError(f"{name} is {settings.get(name)!r}, and has to be {_RANGES.get(name, kind)}")
 
 
+_CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "SITECRAWL_LAMBDA_POLICY": tuple(POLICIES),
+    "SITECRAWL_ORDER": tuple(ORDERS),
+    "SITECRAWL_PROGRESS": ("auto", "True", "False", "true", "false", "1", "0"),
+    "SITECRAWL_SEEN_BLOOM": ("auto", *KINDS),
+}
+"""What a setting that is a name may be."""
+
+
+def _check_choice(name: str, value: object) -> None:
+    names = _CHOICES[name]
+    if not isinstance(value, str | bool | int) or str(value) not in names:
+        raise OptionError(f"{name} is {value!r}, and has to be one of {', '.join(names)}{meant(str(value), names)}")
+
+
+_RANGES: Final = {"SITECRAWL_SEEN_ERROR_RATE": "a number between 0 and 1"}
 _KINDS: Final = {bool: "True or False", int: "a whole number from 0 on", float: "a number from 0 on"}
 
 
@@ -156,6 +186,8 @@ def _is_of_use(settings: BaseSettings, name: str) -> bool:
             return True
         if isinstance(default, int):
             return settings.getint(name) >= 0
+        if name in _RANGES:
+            return 0 < settings.getfloat(name) < 1
         return not isinstance(default, float) or 0 <= settings.getfloat(name) < inf
     except (TypeError, ValueError, OverflowError):
         return False
@@ -164,6 +196,16 @@ def _is_of_use(settings: BaseSettings, name: str) -> bool:
 def _set(settings: BaseSettings, name: str, value: Any) -> None:
     """Set what nobody but Scrapy's defaults has set."""
     settings.set(name, value, priority="addon")
+
+
+def _spider_middlewares(settings: Settings) -> dict[str, int | None]:
+    """Ours and Scrapy's in one, unless the project has some of its own, between which an order is to be kept."""
+    if settings.getdict("SPIDER_MIDDLEWARES"):
+        return {**_SPIDER_MIDDLEWARES}
+    joined: Any = load_object("middlewares.output.JOINED")
+    base = settings.getdict("SPIDER_MIDDLEWARES_BASE")
+    paths = [f"{kind.__module__}.{kind.__qualname__}" for kind in joined]
+    return {**dict.fromkeys(path for path in paths if path in base), "middlewares.OutputMiddleware": 950}
 
 
 def _replace_decoding(settings: Settings) -> None:
@@ -184,9 +226,26 @@ def _user_agent(contact: str) -> str:
 def _check_modules() -> None:
     """Packages called `middlewares` and `pipelines` are common: ours must be the ones that Scrapy will load."""
     for module, member in (("middlewares", "CaptureMiddleware"), ("pipelines", "WarcPipeline")):
-        found = import_module(module)
-        if not hasattr(found, member):
-            raise OptionError(
-                f"Python finds another package named {module!r}, {getattr(found, '__file__', None)}, before "
-                f"sitecrawl's: rename it, or put sitecrawl first on the path"
-            )
+        try:
+            is_ours = hasattr(import_module(module), member)
+        except Exception as error:
+            if Path(_found(module)).parent.parent in {Path(), Path(__file__).parent.parent}:
+                raise  # ours is missing, or broken
+            raise OptionError(_shadowed(module)) from error
+        if not is_ours:
+            raise OptionError(_shadowed(module))
+
+
+def _found(module: str) -> str:
+    """The file or folder that Python takes for `module`, which need not be ours; empty if there is none."""
+    spec = find_spec(module)
+    if spec is None:
+        return ""
+    return spec.origin or ", ".join(spec.submodule_search_locations or ())
+
+
+def _shadowed(module: str) -> str:
+    return (
+        f"Python finds another package named {module!r}, {_found(module)}, before sitecrawl's: rename it, or put "
+        "sitecrawl first on the path"
+    )

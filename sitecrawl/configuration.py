@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import re
 import shutil
 import sys
 import tempfile
@@ -22,12 +23,16 @@ from sitecrawl.frontier.order import Order, order_named
 from sitecrawl.links import PageOptions
 from sitecrawl.markup import TreeOptions
 from sitecrawl.pagestore.options import WarcOptions
+from sitecrawl.recrawl.schedule import RecrawlOptions
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.sitemap.entry import Limits as SitemapLimits
 from sitecrawl.sitemap.schedule import ScheduleOptions
 
 CRAWLS = Path("crawls")
 """Where crawls without a JOBDIR go, below the working directory."""
+
+_JOB: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+"""What a job may be called: its name comes over HTTP, and names a directory."""
 
 LOOKS: Final = frozenset({"bench", "check", "fetch", "parse", "shell", "view"})
 """Scrapy's commands that try something out: nobody wants to keep what they fetch."""
@@ -40,46 +45,84 @@ def only_looks() -> bool:
     return program is not None and next((word for word in words if not word.startswith("-")), "") in LOOKS
 
 
-def directory(settings: BaseSettings, spider: str) -> Path:
-    """The crawl's directory: JOBDIR, or a new one named after spider and time; for a mere look, one that will go."""
+def is_job() -> bool:
+    """Whether scrapyd has started this process: nobody sees its terminal, its log is what a user reads."""
+    return any(word.startswith("_job=") for word in sys.orig_argv)
+
+
+def directory(settings: BaseSettings, spider: str, job: str = "") -> Path:
+    """The crawl's directory: JOBDIR; that of scrapyd's job; or a new one named after spider and time. For a mere
+    look, one that will go.
+    """
     if jobdir := settings.get("JOBDIR"):
         return Path(jobdir)
     if only_looks():
         path = Path(tempfile.mkdtemp(prefix="sitecrawl-"))
         atexit.register(shutil.rmtree, path, ignore_errors=True)
         return path
-    name = f"{spider}-{strftime('%Y%m%d-%H%M%S', localtime())}"
+    return _job_in(CRAWLS, job) if job else _claimed(f"{spider}-{strftime('%Y%m%d-%H%M%S', localtime())}")
+
+
+def _claimed(name: str) -> Path:
+    """A new directory, which no crawl that starts in the same second has."""
     path, serial = CRAWLS / name, 1
-    while path.exists():
-        serial += 1
-        path = CRAWLS / f"{name}-{serial}"
-    return path
+    while True:
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            serial += 1
+            path = CRAWLS / f"{name}-{serial}"
+        except OSError:
+            return path  # who opens it says why it cannot be used
+        else:
+            return path
+
+
+def job_directory(settings: BaseSettings, name: str, scrapyd_job: str) -> Path:
+    """Where the crawl that the spider argument `job` names lives: beside the directories of scrapyd's other jobs of
+    this spider, or below `CRAWLS`. Raises `OptionError` if JOBDIR says otherwise, or for what is no name.
+    """
+    jobdir = Path(settings["JOBDIR"]) if settings.get("JOBDIR") else None
+    if jobdir is not None and jobdir.name not in {scrapyd_job, name}:
+        raise OptionError(f"job={name} and JOBDIR={jobdir} name two directories: leave one of them out")
+    return _job_in(jobdir.parent if jobdir is not None else CRAWLS, name)
+
+
+def _job_in(parent: Path, name: str) -> Path:
+    if not _JOB.fullmatch(name):
+        raise OptionError(
+            f"A job is named by up to 100 letters, digits, dots, dashes and underscores, and not {name[:200]!r}"
+        )
+    return parent / name
 
 
 def politeness(settings: BaseSettings) -> PolitenessOptions:
+    """With defaults for a project that has the scheduler and not the add-on, as all that follow have them."""
+    default = PolitenessOptions()
     return PolitenessOptions(
         delay=settings.getfloat("DOWNLOAD_DELAY"),
-        delay_factor=settings.getfloat("SITECRAWL_DELAY_FACTOR"),
-        max_delay=settings.getfloat("SITECRAWL_MAX_DELAY"),
+        delay_factor=settings.getfloat("SITECRAWL_DELAY_FACTOR", default.delay_factor),
+        max_delay=settings.getfloat("SITECRAWL_MAX_DELAY", default.max_delay),
         per_host=settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"),
-        per_ip=settings.getint("SITECRAWL_CONCURRENT_REQUESTS_PER_IP"),
-        failure_delay=settings.getfloat("SITECRAWL_FAILURE_DELAY"),
-        max_failures=settings.getint("SITECRAWL_MAX_HOST_FAILURES"),
-        revival=settings.getfloat("SITECRAWL_REVIVAL_DELAY"),
+        per_ip=settings.getint("SITECRAWL_CONCURRENT_REQUESTS_PER_IP", default.per_ip),
+        failure_delay=settings.getfloat("SITECRAWL_FAILURE_DELAY", default.failure_delay),
+        max_failures=settings.getint("SITECRAWL_MAX_HOST_FAILURES", default.max_failures),
+        revival=settings.getfloat("SITECRAWL_REVIVAL_DELAY", default.revival),
     )
 
 
 def order(settings: BaseSettings) -> Order:
     """The crawl's order; level by level where a depth limit is to be exact."""
-    return order_named(settings.get("SITECRAWL_ORDER"), by_level=settings.getint("DEPTH_LIMIT") > 0)
+    return order_named(settings.get("SITECRAWL_ORDER", "aopic"), by_level=settings.getint("DEPTH_LIMIT") > 0)
 
 
 def frontier(settings: BaseSettings) -> FrontierOptions:
+    default = FrontierOptions()
     return FrontierOptions(
         max_depth=settings.getint("DEPTH_LIMIT"),
-        max_pages=settings.getint("SITECRAWL_MAX_PAGES"),
-        lambda_policy=settings.get("SITECRAWL_LAMBDA_POLICY"),
-        traps=TrapOptions(hold=settings.getbool("SITECRAWL_HOLD_TRAPS")),
+        max_pages=settings.getint("SITECRAWL_MAX_PAGES", default.max_pages),
+        lambda_policy=settings.get("SITECRAWL_LAMBDA_POLICY", default.lambda_policy),
+        traps=TrapOptions(hold=settings.getbool("SITECRAWL_HOLD_TRAPS", default.traps.hold)),
     )
 
 
@@ -91,6 +134,16 @@ def sitemaps(settings: BaseSettings) -> ScheduleOptions:
         price=settings.getfloat("SITECRAWL_SITEMAP_PRICE", default.price),
         min_interval=settings.getfloat("SITECRAWL_SITEMAP_MIN_INTERVAL", default.min_interval),
         max_interval=settings.getfloat("SITECRAWL_SITEMAP_MAX_INTERVAL", default.max_interval),
+    )
+
+
+def recrawl(settings: BaseSettings) -> RecrawlOptions:
+    """The `SITECRAWL_RECRAWL_*` settings."""
+    default = RecrawlOptions()
+    return RecrawlOptions(
+        budget=settings.getfloat("SITECRAWL_RECRAWL_BUDGET", default.budget),
+        min_interval=max(settings.getfloat("SITECRAWL_RECRAWL_MIN_INTERVAL", default.min_interval), 0.001),
+        max_interval=settings.getfloat("SITECRAWL_RECRAWL_MAX_INTERVAL", default.max_interval),
     )
 
 
@@ -116,12 +169,13 @@ def page(settings: BaseSettings) -> PageOptions:
 
 
 def warc(settings: BaseSettings, name: str) -> WarcOptions:
+    default = WarcOptions()
     return WarcOptions(
         name=name,
         user_agent=settings.get("USER_AGENT", ""),
         operator=settings.get("SITECRAWL_CONTACT", ""),
         robots="obey" if settings.getbool("ROBOTSTXT_OBEY") else "ignore",
-        max_file_size=settings.getint("SITECRAWL_WARC_SIZE"),
+        max_file_size=settings.getint("SITECRAWL_WARC_SIZE", default.max_file_size),
     )
 
 

@@ -1,58 +1,55 @@
-"""Scrapy's HTTP/1.1 download handler with the limits that it does not have: addresses, headers, silence.
+"""Scrapy's handler for http and https: `sitecrawl.http`, with the limits of docs/limits.md on everything.
 
-Where each limit sits:
-
-- *Addresses* are checked where the connection is made, on the very address that is connected to, after DNS. So it
-  does not matter what led there (a seed, a link, a redirect, robots.txt), how the host was written, or whether its
-  name means another address than a moment ago. A connection that is kept alive was checked when it was made.
-- *Headers* are counted line by line as they come, those of 1xx responses included, over one response, and so are the
-  *chunks* of its body.
+- *Addresses* are checked when a connection is made: a name may lead to another one each time that it is looked up. A
+  private one is refused unless a seed names its host. A name that goes through a proxy is the proxy's business.
+- *Headers*, those of 1xx responses included, over one response, the *chunks* of its body, and its *size*.
 - *Silence* is looked for once a second over all downloads, which costs a page nothing: the time since the request,
   the end of the headers, or the last byte of the body.
 
-Scrapy has the limits on the size of a body and on the total time; here they only get their stats.
+Names are looked up by Twisted's resolver, as `TWISTED_DNS_RESOLVER` has it, with its cache and its threads.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import partial
 from math import inf
 from time import monotonic
 from typing import Any, Final
 
-from scrapy import Request
-from scrapy.core.downloader.handlers.http11 import (
-    HTTP11DownloadHandler,
-    _LenientHTTP11ClientFactory,
-    _LenientHTTP11ClientProtocol,
-    _LenientHTTPClientParser,
-    _ScrapyAgent,
-)
+from scrapy import Request, signals
+from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.crawler import Crawler
-from scrapy.exceptions import DownloadCancelledError, DownloadTimeoutError, IgnoreRequest
-from scrapy.http import Response
-from scrapy.utils._download_handlers import wrap_twisted_exceptions
-from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred
-from twisted.internet.error import TimeoutError as ConnectTimeout
-from twisted.internet.interfaces import IAddress, IReactorPluggableNameResolver
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    IgnoreRequest,
+    ResponseDataLossError,
+    StopDownload,
+    UnsupportedURLSchemeError,
+)
+from scrapy.http import Headers, Response
+from scrapy.responsetypes import responsetypes
+from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call, is_asyncio_available
+from scrapy.utils.ssl import _make_ssl_context
+from twisted.internet import interfaces
+from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.task import LoopingCall
-from twisted.web._newclient import BODY
-from twisted.web._newclient import Request as TxRequest
-from twisted.web.client import URI, Agent, ResponseFailed
-from twisted.web.http import _ChunkedTransferDecoder
-from twisted.web.iweb import IResponse
+from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from sitecrawl import addresses, limits
-from sitecrawl.errors import InvalidUrl
+from sitecrawl import addresses, http, limits
+from sitecrawl.errors import InvalidUrl, OptionError
+from sitecrawl.items import pairs
 from sitecrawl.limits import NO_LIMIT, Limit
 from sitecrawl.runtime import Runtime
-from sitecrawl.url import parse
+from sitecrawl.url import Url, parse
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +57,9 @@ FIRST_PART: Final = "sitecrawl_first_part"
 """The key in `Request.meta` that says: the response may have any size, whoever asked will stop it."""
 
 _LOOK_SECONDS: Final = 1.0
-_PLAIN_HOST: Final = re.compile(r"[A-Za-z0-9._:-]+").fullmatch
+_PORTS: Final = {"http": 80, "https": 443}
+_FRAMING: Final = frozenset({b"connection", b"content-length", b"transfer-encoding", b"proxy-authorization"})
+"""Headers of a request that are the client's own business."""
 
 
 class LimitExceeded(IgnoreRequest):
@@ -96,34 +95,44 @@ class IdleTimeout(DownloadTimeoutError):
     """A host that was silent for SITECRAWL_MAX_IDLE_TIME."""
 
 
-_STATS: Final[dict[type[Exception], Limit]] = {
-    TooManyHeaders: limits.HEADERS,
-    HeadersTooLarge: limits.HEADER_SIZE,
-    TooManyChunks: limits.CHUNKS,
-    PrivateAddress: limits.PRIVATE_ADDRESS,
-    IdleTimeout: limits.IDLE_TIME,
-    DownloadTimeoutError: limits.TOTAL_TIME,
-    DownloadCancelledError: limits.BODY_SIZE,
+_BEYOND: Final[dict[Limit, type[Exception]]] = {
+    limits.HEADERS: TooManyHeaders,
+    limits.HEADER_SIZE: HeadersTooLarge,
+    limits.CHUNKS: TooManyChunks,
+    limits.PRIVATE_ADDRESS: PrivateAddress,
+    limits.IDLE_TIME: IdleTimeout,
+    limits.TOTAL_TIME: DownloadTimeoutError,
+    limits.BODY_SIZE: DownloadCancelledError,
 }
+"""What Scrapy, and its retries, are told."""
+_STATS: Final = {error: limit.stat for limit, error in _BEYOND.items()}
 
 
-class DownloadHandler(HTTP11DownloadHandler):
-    """Scrapy's handler for http and https, limited. See the module."""
+class DownloadHandler(BaseDownloadHandler):
+    """See the module."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         settings = crawler.settings
+        if not is_asyncio_available():
+            reactor = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+            raise OptionError(f"sitecrawl downloads on asyncio: set TWISTED_REACTOR to {reactor}")
         assert crawler.stats
         self._stats = crawler.stats
         self._allow_private = settings.getbool(limits.PRIVATE_ADDRESS.setting)
         self._max_idle = settings.getfloat(limits.IDLE_TIME.setting) or NO_LIMIT
-        self._pool._factory = partial(  # type: ignore[assignment]  # noqa: SLF001 - as Scrapy does
-            _Factory,
-            max_lines=settings.getint(limits.HEADERS.setting) or NO_LIMIT,
-            max_size=settings.getint(limits.HEADER_SIZE.setting) or NO_LIMIT,
-            max_chunks=settings.getint(limits.CHUNKS.setting) or NO_LIMIT,
+        self._max_size = settings.getint(limits.BODY_SIZE.setting)
+        self._warn_size = settings.getint("DOWNLOAD_WARNSIZE")
+        self._needs_all = settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
+        self._timeout = settings.getfloat(limits.TOTAL_TIME.setting)
+        self._bind = _bind_address(settings.get("DOWNLOAD_BIND_ADDRESS"))
+        read_limits = http.ReadLimits(
+            settings.getint(limits.HEADERS.setting) or NO_LIMIT,
+            settings.getint(limits.HEADER_SIZE.setting) or NO_LIMIT,
+            settings.getint(limits.CHUNKS.setting) or NO_LIMIT,
         )
-        self._downloads: set[_Download] = set()
+        self._client = http.Client(_resolve, _make_ssl_context(settings), read_limits)
+        self._running: set[_Running] = set()
         self._patience = settings.getfloat("SITECRAWL_SHUTDOWN_TIME")
         self._cut_off_at = inf
         """When downloads are cut off, on the monotonic clock: the crawl is being stopped."""
@@ -133,7 +142,7 @@ class DownloadHandler(HTTP11DownloadHandler):
         try:
             return await self._download(request)
         except (LimitExceeded, DownloadTimeoutError, DownloadCancelledError) as error:
-            self._stats.inc_value(_STATS[type(error)].stat)
+            self._stats.inc_value(_STATS[type(error)])
             if isinstance(error, LimitExceeded):  # Scrapy says nothing of an `IgnoreRequest`
                 logger.info("Given up: %s: %s", request, error)
             raise
@@ -141,235 +150,269 @@ class DownloadHandler(HTTP11DownloadHandler):
     async def _download(self, request: Request) -> Response:
         if monotonic() >= self._cut_off_at:
             raise Interrupted("The crawl is being stopped")
-        may_connect = partial(self._check, request)
-        if "proxy" in request.meta and (address := _address(request.url)):
-            may_connect(address)  # what a name means is up to the proxy
-        download = _Download(
-            self._max_idle,
-            may_connect,
-            contextFactory=self._contextFactory,
-            bindAddress=self._bind_address,
-            pool=self._pool,
-            maxsize=0 if FIRST_PART in request.meta else self._default_maxsize,
-            warnsize=self._default_warnsize,
-            fail_on_dataloss=self._fail_on_dataloss,
-            crawler=self._crawler,
-            tls_verbose_logging=self._tls_verbose_logging,
-        )
-        self._downloads.add(download)
+        url = _url(request)
+        download = http.Download(self._client, self._sent(request, url))
+        running = _Running(download)
+        self._running.add(running)
         if not self._watch.running:
             self._watch.start(min(_LOOK_SECONDS, self._max_idle / 4), now=False)
+        timeout = request.meta.get("download_timeout", self._timeout)
+        too_late = DownloadTimeoutError(f"Getting {request.url} took longer than {timeout} seconds.")
+        alarm = asyncio.get_running_loop().call_later(timeout, download.end, too_late) if timeout else None
+        response = _Arriving(self.crawler, request, download, self._warn_size)
         try:
-            with wrap_twisted_exceptions():
-                return await maybe_deferred_to_future(download.begin(request))
-        except Exception as error:
-            reason = download.reason(error)
-            if reason is error:
-                raise
-            raise reason from error
+            reader = await download.run(
+                max_size=self._size_limit(request), on_head=response.head, on_data=response.data
+            )
+        except http.Enough:
+            return response.stopped()
+        except http.Truncated as error:
+            if request.meta.get("download_fail_on_dataloss", self._needs_all):
+                raise ResponseDataLossError(str(error)) from error
+            return response.made(["dataloss"])
+        except http.HttpError as error:
+            raise _for_scrapy(error) from error
         finally:
-            self._downloads.discard(download)
+            if alarm is not None:
+                alarm.cancel()
+            self._running.discard(running)
+        assert reader.is_whole
+        return response.made()
 
-    def _check(self, request: Request, address: str) -> None:
-        """Raises `PrivateAddress` if `request` may not lead to `address`."""
+    def _size_limit(self, request: Request) -> int:
+        if FIRST_PART in request.meta:
+            return NO_LIMIT
+        size: int = request.meta.get("download_maxsize", self._max_size)
+        return size or NO_LIMIT
+
+    def _sent(self, request: Request, url: Url) -> http.Request:
+        proxy = _proxy(request)
+        may_connect = partial(self._check, request.url, url.host)
+        if proxy is not None and (address := addresses.literal(url.host)):
+            may_connect(address)  # what a name means is up to the proxy
+        secret = request.headers.get(b"Proxy-Authorization")
+        return http.Request(
+            method=request.method,
+            target=_target(request.url),
+            host=url.host,
+            endpoint=_endpoint(url),
+            headers=[(name, value) for name, value in pairs(request.headers) if name.lower() not in _FRAMING],
+            body=request.body,
+            proxy=proxy,
+            proxy_headers=[(b"Proxy-Authorization", secret)] if secret else [],
+            bind=_bind_address(request.meta.get("bindaddress")) or self._bind,
+            may_connect=may_connect,
+        )
+
+    def _check(self, url: str, host: str, address: str) -> None:
+        """Raises `PrivateAddress` if a request for `url` may not lead to `address`."""
         if self._allow_private or addresses.is_public(address):
             return
-        if _host(request.url) not in Runtime.of(self._crawler).seed_hosts:
-            raise PrivateAddress(request.url, address)
+        if host not in Runtime.of(self.crawler).seed_hosts:
+            raise PrivateAddress(url, address)
 
     def _look(self) -> None:
         """End the downloads that have been silent for too long, and all of them when the crawl is to stop."""
         now = monotonic()
-        slot = self._crawler.engine._slot if self._crawler.engine is not None else None  # noqa: SLF001 - nothing public says so
+        slot = self.crawler.engine._slot if self.crawler.engine is not None else None  # noqa: SLF001 - nothing public says so
         if slot is not None and slot.closing is not None and self._cut_off_at == inf:
             self._cut_off_at = now + self._patience
-        for download in list(self._downloads):
+        for running in list(self._running):
             if now >= self._cut_off_at:
-                download.interrupt()
-            else:
-                download.look(now)
+                running.download.end(Interrupted("The crawl is being stopped"))
+            elif running.silence(now) > self._max_idle:
+                running.download.end(IdleTimeout(f"Nothing came for {self._max_idle:g} seconds"))
+        self._client.pool.prune(asyncio.get_running_loop().time())
 
     async def close(self) -> None:
         if self._watch.running:
             self._watch.stop()
-        await super().close()
+        self._client.close()
 
 
-def _address(url: str) -> str | None:
-    """The IP address that stands in `url`, however it is written."""
-    try:
-        return addresses.literal(parse(url, max_length=4 * len(url)).host)
-    except InvalidUrl:
-        return None
+class _Running:
+    """A download, and when there was progress."""
 
+    __slots__ = ("_last", "_progress", "download")
 
-def _host(url: str) -> str:
-    """The host that Twisted connects to for `url`, written as in a seed: `http://0x7f.1:80/` has `127.0.0.1`."""
-    host = URI.fromBytes(url.encode()).host.decode()  # type: ignore[no-untyped-call]
-    if not _PLAIN_HOST(host):  # parsers differ on what else may stand there: it is no seed's
-        return ""
-    try:
-        return parse(f"http://[{host}]/" if ":" in host else f"http://{host}/").host
-    except InvalidUrl:
-        return ""
-
-
-class _Download(_ScrapyAgent):
-    """One request under way."""
-
-    def __init__(self, max_idle: float, may_connect: Callable[[str], None], **options: Any) -> None:
-        super().__init__(**options)
-        self._max_idle = max_idle
-        self._may_connect = may_connect
+    def __init__(self, download: http.Download) -> None:
+        self.download = download
         self._progress = -1
         self._last = monotonic()
-        """When there was progress, as far as is known."""
-        self._silent = False
-        self._interrupted = False
 
-    def begin(self, request: Request) -> Deferred[Response]:
-        self._deferred = self.download_request(request)
-        return self._deferred
-
-    def _get_agent(self, request: Request, timeout: float) -> Agent:
-        agent = super()._get_agent(request, min(timeout, self._max_idle))
-        if not request.meta.get("proxy"):  # a proxy is the user's choice
-            factory = agent._endpointFactory  # noqa: SLF001 - Scrapy makes the agent, and takes no reactor for it
-            factory._reactor = _CheckedReactor(factory._reactor, self._may_connect)  # noqa: SLF001
-        return agent
-
-    def look(self, now: float) -> None:
-        """End the download if there has been nothing new for too long."""
-        progress = self._received()
-        if progress != self._progress:
-            self._progress, self._last = progress, now
-        elif now - self._last > self._max_idle:
-            self._silent = True
-            self._deferred.cancel()
-
-    def interrupt(self) -> None:
-        self._interrupted = True
-        self._deferred.cancel()
-
-    def _received(self) -> int:
-        """Bytes of the body so far; -1 while the headers are not whole."""
-        if self._txresponse is None:
-            return -1
-        reader = self._txresponse._bodyProtocol  # noqa: SLF001 - the one that counts
-        return reader._bytes_received if reader is not None else 0  # noqa: SLF001
-
-    def reason(self, error: Exception) -> Exception:
-        """Why the download failed: `error`, or the limit of ours that is behind it."""
-        cause = error.__cause__
-        if self._interrupted:
-            return Interrupted("The crawl is being stopped")
-        if self._silent or isinstance(cause, ConnectTimeout):
-            return IdleTimeout(f"Nothing came for {self._max_idle:g} seconds")
-        if isinstance(cause, ResponseFailed):
-            for failure in cause.reasons:
-                if isinstance(failure.value, LimitExceeded):
-                    return failure.value
-        return error
+    def silence(self, now: float) -> float:
+        """Seconds, as far as is known."""
+        if self.download.progress != self._progress:
+            self._progress, self._last = self.download.progress, now
+        return now - self._last
 
 
-@implementer(IReactorPluggableNameResolver)
-class _CheckedReactor:
-    """The reactor, for one request: it connects to no address that `may_connect` raises for."""
+class _Arriving:
+    """A response on its way to Scrapy: sends the signals, and stops where one of their receivers says so."""
 
-    def __init__(self, reactor: Any, may_connect: Callable[[str], None]) -> None:
-        self._reactor = reactor
-        self._may_connect = may_connect
+    __slots__ = ("_crawler", "_download", "_request", "_size", "_started", "_stop", "_warn_size")
 
-    def connectTCP(self, host: str, *args: Any, **kwargs: Any) -> Any:  # noqa: N802 - Twisted's name
-        self._may_connect(host)
-        return self._reactor.connectTCP(host, *args, **kwargs)
+    def __init__(self, crawler: Crawler, request: Request, download: http.Download, warn_size: int) -> None:
+        self._crawler = crawler
+        self._request = request
+        self._download = download
+        self._started = monotonic()
+        self._warn_size = request.meta.get("download_warnsize", warn_size) or NO_LIMIT
+        self._size = 0
+        self._stop: StopDownload | None = None
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._reactor, name)
+    @property
+    def _reader(self) -> http.ResponseReader:
+        assert self._download.reader is not None
+        return self._download.reader
 
+    def head(self) -> None:
+        self._request.meta["download_latency"] = monotonic() - self._started
+        length = next((int(value) for value in self._reader.values(b"content-length") if value.isdigit()), None)
+        self._warn(length or 0)
+        self._send(signals.headers_received, headers=Headers(self._reader.headers), body_length=length)
 
-class _Chunks(_ChunkedTransferDecoder):
-    """Hands on all chunks that came together as one: of one byte each, they would take Scrapy 10 us a byte."""
+    def data(self, data: bytes) -> None:
+        self._size += len(data)
+        self._warn(self._size)
+        self._send(signals.bytes_received, data=data)
 
-    def __init__(self, data_callback: Callable[[bytes], None], finish_callback: Callable[[bytes], None]) -> None:
-        self._parts: list[bytes] = []
-        self._data = data_callback
-        self._end = finish_callback
-        self.count = 0
-        super().__init__(self._parts.append, self._finish)
+    def _send(self, signal: object, **what: Any) -> None:
+        answers = self._crawler.signals.send_catch_log(
+            signal, request=self._request, spider=self._crawler.spider, **what
+        )
+        for _, answer in answers:
+            if isinstance(answer, Failure) and isinstance(answer.value, StopDownload):
+                self._stop = answer.value
+                raise http.Enough
 
-    def dataReceived(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
-        super().dataReceived(data)
-        self._hand_on()
+    def _warn(self, size: int) -> None:
+        if size > self._warn_size:
+            logger.warning("%s brings more bytes than DOWNLOAD_WARNSIZE: %d", self._request, size)
+            self._warn_size = NO_LIMIT
 
-    def _finish(self, rest: bytes) -> None:
-        self._hand_on()
-        self._end(rest)
+    def made(self, flags: list[str] | None = None) -> Response:
+        """Scrapy's response of what has come."""
+        reader = self._reader
+        headers, body = Headers(reader.headers), b"".join(reader.body)
+        url = self._request.url.partition("#")[0]
+        kind = responsetypes.from_args(headers=headers, url=url, body=body)
+        connection = self._download.connection
+        assert connection is not None
+        return kind(
+            url=url,
+            status=reader.status,
+            headers=headers,
+            body=body,
+            flags=flags,
+            certificate=connection.certificate,
+            ip_address=connection.address,
+            protocol=f"HTTP/{reader.version}",
+        )
 
-    def _hand_on(self) -> None:
-        if self._parts:
-            self.count += len(self._parts)
-            data = b"".join(self._parts)
-            self._parts.clear()
-            self._data(data)
-
-
-class _Parser(_LenientHTTPClientParser):
-    """Counts the lines of a response's head, over all 1xx responses before it, and the chunks of its body."""
-
-    _transferDecoders = {b"chunked": _Chunks}  # type: ignore[dict-item]  # noqa: N815, RUF012 - Twisted's
-    max_lines: int
-    max_chunks: int
-    _lines = 0
-    _left: int
-
-    def limit(self, max_lines: int, max_size: int, max_chunks: int) -> None:
-        self.max_lines = max_lines
-        self.max_chunks = max_chunks
-        self._left = self.MAX_LENGTH = max_size
-
-    def lineReceived(self, line: bytes) -> None:  # noqa: N802 - Twisted's name
-        self._lines += 1
-        self._left -= len(line) + 1
-        if self._lines > self.max_lines + 1:  # and the status line
-            self._stop(TooManyHeaders(f"More than {self.max_lines} header lines"))
-        if self._left < 0:
-            self.lineLengthExceeded(line)
-        super().lineReceived(line)
-
-    def rawDataReceived(self, data: bytes) -> None:  # noqa: N802 - Twisted's name
-        super().rawDataReceived(data)  # type: ignore[no-untyped-call]
-        body: Any = self.bodyDecoder
-        if isinstance(body, _Chunks) and body.count > self.max_chunks and self.state == BODY:
-            self._stop(TooManyChunks(f"More than {self.max_chunks} chunks"))
-
-    def lineLengthExceeded(self, line: bytes) -> None:  # noqa: N802 - Twisted's name
-        self._stop(HeadersTooLarge("The headers are too large"))
-
-    def _stop(self, error: LimitExceeded) -> None:
-        # An orderly end waits for the peer, over TLS, and goes on reading what it sends.
-        self.transport._producer.abortConnection()  # type: ignore[union-attr]  # noqa: SLF001 - as Scrapy does
-        raise error
+    def stopped(self) -> Response:
+        """The same, where a receiver of the signals wants no more. Raises its `StopDownload` if that says so."""
+        response = self.made(["download_stopped"])
+        assert self._stop is not None
+        if self._stop.fail:
+            self._stop.response = response
+            raise self._stop
+        return response
 
 
-class _Protocol(_LenientHTTP11ClientProtocol):
-    def __init__(self, quiescent_callback: Callable[..., Any], *limits: int) -> None:
-        super().__init__(quiescent_callback)  # type: ignore[no-untyped-call]
-        self._limits = limits
+def _for_scrapy(error: http.HttpError) -> Exception:
+    """What Scrapy's retries know."""
+    if isinstance(error, http.OverLimit):
+        return _BEYOND[error.limit](str(error))
+    if isinstance(error, http.UnknownHost):
+        return CannotResolveHostError(str(error))
+    if isinstance(error.__cause__, ConnectionRefusedError):
+        return DownloadConnectionRefusedError(str(error))
+    if isinstance(error.__cause__, TimeoutError):
+        return IdleTimeout(str(error))
+    return DownloadFailedError(str(error))
 
-    def request(self, request: TxRequest) -> Deferred[IResponse]:
-        deferred: Deferred[IResponse] = super().request(request)
-        parser: Any = self._parser
-        if parser is not None:
-            parser.__class__ = _Parser  # as Scrapy does
-            parser.limit(*self._limits)
-        return deferred
+
+# Requests
 
 
-class _Factory(_LenientHTTP11ClientFactory):
-    def __init__(self, *args: Any, max_lines: int, max_size: int, max_chunks: int) -> None:
-        super().__init__(*args)  # type: ignore[no-untyped-call]
-        self._limits = max_lines, max_size, max_chunks
+def _url(request: Request) -> Url:
+    try:
+        return parse(request.url, max_length=4 * len(request.url) + len("http://"))
+    except InvalidUrl as error:
+        raise UnsupportedURLSchemeError(str(error)) from error
 
-    def buildProtocol(self, addr: IAddress | None) -> _Protocol:  # noqa: N802 - Twisted's name
-        return _Protocol(self._quiescentCallback, *self._limits)
+
+def _target(url: str) -> str:
+    """Path and query as they stand in the request's URL: what a spider asks for is sent as it is."""
+    rest = url.partition("://")[2].partition("#")[0]
+    start = _TARGET_START.search(rest)
+    target = rest[start.start() :] if start is not None else "/"
+    return target if target.startswith("/") else f"/{target.removeprefix(chr(92))}"
+
+
+_TARGET_START: Final = re.compile(r"[/?\\]")
+
+
+def _endpoint(url: Url) -> http.Endpoint:
+    scheme = url.scheme
+    name, port = url.host, _PORTS[scheme]
+    if _has_port(name):
+        name, _, digits = name.rpartition(":")
+        port = int(digits)
+    return http.Endpoint(scheme == "https", name.strip("[]"), port)
+
+
+def _has_port(host: str) -> bool:
+    return ":" in host and not host.endswith("]")
+
+
+def _proxy(request: Request) -> http.Endpoint | None:
+    proxy: str | None = request.meta.get("proxy")
+    if not proxy:
+        return None
+    try:
+        url = parse(proxy if "://" in proxy else f"http://{proxy}")
+    except InvalidUrl as error:
+        raise UnsupportedURLSchemeError(f"Not a proxy of ours: {error}") from error
+    if url.scheme != "http":
+        raise UnsupportedURLSchemeError(f"The proxy {url.host} would have to be asked over http")
+    return _endpoint(url)
+
+
+def _bind_address(given: Any) -> tuple[str, int] | None:
+    return (given, 0) if isinstance(given, str) else given
+
+
+# Names
+
+
+async def _resolve(name: str) -> Sequence[str]:
+    """All addresses of `name`, in the resolver's order."""
+    from twisted.internet import reactor  # noqa: PLC0415 - it must be installed first
+
+    found = _Addresses()
+    reactor.nameResolver.resolveHostName(found, name)
+    return await found.future
+
+
+@implementer(interfaces.IResolutionReceiver)
+class _Addresses:
+    def __init__(self) -> None:
+        self.future: asyncio.Future[list[str]] = asyncio.get_running_loop().create_future()
+        self._found: list[str] = []
+
+    def resolutionBegan(self, resolution: interfaces.IHostResolution) -> None:  # noqa: N802 - Twisted's name
+        self._name = resolution.name
+
+    def addressResolved(self, address: interfaces.IAddress) -> None:  # noqa: N802 - Twisted's name
+        if isinstance(address, IPv4Address | IPv6Address) and address.host not in self._found:
+            self._found.append(address.host)
+
+    def resolutionComplete(self) -> None:  # noqa: N802 - Twisted's name
+        if self.future.done():
+            return
+        if self._found:
+            self.future.set_result(self._found)
+        else:
+            self.future.set_exception(http.UnknownHost(f"No address is known for {self._name}"))

@@ -1,5 +1,8 @@
 """Every error that sitecrawl raises on purpose. A message says what happened, to what, and what to do."""
 
+from collections.abc import Collection
+from difflib import get_close_matches
+
 
 class SitecrawlError(Exception):
     """Base of all errors that sitecrawl raises on purpose."""
@@ -27,3 +30,9 @@ class FormatMismatch(StorageError):
 
 class CrawlDirectoryInUse(StorageError):
     """Another process has this crawl's directory open."""
+
+
+def meant(word: str, names: Collection[str]) -> str:
+    """The end of a message on a `word` that is none of `names`: the nearest of them, if one is near."""
+    nearest = [name for name in names if word and name.startswith(word)] or get_close_matches(word, names, 1)
+    return f": is {nearest[0]} meant?" if nearest else ""

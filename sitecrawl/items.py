@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import ItemsView, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,12 @@ if TYPE_CHECKING:
     from sitecrawl.links import Link
 
 Headers = Sequence[tuple[bytes, bytes]]
+
+
+def pairs(headers: Mapping[bytes, list[bytes]]) -> Headers:
+    """Scrapy's `Headers`, each value with its name, past the methods that look every name up again."""
+    stored: ItemsView[bytes, list[bytes]] = dict.items(headers)  # type: ignore[arg-type]
+    return [(name, value) for name, values in stored for value in values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,10 @@ def _lossy_text(body: bytes) -> str:
 
 def _addresses(links: Sequence[Link]) -> list[str]:
     return [link.url for link in links]
+
+
+def _hexadecimal(number: int | None) -> str | None:
+    return None if number is None else f"{number:016x}"
 
 
 def _summary(exchange: Exchange | None) -> dict[str, object] | None:
@@ -81,6 +91,9 @@ class PageItem:
     """Length of `body` in bytes."""
     body: bytes = field(default=b"", repr=False, metadata={"serializer": _lossy_text})
     """The body with content coding removed."""
+    text_hash: int | None = field(default=None, repr=False, metadata={"serializer": _hexadecimal})
+    """The SimHash of an HTML page's text (`sitecrawl.content.simhash`): pages that differ in few bits are near
+    duplicates. None for what has no text."""
     links: list[Link] = field(default_factory=list, repr=False, metadata={"serializer": _addresses})
     key: bytes = field(default=b"", repr=False, metadata={"serializer": bytes.hex})
     """The URL's fingerprint in the frontier; empty where a spider made the item by hand."""

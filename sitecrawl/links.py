@@ -85,6 +85,8 @@ class PageFacts:
     """Whether there were more elements than are looked at."""
     no_tree: TooMuch | None = None
     """Why the page's elements were read without building its tree."""
+    text: str = ""
+    """Of an HTML page: see `sitecrawl.markup.Elements`. In another encoding than UTF-8 that of `charset`."""
 
 
 class _Links:
@@ -138,7 +140,9 @@ class _Links:
             target = charset.with_encoded_query(target, self._query_charset)
         if len(target) > _REMEMBERED_LENGTH or len(self._directory) > _REMEMBERED_LENGTH:
             return _parsed(target, self._base, self._max_url_length)
-        if target.startswith(("/", "http://", "https://")):
+        if target.startswith(("http://", "https://")):
+            return _remembered(target, _ANY_ORIGIN, self._max_url_length)
+        if target.startswith("/"):
             return _remembered(target, self._origin, self._max_url_length)
         if target[:1] in _NEEDS_THE_WHOLE_BASE or ":" in target:  # `http:` alone is the page itself
             return _parsed(target, self._base, self._max_url_length)
@@ -152,14 +156,16 @@ def _parsed(target: str, base: str, max_url_length: int) -> Url | None:
         return None
 
 
+_ANY_ORIGIN = "http://any.invalid"  # what an absolute URL is does not hang on its base
+
 # A site's pages share most of their links, and what a link resolves to depends on the base's directory alone, so one
-# parse serves many pages: 0.2 us instead of 2.5. Bounded in entries and in their length: 16 MB at most.
+# parse serves many pages: 0.2 us instead of 2.5. Bounded in entries and in their length: 32 MB at most.
 _REMEMBERED_LENGTH = 250
 # Nothing, a query, and what the parser first has to strip.
 _NEEDS_THE_WHOLE_BASE = frozenset(["", "?", *map(chr, range(0x21))])
 
 
-@lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 15)
 def _remembered(target: str, directory: str, max_url_length: int) -> Url | None:
     return _parsed(target, directory + "/", max_url_length)
 
@@ -219,7 +225,7 @@ def _html_elements(body: bytes, facts: PageFacts, options: PageOptions) -> list[
     body = charset.without_bom(body)
     if facts.charset not in {"utf-8", None}:
         body = body.decode(facts.charset or "", "replace").encode("utf-8", "replace")
-    found, facts.cut, facts.no_tree = elements(body, options.max_links, options.tree)
+    found, facts.cut, facts.no_tree, facts.text = elements(body, options.max_links, options.tree)
     return found
 
 

@@ -2,7 +2,7 @@
 
 Two readers give the same elements:
 
-- `_tree` builds the tree as a browser does (lexbor), 10 us a KB;
+- `_elements_of` builds the tree as a browser does (lexbor), 10 us a KB;
 - `_tags` reads the tags off the text, one pass, without a tree, 12 us a KB.
 
 Why two. The tree construction of the HTML standard has costs that a hostile page can drive up, and lexbor, like
@@ -73,16 +73,21 @@ class Elements(NamedTuple):
     """Whether there were more."""
     no_tree: TooMuch | None
     """Why they were read off the text."""
+    text: str
+    """What a reader sees of the page, near enough for comparing; the markup as well where there is no tree."""
 
 
 def elements(html: bytes, limit: int, options: TreeOptions = DEFAULT) -> Elements:
     """The first `limit` elements of a page in UTF-8 that can hold links or facts about them."""
     no_tree = too_much(html, options)
     if no_tree is None:
-        found = _tree(html, limit + 1)
+        tree = LexborHTMLParser(html, options=_OPTIONS)
+        found = _elements_of(tree, limit + 1)
+        text = tree.body.text(separator=" ") if tree.body is not None else ""
     else:
-        found = list(islice(_tags(html.decode("utf-8", "replace")), limit + 1))
-    return Elements(found[:limit], len(found) > limit, no_tree)
+        text = html.decode("utf-8", "replace")
+        found = list(islice(_tags(text), limit + 1))
+    return Elements(found[:limit], len(found) > limit, no_tree, text)
 
 
 def too_much(html: bytes, options: TreeOptions = DEFAULT) -> TooMuch | None:
@@ -101,9 +106,9 @@ def collapsed(text: str) -> str:
     return " ".join(text[:_TEXT_READ].split())[:_TEXT_KEPT]
 
 
-def _tree(html: bytes, limit: int) -> list[Element]:
+def _elements_of(tree: LexborHTMLParser, limit: int) -> list[Element]:
     found = []
-    for node in LexborHTMLParser(html, options=_OPTIONS).css(_SELECTOR)[:limit]:
+    for node in tree.css(_SELECTOR)[:limit]:
         tag = node.tag or ""
         found.append(Element(tag, node.attributes, collapsed(node.text_lexbor()) if tag in _WITH_TEXT else ""))
     return found

@@ -6,8 +6,9 @@ from scrapy.http import Response
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl import limits
+from sitecrawl.content import simhash
 from sitecrawl.frontier.record import NO_REFERRER
-from sitecrawl.items import PageItem
+from sitecrawl.items import PageItem, pairs
 from sitecrawl.links import PageFacts, read_page
 from sitecrawl.markup import TooMuch
 from sitecrawl.runtime import Fetch, Runtime
@@ -16,8 +17,7 @@ from sitecrawl.runtime import Fetch, Runtime
 def page_item(response: Response, runtime: Runtime) -> PageItem:
     """The page that `response` brought, with the facts that are read off it. An error's links are left out."""
     fetch = runtime.fetch_of(response.request) if response.request is not None else None
-    headers = [(name, value) for name, values in response.headers.items() for value in values]
-    facts = read_page(response.url, response.body, headers, options=runtime.page_options)
+    facts = read_page(response.url, response.body, pairs(response.headers), options=runtime.page_options)
     _count(facts, runtime.stats)
     return PageItem(
         url=response.url.partition("#")[0],
@@ -31,6 +31,7 @@ def page_item(response: Response, runtime: Runtime) -> PageItem:
         canonical=facts.canonical,
         noindex=facts.noindex,
         nofollow=facts.nofollow,
+        text_hash=simhash(facts.text) if facts.text else None,
         size=len(response.body),
         body=response.body,
         links=facts.links if 200 <= response.status < 300 else [],

@@ -28,9 +28,10 @@ from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
-from scrapy.utils.misc import load_object
 from twisted.internet.task import LoopingCall
 
+from sitecrawl.attendant import has_our_scheduler
+from sitecrawl.configuration import is_job
 from sitecrawl.errors import OptionError
 from sitecrawl.pagestore.printing import visible
 from sitecrawl.pagestore.store import INDEX_FILE
@@ -46,7 +47,6 @@ NAMED_HOSTS: Final = 3
 MAX_HOSTS: Final = 10_000
 """Hosts with errors that are remembered; of more, those with the most errors."""
 
-_SCHEDULER = "sitecrawl.scheduler.Scheduler"
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 """What LOG_COLOR writes: the only control characters of a log line that reach the terminal."""
 
@@ -205,7 +205,7 @@ class Progress:
         interval = settings.getfloat("LOGSTATS_INTERVAL")
         if not (live or summary or interval):
             raise NotConfigured("SITECRAWL_PROGRESS, SITECRAWL_SUMMARY and LOGSTATS_INTERVAL are off")
-        progress = cls(crawler, live=live, summary=summary, interval=interval, ours=_is_ours(settings))
+        progress = cls(crawler, live=live, summary=summary, interval=interval, ours=has_our_scheduler(settings))
         crawler.signals.connect(progress.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(progress.spider_closed, signal=signals.spider_closed)
         return progress
@@ -228,7 +228,13 @@ class Progress:
         if self._line is not None:
             self._line.stop()
         if self._summary and self._started:
-            print("", *self.summary(reason).lines(), "", sep="\n", file=sys.stderr, flush=True)
+            self._sum_up([*self.summary(reason).lines()])
+
+    def _sum_up(self, lines: list[str]) -> None:
+        if is_job():  # nobody sees its stderr
+            logger.info("%s", "\n".join(lines))
+        else:
+            print("", *lines, "", sep="\n", file=sys.stderr, flush=True)
 
     def _tell(self) -> None:
         line = self.status().line()
@@ -298,7 +304,7 @@ class Progress:
 def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
     """Add what the frontier knows. What was in flight and is not done waits again."""
     frontier, counts = runtime.frontier, runtime.frontier.counts
-    again = resume_command(sys.orig_argv, runtime.path) if counts.queued or not finished else None
+    again = _how_to_resume(runtime) if counts.queued or not finished else None
     return replace(
         told,
         totals=Totals(
@@ -315,6 +321,13 @@ def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
     )
 
 
+def _how_to_resume(runtime: Runtime) -> str | None:
+    if not runtime.job:
+        return resume_command(sys.orig_argv, runtime.path)
+    name = "jobid" if runtime.path.name == runtime.job else "job"
+    return f"schedule the spider again, with the same arguments and {name}={runtime.path.name}"
+
+
 def wants_line(settings: BaseSettings) -> bool:
     """What SITECRAWL_PROGRESS says. Raises `OptionError`."""
     value = settings.get("SITECRAWL_PROGRESS", "auto")
@@ -324,9 +337,3 @@ def wants_line(settings: BaseSettings) -> bool:
         return settings.getbool("SITECRAWL_PROGRESS")
     except ValueError:
         raise OptionError(f"SITECRAWL_PROGRESS must be auto, True or False, and not {value!r}") from None
-
-
-def _is_ours(settings: BaseSettings) -> bool:
-    """Whether the crawl's URLs are in our frontier. Asking the runtime would make one."""
-    scheduler = load_object(settings["SCHEDULER"])
-    return any(f"{base.__module__}.{base.__qualname__}" == _SCHEDULER for base in scheduler.__mro__)

@@ -134,6 +134,17 @@ def pack(value: Any, depth: int = 0) -> bytes:
     return packed
 
 
+def pack_conditional(etag: str, modified: str, **more: object) -> bytes | None:
+    """A stored GET on condition that what it asks for has changed (RFC 9110, section 13.1); None for a plain one.
+
+    `etag` and `modified` are the last response's ETag and Last-Modified, as they came; `more` is added to it.
+    """
+    headers = {b"If-None-Match": etag, b"If-Modified-Since": modified}
+    given = {name: [value.encode("latin-1", "replace")] for name, value in headers.items() if value}
+    extras = {**({"headers": given} if given else {}), **more}
+    return pack(extras) if extras else None
+
+
 def unpack(data: bytes, depth: int = 0) -> Any:
     """What `pack` wrote down. Raises `ValueError`, `TypeError`, `LookupError` or `msgpack.UnpackException`."""
     _check_depth(depth)

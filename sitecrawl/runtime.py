@@ -14,15 +14,17 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
 from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.http import Response
 
 from sitecrawl import configuration
 from sitecrawl.cluster.frontier import ClusterFrontier, Joined, join
-from sitecrawl.content import Verdict, readable_text, simhash
+from sitecrawl.content import Verdict
 from sitecrawl.directory import CrawlDirectory
 from sitecrawl.errors import InvalidUrl
 from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
@@ -31,7 +33,6 @@ from sitecrawl.frontier.record import State
 from sitecrawl.frontier.seen import CrawlSeen
 from sitecrawl.items import Exchange, PageItem
 from sitecrawl.links import Link
-from sitecrawl.media import HTML
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.requests import VISIT
 from sitecrawl.seedhosts import SeedHosts
@@ -45,6 +46,14 @@ _ATTRIBUTE = "sitecrawl_runtime"
 
 PAGES_PER_CHECKPOINT = 500
 """After so many finished URLs a checkpoint is due, however short the time since the last."""
+
+
+KEYS_KEPT = 32_768
+"""URLs whose fingerprints stay in memory, about 0.3 kB each: most links lead to the same few pages."""
+
+
+HOST_KEYS_KEPT = 16_384
+"""Hosts whose keys do."""
 
 
 class Checkpointed(Protocol):
@@ -132,11 +141,14 @@ class Runtime:
         assert crawler.stats
         self.crawler = crawler
         self.stats = crawler.stats
+        self.job: str = getattr(crawler.spider, "_job", "")
+        """scrapyd's name for this run; empty without scrapyd."""
         self._joined = _join(crawler)
         key = self._joined.key if self._joined is not None else None
-        self.directory = CrawlDirectory(configuration.directory(settings, name), name, key=key)
+        self.directory = CrawlDirectory(configuration.directory(settings, name, self.job), name, key=key)
         self.fingerprints = Fingerprinter(self.directory.fingerprint_key)
         self.canonicalizer = Canonicalizer()
+        self._key_of = lru_cache(maxsize=KEYS_KEPT)(self._fingerprint)
         self.page_options = configuration.page(settings)
         self._seen = CrawlSeen(self.path / "seen.bloom", configuration.seen(settings), hash_name=HASH_NAME)
         self.database = Database(self.directory.database, hash_name=HASH_NAME)
@@ -146,12 +158,18 @@ class Runtime:
             self.database.close()
             raise
         self.fetches: dict[bytes, Fetch] = {}
+        self.captures = False
+        """Whether a middleware notes what comes of each fetch; otherwise the scheduler hears of responses alone."""
         self.seed_hosts = SeedHosts(self.database)
         self._store: WarcStore | None = None
         self._stores: list[Checkpointed] = []
         self._parts: list[Part] = [self.seed_hosts]
         self.on_finish: list[Callable[[Fetch, bool], None]] = []
         """Called with every fetch whose visit is over, and whether it brought something worth having."""
+        self.on_robots: list[Callable[[str, Response | None], None]] = []
+        """Called with the address of every robots.txt that a host was asked for, and the answer; None without one."""
+        self.asks_robots = False
+        """Whether a host is asked for its robots.txt before anything else, and `on_robots` is called."""
         self._finished = 0
 
     @classmethod
@@ -177,7 +195,7 @@ class Runtime:
             self.database,
             configuration.order(settings),
             seen=self._seen.open,
-            host_key=self._host_key,
+            host_key=lru_cache(maxsize=HOST_KEYS_KEPT)(self._host_key),
             clock=time.monotonic,
             wall=time.time,
             politeness=configuration.politeness(settings),
@@ -238,28 +256,32 @@ class Runtime:
         *,
         nofollow: bool = False,
         score: Callable[[Link], float] | None = None,
+        rest: int = 0,
     ) -> int:
         """Hand a page's links to the frontier in one batch; returns how many are new.
 
-        `nofollow`: the page's author stands by none of them. `score`: the spider's, for the order `best`.
+        `nofollow`: the page's author stands by none of them. `score`: the spider's, for the order `best`. `rest`: so
+        many more links of the page come in later batches.
         """
-        canonical, fingerprint = self.canonicalizer.canonical, self.fingerprints.url
+        key_of = self._key_of
         found = [
             NewUrl(
-                fingerprint(canonical(Url(link.url, link.host))),
+                key_of(link.url),
                 link.url,
                 link.host,
-                nofollow=nofollow or link.nofollow,
-                score=0.0 if score is None else score(link),
+                nofollow or link.nofollow,
+                0.0 if score is None else score(link),
             )
             for link in links
         ]
-        return self.frontier.expand(fetch.visit, found)
+        return self.frontier.expand(fetch.visit, found, rest=rest)
+
+    def _fingerprint(self, href: str) -> bytes:
+        return self.fingerprints.url(self.canonicalizer.canonical_href(href))
 
     def seed(self, seeds: Iterable[Url]) -> int:
         """Hand the seeds to the frontier; returns how many are new."""
-        canonical, fingerprint = self.canonicalizer.canonical, self.fingerprints.url
-        found = [NewUrl(fingerprint(canonical(url)), url.href, url.host) for url in seeds]
+        found = [NewUrl(self._fingerprint(url.href), url.href, url.host) for url in seeds]
         for url in found:
             self.seed_hosts.add(url.host)
         return self.frontier.add(found, depth=0)
@@ -282,12 +304,11 @@ class Runtime:
         page = fetch.content
         if page is None:
             return True
-        text = readable_text(page.body, self.page_options.tree) if page.content_type in HTML else ""
         verdict = self.frontier.content.add(
             self.frontier.host_key(fetch.visit),
             page.body,
             title=page.title or "",
-            text_hash=simhash(text) if text else None,
+            text_hash=page.text_hash,
         )
         if verdict != Verdict.NEW:
             self.stats.inc_value(f"content/{verdict.value}")

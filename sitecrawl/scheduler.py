@@ -10,9 +10,10 @@ import logging
 import os
 from urllib.parse import urlsplit
 
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
+from scrapy.http import Response
 from scrapy.utils.asyncio import AsyncioLoopingCall, CallLaterResult, call_later, create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.request import RequestFingerprinter
@@ -62,6 +63,8 @@ class Scheduler(BaseScheduler):
             logger.info("Resuming %s: %d URLs wait", self._runtime.path, self._frontier.waiting)
         if self._crawler.settings.get("JOBDIR") or not hasattr(spider, "state"):  # as Scrapy; else it is the spider's
             self._runtime.add_part(SpiderState(spider, self._runtime.database))
+        if not self._runtime.captures:
+            self._crawler.signals.connect(self._received, signals.response_received)
         self._checkpoints.start(_CHECKPOINT_SECONDS, now=False)
         if isinstance(self._frontier, ClusterFrontier):
             self._frontier.wake, self._frontier.fail = self._wake, self._give_up
@@ -97,6 +100,13 @@ class Scheduler(BaseScheduler):
         finally:
             self._runtime.close()
 
+    def _received(self, response: Response, request: Request) -> None:
+        """What `CaptureMiddleware` would have noted, in a project that has the scheduler alone."""
+        fetch = self._runtime.fetch_of(request)
+        if fetch is not None:
+            fetch.status = response.status
+            self._frontier.downloaded(fetch.visit, request.meta.get("download_latency", 0.0))
+
     # Into the frontier
 
     def enqueue_request(self, request: Request) -> bool:
@@ -113,6 +123,8 @@ class Scheduler(BaseScheduler):
         if fetch is not None and self._is_again(request, fetch):
             self._put_back(request, fetch)
             return True
+        if fetch is not None and not self._runtime.captures:
+            fetch.status = fetch.status or 302  # some redirect: nobody has seen which
         if fetch is not None and not self._admits(request, fetch):
             self._stats.inc_value("links/redirected_out_of_scope")
             return False
@@ -197,7 +209,7 @@ class Scheduler(BaseScheduler):
         self._frontier.retry(fetch.visit, priority=request.priority, request=blob, volatile=volatile)
         self._count("enqueued", volatile=volatile)
 
-    def _pack(self, request: Request) -> tuple[bytes | None, Flag]:
+    def _pack(self, request: Request) -> tuple[bytes | None, int]:
         try:
             return pack_request(request, self._spider), Flag.NONE
         except Unstorable as error:

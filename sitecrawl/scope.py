@@ -51,7 +51,7 @@ class Scope:
         """Whether `link` is to be followed."""
         if not self._is_near(link):
             return False
-        if any(pattern.search(link.url) for pattern in self._deny):
+        if self._deny and any(pattern.search(link.url) for pattern in self._deny):
             return False
         return not self._allow or any(pattern.search(link.url) for pattern in self._allow)
 

@@ -2,13 +2,15 @@
 
 from importlib.util import find_spec
 
+from sitecrawl.configuration import is_job
+
 BOT_NAME = "sitecrawl"
 SPIDER_MODULES = ["sitecrawl.spiders"]
 NEWSPIDER_MODULE = "sitecrawl.spiders"
 COMMANDS_MODULE = "sitecrawl.commands"
 ADDONS = {"sitecrawl.addon.Addon": 500}
 
-LOG_LEVEL = "WARNING"
+LOG_LEVEL = "INFO" if is_job() else "WARNING"  # of a job there is no more to see than its log
 
 TWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 if find_spec("uvloop"):

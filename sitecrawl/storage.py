@@ -36,7 +36,18 @@ from rocksdict import (
 from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, StorageError
 
 FORMAT: Final = b"sitecrawl-db-1"
-FAMILIES: Final = ("urls", "queue", "requests", "hosts", "sections", "edges", "content", "sitemaps", "meta")
+FAMILIES: Final = (
+    "urls",
+    "queue",
+    "requests",
+    "hosts",
+    "sections",
+    "edges",
+    "content",
+    "sitemaps",
+    "revisits",
+    "meta",
+)
 
 _BLOCK_CACHE_BYTES = 64 << 20
 """Shared by all families, their filters and indexes included: the filter of ten million keys has 12 MB."""

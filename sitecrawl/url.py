@@ -154,7 +154,10 @@ class Canonicalizer:
 
     def canonical(self, url: Url) -> str:
         """The identity of `url`: an ASCII string, itself a URL."""
-        href = url.href
+        return self.canonical_href(url.href)
+
+    def canonical_href(self, href: str) -> str:
+        """The same of a `Url.href`."""
         if _HAS_WORK(href) is None:
             return href
         path_start = href.index("/", 8)

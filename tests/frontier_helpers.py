@@ -110,9 +110,9 @@ class Bench:
     def add(self, *names: str, host: str = "a.example", depth: int = 0) -> int:
         return self.frontier.add([url(name, host) for name in names], depth=depth)
 
-    def link(self, visit: Visit, *found: NewUrl) -> int:
+    def link(self, visit: Visit, *found: NewUrl, rest: int = 0) -> int:
         """The page of `visit` links to `found`."""
-        return self.frontier.expand(visit, found)
+        return self.frontier.expand(visit, found, rest=rest)
 
     def record(self, name: str, host: str = "a.example") -> UrlRecord:
         record = self.frontier.urls.get(url(name, host).key)

@@ -43,10 +43,14 @@ class _ServerOnIPv6(ThreadingHTTPServer):
 
 
 class LocalWeb:
-    """Serves `pages` until `close`. A function gets the path and the Host header; None is a 404."""
+    """Serves `pages` until `close`. A function gets the path and the Host header; None is a 404.
 
-    def __init__(self, pages: Pages, *, address: str = "127.0.0.1", port: int = 0) -> None:
+    With `conditional`, an ETag or a Last-Modified that the client names is answered with 304.
+    """
+
+    def __init__(self, pages: Pages, *, address: str = "127.0.0.1", port: int = 0, conditional: bool = False) -> None:
         self.pages = pages
+        self.conditional = conditional
         self.hits: list[Hit] = []
         self._server = (_ServerOnIPv6 if ":" in address else ThreadingHTTPServer)((address, port), _handler(self))
         self._server.daemon_threads = True
@@ -90,12 +94,18 @@ def _handler(web: LocalWeb) -> type[BaseHTTPRequestHandler]:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             host = self.headers.get("Host", "")
             answer = web.answer(self.path, host)
+            if web.conditional and self._has(answer):
+                answer = Answer(status=304, headers=answer.headers)
             try:
                 self._send(answer)
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True
             hit = Hit(self.command, self.path, host, dict(self.headers), body, begun, time.monotonic())
             web.hits.append(hit)
+
+        def _has(self, answer: Answer) -> bool:
+            conditions = (("If-None-Match", "ETag"), ("If-Modified-Since", "Last-Modified"))
+            return any(self.headers[asked] == answer.headers.get(name, "") for asked, name in conditions)
 
         def _send(self, answer: Answer) -> None:
             if answer.raw is not None:

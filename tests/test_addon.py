@@ -92,6 +92,16 @@ def test_a_look_leaves_nothing_behind(project: Path, web: LocalWeb, words: tuple
     assert not (project / ".scrapy" / "crawls").exists()
 
 
+OTHERS = {
+    "SITECRAWL_LAMBDA_POLICY": "pages",
+    "SITECRAWL_ORDER": "bfs",
+    "SITECRAWL_PROGRESS": "False",
+    "SITECRAWL_SEEN_BLOOM": "auto",
+    "SITECRAWL_SEEN_ERROR_RATE": 0.5,
+}
+"""Values that are of use and not the default, where not every value is."""
+
+
 def settings_with(**given: tuple[object, str]) -> Settings:
     settings = Settings()
     for name, (value, priority) in given.items():
@@ -105,7 +115,7 @@ def settings_with(**given: tuple[object, str]) -> Settings:
 def test_what_a_user_has_set_is_left_alone(name: str, priority: str) -> None:
     """Project, spider and command line win over every setting of the add-on."""
     default = SETTINGS.get(name)
-    theirs = {bool: not default, int: 7, float: 7.5}.get(type(default), "theirs")
+    theirs = OTHERS.get(name) or {bool: not default, int: 7, float: 7.5}.get(type(default), "theirs")
     assert settings_with(**{name: (theirs, priority)}).get(name) == theirs
 
 
@@ -136,10 +146,10 @@ def test_a_projects_own_way_to_the_network_stays() -> None:
     assert own.keys() <= names
 
 
-@pytest.mark.parametrize("package", ["middlewares", "pipelines"])
-def test_a_package_of_the_same_name_is_named(project: Path, tmp_path: Path, package: str) -> None:
-    """A project whose own package hides ours is told which file it is."""
-    (tmp_path / f"{package}.py").write_text("")
+@pytest.mark.parametrize(("package", "content"), [("middlewares", ""), ("pipelines", "import nothing_of_the_kind")])
+def test_a_package_of_the_same_name_is_named(project: Path, tmp_path: Path, package: str, content: str) -> None:
+    """A project whose own package hides ours is told which file it is, also if it cannot even be imported."""
+    (tmp_path / f"{package}.py").write_text(content)
     path = f"{tmp_path}:{PROJECT}"
     done = scrapy("crawl", "plain", cwd=project, env={"PYTHONPATH": path})
     assert done.returncode == 1
@@ -159,6 +169,12 @@ def test_a_package_of_the_same_name_is_named(project: Path, tmp_path: Path, pack
         ("SITECRAWL_MAX_DELAY", "inf", "a number from 0 on"),
         ("SITECRAWL_MAX_PAGES", "1.5", "a whole number from 0 on"),
         ("SITECRAWL_HOLD_TRAPS", "perhaps", "True or False"),
+        ("SITECRAWL_ORDER", "bsf", "has to be one of aopic, best, bfs, dfs: is bfs meant?"),
+        ("SITECRAWL_ORDER", None, "is None, and has to be one of"),
+        ("SITECRAWL_LAMBDA_POLICY", "host", "is hosts meant?"),
+        ("SITECRAWL_SEEN_BLOOM", "pybloom", "is pybloom-live meant?"),
+        ("SITECRAWL_PROGRESS", "atuo", "is auto meant?"),
+        ("SITECRAWL_SEEN_ERROR_RATE", 1, "a number between 0 and 1"),
     ],
 )
 def test_a_setting_that_is_of_no_use(name: str, value: object, words: str) -> None:

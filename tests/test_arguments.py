@@ -57,7 +57,8 @@ def test_a_misspelt_argument(name, nearest):
 def test_an_argument_like_no_other():
     """An argument that resembles none names them all."""
     with pytest.raises(
-        OptionError, match="seeds, scope, max_pages, max_depth, order, sitemaps, watch, allow, deny, hubs"
+        OptionError,
+        match="seeds, scope, max_pages, max_depth, order, sitemaps, watch, recrawl, job, allow, deny",
     ):
         read(seeds="a.example", xyzzy="1")
 
@@ -89,3 +90,13 @@ def test_a_value_that_is_wrong(given, message):
     """A wrong value is named, whichever argument it is of."""
     with pytest.raises(OptionError, match=message):
         read(**{"seeds": "a.example", **given})
+
+
+def test_sitemaps_and_hubs():
+    """`sitemaps` is a switch, or names some and then no others are looked for, or is both."""
+    one, two = "http://a.example/1.xml", "http://b.example/2"
+    for text, discover, named in (("1", True, []), ("0", False, []), (one, False, [one]), (f"1,{one}", True, [one])):
+        found = read(seeds="a.example", sitemaps=text)
+        assert (found.sitemaps, [url.href for url in found.named]) == (discover, named)
+    found = read(seeds="a.example", sitemaps=one, hubs=two)
+    assert (found.sitemaps, [url.href for url in found.named]) == (False, [one, two])

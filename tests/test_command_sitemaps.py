@@ -96,6 +96,16 @@ def test_add(web: LocalWeb, tmp_path: Path) -> None:
     assert web.paths().count("/hand.txt") == before + 1
     assert "/2" in web.paths()
     assert f"{web.root}/hand.txt" in sitemaps(directory, "export")
+    gather(web, directory)
+    assert web.paths().count("/hand.txt") <= before + 2  # what was added just before the end may be visited again
+
+
+def test_nothing_can_be_added(job: Path, tmp_path: Path) -> None:
+    """What is no URL adds nothing, nor do the others beside it."""
+    (tmp_path / "crawl.json").write_bytes((job / "crawl.json").read_bytes())
+    done = command("sitemaps", "-d", str(tmp_path), "add", "http://a.example/s.xml", "ftp://a.example/")
+    assert (done.returncode, "ftp" in done.stderr) == (1, True)
+    assert [file.name for file in tmp_path.iterdir()] == ["crawl.json"]
 
 
 @pytest.mark.parametrize(

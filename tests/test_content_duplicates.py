@@ -6,8 +6,9 @@ import random
 
 import pytest
 
-from sitecrawl.content import ContentIndex, Verdict, readable_text, simhash
+from sitecrawl.content import ContentIndex, Verdict, simhash
 from sitecrawl.content.duplicates import MAX_CANDIDATES
+from sitecrawl.markup import elements
 from sitecrawl.storage import Database
 
 A, B = b"a" * 8, b"b" * 8
@@ -44,7 +45,7 @@ class Crawl:
         self.open()
 
     def add(self, body: bytes, title: str = "Title", host: bytes = A) -> Verdict:
-        return self.index.add(host, body, title=title, text_hash=simhash(readable_text(body)))
+        return self.index.add(host, body, title=title, text_hash=simhash(elements(body, 100).text))
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ from cityhash import CityHash64
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.content import distance, readable_text, simhash
+from sitecrawl.content import distance, simhash
 from sitecrawl.content.duplicates import MAX_DISTANCE
+from sitecrawl.markup import elements
 
 WORDS = [f"word{n}" for n in range(5000)]
 
@@ -22,7 +23,8 @@ def text(seed: int, length: int = 400) -> list[str]:
 
 def textbook(words: list[str]) -> int:
     """Charikar's definition: a vote of all features on every bit."""
-    features = {CityHash64(f"{one} {other}") for one, other in pairwise(words)}
+    hashes = [CityHash64(word) for word in words]
+    features = [one ^ one >> 63 ^ other << 1 & (1 << 64) - 1 for one, other in pairwise(hashes)]
     votes = [sum(1 if feature >> bit & 1 else -1 for feature in features) for bit in range(64)]
     return sum(1 << bit for bit, vote in enumerate(votes) if vote > 0)
 
@@ -72,10 +74,10 @@ def test_a_long_text_is_told_apart_by_its_beginning():
 def test_the_text_of_a_page():
     """Markup, titles and comments are not part of the text."""
     html = b"<title>T</title><body><!-- no --><p class=x>One</p><div>two</div>"
-    assert readable_text(html).split() == ["One", "two"]
+    assert elements(html, 100).text.split() == ["One", "two"]
 
 
 @given(st.binary(max_size=300))
 def test_bytes_that_are_no_page(html):
     """Any bytes have a text and a hash."""
-    assert 0 <= simhash(readable_text(html)) < 1 << 64
+    assert 0 <= simhash(elements(html, 100).text) < 1 << 64

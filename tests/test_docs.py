@@ -14,6 +14,7 @@ from crawling import PROJECT, environment, scrapy
 from localweb import LocalWeb, linked
 from scrapy.commands import BaseRunSpiderCommand, ScrapyCommand
 from scrapy.commands.crawl import Command as ScrapyCrawl
+from scrapy.commands.genspider import Command as ScrapyGenspider
 from scrapy.settings import Settings, default_settings
 
 from sitecrawl.addon import SCRAPY_DEFAULTS, SETTINGS
@@ -107,7 +108,7 @@ class PlainRun(BaseRunSpiderCommand):
         raise NotImplementedError
 
 
-BASES: dict[str, type[ScrapyCommand]] = {"crawl": ScrapyCrawl, "cluster": PlainRun}
+BASES: dict[str, type[ScrapyCommand]] = {"crawl": ScrapyCrawl, "cluster": PlainRun, "genspider": ScrapyGenspider}
 """Commands of Scrapy that ours extend."""
 
 
@@ -193,7 +194,6 @@ class TestExamples:
                 "crawl", "headings", "-a", f"seeds={web.root}", "-O", str(feed),
                 settings={
                     "SPIDER_MODULES": package.name, "JOBDIR": tmp_path / "crawl", "SITECRAWL_DELAY_FACTOR": 0,
-                    "FEED_EXPORT_FIELDS": "url,depth,heading",
                 },
                 env=environment(PYTHONPATH=str(tmp_path)),
             )  # fmt: skip

@@ -18,8 +18,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from hostileweb import HostileWeb
 from localweb import Answer, LocalWeb, linked
+from scrapy import Request
+from scrapy.exceptions import UnsupportedURLSchemeError
 
-from sitecrawl.download import _host
+from sitecrawl.download import _endpoint, _target, _url
 from sitecrawl.frontier.record import State
 
 RESOLVERS = {"PYTHONPATH": f"{PROJECT}:{Path(__file__).parent / 'spiders_for_tests'}"}
@@ -85,23 +87,36 @@ def test_a_seed_names_its_host(private: LocalWeb, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "host"),
+    ("url", "endpoint", "target"),
     [
-        ("http://a.example:80/x", "a.example"),
-        ("https://A.example", "a.example"),
-        ("http://0x7f.1:80/", "127.0.0.1"),
-        ("http://2130706433/", "127.0.0.1"),
-        ("http://[::1]:80/", "[::1]"),
-        ("http://[::FFFF:127.0.0.1]/", "[::ffff:7f00:1]"),
-        ("http://named.example\\@other.example/", ""),
-        ("http://named.example%5C@other.example/", ""),
-        ("http://named.example@other.example/", ""),
-        ("http://a b/", ""),
+        ("http://a.example:80/x", (False, "a.example", 80), "/x"),
+        ("https://A.example", (True, "a.example", 443), "/"),
+        ("http://a.example:8080?q#f", (False, "a.example", 8080), "/?q"),
+        ("http://0x7f.1:80/", (False, "127.0.0.1", 80), "/"),
+        ("http://2130706433/", (False, "127.0.0.1", 80), "/"),
+        ("http://[::1]:81/a/../b", (False, "::1", 81), "/a/../b"),
+        ("http://named.example\\@other.example/", (False, "named.example", 80), "/@other.example/"),
+        ("http://named.example@other.example/", (False, "other.example", 80), "/"),
+        ("http://user:secret@other.example/", (False, "other.example", 80), "/"),
     ],
 )
-def test_the_host_is_that_which_is_connected_to(url: str, host: str) -> None:
-    """One spelling for each host, and none where parsers may differ on what it is."""
-    assert _host(url) == host
+def test_a_url_says_where_to_connect_and_what_to_ask_for(
+    url: str, endpoint: tuple[bool, str, int], target: str
+) -> None:
+    """One parser reads the host for the check and for the connection; the rest is sent as it stands there."""
+    request = Request("http://x")
+    request._url = url  # as it is: Scrapy would escape it
+    parsed = _url(request)
+    assert (_endpoint(parsed), _target(url)) == (endpoint, target)
+
+
+@pytest.mark.parametrize("url", ["http://a b/", "http://named.example%5C@other.example:x/", "ftp://a.example/"])
+def test_what_is_no_web_url_is_not_sent(url: str) -> None:
+    """Scrapy's retries are told that there is no handler for it."""
+    request = Request("http://x")
+    request._url = url
+    with pytest.raises(UnsupportedURLSchemeError):
+        _url(request)
 
 
 def test_all_may_be_allowed(public: LocalWeb, private: LocalWeb, tmp_path: Path) -> None:

@@ -66,6 +66,20 @@ def test_a_page_with_very_many_links(crawl):
     assert crawl.record("0").credit == crawl.record("19999").credit > 0
 
 
+def test_links_in_slices(crawl):
+    """Links that come one slice after the other share as they would together, also with checkpoints in between."""
+    crawl.add("seed")
+    visit = crawl.take("seed")
+    held = crawl.record("seed").credit
+    for first in range(0, 90, 30):
+        crawl.link(visit, *(url(str(n)) for n in range(first, first + 30)), rest=60 - first)
+        crawl.commit()
+    shares = [crawl.record(str(n)).credit for n in range(90)]
+    assert max(shares) - min(shares) <= held // 100_000
+    assert sum(shares) == pytest.approx(held * 0.9)
+    assert crawl.record("seed").credit == 0
+
+
 def test_credit_for_what_waits(crawl):
     """Links to a known URL raise its credit, and so its place, with the next checkpoint."""
     crawl.add("seed", "other", "rich", "poor")

@@ -53,7 +53,7 @@ class Known:
     depth: int
     priority: int
     serial: int
-    flags: Flag = Flag.NONE
+    flags: int = Flag.NONE
     request: bytes | None = None
     state: State = State.QUEUED
     attempts: int = 0

@@ -148,6 +148,20 @@ def test_what_waits_for_a_host_that_never_answered_fails(bench):
     assert [list(crawl.database.scan(family)) for family in ("queue", "requests")] == [[], []]
 
 
+def test_a_dead_host_has_one_more_chance(bench):
+    """Whoever wants to know is told what was given up, and may ask again."""
+    crawl = bench(max_failures=2, max_first_failures=2)
+    given_up: list[bytes] = []
+    crawl.frontier.on_give_up.append(given_up.append)
+    for name in "01":
+        crawl.finish(crawl.take(name), State.FAILED, failed=True)
+    assert crawl.frontier.next() is None
+    assert set(given_up) == {url(name).key for name in "23456789"}
+    assert crawl.frontier.again(given_up[0])
+    crawl.now += 100
+    assert crawl.frontier.next().key == given_up[0]
+
+
 def test_what_waits_for_a_host_that_has_answered_stays(bench):
     """The crawl ends without it, says so, and its next run asks again; who waits for a request is told at once."""
     crawl = bench(max_failures=2)

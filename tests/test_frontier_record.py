@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sitecrawl.errors import CorruptFile
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.record import MAX_DEPTH, MAX_STATUS, RANK_BYTES, Flag, State, UrlRecord
+from sitecrawl.frontier.record import MAX_DEPTH, MAX_STATUS, RANK_BYTES, State, UrlRecord
 
 COUNTS = st.integers(0, 2**63)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -24,7 +24,7 @@ RECORDS = st.builds(
     rank=st.binary(min_size=RANK_BYTES, max_size=RANK_BYTES),
     referrer=st.binary(min_size=16, max_size=16),
     state=st.sampled_from(State),
-    flags=st.integers(0, 15).map(Flag),
+    flags=st.integers(0, 127),
     status=st.integers(0, MAX_STATUS),
     attempts=st.integers(0, 0xFFFF),
     fetched=st.floats(allow_nan=False),

@@ -12,6 +12,7 @@ from scrapy import Request, Spider
 
 from sitecrawl.errors import CorruptFile
 from sitecrawl.fingerprint import Fingerprinter
+from sitecrawl.frontier import tables
 from sitecrawl.frontier.frontier import NewUrl
 from sitecrawl.frontier.record import RANK_BYTES, Flag, UrlRecord
 from sitecrawl.frontier.tables import HostTable, Overlay, UrlTable
@@ -35,7 +36,7 @@ def commit(database, *tables):
         table.flushed()
 
 
-def record(name: str, flags: Flag = Flag.NONE) -> UrlRecord:
+def record(name: str, flags: int = Flag.NONE) -> UrlRecord:
     return UrlRecord(f"http://a.example/{name}", b"12345678", b"1234", 0, bytes(RANK_BYTES), flags=flags)
 
 
@@ -72,29 +73,56 @@ def test_a_url_is_seen_where_it_has_a_record(database):
     assert [table.get(key) is not None for key in (stored, changed, volatile, deleted, unknown)] == found
 
 
-def test_a_url_is_read_once_a_checkpoint(database, monkeypatch):
-    """What was read once is in memory up to the next checkpoint, and no longer."""
+@pytest.fixture
+def read(monkeypatch):
+    """The keys that were looked for on disk."""
+    asked: list[bytes] = []
+    get_many = Database.get_many
+
+    def noted(database, family, keys):
+        asked.extend(keys)
+        return get_many(database, family, keys)
+
+    monkeypatch.setattr(Database, "get_many", noted)
+    return asked
+
+
+def test_a_url_is_read_once(database, read):
+    """What was read or written once is in memory, also what is not there, and what changes meanwhile counts."""
     table = UrlTable(database, 0)
     known, unknown = keys(2)
     table.put(known, record("a"))
     commit(database, table)
-    read: list[bytes] = []
-    get_many = Database.get_many
-
-    def noted(database, family, keys):
-        read.extend(keys)
-        return get_many(database, family, keys)
-
-    monkeypatch.setattr(Database, "get_many", noted)
     for _ in range(2):
         assert table.contains_many([known, unknown]) == [True, False]
         assert table.get_many([known, unknown])[unknown] is None
         assert table.get(known) == record("a")
-    assert read == [known, unknown]
+    assert read == [unknown]
     table.put(unknown, record("b"))
+    table.delete(known)
+    assert table.contains_many([known, unknown]) == [False, True]
     commit(database, table)
-    assert table.get(unknown) == record("b")
-    assert read == [known, unknown, unknown]
+    assert table.get_many([unknown, known]) == {unknown: record("b"), known: None}
+    assert read == [unknown]
+
+
+def test_few_records_stay_in_memory(database, read, monkeypatch):
+    """Those that were asked for of late; every other is read again, and is what was written last."""
+    monkeypatch.setattr(tables, "RECORDS_KEPT", 10)
+    table = UrlTable(database, 0)
+    popular, *others = keys(200)
+    table.put(popular, record("old"))
+    for n, key in enumerate(others):
+        table.put(key, record(str(n)))
+        if n == 100:
+            table.put(popular, record("new"))
+        assert table.get(popular) == record("new" if n >= 100 else "old")
+        commit(database, table)
+        assert len(table._stored) + len(table._stored_before) <= 2 * 11 + 1
+    assert read == []
+    assert [table.get(key) for key in others] == [record(str(n)) for n in range(len(others))]
+    assert len(read) >= len(others) - 22
+    assert table.get(popular) == record("new")
 
 
 def test_a_record_moves_between_memory_and_disk(database):

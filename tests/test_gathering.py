@@ -6,15 +6,17 @@ import gzip
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from itertools import count
 from pathlib import Path
 
 import pytest
-from crawling import PROJECT, environment, scrapy, scrapy_command
+from crawling import PROJECT, environment, scrapy, scrapy_command, states_of
 from localweb import Answer, LocalWeb, Page, linked
 
+from sitecrawl.errors import StorageError
 from sitecrawl.fingerprint import HASH_NAME
+from sitecrawl.frontier.record import State as UrlState
 from sitecrawl.pagestore import PageFilter, PageReader
 from sitecrawl.sitemap.discover import How
 from sitecrawl.sitemap.entry import Form
@@ -23,7 +25,7 @@ from sitecrawl.sitemap.store import read_sitemaps
 from sitecrawl.storage import Database
 
 XML = {"Content-Type": "application/xml"}
-SETTINGS = {"SITECRAWL_DELAY_FACTOR": 0, "RETRY_ENABLED": False}
+SETTINGS: dict[str, object] = {"SITECRAWL_DELAY_FACTOR": 0, "RETRY_ENABLED": False}
 
 
 def urlset(*paths: str, root: str = "", lastmod: str = "") -> bytes:
@@ -47,9 +49,14 @@ def gather(web: LocalWeb, jobdir: Path, **settings: object) -> dict[str, Sitemap
     return records(jobdir)
 
 
+def stored(jobdir: Path) -> list[SitemapRecord]:
+    """Of a crawl that may be running."""
+    with closing(Database(jobdir / "db", hash_name=HASH_NAME, read_only=True)) as database:
+        return list(read_sitemaps(database))
+
+
 def records(jobdir: Path) -> dict[str, SitemapRecord]:
-    with closing(Database(jobdir / "db", hash_name=HASH_NAME)) as database:
-        return {"/" + record.url.split("/", 3)[3]: record for record in read_sitemaps(database)}
+    return {"/" + record.url.split("/", 3)[3]: record for record in stored(jobdir)}
 
 
 def sitemaps(found: dict[str, SitemapRecord]) -> dict[str, How]:
@@ -74,7 +81,9 @@ class TestDiscovery:
             site["/maps/c.txt"] = Answer(f"{web.root}/5\n".encode(), headers={"Content-Type": "text/plain"})
             found = gather(web, tmp_path / "job")
             paths = web.paths()
+            robots = [path for path in web.paths(robots=True) if path == "/robots.txt"]
         assert sorted(paths) == sorted([p for p in site if p not in ("/robots.txt", "/private/4")])
+        assert len(robots) == 1
         assert sitemaps(found) == {
             "/maps/index.xml": How.ROBOTS, "/maps/a.xml": How.INDEX, "/maps/b.xml.gz": How.INDEX,
             "/maps/deep.xml": How.INDEX, "/maps/c.txt": How.INDEX,
@@ -114,21 +123,59 @@ class TestDiscovery:
         pages = PageReader(tmp_path / "job").pages(PageFilter(kind="page", status=200))
         assert [page.url for page in pages] == [f"{web.root}/"]
 
-    def test_a_redirect(self, tmp_path: Path) -> None:
-        """A sitemap that has moved is known by where it is, and one that leads to the front page is none."""
-        site: dict[str, Page] = {
-            "/": linked(),
-            "/robots.txt": "Sitemap: /old.xml\nSitemap: /gone.xml",
-            "/old.xml": Answer(status=301, headers={"Location": "/new.xml"}),
-            "/gone.xml": Answer(status=302, headers={"Location": "/"}),
-            "/new.xml": Answer(urlset("/1"), headers=XML),
-            "/1": linked(title="1"),
-        }
-        with LocalWeb(site) as web:
+    def test_a_soft_404_that_is_named(self, tmp_path: Path) -> None:
+        """A page at an address that robots.txt names as an XML sitemap is none: the search goes on."""
+        lost = linked(*(f"/{n}" for n in range(9)), title="Oops")
+        site: dict[str, Page] = {"/robots.txt": "Sitemap: /named.xml"}
+        site["/sitemap_index.xml"] = Answer(urlset("/listed"), headers=XML)
+        with LocalWeb(lambda path, _: site.get(path, lost)) as web:
             found = gather(web, tmp_path / "job")
-            assert "/1" in web.paths()
-        assert sitemaps(found) == {"/new.xml": How.ROBOTS}
-        assert (found["/old.xml"].state, found["/gone.xml"].state) == (State.MOVED, State.INVALID)
+            assert "/listed" in web.paths()
+            assert "/0" not in web.paths()
+        assert sitemaps(found) == {"/sitemap_index.xml": How.USUAL}
+
+    def test_redirects(self, tmp_path: Path) -> None:
+        """A sitemap that has moved is known by where it is; one that leads to the front page, or nowhere, is none."""
+
+        def to(path: str) -> Answer:
+            return Answer(status=301, headers={"Location": path})
+
+        elsewhere: dict[str, Page] = {}
+        site: dict[str, Page] = {
+            "/": linked("/linked.xml"),
+            "/robots.txt": "Sitemap: /old.xml\nSitemap: /gone.xml\nSitemap: /out.xml\nSitemap: /a.xml",
+            "/old.xml": to("/linked.xml"),
+            "/gone.xml": to("/"),
+            "/a.xml": to("/b.xml"),
+            "/b.xml": to("/a.xml"),
+            "/linked.xml": Answer(urlset("/1"), headers=XML),
+            "/1": linked(title="1"),
+            "/2": linked(title="2"),
+        }
+        with LocalWeb(site) as web, LocalWeb(elsewhere, address="127.0.0.3") as other:
+            site["/out.xml"] = to(f"{other.root}/in.xml")
+            elsewhere["/in.xml"] = Answer(urlset("/2", root=web.root), headers=XML)
+            words = ["-a", f"seeds={web.root}", "-a", "sitemaps=1"]
+            crawl("generic", tmp_path / "job", *words, SITECRAWL_ALLOW_PRIVATE=True)
+            assert {"/1", "/2"} < set(web.paths())
+            assert other.paths() == ["/in.xml"]
+            assert not any(path.startswith("/sitemap") for path in web.paths())
+        found = {record.url: record for record in stored(tmp_path / "job")}
+        assert sitemaps(records(tmp_path / "job")) == {"/linked.xml": How.ROBOTS, "/in.xml": How.ROBOTS}
+        moved = {url for url, record in found.items() if record.state == State.MOVED}
+        assert moved == {f"{web.root}/{name}.xml" for name in ("old", "out", "a", "b")}
+        assert found[f"{web.root}/gone.xml"].state == State.INVALID
+
+    def test_a_front_page_that_has_moved(self, tmp_path: Path) -> None:
+        """Where a front page leads to another host of the crawl, that host is searched; each has one robots.txt."""
+        site: dict[str, Page] = {"/": linked(), "/robots.txt": "Sitemap: /s.xml", "/1": linked(title="1")}
+        site["/s.xml"] = Answer(urlset("/1"), headers=XML)
+        with LocalWeb(site, address="127.0.0.2") as other:
+            to = Answer(status=301, headers={"Location": f"{other.root}/"})
+            with LocalWeb({"/": to}) as web:
+                crawl("sitemap", tmp_path / "job", "-a", f"domains={web.root}", SITECRAWL_ALLOW_PRIVATE=True)
+                assert web.paths(robots=True) == ["/robots.txt", "/"]
+        assert sorted(other.paths(robots=True)) == ["/", "/1", "/robots.txt", "/s.xml"]
 
     def test_spam(self, tmp_path: Path) -> None:
         """URLs of other hosts are dropped and counted, unless their robots.txt names the sitemap."""
@@ -148,7 +195,7 @@ class TestDiscovery:
 
 
 def test_generic(tmp_path: Path) -> None:
-    """With `sitemaps=1`, `generic` fetches what pages link to and what sitemaps list; without it, links alone."""
+    """With `sitemaps=1`, `generic` fetches what pages link to and what sitemaps list."""
     site: dict[str, Page] = {
         "/": linked("/linked"),
         "/sitemap.xml": Answer(urlset("/listed"), headers=XML),
@@ -159,104 +206,220 @@ def test_generic(tmp_path: Path) -> None:
     with LocalWeb(site) as web:
         crawl("generic", tmp_path / "one", "-a", f"seeds={web.root}", "-a", "sitemaps=1")
         assert {"/linked", "/listed", "/beyond"} < set(web.paths())
-    with LocalWeb(site) as web:
-        crawl("generic", tmp_path / "two", "-a", f"seeds={web.root}")
-        assert sorted(web.paths()) == ["/", "/linked"]
 
 
 def test_by_hand(tmp_path: Path) -> None:
-    """A sitemap and a hub page that are named are visited, also where no one else names them."""
+    """Sitemaps and hub pages that are named are visited, and no others; also when the crawl knows them already."""
     site: dict[str, Page] = {
         "/": linked(),
+        "/robots.txt": "Sitemap: /other.xml",
+        "/other.xml": Answer(urlset("/3"), headers=XML),
         "/mine.xml": Answer(urlset("/1"), headers=XML),
-        "/news": linked("/2", title="news"),
         "/1": linked(title="1"),
-        "/2": linked(title="2"),
+        "/3": linked(title="3"),
     }
-    with LocalWeb(site) as web:
-        words = ["-a", f"sitemaps={web.root}/mine.xml", "-a", f"hubs={web.root}/news"]
+    with LocalWeb(site) as web, LocalWeb({"/news": linked("/2"), "/2": linked()}, address="127.0.0.2") as hub:
+        words = ["-a", f"sitemaps={web.root}/mine.xml", "-a", f"hubs={hub.root}/news"]
         crawl("sitemap", tmp_path / "job", *words)
-        assert {"/1", "/2"} < set(web.paths())
-    assert sitemaps(records(tmp_path / "job")).items() >= {("/mine.xml", How.HAND), ("/news", How.HAND)}
+        assert (web.paths(), hub.paths()) == (["/mine.xml", "/1"], ["/news", "/2"])
+        crawl("sitemap", tmp_path / "job", *words)
+        assert web.paths() == ["/mine.xml", "/1", "/mine.xml"]
+    assert sitemaps(records(tmp_path / "job")) == {"/mine.xml": How.HAND, "/news": How.HAND}
 
 
-class Changing:
+FAST: dict[str, object] = {"SITECRAWL_SITEMAP_MIN_INTERVAL": 1, "SITECRAWL_SITEMAP_MAX_INTERVAL": 1, **SETTINGS}
+
+
+def watch(domains: str, jobdir: Path, settings: dict[str, object], *, seconds: float = 0.25) -> Iterator[int]:
+    """A watching crawl; every step is `seconds` of it, a minute at most."""
+    words = scrapy_command(
+        "crawl", "sitemap", "-a", f"domains={domains}", "-a", "watch=1", settings={"JOBDIR": jobdir, **settings}
+    )
+    with subprocess.Popen(words, cwd=PROJECT, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+        try:
+            for step in range(int(60 / seconds)):
+                assert process.poll() is None, process.stderr.read() if process.stderr else ""
+                yield step
+                time.sleep(seconds)
+        finally:
+            process.kill()
+
+
+class Growing:
     """A site whose sitemap grows by a page with every visit, and knows ETags."""
 
     def __init__(self) -> None:
         self.visits = 0
-        self.grows = True
-        self.etags: list[str] = []
 
     def __call__(self, path: str, host: str) -> Page | None:
         if path == "/robots.txt":
             return "Sitemap: /s.xml"
         if path == "/s.xml":
-            self.visits += self.grows
+            self.visits += 1
             pages = [f"/p{n}" for n in range(self.visits)]
             return Answer(urlset(*pages), headers={**XML, "ETag": f'"{self.visits}"'})
         return linked(title=path) if path == "/" or path.startswith("/p") else None
 
 
-@pytest.fixture
-def fast() -> dict[str, object]:
-    return {"SITECRAWL_SITEMAP_MIN_INTERVAL": 1, "SITECRAWL_SITEMAP_MAX_INTERVAL": 1, **SETTINGS}
+class Dated:
+    """A site with a sitemap whose dates are true, and one that calls all its pages changed, always."""
 
+    lies = tuple(f"/same/{n}" for n in range(60))
 
-def watch(web: LocalWeb, jobdir: Path, settings: dict[str, object]) -> Iterator[None]:
-    """A watching crawl; every step is a quarter of a second of it, a minute at most."""
-    words = scrapy_command(
-        "crawl", "sitemap", "-a", f"domains={web.root}", "-a", "watch=1", settings={"JOBDIR": jobdir, **settings}
-    )
-    with subprocess.Popen(words, cwd=PROJECT, env=environment(), stderr=subprocess.PIPE, text=True) as process:
-        try:
-            for _ in range(240):
-                assert process.poll() is None, process.stderr.read() if process.stderr else ""
-                yield
-                time.sleep(0.25)
-        finally:
-            process.kill()
+    def __init__(self) -> None:
+        self.lastmod = "2020-01-01"
+        self._versions = count(1)
 
-
-def test_watch(tmp_path: Path, fast: dict[str, object]) -> None:
-    """A watching crawl stays when all is fetched, and fetches what is new in the sitemap; also after a kill."""
-    site = Changing()
-    with LocalWeb(site) as web:
-        for _ in watch(web, tmp_path / "job", fast):
-            if "/p2" in web.paths():
-                break
-        assert "/p2" in web.paths()
-        for _ in watch(web, tmp_path / "job", fast):
-            if "/p5" in web.paths():
-                break
-        assert "/p5" in web.paths()
-        checked = scrapy("check-crawl", str(tmp_path / "job"))
-        assert checked.returncode == 0, checked.stdout + checked.stderr
-        conditional = [hit for hit in web.hits if hit.path == "/s.xml" and "If-None-Match" in hit.headers]
-        assert conditional
-
-
-def test_pages_that_change(tmp_path: Path, fast: dict[str, object]) -> None:
-    """A page is fetched again when the sitemap says that it has changed since."""
-    lastmod, versions = ["2020-01-01"], count(1)
-
-    def site(path: str, host: str) -> Page | None:
+    def __call__(self, path: str, host: str) -> Page | None:
         if path == "/robots.txt":
-            return "Sitemap: /s.xml"
+            return "Sitemap: /s.xml\nSitemap: /lies.xml"
         if path == "/s.xml":
-            return Answer(urlset("/page", lastmod=lastmod[-1]), headers=XML)
+            return Answer(urlset("/page", lastmod=self.lastmod), headers=XML)
+        if path == "/lies.xml":
+            return Answer(urlset(*self.lies, lastmod=_now()), headers=XML)
         if path == "/page":
-            return linked(title=f"version {next(versions)}")
-        return linked() if path == "/" else None
+            return linked(title=f"version {next(self._versions)}")
+        return linked(title=path) if path == "/" or path in self.lies else None
 
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+class Watched:
+    """One watching crawl of three hosts, on which this and that happens."""
+
+    def __init__(self, jobdir: Path, growing: LocalWeb, dated: LocalWeb, port: int) -> None:
+        self.jobdir, self.growing, self.dated = jobdir, growing, dated
+        self.site: dict[str, Page] = {"/": linked(), "/robots.txt": "Sitemap: /s.xml"}
+        self.site |= {f"/{n}": linked(title=f"{n}") for n in range(1, 4)}
+        self.site["/s.xml"] = Answer(urlset("/1"), headers=XML)
+        self.down = f"http://127.0.0.3:{port}"
+        self.back: LocalWeb | None = None
+        """What was down at first."""
+        self._forbidden_after = 0
+        self.added = ""
+
+    def run(self) -> None:
+        domains = f"{self.growing.root},{self.dated.root},{self.down}"
+        with ExitStack() as stack:
+            for step in watch(domains, self.jobdir, FAST | {"SITECRAWL_FAILURE_DELAY": 0.01}):
+                if not self.added and self.growing.hits:
+                    self.added = sitemaps_add(self.jobdir, f"{self.growing.root}/p-added.txt")
+                if step >= 6 and self.back is None and self.dated.hits:
+                    port = int(self.down.rpartition(":")[2])
+                    self.back = stack.enter_context(LocalWeb(self.site, address="127.0.0.3", port=port))
+                self._change()
+                if self._is_over():
+                    return
+
+    def _change(self) -> None:
+        pages: Dated = self.dated.pages  # type: ignore[assignment]
+        if self.dated.paths().count("/s.xml") == 3 and pages.lastmod == "2020-01-01":
+            assert self.dated.paths().count("/page") == 1
+            pages.lastmod = _now()
+        asked = self.back.paths(robots=True) if self.back is not None else []
+        if "/1" in asked and not self._forbidden_after:
+            self._forbidden_after = asked.count("/robots.txt")
+            self.site["/robots.txt"] = "User-agent: *\nDisallow: /2\nSitemap: /s.xml"
+        elif 0 < self._forbidden_after < asked.count("/robots.txt"):
+            self.site["/s.xml"] = Answer(urlset("/1", "/2", "/3"), headers=XML)
+
+    def _is_over(self) -> bool:
+        is_grown = {"/p3", "/p-added.txt"} < set(self.growing.paths())
+        is_back = self.back is not None and "/3" in self.back.paths()
+        return is_grown and is_back and self.dated.paths().count("/page") == 2
+
+
+def sitemaps_add(jobdir: Path, url: str) -> str:
+    done = scrapy("sitemaps", "-d", str(jobdir), "add", url)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+    with LocalWeb({}, address="127.0.0.3") as web:
+        port = web.port
+    with LocalWeb(Growing()) as growing, LocalWeb(Dated(), address="127.0.0.2") as dated:
+        found = Watched(tmp_path_factory.mktemp("watched") / "job", growing, dated, port)
+        found.run()
+        yield found
+
+
+class TestWatch:
+    def test_news(self, watched: Watched) -> None:
+        """A watching crawl stays when all is fetched, and fetches what is new in the sitemap, on conditions."""
+        assert "/p3" in watched.growing.paths()
+        assert any(hit.path == "/s.xml" and "If-None-Match" in hit.headers for hit in watched.growing.hits)
+
+    def test_after_a_kill(self, watched: Watched) -> None:
+        """What a killed crawl has left is sound."""
+        checked = scrapy("check-crawl", str(watched.jobdir))
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+
+    def test_added(self, watched: Watched) -> None:
+        """A running crawl visits what is added."""
+        assert "Added" in watched.added
+        assert "/p-added.txt" in watched.growing.paths()
+
+    def test_pages_that_change(self, watched: Watched) -> None:
+        """A page is fetched again when its sitemap says that it has changed since."""
+        assert watched.dated.paths().count("/page") == 2
+
+    def test_a_liar(self, watched: Watched) -> None:
+        """A sitemap that calls everything changed, always, is not believed for long."""
+        again = sum(path in Dated.lies for path in watched.dated.paths()) - len(Dated.lies)
+        assert 0 < again <= 20
+
+    def test_a_host_that_is_down(self, watched: Watched) -> None:
+        """A host that was down at first is searched when it is back."""
+        assert watched.back is not None
+        assert {"/1", "/3"} < set(watched.back.paths())
+
+    def test_robots_txt_again(self, watched: Watched) -> None:
+        """What robots.txt forbids when it is visited again, for its sitemaps, counts."""
+        assert watched.back is not None
+        assert "/2" not in watched.back.paths()
+
+    def test_max_pages(self, tmp_path: Path) -> None:
+        """A crawl that may fetch no more has nothing to watch for."""
+        with LocalWeb(Growing()) as web:
+            words = ["-a", f"domains={web.root}", "-a", "watch=1", "-a", "max_pages=2"]
+            crawl("sitemap", tmp_path / "job", *words, **FAST)
+            assert len(web.paths()) == 2
+
+
+def test_a_kill_while_a_sitemap_is_read(tmp_path: Path) -> None:
+    """What was read before a checkpoint is in it; the rest comes when it is read again, and nothing twice."""
+    entries = 45_000
+    site: dict[str, Page] = {"/": linked(), "/robots.txt": "Sitemap: /s.xml\nUser-agent: *\nDisallow: /p/"}
+    site["/s.xml"] = Answer(urlset(*(f"/p/{n}" for n in range(entries))), headers=XML)
+    read: list[SitemapRecord] = []
     with LocalWeb(site) as web:
-        for _ in watch(web, tmp_path / "job", fast):
-            if web.paths().count("/s.xml") == 3:
-                assert web.paths().count("/page") == 1
-                lastmod.append(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
-            if web.paths().count("/page") == 2:
+        for _ in watch(web.root, tmp_path / "job", SETTINGS, seconds=0.02):
+            read = [r for r in stored_so_far(tmp_path / "job") if r.unfinished]
+            if read:
                 break
-        assert web.paths().count("/page") == 2
+        assert [(r.visits, r.unfinished < entries) for r in read] == [(0, True)]
+        known = states_of(tmp_path / "job")
+        listed = [url for url in known if "/p/" in url]
+        assert (len(listed), known[f"{web.root}/s.xml"]) == (read[0].unfinished, UrlState.QUEUED)
+        for _ in watch(web.root, tmp_path / "job", SETTINGS):
+            read = [r for r in stored_so_far(tmp_path / "job") if r.url.endswith("/s.xml") and r.visits]
+            if read:
+                break
+        assert web.paths().count("/s.xml") == 2
+        assert [(r.visits, r.new, r.entries, r.unfinished) for r in read] == [(1, entries, entries, 0)]
+        assert sum("/p/" in url for url in states_of(tmp_path / "job")) == entries
+
+
+def stored_so_far(jobdir: Path) -> list[SitemapRecord]:
+    """The records of a crawl that may not have begun."""
+    try:
+        return stored(jobdir) if (jobdir / "db" / "CURRENT").exists() else []
+    except StorageError:
+        return []
 
 
 def test_arguments(tmp_path: Path) -> None:

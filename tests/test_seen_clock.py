@@ -116,3 +116,17 @@ def test_it_is_the_clock_of_the_paper(capacity: int, keys: list[bytes]) -> None:
         assert clock.touch(key) == textbook.touch(key)
         assert {k for k in keys if k in clock} == {slot[0] for slot in textbook.slots}
         assert len(clock) == len(textbook.slots) <= capacity
+
+
+@given(st.integers(1, 8), st.lists(few_keys))
+def test_many_keys_are_touched_as_each_would_be(capacity: int, batches: list[list[bytes]]) -> None:
+    """The same cache, the same counters; what was missed comes with the first place where it was."""
+    one, many = Clock(capacity), Clock(capacity)
+    for keys in batches:
+        missed: dict[bytes, int] = {}
+        for place, key in enumerate(keys):
+            if not one.touch(key):
+                missed.setdefault(key, place)
+        assert many.touch_many(keys) == missed
+        assert (many.hits, many.misses) == (one.hits, one.misses)
+        assert [key in many for key in keys] == [key in one for key in keys]

@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shareddata import shared
 
-from sitecrawl.sitemap import parse
+from sitecrawl.sitemap import parse, parse_xml
 from sitecrawl.sitemap.dates import unix_time
 from sitecrawl.sitemap.entry import Entry, Form, Limits, Problem, Report
-from sitecrawl.sitemap.parse import chunks_of, read_sitemap
+from sitecrawl.sitemap.parse import chunks_of, read_in_steps, read_sitemap
+from sitecrawl.sitemap.resolve import Resolver
 
 BASE = "http://a.example/maps/sitemap.xml"
 HEAD = b'<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
@@ -114,6 +115,31 @@ BROKEN = {
     "a second declaration": url(b"1") + b'<?xml version="1.0"?>' + url(b"2") + url(b"3"),
     "an end without beginning": url(b"1") + b"</sitemap></loc>" + url(b"2") + url(b"3"),
 }
+
+
+ENTRY_PARTS = [
+    "<url>", "</url>", "<sitemap>", "</sitemap>", "<loc>http://a.example/1</loc>", "<loc> /2 </loc>", "<loc></loc>",
+    "<loc><![CDATA[http://a.example/3?a=1&amp;b=2]]></loc>", "<loc>/x<![CDATA[/4", "]]></loc>", "<loc>", "</loc>",
+    "<lastmod>2024-01-01</lastmod>", "<lastmod>2025-01-01</lastmod>", "<changefreq>daily</changefreq>",
+    "<changefreq>x</changefreq>", "<priority>0.5</priority>", "<mobile:mobile/>", " ", "text", "<!-- -->",
+    "<image:image>",
+    "<image:loc>/i</image:loc>", "<image:title>t</image:title>", "</image:image>", "<image:x/>",
+    '<xhtml:link rel="alternate" href="/de"/>', '<xhtml:link rel="x" href="/en" />', "<xhtml:link href='/fr'>",
+]  # fmt: skip
+
+
+@given(st.lists(st.lists(st.sampled_from(ENTRY_PARTS), max_size=7), max_size=4))
+def test_short_ways(records: list[list[str]]) -> None:
+    """Entries that are read as a whole are the same as by their tags."""
+    text = "".join(f"<url><loc>/0</loc>{''.join(parts)}</url>" for parts in records)
+    found = []
+    for has_plain in (True, False):
+        reader = parse_xml._Reader(Form.URLSET, Resolver(BASE), report := Report())
+        reader._has_plain = has_plain
+        reader.feed(text)
+        reader.end()
+        found.append((reader.take(), report))
+    assert found[0] == found[1]
 
 
 class TestBroken:
@@ -280,6 +306,12 @@ class TestLimits:
         assert (len(entries), report.problems) == (1, Problem.CUT | Problem.TORN)
         assert read(data, limits=Limits(max_entries=3, max_bytes=len(data)))[1].problems == Problem.NONE
 
+    def test_steps(self) -> None:
+        """However a sitemap is made, each step is short, also where there is nothing in it."""
+        packed = gzip.compress(HEAD + b" " * (5 << 20) + url(b"1") * 5000 + END)
+        steps = [len(entries) for entries in read_in_steps(chunks_of(packed), BASE, Report())]
+        assert (sum(steps), len(steps) > 80, max(steps) < 2000) == (5000, True, True)
+
     @pytest.mark.parametrize(
         ("head", "piece"),
         [
@@ -299,10 +331,10 @@ class TestLimits:
         ids=range(12),
     )
     def test_memory_does_not_grow(self, head: bytes, piece: bytes) -> None:
-        """Three megabytes of anything take no more memory than one would, but for what is read whole."""
+        """Megabytes of anything take no more memory than one would, but for what is read whole."""
         tracemalloc.start()
         report = Report()
-        for _ in read_sitemap(_stream(head, piece, 3 << 20), BASE, report):
+        for _ in read_sitemap(_stream(head, piece, 5 << 19), BASE, report):
             pass
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()

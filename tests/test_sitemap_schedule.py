@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from sitecrawl.sitemap import schedule
+from sitecrawl.sitemap.discover import How
 from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, State
 from sitecrawl.sitemap.schedule import DAY, ScheduleOptions
 
@@ -100,9 +101,22 @@ def test_failures() -> None:
     assert pause(record) == OPTIONS.max_interval
     schedule.visited(record, 4 * DAY, new=5, seconds=1.0)
     assert pause(record) < 2 * before
-    none = SitemapRecord("http://a.example/s.xml", "a.example")
+    none = SitemapRecord("http://a.example/s.xml", "a.example", status=404)
     schedule.failed(none, 0.0, seconds=1.0)
     assert (none.state, pause(none)) == (State.INVALID, NEVER)
+
+
+@pytest.mark.parametrize("status", [0, 429, 500, 503])
+def test_no_answer(status: int) -> None:
+    """What someone names is asked for again where its host could not say what is there; what was guessed is not."""
+    named, guessed = (
+        SitemapRecord("http://a.example/s.xml", "a.example", how=how) for how in (How.ROBOTS, How.USUAL)
+    )
+    for record in (named, guessed):
+        record.status = status
+        schedule.failed(record, 0.0, seconds=1.0)
+    assert pause(named) <= OPTIONS.max_interval
+    assert pause(guessed) == NEVER
 
 
 @pytest.mark.parametrize(("kind", "again"), [(Kind.ROBOTS, True), (Kind.FRONT, True), (Kind.MISSING, False)])
@@ -118,13 +132,15 @@ class TestItsOwnWord:
         """The dates of the entries say how often new ones come; those to come, and those long gone, do not."""
         now = 400 * DAY
         dates = [now - day * DAY for day in range(30)] + [now + DAY, 0.0, now - 31 * DAY]
-        assert schedule.claim(dates, Counter(monthly=9), now) == pytest.approx(1 / DAY)
+        assert schedule.claim(
+            sum(schedule.is_recent(date, now) for date in dates), Counter(monthly=9)
+        ) == pytest.approx(1 / DAY)
 
     def test_changefreq(self) -> None:
         """Without dates, the most common `changefreq` does."""
-        assert schedule.claim([], Counter(weekly=5, hourly=4), 0.0) == pytest.approx(1 / (7 * DAY))
-        assert schedule.claim([], Counter(never=5), 0.0) == 0
-        assert schedule.claim([], Counter(), 0.0) == 0
+        assert schedule.claim(0, Counter(weekly=5, hourly=4)) == pytest.approx(1 / (7 * DAY))
+        assert schedule.claim(0, Counter(never=5)) == 0
+        assert schedule.claim(0, Counter()) == 0
 
     def test_it_is_believed_at_first(self) -> None:
         """A sitemap that names many new pages a day is visited sooner after the first visit."""

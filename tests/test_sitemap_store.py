@@ -21,6 +21,7 @@ FULL = SitemapRecord(
     "http://a.example/s.xml", "a.example", Kind.SITEMAP, How.INDEX, "http://a.example/i.xml", ["b.example"], 1.0,
     State.VALID, Form.ATOM, Problem.LONG | Problem.TORN, 9, 8, 7, 1, 6.0, 0.5, '"e"', "Mon", b"d", 5.0, 4, 3, 2, 4.5,
     99, [(1.0, 2), (3.0, 4)], 20, 19, 1.5, 0.5, 3.5, 2.5, 0.1, 77.0, 200, "http://a.example/t.xml", (1 << 64) - 1,
+    "http://b.example/r.xml", 1, 5,
 )  # fmt: skip
 
 
@@ -119,11 +120,11 @@ class TestStore:
         kept.put(key(1), record(1, 10.0))
         assert list(kept.due(10.0)) == [key(1)]
 
-    def test_budget_of_a_host(self, database: Database) -> None:
-        """Sitemaps of one host share its budget, also after a restart; another host has its own."""
+    def test_budget_of_a_site(self, database: Database) -> None:
+        """Sitemaps of a site share its budget, whatever the host, also after a restart; another has its own."""
         kept = store(database, budget=24.0)
         for number in range(100):
-            kept.put(key(number), record(number, NEVER))
+            kept.put(key(number), record(number, NEVER, f"{number % 7}.example.com"))
         kept.put(key(100), record(100, NEVER, "b.example"))
         checkpoint(database, kept)
         kept = store(database, budget=24.0)

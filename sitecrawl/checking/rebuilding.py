@@ -154,7 +154,7 @@ class _Rebuilder:
         request = self._request.record if self._request is not None else None
         exchange = _exchange(answer, request)
         known, referrer = self._origin(exchange.url) if exchange.method == "GET" else (None, None)
-        if original is None:
+        if original is None or exchange.status == record.NOT_MODIFIED:
             page = None if known is None or 300 <= exchange.status < 400 else _page(exchange, known, referrer)
             return describe(0, exchange, page, place)
         first = self._row(original.id)

@@ -76,7 +76,7 @@ class LentVisit(Visit):
     def __init__(self, lent: Lent, fields: list[Any]) -> None:
         key, url, depth, referrer, credit, flags, attempts, request = fields
         record = UrlRecord(url.decode(), lent.host.key, b"", depth, b"", referrer or bytes(16))
-        record.flags, record.attempts = Flag(flags), attempts
+        record.flags, record.attempts = flags, attempts
         super().__init__(key, record, lent.host, request or None)
         self.lent = lent
         self.stored_flags = flags

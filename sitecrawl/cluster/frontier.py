@@ -170,6 +170,8 @@ class ClusterFrontier:
         self.wake: Callable[[], None] = lambda: None
         """Called when there is something to hand out, or the crawl has ended."""
         self.fail: Callable[[StorageError], None] = lambda error: None
+        self.on_give_up: list[Callable[[bytes], None]] = []
+        """Called with every URL that fails without having been handed out."""
         self.count: Callable[[str, int], None] = lambda name, number: None
         self.take_seed: Callable[[str], bool] | None = None
         """Takes what was pushed to the seed queue; None where there is none."""
@@ -182,15 +184,18 @@ class ClusterFrontier:
         """Queue seeds, or URLs at `depth`. Returns their number: which are new, only Redis knows."""
         if 0 < self._max_depth < depth:
             return 0
-        flags = int(Flag.SEED) | BRINGS if depth == 0 else 0
+        flags = Flag.SEED | BRINGS if depth == 0 else 0
         self._loose += [
             Link(f.key, f.url, f.host, depth, 0, b"" if referrer == NO_REFERRER else referrer, flags, score=f.score)
             for f in found
         ]
         return len(found)
 
-    def expand(self, visit: Visit, found: Sequence[NewUrl]) -> int:
-        """The page of `visit` links to `found`. Returns 0: which are new is counted when Redis has said so."""
+    def expand(self, visit: Visit, found: Sequence[NewUrl], *, rest: int = 0) -> int:
+        """The page of `visit` links to `found`. Returns 0: which are new is counted when Redis has said so.
+
+        `rest` is of no account: credit is shared out when the visit is done, and all links have come.
+        """
         depth = visit.depth + 1
         outcome = self._outcome_of(visit)
         if outcome is None or 0 < self._max_depth < depth:
@@ -215,7 +220,7 @@ class ClusterFrontier:
         *,
         depth: int,
         priority: int,
-        flags: Flag,
+        flags: int,
         request: bytes | None,
         referrer: bytes = NO_REFERRER,
         brings_credit: bool = False,
@@ -226,9 +231,8 @@ class ClusterFrontier:
             return True
         if request is not None:
             flags |= Flag.REQUEST
-        kept = int(flags)
         if brings_credit or (depth == 0 and referrer == NO_REFERRER):
-            kept |= BRINGS
+            flags |= BRINGS
         link = Link(
             found.key,
             found.url,
@@ -236,7 +240,7 @@ class ClusterFrontier:
             depth,
             0,
             b"" if referrer == NO_REFERRER else referrer,
-            kept,
+            flags,
             priority,
             request or b"",
             found.score,
@@ -248,10 +252,10 @@ class ClusterFrontier:
             self._loose.append(link)
         return True
 
-    def _volatile_visit(self, found: NewUrl, depth: int, flags: Flag) -> LentVisit:
+    def _volatile_visit(self, found: NewUrl, depth: int, flags: int) -> LentVisit:
         """A request that cannot be stored is this worker's alone: no lease stands behind it."""
         lent = Lent(-1, 0, Host(self._host_key(found.host), found.host))
-        visit = LentVisit(lent, [found.key, found.url.encode(), depth, b"", 0, int(flags), 0, b""])
+        visit = LentVisit(lent, [found.key, found.url.encode(), depth, b"", 0, flags, 0, b""])
         visit.host = None
         return visit
 
@@ -271,7 +275,7 @@ class ClusterFrontier:
         return visit
 
     def _next(self) -> LentVisit | None:
-        if self.pump.closing or self._is_full():
+        if self.pump.closing or self.is_full:
             return None
         if self._dead:
             return self._dead.popleft()
@@ -281,7 +285,9 @@ class ClusterFrontier:
             return visit
         return self._desk.next(self._clock())
 
-    def _is_full(self) -> bool:
+    @property
+    def is_full(self) -> bool:
+        """Whether as many URLs as wanted have been fetched."""
         limit = self._options.max_pages
         return limit > 0 and self.counts.fetched >= limit
 
@@ -294,6 +300,8 @@ class ClusterFrontier:
             else:
                 visit.outcome.state = State.FAILED
                 self._done.append(visit.outcome)
+                for listener in self.on_give_up:
+                    listener(visit.key)
 
     def is_out(self, visit: Visit) -> bool:
         """Whether the host of `visit` has answered before, and now fails whatever it is asked for."""
@@ -315,7 +323,7 @@ class ClusterFrontier:
 
     def is_finished(self) -> bool:
         """Whether nothing is left to hand out, now or later, on any worker."""
-        if self._is_full():
+        if self.is_full:
             return True
         self.pump.starting = False  # Scrapy asks when the spider has said all it begins with
         if not (self.pump.ended and not self._is_busy()):
@@ -403,8 +411,8 @@ class ClusterFrontier:
             self._volatile.append(known)
             return
         outcome = known.outcome
-        flags = outcome.flags & ~int(Flag.REQUEST | Flag.VOLATILE)
-        outcome.flags = flags | (int(Flag.REQUEST) if request is not None else 0)
+        flags = outcome.flags & ~(Flag.REQUEST | Flag.VOLATILE)
+        outcome.flags = flags | Flag.REQUEST * (request is not None)
         outcome.state, outcome.priority, outcome.request = int(State.QUEUED), priority, request or b""
         self._loose += [link._replace(weight=0) for link in outcome.links]
         outcome.links = []

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import sys
 
 from scrapy.commands.crawl import Command as ScrapyCrawl
 from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
+from sitecrawl.configuration import is_job
 from sitecrawl.errors import SitecrawlError
+
+logger = logging.getLogger(__name__)
 
 
 class Command(ScrapyCrawl):
@@ -30,6 +34,8 @@ class Command(ScrapyCrawl):
         error = task.exception() if task.done() and not task.cancelled() else None
         if isinstance(error, SitecrawlError):
             print(f"sitecrawl: {error}", file=sys.stderr)
+            if is_job():  # nobody sees its stderr
+                logger.error("%s", error)
             self.exitcode = 1
         elif error is not None:
             raise error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -14,14 +13,14 @@ from scrapy.exceptions import UsageError
 from sitecrawl.directory import MANIFEST, read_manifest
 from sitecrawl.errors import StorageError
 from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.gathering.added import leave
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.printing import visible
 from sitecrawl.reading_command import ReadingCommand
 from sitecrawl.seeds import seeds_of
 from sitecrawl.sitemap.printing import FORMATS, ordered, show, write
 from sitecrawl.sitemap.record import Kind, SitemapRecord
-from sitecrawl.sitemap.schedule import ScheduleOptions
-from sitecrawl.sitemap.store import SitemapStore, read_sitemaps
+from sitecrawl.sitemap.store import read_sitemaps
 from sitecrawl.storage import Database
 from sitecrawl.url import Canonicalizer, guess_url
 
@@ -37,7 +36,7 @@ class Command(ReadingCommand):
         return (
             "List the sitemaps, feeds and hub pages that a crawl has found, those that bring the most new links "
             "first; show all that is known of one; export the addresses of those that are valid; or add some, which "
-            "the crawl visits when it is resumed. All but add work while the crawl runs."
+            "the crawl visits at once, or when it is resumed. All of it works while the crawl runs."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -57,7 +56,7 @@ class Command(ReadingCommand):
             directory = self.directory(opts)
             key = _fingerprints(directory)
             if what == "add":
-                _add(directory, key, urls)
+                _add(directory, urls)
             elif what == "show":
                 _show(directory, key, urls[0])
             else:
@@ -71,8 +70,8 @@ def _fingerprints(directory: Path) -> Fingerprinter:
     return Fingerprinter(bytes.fromhex(manifest.key))
 
 
-def _open(directory: Path, *, read_only: bool = True) -> Database:
-    return Database(directory / "db", hash_name=HASH_NAME, read_only=read_only)
+def _open(directory: Path) -> Database:
+    return Database(directory / "db", hash_name=HASH_NAME, read_only=True)
 
 
 def _list(directory: Path, opts: argparse.Namespace, *, format: str) -> None:  # noqa: A002 - as in `--format`
@@ -96,17 +95,8 @@ def _show(directory: Path, fingerprints: Fingerprinter, text: str) -> None:
     show(SitemapRecord.unpack(data), sys.stdout)
 
 
-def _add(directory: Path, fingerprints: Fingerprinter, texts: list[str]) -> None:
-    canonicalizer = Canonicalizer()
-    with closing(_open(directory, read_only=False)) as database:
-        store = SitemapStore(database, ScheduleOptions())
-        now = time.time()
-        for url in seeds_of(texts):
-            key = fingerprints.url(canonicalizer.canonical(url))
-            record = store.get(key) or SitemapRecord(url.href, url.host, found=now)
-            record.next_visit = now
-            store.put(key, record)
-        batch = database.batch()
-        store.flush(batch)
-        database.write(batch)
-    print(f"Added. They are visited when the crawl is resumed with -a sitemaps=1 or -a watch=1: {directory}")
+def _add(directory: Path, texts: list[str]) -> None:
+    leave(directory, seeds_of(texts))
+    print(
+        f"Added. A crawl that gathers takes them up at once, another when it is resumed with -a watch=1: {directory}"
+    )

@@ -2,7 +2,8 @@
 
 Charikar, "Similarity estimation techniques from rounding algorithms" (STOC 2002); Manku, Jain and Das Sarma,
 "Detecting near-duplicates for web crawling" (WWW 2007), who found that pages of the web with at most 3 of 64 bits
-apart are near duplicates. Features are pairs of neighbouring words, each counted once a text.
+apart are near duplicates. Features are pairs of neighbouring words, counted as often as they stand there; a pair's
+hash is the exclusive or of its words' hashes, the second one's moved by a bit, so that the order counts.
 
 Bit i of the result is set if it is set in most features' hashes. That is 64 counts over n hashes. Python does them
 fast on long integers: all hashes side by side are one number, which is halved and added to itself until one hash's
@@ -13,7 +14,6 @@ full adder's `&`, `|` and `^` over all counts at once.
 from __future__ import annotations
 
 from array import array
-from itertools import pairwise
 from typing import Final
 
 from cityhash import CityHash64
@@ -27,10 +27,12 @@ _ALL: Final = (1 << BITS) - 1
 
 def simhash(text: str) -> int:
     """The SimHash of `text`, from 0 to 2^64 - 1; 0 for a text without words."""
-    words = text.lower().split(maxsplit=MAX_WORDS)[:MAX_WORDS]
-    features = set(map(CityHash64, map(" ".join, pairwise(words)))) or set(map(CityHash64, words))
-    side_by_side = int.from_bytes(array("Q", features).tobytes(), "little")
-    return _above(len(features) // 2, _counts(side_by_side, len(features)))
+    hashes = array("Q", list(map(CityHash64, text.lower().split(maxsplit=MAX_WORDS)[:MAX_WORDS])))
+    side_by_side, count = int.from_bytes(hashes.tobytes(), "little"), len(hashes)
+    if count > 1:
+        count -= 1
+        side_by_side = (side_by_side ^ side_by_side >> BITS - 1) & (1 << BITS * count) - 1
+    return _above(count // 2, _counts(side_by_side, count))
 
 
 def _counts(hashes: int, count: int) -> list[int]:

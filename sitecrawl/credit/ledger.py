@@ -96,14 +96,16 @@ class Ledger:
         """What a waiting page holds, dividends included."""
         return page.credit + owed(self.policy.dividend_of(host), page.mark)
 
-    def spend(self, page: Purse, host: Account, links: int, nofollow: int) -> int:
+    def spend(self, page: Purse, host: Account, links: int, nofollow: int, *, rest: int = 0) -> int:
         """The waiting `page` spends all it has on `links` distinct pages and, a tenth each, on `nofollow` others.
 
-        Returns the tenth of a share. The caller `credit`s the targets in time; until then it is `pending`.
+        It keeps the shares of `rest` further links, which come later. Returns the tenth of a share. The caller
+        `credit`s the targets in time; until then it is `pending`.
         """
         self._settle(page, host)
-        amount, page.credit = page.credit, 0
         tenths = 10 * links + nofollow
+        amount = page.credit * tenths // (tenths + 10 * rest) if rest else page.credit
+        page.credit -= amount
         tenth = (amount - amount // _TAX_DIVISOR) // tenths if tenths else 0
         self.pending += tenth * tenths
         self.reserve += amount - tenth * tenths

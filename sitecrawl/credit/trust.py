@@ -36,7 +36,7 @@ class HostGraph:
         self._trust: dict[bytes, float] = {}
         self._count = 0
         self.dropped = 0
-        self._changed: dict[tuple[bytes, bytes], float] = {}
+        self._changed: dict[bytes, set[bytes]] = {}
         self._names: dict[bytes, bytes] = {}
         """One object for each host: to find it in a dictionary then takes no look at its bytes."""
         for source, target, pages in edges:
@@ -49,14 +49,17 @@ class HostGraph:
 
     def link(self, source: bytes, target: bytes, weight: float) -> None:
         """A page of `source` links to `target`."""
-        if target not in self._edges.get(source, ()):
+        targets = self._edges.get(source)
+        pages = targets.get(target) if targets is not None else None
+        if targets is None or pages is None:
             if self._count >= MAX_EDGES:
                 self.dropped += 1
                 return
             self._count += 1
-        source, target = self._name(source), self._name(target)
-        targets = self._edges.setdefault(source, {})
-        self._changed[source, target] = targets[target] = targets.get(target, 0.0) + weight
+            source, target, pages = self._name(source), self._name(target), 0.0
+            targets = self._edges.setdefault(source, {})
+        targets[target] = pages + weight
+        self._changed.setdefault(source, set()).add(target)
 
     def _name(self, host: bytes) -> bytes:
         return self._names.setdefault(host, host)
@@ -97,7 +100,11 @@ class HostGraph:
 
     def changes(self) -> Iterator[tuple[bytes, bytes, float]]:
         """The edges that were changed since `saved`."""
-        return ((source, target, pages) for (source, target), pages in self._changed.items())
+        return (
+            (source, target, self._edges[source][target])
+            for source, targets in self._changed.items()
+            for target in targets
+        )
 
     def saved(self) -> None:
         self._changed.clear()

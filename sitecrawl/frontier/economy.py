@@ -7,6 +7,7 @@ their records are read in one go: most links of a site lead to the same few page
 from __future__ import annotations
 
 import struct
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -56,9 +57,11 @@ class Outlinks:
     """Fingerprint and weight."""
     sections: dict[bytes, int] = field(default_factory=dict)
     """The sections that the page links to, with the greatest weight."""
+    again: bool = False
+    """The page was fetched before: what it links to is no news, and counts once."""
 
     def touch(self, section: bytes, weight: int) -> None:
-        if section != self.section and weight > self.sections.get(section, 0):
+        if not self.again and section != self.section and weight > self.sections.get(section, 0):
             self.sections[section] = weight
 
 
@@ -85,14 +88,16 @@ class Economy:
 
     # A page's links
 
-    def open(self, page: UrlRecord, host: Host, links: Sequence[NewUrl]) -> Outlinks:
-        """`page` spends its credit on `links`, which are distinct and not the page itself."""
+    def open(self, page: UrlRecord, host: Host, links: Sequence[NewUrl], *, rest: int = 0) -> Outlinks:
+        """`page` spends its credit on `links`, which are distinct and not the page itself, but for `rest` shares."""
         nofollow = sum(link.nofollow for link in links)
         holds = not page.flags & Flag.VOLATILE  # what is in memory only would take its credit with it in a crash
-        tenth = self.ledger.spend(page, host, len(links) - nofollow, nofollow) if holds else 0
-        outlinks = Outlinks(host, host.key + page.section, self._site_key(host.name), tenth)
+        tenth = self.ledger.spend(page, host, len(links) - nofollow, nofollow, rest=rest) if holds else 0
+        again = bool(page.flags & Flag.AGAIN)
+        outlinks = Outlinks(host, host.key + page.section, self._site_key(host.name), tenth, again=again)
         self._pages.append(outlinks)
-        self._link_hosts(host, links)
+        if not again:
+            self._link_hosts(host, links)
         return outlinks
 
     def _link_hosts(self, host: Host, links: Sequence[NewUrl]) -> None:
@@ -105,26 +110,39 @@ class Economy:
 
     def reach(self, outlinks: Outlinks, record: UrlRecord, weight: int) -> None:
         """Credit reaches a target of the page."""
-        waits = record.state == State.QUEUED and not record.flags & Flag.VOLATILE
-        self.ledger.credit(record, outlinks.tenth * weight, waits=waits)
+        self._credit(record, outlinks.tenth * weight)
         outlinks.touch(record.host + record.section, weight)
+
+    def _credit(self, record: UrlRecord, amount: int) -> None:
+        self.ledger.credit(record, amount, waits=record.state == State.QUEUED and not record.flags & Flag.VOLATILE)
 
     def settle(self, changed: Callable[[bytes, UrlRecord], None]) -> None:
         """Let all credit arrive that is under way; calls `changed` with every record that got some."""
-        keys = {key for page in self._pages for key, _ in page.targets}
-        records = self.urls.get_many(list(keys))
+        amounts = self._amounts()
+        records = self.urls.get_many(list(amounts))
+        sections: dict[bytes, bytes] = {}
+        for key, record in records.items():
+            if record is None:  # a request that was forgotten when it was done
+                self.ledger.lose(amounts[key])
+            else:
+                self._credit(record, amounts[key])
+                sections[key] = record.host + record.section
+                changed(key, record)
         for page in self._pages:
             for key, weight in page.targets:
-                record = records[key]
-                if record is None:  # a request that was forgotten when it was done
-                    self.ledger.lose(page.tenth * weight)
-                else:
-                    self.reach(page, record, weight)
+                if key in sections:
+                    page.touch(sections[key], weight)
         self._count_inbound()
         self._pages.clear()
-        for key, record in records.items():
-            if record is not None:
-                changed(key, record)
+
+    def _amounts(self) -> dict[bytes, int]:
+        """The credit that is on its way, by where it goes."""
+        amounts: defaultdict[bytes, int] = defaultdict(int)
+        for page in self._pages:
+            tenth = page.tenth
+            for key, weight in page.targets:
+                amounts[key] += tenth * weight
+        return amounts
 
     def _count_inbound(self) -> None:
         """Across hosts sites count and not pages: the first page of a site that links into a section."""

@@ -109,6 +109,8 @@ class Frontier:
         self.hosts.on_load = self._remember
         self.workbench = Workbench(politeness, order)
         self.in_flight: dict[bytes, Visit] = {}
+        self.on_give_up: list[Callable[[bytes], None]] = []
+        """Called with every URL that fails because its host has never answered, without having been handed out."""
         self.register = Register(database, order, self.counts, self.economy, in_flight=self.in_flight, wall=wall)
         self._load()
 
@@ -149,10 +151,11 @@ class Frontier:
     def _is_too_deep(self, depth: int) -> bool:
         return 0 < self._options.max_depth < depth
 
-    def expand(self, visit: Visit, found: Sequence[NewUrl]) -> int:
+    def expand(self, visit: Visit, found: Sequence[NewUrl], *, rest: int = 0) -> int:
         """The page of `visit` links to `found`: it spends its credit on them, and the new ones are queued.
 
-        Returns how many were new.
+        `rest`: it links to so many more, which come in later calls, and keeps credit for them. Returns how many were
+        new.
         """
         depth = visit.depth + 1
         record = self.urls.get(visit.key)
@@ -160,7 +163,7 @@ class Frontier:
             return 0
         links = list({link.key: link for link in reversed(found) if link.key != visit.key}.values())[::-1]
         host = self.register.host_of(record)
-        outlinks = self.economy.open(record, host, links)
+        outlinks = self.economy.open(record, host, links, rest=rest)
         self.urls.put(visit.key, record)
         self.hosts.changed(host)
         new = {link.key for link in self._unseen(links)}
@@ -186,7 +189,7 @@ class Frontier:
         *,
         depth: int,
         priority: int,
-        flags: Flag,
+        flags: int,
         request: bytes | None,
         referrer: bytes = NO_REFERRER,
         brings_credit: bool = False,
@@ -221,6 +224,8 @@ class Frontier:
         if record is None or record.state == State.QUEUED:
             return False
         host = self.register.host_of(record)
+        if host.is_dead(self._politeness):  # it has had its time to come back
+            host.revive(self._politeness)
         self.register.reopen(record, host)
         record.credit += self.economy.ledger.grant()
         if request is not None:
@@ -300,6 +305,11 @@ class Frontier:
         return 0 < self.counts.queued <= self.silent + self.held
 
     @property
+    def is_full(self) -> bool:
+        """Whether as many URLs have been fetched as are wanted."""
+        return 0 < self._options.max_pages <= self.counts.fetched
+
+    @property
     def held(self) -> int:
         """URLs that are held back as traps, on hosts that answer."""
         return self.judge.held(self._silent)
@@ -355,6 +365,14 @@ class Frontier:
 
         What someone wants to be told of is handed out, to fail at once.
         """
+        given_up: list[bytes] = []
+        visit = self._give_up_some(host, now, given_up)
+        for listener in self.on_give_up:
+            for key in given_up:
+                listener(key)
+        return visit
+
+    def _give_up_some(self, host: Host, now: float, given_up: list[bytes]) -> Visit | None:
         left = _GIVEN_UP_AT_ONCE
         for section in host.sections.values():
             while (entry := section.queue.pop()) is not None:
@@ -363,6 +381,7 @@ class Frontier:
                         return self._dead_visit(host, entry, now)
                     if not host.fetched:
                         self.register.end(entry[RANK_BYTES:], record, host, State.FAILED)
+                        given_up.append(entry[RANK_BYTES:])
                 left -= 1
                 if left == 0:
                     host.free_at = now + _GIVE_UP_PAUSE

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from sitecrawl.errors import OptionError
+from sitecrawl.errors import OptionError, meant
 
 _RANK = struct.Struct(">IHHI")
 _FLOAT = struct.Struct(">d")
@@ -195,4 +195,5 @@ def order_named(name: str, *, by_level: bool = False) -> Order:
     try:
         return ORDERS[name](by_level)
     except KeyError:
-        raise OptionError(f"There is no order {name!r}: choose one of {', '.join(sorted(ORDERS))}") from None
+        known = ", ".join(sorted(ORDERS))
+        raise OptionError(f"There is no order {name!r}: choose one of {known}{meant(str(name), ORDERS)}") from None

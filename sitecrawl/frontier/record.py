@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from enum import IntEnum, IntFlag
+from enum import IntEnum
 from typing import Final
 
 from sitecrawl.errors import CorruptFile
@@ -32,20 +32,22 @@ class State(IntEnum):
 _STATES = tuple(State)
 
 
-class Flag(IntFlag):
-    NONE = 0
-    UNFILTERED = 1
+class Flag:
+    """Bits of `UrlRecord.flags`: plain numbers, for arithmetic on an `IntFlag` takes ten times as long."""
+
+    NONE: Final = 0
+    UNFILTERED: Final = 1
     """A request with `dont_filter`: not part of the seen set, forgotten when done."""
-    REQUEST = 2
+    REQUEST: Final = 2
     """More than a plain GET: the rest of the request stands in the `requests` family."""
-    VOLATILE = 4
+    VOLATILE: Final = 4
     """The request could not be stored: it lives in memory only and dies with the process."""
-    SEED = 8
-    STORED = 16
+    SEED: Final = 8
+    STORED: Final = 16
     """Its last response is in the page store."""
-    AWAITED = 32
+    AWAITED: Final = 32
     """Someone wants to be told if it fails: the request has an errback."""
-    AGAIN = 64
+    AGAIN: Final = 64
     """It was asked for again after its end: several of its responses may be in the page store."""
 
 
@@ -65,7 +67,7 @@ class UrlRecord:
     referrer: bytes = NO_REFERRER
     """Fingerprint of the page where the URL was first found."""
     state: State = State.QUEUED
-    flags: Flag = Flag.NONE
+    flags: int = Flag.NONE
     status: int = 0
     """The last response's status, 0 to `MAX_STATUS`; 0 before any."""
     attempts: int = 0
@@ -108,7 +110,7 @@ class UrlRecord:
                 keys[2],
                 keys[3],
                 _STATES[state],
-                Flag(flags),
+                flags,
                 status,
                 attempts,
                 fetched,

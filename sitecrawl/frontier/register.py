@@ -82,7 +82,7 @@ class Register:
         depth: int,
         referrer: bytes = NO_REFERRER,
         priority: int = 0,
-        flags: Flag = Flag.NONE,
+        flags: int = Flag.NONE,
         credit: int = 0,
         outlinks: Outlinks | None = None,
     ) -> Host:

@@ -26,6 +26,8 @@ MAX_SECTIONS: Final = 64
 """Shapes of one host that are told apart."""
 MAX_KEY_SETS: Final = 32
 """Sets of query keys of one path shape that are told apart."""
+RECORDS_KEPT: Final = 16_384
+"""Records that stay in memory after a checkpoint, up to twice: about 0.7 kB each."""
 
 
 class Overlay:
@@ -50,6 +52,10 @@ class Overlay:
 
     def delete(self, key: bytes) -> None:
         self._changed[key] = None
+
+    def has_changed(self, key: bytes) -> bool:
+        """Whether what the disk says of `key` counts no more."""
+        return key in self._changed
 
     def pending(self, prefix: bytes) -> list[bytes]:
         """The keys with `prefix` that were put and are not on disk yet."""
@@ -76,8 +82,11 @@ class UrlTable:
         self._changed: dict[bytes, UrlRecord | None] = {}
         self._volatile: dict[bytes, UrlRecord] = {}
         """Records of requests that are in memory only: on disk nothing would ever come of them."""
-        self._stored: dict[bytes, bytes | None] = {}
-        """What was read since the last checkpoint: most of it is asked for once more before the next."""
+        self._stored: dict[bytes, UrlRecord | None] = {}
+        """What the disk holds of keys that were asked for or changed of late, with None for what it does not: most
+        links lead to the same few pages, so most records are wanted again soon."""
+        self._stored_before: dict[bytes, UrlRecord | None] = {}
+        """The same of a while ago: it goes when `_stored` is full, and what was asked for since has moved on."""
         self._count = count
 
     def get(self, key: bytes) -> UrlRecord | None:
@@ -86,23 +95,26 @@ class UrlTable:
             return self._volatile[key]
         if key in self._changed:
             return self._changed[key]
-        (data,) = self._read([key])
-        return None if data is None else UrlRecord.unpack(data)
+        (record,) = self._read([key])
+        return record
 
     def get_many(self, keys: Sequence[bytes]) -> dict[bytes, UrlRecord | None]:
         """The records of `keys`, read in one go."""
         here = {key: self.get(key) for key in keys if key in self._changed or key in self._volatile}
         ask = [key for key in keys if key not in here]
-        for key, data in zip(ask, self._read(ask), strict=True):
-            here[key] = None if data is None else UrlRecord.unpack(data)
+        here.update(zip(ask, self._read(ask), strict=True))
         return here
 
-    def _read(self, keys: Sequence[bytes]) -> list[bytes | None]:
+    def _read(self, keys: Sequence[bytes]) -> list[UrlRecord | None]:
         """What the disk holds of `keys`."""
-        ask = [key for key in keys if key not in self._stored]
+        stored, before = self._stored, self._stored_before
+        ask = [key for key in keys if key not in stored]
         if ask:
-            self._stored.update(zip(ask, self._database.get_many("urls", ask), strict=True))
-        return [self._stored[key] for key in keys]
+            cold = [key for key in ask if key not in before]
+            stored.update((key, before.pop(key)) for key in ask if key in before)
+            for key, data in zip(cold, self._database.get_many("urls", cold) if cold else (), strict=True):
+                stored[key] = None if data is None else UrlRecord.unpack(data)
+        return [stored[key] for key in keys]
 
     def section_of(self, key: bytes) -> bytes:
         """The section of a URL that the open checkpoint has changed."""
@@ -122,9 +134,8 @@ class UrlTable:
         self._changed[key] = None
 
     def contains_many(self, keys: Sequence[bytes]) -> list[bool]:
-        ask = [key for key in keys if key not in self._changed]
-        there = dict(zip(ask, self._read(ask), strict=True))
-        return [key in self._volatile or (there.get(key) or self._changed.get(key)) is not None for key in keys]
+        found = self.get_many(keys)
+        return [found[key] is not None for key in keys]
 
     def add_many(self, keys: Sequence[bytes]) -> None:
         """The frontier puts a record for every key that the seen set called new: nothing else is to be kept."""
@@ -149,8 +160,10 @@ class UrlTable:
 
     def flushed(self) -> None:
         """The batch is on disk."""
+        self._stored.update(self._changed)
         self._changed.clear()
-        self._stored.clear()
+        if len(self._stored) > RECORDS_KEPT:
+            self._stored, self._stored_before = {}, self._stored
 
     def close(self) -> None:
         """The database is the frontier's to close."""

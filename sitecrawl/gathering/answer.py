@@ -8,12 +8,17 @@ from typing import Final
 
 from scrapy.http import Response
 
+from sitecrawl.items import pairs
 from sitecrawl.links import PageFacts, read_page
 from sitecrawl.runtime import Fetch
 from sitecrawl.sitemap.discover import Answer
 from sitecrawl.sitemap.record import SitemapRecord
 
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+_HEAD: Final = 64 << 10
+"""Bytes in which an answer says what it is: 10 MB that are called HTML and are none would take a second."""
+_TEXT: Final = 512 << 10
+"""Bytes by whose text pages are compared."""
 
 
 @dataclass(slots=True)
@@ -25,12 +30,13 @@ class Arrival:
     fetch: Fetch
     response: Response
     facts: PageFacts
+    """Of its head."""
     now: float = field(default_factory=time.time)
 
     @classmethod
     def of(cls, record: SitemapRecord, fetch: Fetch, response: Response) -> Arrival:
-        headers = [(name, value) for name, values in response.headers.items() for value in values]
-        return cls(fetch.visit.key, record, fetch, response, read_page(response.url, response.body, headers))
+        headers = pairs(response.headers)
+        return cls(fetch.visit.key, record, fetch, response, read_page(response.url, response.body[:_HEAD], headers))
 
     @property
     def seconds(self) -> float:
@@ -47,7 +53,7 @@ class Arrival:
 
     @property
     def answer(self) -> Answer:
-        return Answer.of(self.response.url, self.response.status, self.response.body, self.facts)
+        return Answer.of(self.response.url, self.response.status, self.response.body[:_TEXT], self.facts)
 
     def header(self, name: str) -> str:
         return (self.response.headers.get(name) or b"").decode("latin-1")

@@ -1,38 +1,32 @@
-"""Looks after the sitemaps of a crawl: finds them, visits them when they are due, learns from what they bring.
+"""Looks after the sitemaps of a crawl: visits them when they are due, learns from what they bring.
 
 Everything that is asked for is a URL of the frontier like any other: polite to its host, stored, retried. What comes
 back is told from a page by its key alone, which is that of a record in the store: so a sitemap that was found as a
 link of some page is read as a sitemap, too, and a crash loses nothing, for the store is part of each checkpoint.
-
-A host's discovery goes from one answer to the next: robots.txt and front page first, then what these name, then the
-usual addresses, one at a time, as long as no sitemap has been found. Which is next can be told from the records.
 """
 
 from __future__ import annotations
 
 import hashlib
-import secrets
 import time
 from collections.abc import Callable, Iterable
-from typing import Final
 
 from scrapy.http import Response
 
-from sitecrawl.errors import InvalidUrl
 from sitecrawl.gathering.answer import Arrival
+from sitecrawl.gathering.discovery import Discovery
 from sitecrawl.gathering.harvest import Harvester
+from sitecrawl.gathering.redirects import Redirects
 from sitecrawl.gathering.registry import Registry
+from sitecrawl.gathering.turns import Stopping, Turns
 from sitecrawl.links import Link
 from sitecrawl.runtime import Fetch, Runtime
 from sitecrawl.sitemap import schedule
-from sitecrawl.sitemap.discover import How, in_robots, on_page, usual
-from sitecrawl.sitemap.entry import Form, Limits
-from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, State
+from sitecrawl.sitemap.discover import How
+from sitecrawl.sitemap.entry import Limits
+from sitecrawl.sitemap.record import Kind, SitemapRecord, State
 from sitecrawl.sitemap.schedule import ScheduleOptions
 from sitecrawl.url import Url, parse
-
-_FEEDS: Final = frozenset({Form.RSS, Form.ATOM, Form.JSON})
-"""What lists the newest pages alone."""
 
 
 class Gatherer:
@@ -42,29 +36,32 @@ class Gatherer:
         self, runtime: Runtime, options: ScheduleOptions, admits: Callable[[Link], bool], limits: Limits
     ) -> None:
         self._runtime = runtime
-        self._admits = admits
         self._stats = runtime.stats
         self._registry = Registry(runtime, options)
         self.store = self._registry.store
-        self._harvester = Harvester(runtime, self._registry, admits, limits)
+        self._discovery = Discovery(runtime, self._registry, admits)
+        self._redirects = Redirects(runtime, self._registry, self._discovery)
+        self._harvester = Harvester(runtime, self._registry, admits, limits, Turns(runtime.crawler))
         self._answered: set[bytes] = set()
         """Sitemaps whose visit is not over, though its answer has been dealt with."""
         runtime.on_finish.append(self._finished)
+        runtime.frontier.on_give_up.append(self._given_up)
 
     # What is looked for
 
     def discover(self, sites: Iterable[Url]) -> None:
         """Look for sitemaps on the hosts of `sites`."""
-        for site in sites:
-            root = parse(f"{site.scheme}://{site.host}/")
-            self._registry.look(parse(root.href + "robots.txt"), Kind.ROBOTS)
-            self._registry.look(root, Kind.FRONT)
+        self._discovery.search(sites)
 
     def add(self, urls: Iterable[Url]) -> None:
-        """Visit the sitemaps, feeds or hub pages that a person names."""
+        """Visit the sitemaps, feeds or hub pages that a person names; what is known already, too."""
         for url in urls:
             self._runtime.seed_hosts.add(url.host)
-            self._registry.look(url, Kind.SITEMAP)
+            key = self._registry.key(url)
+            record = self._registry.remember(url, Kind.SITEMAP, How.HAND) or self.store.get(key)
+            if record is not None and record.kind == Kind.SITEMAP:
+                record.how, record.next_visit = How.HAND, time.time()
+                self.store.put(key, record)
 
     def tick(self) -> int:
         """Queue the sitemaps whose time has come; gives how many."""
@@ -77,73 +74,57 @@ class Gatherer:
 
     # What comes back
 
-    def receive(self, response: Response) -> bool:
-        """Deal with the answer to a sitemap's request; False if it is, or is also, a page of the crawl."""
+    def expects(self, response: Response) -> bool:
+        """Whether it is the answer to a sitemap's request."""
+        return self._expected(response) is not None
+
+    def _expected(self, response: Response) -> tuple[Fetch, SitemapRecord] | None:
         fetch = self._runtime.fetch_of(response.request) if response.request is not None else None
         if fetch is None:
-            return False
+            return None
         known = self.store.get(fetch.visit.key) or self._registry.told_by(response)
-        record = known or self._moved_here(fetch.visit.key, response)
-        if record is None:
+        record = known or self._redirects.arrived(fetch.visit.key, response)
+        return None if record is None else (fetch, record)
+
+    async def receive(self, response: Response) -> bool:
+        """Deal with the answer to a sitemap's request; False if it is, or is also, a page of the crawl."""
+        expected = self._expected(response)
+        if expected is None:
             return False
+        fetch, record = expected
         arrival = Arrival.of(record, fetch, response)
         self._answered.add(arrival.key)
         record.status, record.final = response.status, response.url
-        if record.kind == Kind.SITEMAP:
-            self._read_sitemap(arrival)
-        elif arrival.is_success:
-            self._read_source(arrival)
-        else:
-            schedule.failed(record, arrival.now, seconds=arrival.seconds)
-        self._plan(arrival.key, record, arrival.now)
+        try:
+            await self._read(arrival)
+        except Stopping:
+            fetch.interrupted = True
+            self._answered.discard(arrival.key)
+            return True
         is_guess = record.kind == Kind.MISSING or (record.how == How.USUAL and record.state != State.VALID)
         is_page = arrival.is_page and not is_guess
         fetch.good = None if is_page else True  # what is no page says nothing of the pages of its section
         return not is_page
 
-    def _plan(self, key: bytes, record: SitemapRecord, now: float) -> None:
-        self._stats.inc_value("sitemaps/visits")
-        self.store.plan(key, now)
-        if record.how != How.INDEX:
-            self._advance(record.host)
-
-    def _moved_here(self, key: bytes, response: Response) -> SitemapRecord | None:
-        """The record of a sitemap that has been found where another one redirects to."""
-        before = next(iter(response.meta.get("redirect_urls", ())), None)
-        if before is None:
-            return None
+    async def _read(self, arrival: Arrival) -> None:
+        """Raises `Stopping`."""
+        if arrival.record.kind != Kind.SITEMAP:
+            self._discovery.read(arrival)
+            return
         try:
-            old_key, url = self._registry.key(parse(before)), parse(response.url)
-        except InvalidUrl:
-            return None
-        old = self.store.get(old_key)
-        if old is None or self._registry.key(url) != key:
-            return None
-        old.state, old.next_visit = State.MOVED, NEVER
-        self.store.put(old_key, old)
-        if old.kind == Kind.FRONT and url.host != old.host:
-            self.discover([url])
-        vouchers = {*old.vouchers, old.host} if old.how == How.ROBOTS else old.vouchers
-        self._registry.remember(url, old.kind, old.how, parent=old.parent or old.url, vouchers=vouchers)
-        return self.store.get(key)
-
-    def _read_source(self, arrival: Arrival) -> None:
-        """robots.txt, a front page, or the page that cannot exist."""
-        record, response = arrival.record, arrival.response
-        new = 0
-        if record.kind == Kind.MISSING:
-            record.text_hash = arrival.answer.text_hash
+            is_read = await self._read_sitemap(arrival)
+        except Stopping:
+            raise
+        except Exception:
+            self._fail(arrival.key, arrival.record, arrival.now, arrival.seconds)
+            raise
+        if is_read:
+            self._discovery.over(arrival.key, arrival.record, arrival.now)
         else:
-            is_robots = record.kind == Kind.ROBOTS
-            named = in_robots(response.body, response.url) if is_robots else on_page(response.body, arrival.facts)
-            how = How.ROBOTS if is_robots else How.LINK
-            record.entries = len(named)
-            for url in named:
-                if is_robots or self._admits(Link(url.href, url.host)):
-                    new += self._registry.look(url, Kind.SITEMAP, how, parent=record.url, vouchers=[record.host])
-        schedule.visited(record, arrival.now, new=new, seconds=arrival.seconds)
+            self._fail(arrival.key, arrival.record, arrival.now, arrival.seconds)
 
-    def _read_sitemap(self, arrival: Arrival) -> None:
+    async def _read_sitemap(self, arrival: Arrival) -> bool:
+        """Whether it brought a sitemap, or the word that that has not changed. Raises `Stopping`."""
         record, response = arrival.record, arrival.response
         before = record.visited
         digest = hashlib.blake2b(response.body, digest_size=16).digest()
@@ -151,16 +132,28 @@ class Gatherer:
         if record.successes and (is_same or response.status == 304):
             self._stats.inc_value("sitemaps/unchanged")
             schedule.visited(record, arrival.now, new=0, seconds=arrival.seconds, unchanged=True)
-        elif response.status == 200 and (new := self._harvester.harvest(arrival)) is not None:
+        elif response.status == 200 and (new := await self._harvester.harvest(arrival)) is not None:
             record.digest = digest
             record.etag, record.modified = arrival.header("ETag"), arrival.header("Last-Modified")
             schedule.visited(record, arrival.now, new=new, seconds=arrival.seconds)
         else:
-            self._stats.inc_value("sitemaps/failed")
-            schedule.failed(record, arrival.now, seconds=arrival.seconds)
-            return
+            return False
         arrival.fetch.expanded = True
         self._judge_index(record, before)
+        return True
+
+    def _fail(self, key: bytes, record: SitemapRecord, now: float, seconds: float = 0.0) -> None:
+        """A visit brought nothing: where a redirect had led to this, it may lead elsewhere now."""
+        if record.kind == Kind.SITEMAP:
+            self._stats.inc_value("sitemaps/failed")
+        schedule.failed(record, now, seconds=seconds)
+        self._discovery.over(key, record, now)
+        if record.origin and record.successes:
+            origin_key = self._registry.key(parse(record.origin))
+            origin = self.store.get(origin_key)
+            if origin is not None and origin.state == State.MOVED:
+                origin.next_visit = record.next_visit
+                self.store.put(origin_key, origin)
 
     def _judge_index(self, record: SitemapRecord, before: float) -> None:
         """Was its index right in what it says of the sitemap's last change?"""
@@ -198,24 +191,13 @@ class Gatherer:
         was_status, record.status = record.status, fetch.status
         if fetch.status == 200 != was_status and not record.visits:  # it was under way as a page when it was found
             self._registry.queue(key, record)
+        elif fetch.is_redirect and self._redirects.ended(key, record, fetch):
+            self._discovery.over(key, record, time.time())
         elif record.state != State.MOVED:
-            now = time.time()
-            schedule.failed(record, now, seconds=0.0)
-            self._plan(key, record, now)
+            self._fail(key, record, time.time())
 
-    def _advance(self, host: str) -> None:
-        """Ask for the next usual address, if nothing is under way on the host and no sitemap was found."""
-        records = self.store.of_host(host)
-        fronts = [record for record in records if record.kind == Kind.FRONT]
-        if all(record.state == State.MOVED or 300 <= record.status < 400 for record in fronts):
-            return
-        found = any(r.state == State.VALID and r.kind == Kind.SITEMAP and r.form not in _FEEDS for r in records)
-        if found or any(record.state == State.OPEN for record in records):
-            return
-        front = fronts[0].url
-        if not any(record.kind == Kind.MISSING for record in records):
-            self._registry.look(parse(f"sitemap-{secrets.token_hex(8)}.html", front), Kind.MISSING)
-            return
-        for url in usual(parse(front)):
-            if self._registry.look(url, Kind.SITEMAP, How.USUAL, parent=front):
-                return
+    def _given_up(self, key: bytes) -> None:
+        """The frontier has given a URL up, without asking for it."""
+        record = self.store.get(key)
+        if record is not None:
+            self._fail(key, record, time.time())

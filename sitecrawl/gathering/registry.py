@@ -11,7 +11,7 @@ from scrapy.http import Response
 from sitecrawl.errors import InvalidUrl
 from sitecrawl.frontier.frontier import NewUrl
 from sitecrawl.frontier.record import Flag
-from sitecrawl.requests import pack
+from sitecrawl.requests import pack_conditional
 from sitecrawl.runtime import Runtime
 from sitecrawl.sitemap.discover import How
 from sitecrawl.sitemap.record import Kind, SitemapRecord
@@ -85,20 +85,12 @@ class Registry:
 
     def queue(self, key: bytes, record: SitemapRecord) -> None:
         """Ask for a sitemap, on condition that it has changed since the last time."""
-        headers = {}
-        if record.etag:
-            headers[b"If-None-Match"] = [record.etag.encode("latin-1", "replace")]
-        if record.modified:
-            headers[b"If-Modified-Since"] = [record.modified.encode("latin-1", "replace")]
-        extras: dict[str, object] = {"headers": headers} if headers else {}
         meta: dict[str, object] = {}
         if record.kind == Kind.ROBOTS:  # no robots.txt forbids itself (RFC 9309, section 2.2.2)
             meta["dont_obey_robotstxt"] = True
         if not self._runtime.frontier.has_records:  # another worker may get the answer
             meta[SITEMAP] = [record.kind.value, record.how.value, record.parent, record.vouchers]
-        if meta:
-            extras["meta"] = meta
-        request = pack(extras) if extras else None
+        request = pack_conditional(record.etag, record.modified, **({"meta": meta} if meta else {}))
         frontier = self._runtime.frontier
         if not frontier.again(key, priority=_PRIORITY, request=request):
             frontier.add_request(

@@ -13,6 +13,7 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
 from sitecrawl import configuration
+from sitecrawl.gathering.added import Added
 from sitecrawl.gathering.gatherer import Gatherer
 from sitecrawl.links import Link
 from sitecrawl.runtime import Runtime
@@ -30,6 +31,7 @@ class Gathering:
         self._admits = admits
         self._watch = watch
         self._gatherer: Gatherer | None = None
+        self._added: Added
         self._ticks: AsyncioLoopingCall | LoopingCall = create_looping_call(self._tick)
         crawler.signals.connect(self._stop, signals.spider_closed)
         crawler.signals.connect(self._stay, signals.spider_idle)
@@ -38,24 +40,38 @@ class Gathering:
         """Look for the sitemaps of `sites`, visit those that are `named`, and from now on all when they are due."""
         options = configuration.sitemaps(self._crawler.settings)
         limits = configuration.sitemap_limits(self._crawler.settings)
-        self._gatherer = Gatherer(Runtime.of(self._crawler), options, self._admits, limits)
+        runtime = Runtime.of(self._crawler)
+        self._gatherer = Gatherer(runtime, options, self._admits, limits)
+        self._added = Added(runtime.path)
+        runtime.add_part(self._added)
         self._gatherer.discover(sites)
         self._gatherer.add(named)
         self._ticks.start(_TICK)
 
-    def receive(self, response: Response) -> bool:
+    def expects(self, response: Response) -> bool:
+        """As `Gatherer.expects`."""
+        return self._gatherer is not None and self._gatherer.expects(response)
+
+    async def receive(self, response: Response) -> bool:
         """As `Gatherer.receive`."""
-        return self._gatherer is not None and self._gatherer.receive(response)
+        return self._gatherer is not None and await self._gatherer.receive(response)
+
+    def knows(self, key: bytes) -> bool:
+        """Whether the URL with this fingerprint is a sitemap."""
+        return self._gatherer is not None and key in self._gatherer.store
 
     def _tick(self) -> None:
         assert self._gatherer is not None
+        self._gatherer.add(self._added.take())
         if self._gatherer.tick():
             slot = self._crawler.engine._slot  # noqa: SLF001 - nothing public wakes the engine
             if slot is not None:
                 slot.nextcall.schedule()
 
     def _stay(self) -> None:
-        if self._watch and self._gatherer is not None and self._gatherer.store.next_time() is not None:
+        if not self._watch or self._gatherer is None or Runtime.of(self._crawler).frontier.is_full:
+            return
+        if self._gatherer.store.is_watching():
             raise DontCloseSpider
 
     def _stop(self) -> None:

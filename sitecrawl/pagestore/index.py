@@ -74,6 +74,12 @@ _ORIGINAL = """
 SELECT id, url, fetched FROM pages
 WHERE digest = ? AND revisit_of IS NULL AND payload_size > 0 LIMIT 1
 """
+_LAST_VERSION = """
+SELECT held.digest, held.id, held.url, held.fetched
+FROM pages AS last JOIN pages AS held ON held.id = coalesce(last.revisit_of, last.id)
+WHERE last.url_key = ? AND last.status = 200 AND last.method = 'GET' AND held.payload_size > 0
+ORDER BY last.id DESC LIMIT 1
+"""
 _CHECKPOINT = "UPDATE checkpoint SET number = ?, warc_file = ?, warc_offset = ?, last_id = ?"
 _CACHE_KIB = 16 << 10
 _BUSY_SECONDS = 30.0
@@ -176,6 +182,22 @@ class PageIndex:
             found = Original(*row)
         self._remember(digest, found)
         return found
+
+    def last_version(self, url_key: str) -> tuple[str, Original] | None:
+        """The digest of the last success of a URL, and the capture that has its body; None without one."""
+        for capture in reversed(self._pending):
+            if capture.url_key == url_key and capture.status == 200 and capture.method == "GET":
+                holder = self._holder(capture)
+                return None if holder is None else (capture.digest, holder)
+        with file_errors(self.path):
+            row = self._db.execute(_LAST_VERSION, (url_key,)).fetchone()
+        return None if row is None else (row[0], Original(*row[1:]))
+
+    def _holder(self, capture: Capture) -> Original | None:
+        """The capture that has the body of one that is not in the database yet."""
+        if capture.revisit_of is not None:
+            return self.original(capture.digest)
+        return Original(capture.id, capture.url, capture.fetched) if capture.payload_size else None
 
     def commit(self, warc_file: str | None, warc_offset: int) -> None:
         """Makes all rows durable together with the position they reach to. After an error they are lost."""

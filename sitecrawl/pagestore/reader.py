@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -111,7 +111,13 @@ class PageReader:
                 raise CorruptFile(
                     f"{self._path}: capture {capture.id} refers to {capture.revisit_of}, which is missing"
                 )
-            payload = record.parse_http(self._record(original).block).body
+            held = record.parse_http(self._record(original).block)
+            payload = held.body
+            if (
+                capture.status == record.NOT_MODIFIED
+            ):  # it names only what may have changed (RFC 9110, section 15.4.5)
+                codings = [pair for pair in held.headers if pair[0].lower() == b"content-encoding"]
+                message = replace(message, headers=[*message.headers, *codings])
         if record.digest(payload) != capture.digest:
             raise CorruptFile(f"{self._path}: the body of capture {capture.id} has another digest than its row")
         return StoredPage(capture, message.start_line, message.headers, payload)

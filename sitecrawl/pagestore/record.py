@@ -34,6 +34,8 @@ from sitecrawl.items import Exchange, Headers
 from sitecrawl.pagestore.options import WarcOptions
 
 REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+NOT_MODIFIED_PROFILE = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+NOT_MODIFIED = 304
 
 MAX_HEAD = 30_000
 """Bytes of an HTTP message's start line and headers; what passes it is left out. FastWARC gives up on a whole file
@@ -75,6 +77,9 @@ def new_record_id() -> str:
 def digest(data: bytes) -> str:
     """SHA-1 in base32, the form that CDX indexes and other crawlers' WARC files use (without the `sha1:` label)."""
     return base64.b32encode(hashlib.sha1(data, usedforsecurity=False).digest()).decode("ascii")
+
+
+_NO_PAYLOAD = digest(b"")
 
 
 @lru_cache(maxsize=16)  # request and response of an exchange have the same
@@ -122,7 +127,7 @@ def request(exchange: Exchange, response_id: str) -> bytes:
     fields = [
         *_exchange_fields("request", new_record_id(), exchange),
         ("WARC-Concurrent-To", response_id),
-        ("WARC-Payload-Digest", "sha1:" + digest(exchange.request_body)),
+        ("WARC-Payload-Digest", "sha1:" + (digest(exchange.request_body) if exchange.request_body else _NO_PAYLOAD)),
         ("Content-Type", "application/http; msgtype=request"),
     ]
     return _record(fields, message)
@@ -139,11 +144,13 @@ def response(exchange: Exchange, response_id: str, payload_digest: str) -> bytes
 
 
 def revisit(exchange: Exchange, response_id: str, payload_digest: str, original: tuple[str, float]) -> bytes:
-    """The revisit record (section 6.7.2) of a response whose body is that of `original`: its URL and time."""
+    """The revisit record (section 6.7.2) of a response whose body is that of `original`: its URL and time; or, for a
+    304, that says so (section 6.7.3).
+    """
     url, fetched = original
     fields = [
         *_exchange_fields("revisit", response_id, exchange),
-        ("WARC-Profile", REVISIT_PROFILE),
+        ("WARC-Profile", NOT_MODIFIED_PROFILE if exchange.status == NOT_MODIFIED else REVISIT_PROFILE),
         ("WARC-Refers-To-Target-URI", warc_uri(url)),
         ("WARC-Refers-To-Date", warc_date(fetched)),
         ("WARC-Payload-Digest", "sha1:" + payload_digest),

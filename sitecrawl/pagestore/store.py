@@ -21,10 +21,11 @@ from typing import Any
 from sitecrawl.errors import CorruptFile, FormatMismatch, InvalidUrl, StorageError
 from sitecrawl.items import Exchange, PageItem
 from sitecrawl.pagestore import record
-from sitecrawl.pagestore.capture import Place, describe
+from sitecrawl.pagestore.capture import Place, clean_text, describe
 from sitecrawl.pagestore.files import WarcFiles
 from sitecrawl.pagestore.gzipping import compress_member
 from sitecrawl.pagestore.index import Original, PageIndex, Position
+from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.url import MAX_URL_LENGTH
 
@@ -60,9 +61,8 @@ class WarcStore:
         self._check_usable()
         if len(exchange.url) > MAX_URL_LENGTH:
             raise InvalidUrl(f"a URL of {len(exchange.url):,} characters is not stored: WARC readers refuse the file")
-        digest = record.digest(exchange.body)
         with self._no_way_back():
-            original = self._index.original(digest) if exchange.body else None
+            digest, original = self._body_of(exchange)
             request, response = _members(exchange, digest, original)
             place = self._append(request, response, digest, original)
             self._index.add(describe(self._index.last_id + 1, exchange, page, place))
@@ -77,6 +77,14 @@ class WarcStore:
         self._check_usable()
         with self._no_way_back():
             self._index.withdraw(ids)
+
+    def _body_of(self, exchange: Exchange) -> tuple[str, Original | None]:
+        """The body's digest, and the capture that has it: for a 304 that of the URL's last success, if any."""
+        is_as_before = exchange.status == record.NOT_MODIFIED and exchange.method == "GET"
+        if is_as_before and (found := self._index.last_version(clean_text(url_key(exchange.url)))) is not None:
+            return found
+        digest = record.digest(exchange.body)
+        return digest, self._index.original(digest) if exchange.body else None
 
     def checkpoint(self) -> dict[str, Any]:
         """Makes everything put so far durable. Returns the position for `recover`, as a small dict for JSON."""

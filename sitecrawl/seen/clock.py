@@ -20,6 +20,8 @@ Nothing is on disk. A crash costs the cache: the tiers behind it answer what it 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sitecrawl.errors import OptionError
 
 
@@ -54,6 +56,20 @@ class Clock:
         self.misses += 1
         self._insert(key)
         return False
+
+    def touch_many(self, keys: Iterable[bytes]) -> dict[bytes, int]:
+        """`touch` for each of `keys`; returns those that were not in the cache, with their first places."""
+        slot_of, marks, missed = self._slot_of, self._marks, dict[bytes, int]()
+        for place, key in enumerate(keys):
+            slot = slot_of.get(key)
+            if slot is not None:
+                marks[slot] = 1
+                self.hits += 1
+            else:
+                missed.setdefault(key, place)
+                self.misses += 1
+                self._insert(key)
+        return missed
 
     def _insert(self, key: bytes) -> None:
         slot = len(self._keys)

@@ -69,11 +69,7 @@ class SeenSet:
 
         Raises `StorageError` if the exact set cannot be asked or written; then no key was added.
         """
-        touch = self.clock.touch
-        cold: dict[bytes, int] = {}
-        for place, key in enumerate(keys):
-            if not touch(key):
-                cold.setdefault(key, place)
+        cold = self.clock.touch_many(keys)
         self.stats.clock_hits += len(keys) - len(cold)
         new = [False] * len(keys)
         for key in self._add_cold(list(cold)):

@@ -1,4 +1,5 @@
-"""Where a site's sitemaps may be, and whether what is there is one. No network: see `sitecrawl.spiders.sitemap`.
+"""Where a site's sitemaps may be, and whether what is there is one. No network: see `sitecrawl.gathering`,
+and `sitecrawl.sitemap.finding` for all of it in one call.
 
 In this order: what robots.txt names; what the front page links to in so many words; the usual addresses, the
 likeliest first (`addresses.txt`). What the site itself names is always asked; the usual addresses are asked one
@@ -16,7 +17,7 @@ from importlib.resources import files
 from typing import Final
 
 from sitecrawl import charset
-from sitecrawl.content import distance, readable_text, simhash
+from sitecrawl.content import distance, simhash
 from sitecrawl.errors import InvalidUrl
 from sitecrawl.links import PageFacts
 from sitecrawl.markup import elements
@@ -27,8 +28,12 @@ MAX_NAMED: Final = 10_000
 """Sitemaps of one robots.txt, or of one front page, that are looked at."""
 _MIN_LINKS: Final = 5
 """Links that an HTML page at a usual address has if it is a site map."""
-_NEAR: Final = 3
-"""Bits of 64 in which the SimHashes of two near duplicates differ at most."""
+_NEAR: Final = 8
+"""Bits of 64 in which the SimHashes of two pages that say an address is missing differ at most: such a page is short,
+so a word that changes, as the address does, turns about eight bits. Texts that have nothing in common differ in 20.
+"""
+_NO_PAGES: Final = (".atom", ".gz", ".json", ".rss", ".txt", ".xml")
+"""What a page's address does not end in: a page that is there says that nothing is."""
 _WORDS_AROUND: Final = 2
 """How much longer than the words themselves, in words' lengths, a link's text may be that names a site map."""
 _MAX_ELEMENTS: Final = 20_000
@@ -123,11 +128,11 @@ class Answer:
 
     @classmethod
     def of(cls, url: str, status: int, body: bytes, facts: PageFacts) -> Answer:
-        return cls(url, status, facts.title or "", simhash(readable_text(body)))
+        return cls(url, status, facts.title or "", simhash(facts.text or body.decode("utf-8", "replace")))
 
 
 def is_sitemap(answer: Answer, report: Report, *, missing: Answer | None) -> bool:
-    """Whether a usual address has a sitemap.
+    """Whether there is a sitemap at an address for which nobody vouches, or a page at one that is named.
 
     `report` says what its body is. `missing` is what the host says of an address that cannot exist; None if that is
     not known. A page is a sitemap if the host tells right from wrong addresses, and it has several links.
@@ -136,7 +141,8 @@ def is_sitemap(answer: Answer, report: Report, *, missing: Answer | None) -> boo
         return False
     if report.form != Form.HTML:
         return True
-    if parse(answer.url).path == "/" or _MISSING_TITLE.search(answer.title) or report.entries < _MIN_LINKS:
+    path = parse(answer.url).path
+    if path == "/" or path.endswith(_NO_PAGES) or _MISSING_TITLE.search(answer.title) or report.entries < _MIN_LINKS:
         return False
     if missing is None or missing.status >= 400:
         return True

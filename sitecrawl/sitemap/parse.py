@@ -65,6 +65,22 @@ def read_sitemap(
     `label` is the charset that its header names. Without `url` relative URLs are none. What is no sitemap has no
     entries, and the form `UNKNOWN`.
     """
+    return chain.from_iterable(read_in_steps(chunks, url, report, label=label, limits=limits))
+
+
+def read_in_steps(
+    chunks: Iterable[bytes],
+    url: str | None,
+    report: Report,
+    *,
+    label: str | None = None,
+    limits: Limits | None = None,
+) -> Iterator[list[Entry]]:
+    """As `read_sitemap`, a step at a time: each gives the entries that end in the next `CHUNK` bytes, if any do.
+
+    So whoever has other things to do can do them in between, also while gigabytes of nothing are unpacked. HTML and
+    JSON are one step.
+    """
     limits = limits or Limits()
     stream = _measured(unpacked(unpacked(chunks, report), report), report, limits)
     head = _head_of(stream)
@@ -77,14 +93,14 @@ def read_sitemap(
     if form is None:
         return
     if form == Form.TEXT:
-        entries = _read_text(pieces, resolver, report)
+        steps = _read_text(pieces, resolver, report)
     elif form == Form.JSON:
-        entries = _read_json(pieces, resolver, report)
+        steps = iter([list(_read_json(pieces, resolver, report))])
     elif form == Form.HTML:
-        entries = _read_html(pieces, url, report)
+        steps = iter([list(_read_html(pieces, url, report))])
     else:
-        entries = read_xml(pieces, form, resolver, report)
-    yield from _counted(entries, report, limits)
+        steps = read_xml(pieces, form, resolver, report)
+    yield from _counted(steps, report, limits)
 
 
 def _measured(stream: Iterator[bytes], report: Report, limits: Limits) -> Iterator[bytes]:
@@ -99,15 +115,19 @@ def _measured(stream: Iterator[bytes], report: Report, limits: Limits) -> Iterat
             return
 
 
-def _counted(entries: Iterator[Entry], report: Report, limits: Limits) -> Iterator[Entry]:
-    for entry in entries:
-        if report.entries == limits.max_entries:
-            report.problems |= Problem.CUT
-            return
-        report.entries += 1
+def _counted(steps: Iterator[list[Entry]], report: Report, limits: Limits) -> Iterator[list[Entry]]:
+    for entries in steps:
+        room = limits.max_entries - report.entries
+        is_full = len(entries) > room
+        found = entries[:room] if is_full else entries
+        report.entries += len(found)
         if report.entries > PROTOCOL_ENTRIES:
             report.problems |= Problem.LONG
-        yield entry
+        if is_full:
+            report.problems |= Problem.CUT
+        yield found
+        if is_full:
+            return
 
 
 def _head_of(stream: Iterator[bytes]) -> bytes:
@@ -183,27 +203,30 @@ def _first_line(text: str) -> str:
     return ""
 
 
-def _read_text(pieces: Iterable[str], resolver: Resolver, report: Report) -> Iterator[Entry]:
+def _read_text(pieces: Iterable[str], resolver: Resolver, report: Report) -> Iterator[list[Entry]]:
     """A URL a line; `#` begins a comment, and what follows the URL is not its part."""
-    for line in _lines(pieces):
-        word = line.strip().partition(" ")[0].partition("\t")[0]
-        if not word or word.startswith("#"):
-            continue
-        url = resolver.url(word, absolute=True)
-        if url is None:
-            report.skip(word)
-        else:
-            yield Entry(url)
+    for lines in _lines(pieces):
+        found = []
+        for line in lines:
+            word = line.strip().partition(" ")[0].partition("\t")[0]
+            if not word or word.startswith("#"):
+                continue
+            url = resolver.url(word, absolute=True)
+            if url is None:
+                report.skip(word)
+            else:
+                found.append(Entry(url))
+        yield found
 
 
-def _lines(pieces: Iterable[str]) -> Iterator[str]:
-    """Lines, of which the longest are cut beyond what a URL may have."""
+def _lines(pieces: Iterable[str]) -> Iterator[list[str]]:
+    """The lines that end in each piece, of which the longest are cut beyond what a URL may have."""
     tail = ""
     for piece in pieces:
         *lines, tail = (tail + piece.replace("\ufeff", "").replace("\r", "\n")).split("\n")
-        yield from lines
+        yield lines
         tail = tail[: MAX_URL_LENGTH * 2]
-    yield tail
+    yield [tail]
 
 
 def _read_json(pieces: Iterable[str], resolver: Resolver, report: Report) -> Iterator[Entry]:

@@ -82,18 +82,33 @@ _PLAIN = re.compile(
     re.VERBOSE,
 )
 """An entry as nearly all are. The tokens give the same, in four times the time."""
+_TEXT = r"[^<]*+(?:<!\[CDATA\[[^<\]]*+\]\]>[^<]*+)?+"
+_FLAT = re.compile(
+    rf"""[^<]*+<(?P<record>url|sitemap)>\s*+
+        ((?:(?:<loc>{_TEXT}</loc> | <lastmod>{_TEXT}</lastmod> | <changefreq>{_TEXT}</changefreq>
+              | <priority>{_TEXT}</priority> | <xhtml:link\s[^<>]*+(?<=/)> | <mobile:mobile/>)\s*+)++)
+        </(?P=record)>""",
+    re.VERBOSE,
+)
+"""The same elements in any order, with alternates and CDATA. The tokens take twice as long.
+
+No group within what is repeated: CPython's re can lose its place there, and then raises `SystemError`.
+"""
+_PART = re.compile(rf"<(?:(loc|lastmod|changefreq)>({_TEXT})<|xhtml:link\s([^<>]*+))")
 _IMAGE = re.compile(r"<image:loc>([^<]*+)")
 _ATTRIBUTE = re.compile(r"""([\w.:-]++)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'>]++))""")
 _ANY_TAG = re.compile(r"<[^<>]*+>")
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9A-Fa-f]{1,6})|([A-Za-z][A-Za-z0-9]{0,31}));")
 
 
-def read_xml(pieces: Iterable[str], form: Form, resolver: Resolver, report: Report) -> Iterator[Entry]:
-    """The entries of a document of `form`, whose text comes in `pieces`."""
+def read_xml(pieces: Iterable[str], form: Form, resolver: Resolver, report: Report) -> Iterator[list[Entry]]:
+    """The entries of a document of `form`, whose text comes in `pieces`: those that end in each, and at the end."""
     reader = _Reader(form, resolver, report)
     for piece in pieces:
-        yield from reader.feed(piece)
-    yield from reader.end()
+        reader.feed(piece)
+        yield reader.take()
+    reader.end()
+    yield reader.take()
 
 
 class _Reader:
@@ -107,6 +122,7 @@ class _Reader:
         """What may be the beginning of a token."""
         self._until = ""
         """What ends the comment or CDATA section that the text so far ends in."""
+        self._found: list[Entry] = []
         self._record = ""
         """The open record's name."""
         self._container = ""
@@ -124,9 +140,14 @@ class _Reader:
         self._alternates: list[str] = []
         self._media: list[str] = []
 
+    def take(self) -> list[Entry]:
+        """The entries that have ended since the last call."""
+        found, self._found = self._found, []
+        return found
+
     # Tokens
 
-    def feed(self, piece: str) -> Iterator[Entry]:
+    def feed(self, piece: str) -> None:
         text = self._tail + piece
         end = _end_of_whole_tokens(text)
         self._tail = text[end:]
@@ -136,9 +157,14 @@ class _Reader:
                 position = self._leave(text, position, end)
                 if self._until:
                     return
-            while self._has_plain and not self._record and (match := _PLAIN.match(text, position, end)):
+            while self._has_plain and not self._record:
+                if match := _PLAIN.match(text, position, end):
+                    self._plain(*match.groups())
+                elif match := _FLAT.match(text, position, end):
+                    self._flat(match["record"], match[2])
+                else:
+                    break
                 position = match.end()
-                yield from self._plain(*match.groups())
             match = _TOKEN.search(text, position, end)
             self._gather(text[position : match.start() if match else end])
             if match is None:
@@ -148,9 +174,9 @@ class _Reader:
             if name is None:
                 self._enter(match[0])
             elif close:
-                yield from self._close(name.lower())
+                self._close(name.lower())
             else:
-                yield from self._open(name.lower(), (prefix or "").lower(), attributes)
+                self._open(name.lower(), (prefix or "").lower(), attributes)
 
     def _enter(self, opening: str) -> None:
         """A comment or a CDATA section begins; or entities are declared."""
@@ -183,14 +209,14 @@ class _Reader:
 
     # Elements
 
-    def _open(self, name: str, prefix: str, attributes: str) -> Iterator[Entry]:
+    def _open(self, name: str, prefix: str, attributes: str) -> None:
         empty = attributes.endswith("/")
         if name in self._records and prefix not in _CONTAINERS:
-            yield from self._finish()
+            self._finish()
             self._record = self._leaf = name
             self._fallback = _attributes(attributes).get("rdf:about", "")
             if empty:
-                yield from self._finish()
+                self._finish()
         elif name == "feed":
             self._resolver.rebase(_attributes(attributes).get("xml:base", ""))
         elif self._record:
@@ -202,9 +228,9 @@ class _Reader:
             elif name in _LEAVES and not empty:
                 self._leaf = name
 
-    def _close(self, name: str) -> Iterator[Entry]:
+    def _close(self, name: str) -> None:
         if name == self._record:
-            yield from self._finish()
+            self._finish()
         elif name == self._container:
             self._take()
             self._container = ""
@@ -249,35 +275,52 @@ class _Reader:
 
     # Entries
 
-    def end(self) -> Iterator[Entry]:
+    def end(self) -> None:
         """The document is over: an open entry counts if its URL is whole."""
         if self._record or self._until:
             self._report.problems |= Problem.TORN
         self._leaf = ""
         if self._loc:
-            yield from self._finish()
+            self._finish()
 
     def _plain(
         self, record: str, loc: str, lastmod: str | None, changefreq: str | None, images: str, _: str | None
-    ) -> Iterator[Entry]:
+    ) -> None:
         """The entry of one match of `_PLAIN`."""
         url = self._url(loc.strip())
         if url is None:
             self._report.skip(loc.strip())
         else:
-            yield Entry(
-                url,
-                is_sitemap=record == "sitemap",
-                lastmod=unix_time(lastmod) if lastmod else None,
-                changefreq=_changefreq(changefreq) if changefreq else None,
-                media=self._images(images) if images else [],
+            self._found.append(
+                Entry(
+                    url,
+                    is_sitemap=record == "sitemap",
+                    lastmod=unix_time(lastmod) if lastmod else None,
+                    changefreq=_changefreq(changefreq) if changefreq else None,
+                    media=self._images(images) if images else [],
+                )
             )
+
+    def _flat(self, record: str, content: str) -> None:
+        """The entry of one match of `_FLAT`."""
+        self._record = record
+        for name, text, attributes in _PART.findall(content):
+            if attributes:
+                if "href" in attributes:
+                    self._link(_attributes(attributes))
+                continue
+            plain = (text.replace("<![CDATA[", "").replace("]]>", "") if "<" in text else text).strip()[:_MAX_TEXT]
+            if plain and name == "lastmod":
+                self._dates.setdefault(name, plain[:_LONGEST_DATE])
+            elif plain:
+                self._take_own(name, plain)
+        self._finish()
 
     def _images(self, text: str) -> list[Url]:
         found = [stripped for loc in _IMAGE.findall(text) if (stripped := loc.strip())][:_MAX_EXTRAS]
         return [url for href in found if (url := self._url(href))]
 
-    def _finish(self) -> Iterator[Entry]:
+    def _finish(self) -> None:
         if not self._record:
             return
         self._take()
@@ -286,13 +329,15 @@ class _Reader:
             self._report.skip(self._loc or self._fallback)
         else:
             date = next((self._dates[name] for name in _DATES_IN_ORDER if name in self._dates), "")
-            yield Entry(
-                url,
-                is_sitemap=self._record == "sitemap",
-                lastmod=unix_time(date) if date else None,
-                changefreq=self._changefreq,
-                alternates=[found for href in self._alternates if (found := self._url(href))],
-                media=[found for href in self._media if (found := self._url(href))],
+            self._found.append(
+                Entry(
+                    url,
+                    is_sitemap=self._record == "sitemap",
+                    lastmod=unix_time(date) if date else None,
+                    changefreq=self._changefreq,
+                    alternates=[found for href in self._alternates if (found := self._url(href))],
+                    media=[found for href in self._media if (found := self._url(href))],
+                )
             )
         self._forget()
 

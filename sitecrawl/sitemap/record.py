@@ -108,6 +108,12 @@ class SitemapRecord:
     """The last answer's address."""
     text_hash: int = 0
     """SimHash of the last answer's text, where that was a page."""
+    origin: str = ""
+    """What redirected here; asked again when this fails."""
+    hops: int = 0
+    """Redirects that led here."""
+    unfinished: int = 0
+    """Links that were new, of a visit that is not over."""
 
     @property
     def spam_share(self) -> float:

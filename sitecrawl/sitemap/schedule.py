@@ -5,7 +5,7 @@ costs c requests (a 304 next to nothing). Link-seconds of waiting plus the price
 
     r T/2 + p c/T,   least at   T = k sqrt(c/r)   with   k = sqrt(2 p).
 
-If a host's visits come to more than its budget of B requests a second, k grows until they do not: to the sum of
+If a site's visits come to more than its budget of B requests a second, k grows until they do not: to the sum of
 sqrt(r/c) over its sitemaps, divided by B. (The square root is why a sitemap with a hundred times the news gets
 ten times the visits, not a hundred times: visits in proportion would starve the many that bring little.)
 
@@ -19,11 +19,11 @@ Pure functions over records: no clock, no disk.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from math import sqrt
 from typing import Final
 
+from sitecrawl.sitemap.discover import How
 from sitecrawl.sitemap.record import MAX_NEWS, NEVER, Kind, SitemapRecord, State
 
 DAY: Final = 86_400.0
@@ -60,7 +60,7 @@ class ScheduleOptions:
     """How often sitemaps are visited."""
 
     budget: float = 500.0
-    """Requests a day for all sitemaps of a host."""
+    """Requests a day for all sitemaps of a site."""
     price: float = 3600.0
     """Seconds that one new link may wait for what a request costs."""
     min_interval: float = 600.0
@@ -89,7 +89,7 @@ def cost(record: SitemapRecord) -> float:
 
 
 def weight(record: SitemapRecord) -> float:
-    """What the sitemap asks of its host's budget, in visits; 0 if it is not visited again."""
+    """What the sitemap asks of its site's budget, in visits; 0 if it is not visited again."""
     return sqrt(rate(record) / cost(record)) if is_watched(record) else 0.0
 
 
@@ -97,14 +97,20 @@ def is_watched(record: SitemapRecord) -> bool:
     """Whether the sitemap will be visited again."""
     if record.kind == Kind.MISSING or record.state == State.MOVED:
         return False
-    if record.kind in {Kind.ROBOTS, Kind.FRONT}:
+    if record.kind in {Kind.ROBOTS, Kind.FRONT} or _may_come_back(record):
         return True
     is_spam = record.visits >= _HOPELESS and record.entries == 0 and record.alien > 0
     return record.state == State.VALID and not is_spam
 
 
+def _may_come_back(record: SitemapRecord) -> bool:
+    """Whether someone names it, and its host could not say what is there."""
+    unanswered = record.status in {0, 429} or record.status >= 500
+    return record.state == State.INVALID and record.how != How.USUAL and unanswered
+
+
 def interval(record: SitemapRecord, weights: float, options: ScheduleOptions) -> float:
-    """Seconds from one visit to the next; `weights` is the sum of `weight` over all sitemaps of the host."""
+    """Seconds from one visit to the next; `weights` is the sum of `weight` over all sitemaps of the site."""
     if not is_watched(record):
         return NEVER
     factor = max(sqrt(2 * options.price), weights * DAY / options.budget if options.budget else NEVER)
@@ -113,11 +119,15 @@ def interval(record: SitemapRecord, weights: float, options: ScheduleOptions) ->
     return min(seconds * 2.0 ** min(record.failures, 30), options.max_interval)
 
 
-def claim(dates: Iterable[float], frequencies: Counter[str], now: float) -> float:
-    """New links a second by a sitemap's own word: the dates of its entries, or else their usual `changefreq`."""
-    recent = [date for date in dates if now - _RECENT < date <= now]
+def is_recent(date: float, now: float) -> bool:
+    """Whether an entry of `date` tells how often new ones come."""
+    return now - _RECENT < date <= now
+
+
+def claim(recent: int, frequencies: Counter[str]) -> float:
+    """New links a second by a sitemap's own word: how many entries are recent, or else their usual `changefreq`."""
     if recent:
-        return len(recent) / _RECENT
+        return recent / _RECENT
     named = [frequency for frequency, _ in frequencies.most_common(1)]
     period = _PERIODS.get(named[0]) if named else None
     return 1 / period if period else 0.0

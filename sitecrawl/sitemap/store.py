@@ -2,7 +2,7 @@
 
 One row a sitemap in the family `sitemaps`; its key is the fingerprint of its URL, so it is the frontier's key, too.
 The changes of a checkpoint go into its batch. In memory: the records of the crawl's sitemaps, a heap of their next
-visits, and for each host the keys of its sitemaps and the sum of their weights.
+visits, the keys of each host's sitemaps, and for each site the sum of their weights.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from sitecrawl.sitemap import schedule
-from sitecrawl.sitemap.record import NEVER, SitemapRecord
+from sitecrawl.sitemap.record import NEVER, SitemapRecord, State
 from sitecrawl.sitemap.schedule import ScheduleOptions
 from sitecrawl.storage import Batch, Database
+from sitecrawl.url import site_of
 
 _FAMILY = "sitemaps"
 
@@ -27,6 +28,8 @@ class SitemapStore:
         self._records: dict[bytes, SitemapRecord] = {}
         self._changed: set[bytes] = set()
         self._hosts: defaultdict[str, set[bytes]] = defaultdict(set)
+        self._vouched: defaultdict[str, set[bytes]] = defaultdict(set)
+        """Sitemaps on other hosts, by voucher."""
         self._weights: dict[bytes, float] = {}
         self._sums: defaultdict[str, float] = defaultdict(float)
         self._visits: list[tuple[float, bytes]] = []
@@ -55,6 +58,10 @@ class SitemapStore:
     def of_host(self, host: str) -> list[SitemapRecord]:
         return [self._records[key] for key in self._hosts.get(host, ())]
 
+    def speaking_for(self, host: str) -> list[SitemapRecord]:
+        """Those of `host`, and those elsewhere that it vouches for."""
+        return [self._records[key] for key in self._hosts.get(host, set()) | self._vouched.get(host, set())]
+
     def put(self, key: bytes, record: SitemapRecord) -> None:
         """Keep `record`; a stored one of that key has been changed."""
         self._index(key, record)
@@ -63,8 +70,11 @@ class SitemapStore:
     def _index(self, key: bytes, record: SitemapRecord) -> None:
         self._records[key] = record
         self._hosts[record.host].add(key)
+        for voucher in record.vouchers:
+            if voucher != record.host:
+                self._vouched[voucher].add(key)
         weight = schedule.weight(record)
-        self._sums[record.host] += weight - self._weights.get(key, 0.0)
+        self._sums[site_of(record.host)] += weight - self._weights.get(key, 0.0)
         self._weights[key] = weight
         if record.next_visit != self._planned.get(key, NEVER):
             self._planned[key] = record.next_visit
@@ -74,8 +84,12 @@ class SitemapStore:
         """Set the next visit of a sitemap that has just been visited."""
         record = self._records[key]
         self.put(key, record)
-        record.next_visit = now + schedule.interval(record, self._sums[record.host], self._options)
+        record.next_visit = now + schedule.interval(record, self._sums[site_of(record.host)], self._options)
         self.put(key, record)
+
+    def is_watching(self) -> bool:
+        """Whether anything will be visited (again)."""
+        return any(record.state == State.OPEN or schedule.is_watched(record) for record in self._records.values())
 
     def next_time(self) -> float | None:
         """Unix time of the next visit that is planned."""

@@ -29,11 +29,15 @@ class SiteArguments:
     order: str | None = None
     """None leaves it to SITECRAWL_ORDER."""
     sitemaps: bool = False
-    """Look for the sitemaps of the seeds' hosts, and gather links from them."""
+    """Look for the sitemaps of the seeds' hosts, and gather links from them: not where only some are named."""
     named: list[Url] = field(default_factory=list)
     """Sitemaps, feeds and hub pages that are given by hand: `sitemaps` and `hubs`."""
     watch: bool = False
     """Stay when nothing is left to fetch, and go on visiting sitemaps."""
+    recrawl: bool = False
+    """Go on when all is fetched: fetch pages again as they change."""
+    job: str = ""
+    """The crawl's name: what was begun under it is gone on with. Empty leaves it to JOBDIR."""
 
     @classmethod
     def read(cls, given: Mapping[str, Any], seeds: list[str], *, has_queue: bool = False) -> SiteArguments:
@@ -54,11 +58,7 @@ class SiteArguments:
         )
         text = given.get("seeds")
         urls = read_seeds(text) if text else ([] if has_queue and not seeds else seeds_of(seeds))
-        sitemaps = given.get("sitemaps", "0")
-        discover = _switch(given, "sitemaps") if sitemaps in _SWITCH else True
-        named = [] if sitemaps in _SWITCH else read_seeds(sitemaps)
-        if given.get("hubs"):
-            named += read_seeds(given["hubs"])
+        discover, named = _sitemaps(given)
         return cls(
             urls,
             scope,
@@ -68,7 +68,14 @@ class SiteArguments:
             discover,
             named,
             _switch(given, "watch"),
+            _switch(given, "recrawl"),
+            given.get("job", ""),
         )
+
+    @staticmethod
+    def named_in(given: Mapping[str, Any]) -> list[Url]:
+        """The sitemaps and hubs that `given` names. Raises `OptionError`."""
+        return _sitemaps(given)[1]
 
     @property
     def gathers(self) -> bool:
@@ -106,6 +113,15 @@ def _switch(given: Mapping[str, Any], name: str) -> bool:
     if value not in _SWITCH:
         raise OptionError(f"{name} is 1 or 0, and not {value!r}")
     return _SWITCH[value]
+
+
+def _sitemaps(given: Mapping[str, Any]) -> tuple[bool, list[Url]]:
+    """Whether to look for sitemaps, and the sitemaps and hubs that are named: `1` or `0`, some, or `1` and some."""
+    first, _, rest = str(given.get("sitemaps", "0")).partition(",")
+    is_switch = first in _SWITCH
+    named = rest if is_switch else str(given["sitemaps"])
+    found = [url for text in (named, given.get("hubs")) if text for url in read_seeds(text)]
+    return is_switch and _SWITCH[first], found
 
 
 def _patterns(text: str) -> list[str]:

@@ -8,14 +8,19 @@ from typing import Any, Self
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.http import Response
+from scrapy.settings import BaseSettings
 
-from sitecrawl.errors import InvalidUrl
+from sitecrawl.addon import Addon
+from sitecrawl.configuration import job_directory
+from sitecrawl.errors import InvalidUrl, OptionError
 from sitecrawl.gathering import Gathering
 from sitecrawl.items import PageItem
 from sitecrawl.links import Link
 from sitecrawl.page import page_item
+from sitecrawl.recrawling import Recrawling
 from sitecrawl.runtime import Runtime
 from sitecrawl.spiders.arguments import SiteArguments
+from sitecrawl.spiders.feeds import leave_pages_out, name_fields_of_pages
 from sitecrawl.url import parse
 
 
@@ -29,24 +34,20 @@ class SiteSpider(Spider):
     custom_settings = {  # noqa: RUF012 - Scrapy's interface
         "HTTPERROR_ALLOW_ALL": True,  # a page of errors is a page: it is stored, and its links are not followed
         "METAREFRESH_ENABLED": False,  # a refresh is a link of its page
-        "FEED_EXPORT_FIELDS": [
-            "url",
-            "status",
-            "fetched",
-            "depth",
-            "referrer",
-            "content_type",
-            "charset",
-            "title",
-            "canonical",
-            "noindex",
-            "size",
-        ],
     }
 
     arguments: SiteArguments
     gathering: Gathering | None = None
     """What looks after sitemaps; None without."""
+    recrawling: Recrawling | None = None
+    """What fetches pages again; None without."""
+
+    @classmethod
+    def update_settings(cls, settings: BaseSettings) -> None:
+        """The add-on comes with the spider, into a project that does not name it."""
+        super().update_settings(settings)
+        settings.setdefault_in_component_priority_dict("ADDONS", Addon, 500)
+        settings.set("ADDONS", settings.getdict("ADDONS"), "spider")  # the process still adds the project's settings
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -61,21 +62,38 @@ class SiteSpider(Spider):
                 crawler.settings.set(name, value, priority="spider")
         if arguments.watch:
             crawler.settings.set("SITECRAWL_CLUSTER_WATCH", value=True, priority="spider")
-        spider = super().from_crawler(crawler, *args)
+        if arguments.recrawl and has_queue:
+            raise OptionError("recrawl is for one process: on a cluster every page is fetched once")
+        if arguments.job:
+            path = job_directory(crawler.settings, arguments.job, kwargs.get("_job", ""))
+            crawler.settings.set("JOBDIR", str(path), priority="cmdline")  # it stands there, too
+        if cls.extract is SiteSpider.extract:
+            name_fields_of_pages(crawler.settings)
+        else:
+            leave_pages_out(crawler.settings)
+        spider = super().from_crawler(crawler, *args, **{n: v for n, v in kwargs.items() if n.startswith("_")})
         spider.arguments = arguments
         for seed in arguments.seeds:
             arguments.scope.add_seed(seed)
         if arguments.gathers:
             spider.gathering = Gathering(crawler, arguments.scope.admits, watch=arguments.watch)
+        if arguments.recrawl:
+            spider.recrawling = Recrawling(crawler, spider.is_sitemap)
         return spider
 
     async def start(self) -> AsyncIterator[Any]:
         self.runtime.seed(self.arguments.seeds)
+        if self.recrawling is not None:
+            self.recrawling.begin()
         if self.gathering is not None:
             self.gathering.begin(self.arguments.seeds if self.arguments.sitemaps else (), self.arguments.named)
         nothing: tuple[Any, ...] = ()
         for item in nothing:  # an asynchronous generator, though the seeds went to the frontier in one batch
             yield item
+
+    def is_sitemap(self, key: bytes) -> bool:
+        """Whether the URL with this fingerprint is a sitemap, which has its own visits."""
+        return self.gathering is not None and self.gathering.knows(key)
 
     @property
     def runtime(self) -> Runtime:
@@ -101,8 +119,16 @@ class SiteSpider(Spider):
             self.runtime.widen(target)
         return Link(target.href, target.host)
 
-    def parse(self, response: Response, **kwargs: Any) -> Iterable[Any]:
-        if self.gathering is not None and self.gathering.receive(response):
+    def parse(self, response: Response, **kwargs: Any) -> Any:
+        if self.gathering is not None and self.gathering.expects(response):
+            return self._parse_sitemap(self.gathering, response)
+        return self._parse_page(response)
+
+    async def _parse_sitemap(self, gathering: Gathering, response: Response) -> Iterable[Any]:
+        return () if await gathering.receive(response) else self._parse_page(response)
+
+    def _parse_page(self, response: Response) -> Iterable[Any]:
+        if self.recrawling is not None and self.recrawling.receive(response):
             return
         page = self.page(response)
         yield page

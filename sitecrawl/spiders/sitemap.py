@@ -7,6 +7,7 @@ from typing import Any, Self
 from scrapy.crawler import Crawler
 
 from sitecrawl.links import Link
+from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.site import SiteSpider
 
 
@@ -23,8 +24,8 @@ class SitemapSpider(SiteSpider):
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         if "domains" in kwargs:
             kwargs["seeds"] = kwargs.pop("domains")
-        elif "seeds" not in kwargs and (named := kwargs.get("sitemaps") or kwargs.get("hubs")):
-            kwargs["seeds"] = named
+        elif "seeds" not in kwargs and (named := SiteArguments.named_in(kwargs)):
+            kwargs = {"sitemaps": "0", **kwargs, "seeds": " ".join(url.href for url in named)}
         return super().from_crawler(crawler, *args, **{"sitemaps": "1", **kwargs})
 
     def admits(self, link: Link) -> bool:

@@ -1,0 +1,33 @@
+"""An HTTP/1.1 client for a crawler: what came off the wire is kept as it was, and everything has a limit."""
+
+from sitecrawl.http.client import Client, Download, Endpoint, Request
+from sitecrawl.http.connection import Connection
+from sitecrawl.http.errors import (
+    BadResponse,
+    ConnectionFailed,
+    ConnectionLost,
+    Enough,
+    HttpError,
+    OverLimit,
+    Truncated,
+    UnknownHost,
+)
+from sitecrawl.http.reader import ReadLimits, ResponseReader
+
+__all__ = [
+    "BadResponse",
+    "Client",
+    "Connection",
+    "ConnectionFailed",
+    "ConnectionLost",
+    "Download",
+    "Endpoint",
+    "Enough",
+    "HttpError",
+    "OverLimit",
+    "ReadLimits",
+    "Request",
+    "ResponseReader",
+    "Truncated",
+    "UnknownHost",
+]

@@ -1,0 +1,247 @@
+"""One request after the other, over connections that are kept: what a browser does, without the browser.
+
+A `Download` is one request under way. It looks up the host, asks `may_connect` about each address (a page must not
+send the crawler anywhere, design section 9), connects, through a proxy if there is one, and reads the response. It
+can be ended from outside at any time, with an error that says why.
+
+A kept connection that its peer has closed meanwhile shows it only when it is used: a request without effects is then
+sent again, over a new one (RFC 9112, section 9.3.1).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import aiohappyeyeballs
+
+from sitecrawl.addresses import literal
+from sitecrawl.http.connection import Connection, Pool
+from sitecrawl.http.errors import ConnectionFailed, ConnectionLost, HttpError
+from sitecrawl.http.reader import ReadLimits, ResponseReader
+
+_STAGGER_SECONDS: Final = 0.25
+"""After so long the next address is tried beside the first (RFC 8305, section 5)."""
+_REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+_WITH_LENGTH: Final = frozenset({"POST", "PUT", "PATCH"})
+_METHOD: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
+_TARGET: Final = re.compile(r"[\x21-\x7e]+").fullmatch
+
+
+class Endpoint(NamedTuple):
+    """Where a connection leads."""
+
+    secure: bool
+    host: str
+    """A name or an address, without brackets."""
+    port: int
+
+    @property
+    def authority(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(slots=True)
+class Request:
+    """One request. `host` is what stands in its Host header."""
+
+    method: str
+    target: str
+    """Path and query."""
+    host: str
+    endpoint: Endpoint
+    headers: Sequence[tuple[bytes, bytes]] = ()
+    """Without those that frame a message."""
+    body: bytes = b""
+    proxy: Endpoint | None = None
+    proxy_headers: Sequence[tuple[bytes, bytes]] = ()
+    """For the proxy alone."""
+    bind: tuple[str, int] | None = None
+    """The local address to connect from."""
+    may_connect: Callable[[str], None] = field(default=lambda _address: None)
+    """Called with the IP address before it is connected to; what it raises ends the download."""
+
+    def __bytes__(self) -> bytes:
+        """As it goes over the wire. Raises `HttpError` for what cannot be sent."""
+        if not _METHOD(self.method) or not _TARGET(self.target):
+            raise HttpError(f"{self.method!r} {self.target[:100]!r} is no request")
+        through_proxy = self.proxy is not None and not self.endpoint.secure
+        target = f"http://{self.host}{self.target}" if through_proxy else self.target
+        headers = [*self.headers, *(self.proxy_headers if through_proxy else ())]
+        if not any(name.lower() == b"host" for name, _ in headers):
+            headers.insert(0, (b"Host", self.host.encode()))
+        if self.body or self.method in _WITH_LENGTH:
+            headers.append((b"Content-Length", b"%d" % len(self.body)))
+        return _message(f"{self.method} {target} HTTP/1.1", headers) + self.body
+
+
+def _message(line: str, headers: Sequence[tuple[bytes, bytes]]) -> bytes:
+    lines = b"".join([b"%b: %b\r\n" % (name, _one_line(value)) for name, value in headers])
+    return b"%b\r\n%b\r\n" % (line.encode("ascii"), lines)
+
+
+def _one_line(value: bytes) -> bytes:
+    return b" ".join(value.split()) if b"\n" in value or b"\r" in value else value
+
+
+class Client:
+    """`resolve` gives a name's addresses, in order, or raises `UnknownHost`. To be closed."""
+
+    def __init__(
+        self,
+        resolve: Callable[[str], Awaitable[Sequence[str]]],
+        tls: ssl.SSLContext,
+        limits: ReadLimits,
+    ) -> None:
+        self.resolve = resolve
+        self.tls = tls
+        self.limits = limits
+        self.pool = Pool()
+
+    def close(self) -> None:
+        self.pool.close()
+
+
+class Download:
+    """A request under way. `connection` is the one it came over, `reader` what has come of the response."""
+
+    __slots__ = ("_client", "_error", "_request", "_waits_for", "connection", "reader")
+
+    def __init__(self, client: Client, request: Request) -> None:
+        self._client = client
+        self._request = request
+        self._waits_for: asyncio.Future[Any] | None = None
+        self._error: Exception | None = None
+        self.connection: Connection | None = None
+        self.reader: ResponseReader | None = None
+
+    def end(self, error: Exception) -> None:
+        """Let `run` raise `error`, at once."""
+        if self._error is None:
+            self._error = error
+            if self._waits_for is not None:
+                self._waits_for.cancel()
+
+    @property
+    def progress(self) -> int:
+        """A number that grows with every byte that comes."""
+        return self.connection.received if self.connection is not None else -1
+
+    async def run(
+        self,
+        *,
+        max_size: int,
+        on_head: Callable[[], None] | None = None,
+        on_data: Callable[[bytes], None] | None = None,
+    ) -> ResponseReader:
+        """The whole response; `max_size` is on its body, in bytes. The listeners are the `ResponseReader`'s.
+
+        Raises an `HttpError`, what `may_connect` and the listeners raise, and what `end` was called with.
+        """
+        request = self._request
+        message = bytes(request)
+        key = (request.endpoint, request.proxy, request.bind)
+        pool = self._client.pool
+        while True:
+            connection = pool.take(key) or await self._wait(asyncio.ensure_future(self._connect()))
+            self.connection = connection
+            self.reader = reader = ResponseReader(
+                self._client.limits,
+                max_size=max_size,
+                has_body=request.method != "HEAD",
+                on_head=on_head,
+                on_data=on_data,
+            )
+            try:
+                await self._wait(connection.ask(message, reader))
+            except ConnectionLost:
+                if connection.used and request.method in _REPEATABLE and not request.body:
+                    continue
+                raise
+            except BaseException:
+                connection.abort()
+                raise
+            if reader.is_reusable:
+                pool.give(key, connection, asyncio.get_running_loop().time())
+            else:
+                connection.abort()
+            return reader
+
+    async def _wait(self, future: asyncio.Future[Any]) -> Any:
+        if self._error is not None:
+            future.cancel()
+            raise self._error
+        self._waits_for = future
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if self._error is not None:
+                raise self._error from None
+            future.cancel()
+            raise
+        finally:
+            self._waits_for = None
+
+    # Connecting
+
+    async def _connect(self) -> Connection:
+        request, tls = self._request, self._client.tls
+        if request.proxy is None:
+            return await self._reach(request.endpoint, request.may_connect, tls if request.endpoint.secure else None)
+        connection = await self._reach(request.proxy, lambda _address: None, None)
+        if request.endpoint.secure:
+            try:
+                await self._tunnel(connection)
+            except BaseException:
+                connection.abort()
+                raise
+        return connection
+
+    async def _reach(
+        self, endpoint: Endpoint, may_connect: Callable[[str], None], tls: ssl.SSLContext | None
+    ) -> Connection:
+        addresses = [endpoint.host] if literal(endpoint.host) else await self._client.resolve(endpoint.host)
+        for address in addresses:
+            may_connect(address)
+        try:
+            return await self._open(endpoint, addresses, tls)
+        except (OSError, ssl.CertificateError) as error:
+            raise ConnectionFailed(f"{endpoint.authority} cannot be connected to: {error}") from error
+
+    async def _open(self, endpoint: Endpoint, addresses: Sequence[str], tls: ssl.SSLContext | None) -> Connection:
+        loop = asyncio.get_running_loop()
+        options: dict[str, Any] = {"ssl": tls, "server_hostname": endpoint.host if tls is not None else None}
+        bind = self._request.bind
+        if len(addresses) == 1:
+            given: dict[str, Any] = {"host": addresses[0], "port": endpoint.port, "local_addr": bind}
+        else:
+            local = await loop.getaddrinfo(*bind, type=socket.SOCK_STREAM) if bind is not None else None
+            infos = [_address_info(address, endpoint.port) for address in addresses]
+            given = {
+                "sock": await aiohappyeyeballs.start_connection(
+                    infos, local_addr_infos=local, happy_eyeballs_delay=_STAGGER_SECONDS, interleave=1
+                )
+            }
+        opened: tuple[asyncio.Transport, Connection] = await loop.create_connection(Connection, **given, **options)
+        return opened[1]
+
+    async def _tunnel(self, connection: Connection) -> None:
+        """RFC 9110, section 9.3.6."""
+        authority = self._request.endpoint.authority
+        headers = [(b"Host", authority.encode()), *self._request.proxy_headers]
+        reader = ResponseReader(self._client.limits, has_body=False)
+        await connection.ask(_message(f"CONNECT {authority} HTTP/1.1", headers), reader)
+        if not 200 <= reader.status < 300:
+            raise ConnectionFailed(f"The proxy answers {reader.status} when asked for {authority}")
+        await connection.start_tls(self._client.tls, self._request.endpoint.host)
+
+
+def _address_info(address: str, port: int) -> tuple[int, int, int, str, tuple[Any, ...]]:
+    if ":" in address:
+        return socket.AF_INET6, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port, 0, 0)
+    return socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, port)

@@ -1,0 +1,159 @@
+"""A connection, and those that are kept for the next request to the same host."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Hashable
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Any, Final, cast
+
+from sitecrawl.http.errors import ConnectionLost, HttpError
+from sitecrawl.http.reader import ResponseReader
+
+MAX_IDLE: Final = 256
+"""Connections that are kept open without a request, over all hosts."""
+IDLE_SECONDS: Final = 60.0
+"""How long each is."""
+
+
+class Connection(asyncio.Protocol):
+    """One request at a time: `ask`, and wait for what it returns."""
+
+    def __init__(self) -> None:
+        self.transport: asyncio.Transport | None = None
+        """None before the connection stands and after it has ended."""
+        self.address: IPv4Address | IPv6Address | None = None
+        """The peer's."""
+        self.certificate: bytes | None = None
+        """The peer's, as DER; None without TLS."""
+        self.received = 0
+        """Bytes, over all responses."""
+        self.used = False
+        """Whether it has served a request before the present one."""
+        self.since = 0.0
+        """When it was last laid aside, on the loop's clock."""
+        self._reader: ResponseReader | None = None
+        self._answer: asyncio.Future[None] | None = None
+
+    def ask(self, request: bytes, reader: ResponseReader) -> asyncio.Future[None]:
+        """Send `request`. The future is done when `reader` is; it fails as `reader` does, or with `ConnectionLost`.
+
+        Whoever cancels it has to `abort` the connection.
+        """
+        self._reader = reader
+        self._answer = asyncio.get_running_loop().create_future()
+        if self.transport is None:
+            self._fail(ConnectionLost("The connection has ended"))
+        else:
+            self.transport.write(request)
+        return self._answer
+
+    def abort(self) -> None:
+        """End it at once: an orderly end would wait for the peer, over TLS, and go on reading what it sends."""
+        if self.transport is not None:
+            self.transport.abort()
+
+    async def start_tls(self, context: Any, host: str) -> None:
+        """Go on over TLS, with `host` at the other end (RFC 9110, section 9.3.6)."""
+        assert self.transport is not None
+        loop = asyncio.get_running_loop()
+        self.transport = await loop.start_tls(self.transport, self, context, server_hostname=host)
+        self._read_certificate()
+
+    def _read_certificate(self) -> None:
+        tls = self.transport.get_extra_info("ssl_object") if self.transport is not None else None
+        if tls is not None:
+            self.certificate = tls.getpeercert(binary_form=True)
+
+    # What the loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        peer = transport.get_extra_info("peername")
+        self.address = ip_address(peer[0].partition("%")[0]) if peer else None
+        self._read_certificate()
+
+    def data_received(self, data: bytes) -> None:
+        self.received += len(data)
+        if self._reader is None:  # nobody asked
+            self.abort()
+            return
+        try:
+            self._reader.feed(data)
+        except Exception as error:  # noqa: BLE001 - it is the asker's
+            self._fail(error)
+            self.abort()
+        else:
+            if self._reader.is_whole:
+                self._succeed()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.transport = None
+        if self._reader is None:
+            return
+        try:
+            if not self._reader.has_begun:
+                raise ConnectionLost(str(exc or "The connection ended without an answer"))
+            self._reader.end()
+        except HttpError as error:
+            self._fail(error)
+        else:
+            self._succeed()
+
+    def _succeed(self) -> None:
+        answer, self._reader, self._answer = self._answer, None, None
+        if answer is not None and not answer.done():
+            answer.set_result(None)
+
+    def _fail(self, error: Exception) -> None:
+        answer, self._reader, self._answer = self._answer, None, None
+        if answer is not None and not answer.done():
+            answer.set_exception(error)
+
+
+class Pool:
+    """Idle connections, by what they lead to."""
+
+    def __init__(self, max_idle: int = MAX_IDLE, seconds: float = IDLE_SECONDS) -> None:
+        self._max_idle = max_idle
+        self._seconds = seconds
+        self._idle: OrderedDict[Connection, Hashable] = OrderedDict()
+        """The longest idle first."""
+        self._by_key: dict[Hashable, list[Connection]] = {}
+
+    def take(self, key: Hashable) -> Connection | None:
+        """The one that was used last, if it still stands."""
+        while found := self._by_key.get(key):
+            connection = found[-1]
+            self._forget(connection)
+            if connection.transport is not None and not connection.transport.is_closing():
+                return connection
+        return None
+
+    def give(self, key: Hashable, connection: Connection, now: float) -> None:
+        connection.used, connection.since = True, now
+        self._idle[connection] = key
+        self._by_key.setdefault(key, []).append(connection)
+        while len(self._idle) > self._max_idle:
+            self._drop(next(iter(self._idle)))
+
+    def prune(self, now: float) -> None:
+        """Close what has been idle for too long, or has ended by itself."""
+        for connection in list(self._idle):
+            if connection.transport is None or now - connection.since > self._seconds:
+                self._drop(connection)
+
+    def close(self) -> None:
+        for connection in list(self._idle):
+            self._drop(connection)
+
+    def _drop(self, connection: Connection) -> None:
+        self._forget(connection)
+        connection.abort()
+
+    def _forget(self, connection: Connection) -> None:
+        key = self._idle.pop(connection)
+        self._by_key[key].remove(connection)
+        if not self._by_key[key]:
+            del self._by_key[key]

@@ -1,0 +1,42 @@
+"""What may become of a download."""
+
+from __future__ import annotations
+
+from sitecrawl.errors import SitecrawlError
+from sitecrawl.limits import Limit
+
+
+class HttpError(SitecrawlError):
+    """A download that brought no whole response."""
+
+
+class UnknownHost(HttpError):
+    """A name that leads to no address."""
+
+
+class ConnectionFailed(HttpError):
+    """No address of a host, or its proxy, could be connected to."""
+
+
+class ConnectionLost(HttpError):
+    """A connection that ended before the response had begun."""
+
+
+class Truncated(HttpError):
+    """A body that ended before it was whole; what came of it is with the reader."""
+
+
+class BadResponse(HttpError):
+    """Bytes that are no HTTP response."""
+
+
+class OverLimit(HttpError):
+    """A response that went beyond `limit`."""
+
+    def __init__(self, limit: Limit, message: str) -> None:
+        super().__init__(message)
+        self.limit = limit
+
+
+class Enough(HttpError):
+    """Not an error: whoever listens wants no more of this response."""

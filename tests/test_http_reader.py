@@ -1,0 +1,173 @@
+"""A response out of bytes, however they are cut."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitecrawl.http import BadResponse, OverLimit, ReadLimits, ResponseReader, Truncated
+
+PLAIN = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-A: 1\r\nx-a: 2\r\nContent-Length: 5\r\n\r\nhello"
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\nX-Trailer: t\r\n\r\n"
+
+
+NO_LIMITS = ReadLimits()
+
+
+def read(*pieces: bytes, limits: ReadLimits = NO_LIMITS, **options: object) -> ResponseReader:
+    """A reader that was fed `pieces`."""
+    reader = ResponseReader(limits, **options)  # type: ignore[arg-type]
+    for piece in pieces:
+        reader.feed(piece)
+    return reader
+
+
+def cut(data: bytes, at: list[int]) -> list[bytes]:
+    places = sorted({0, len(data), *(n % len(data) for n in at)})
+    return [data[a:b] for a, b in pairwise(places)]
+
+
+@pytest.mark.parametrize("response", [PLAIN, CHUNKED])
+@given(at=st.lists(st.integers(0, 200)))
+def test_a_response_is_the_same_however_it_is_cut(response: bytes, at: list[int]) -> None:
+    """Headers as they were sent, the body without its framing, and the connection can go on."""
+    reader = read(*cut(response, at))
+    assert (reader.status, b"".join(reader.body), reader.size) == (200, b"hello", 5)
+    assert reader.is_whole
+    assert reader.is_reusable
+    assert all(name != b"X-Trailer" for name, _ in reader.headers)
+
+
+def test_headers_stay_as_they_were_sent() -> None:
+    """In their order, spelling and number."""
+    reader = read(PLAIN)
+    assert reader.headers == [
+        (b"Content-Type", b"text/plain"),
+        (b"X-A", b"1"),
+        (b"x-a", b"2"),
+        (b"Content-Length", b"5"),
+    ]
+    assert reader.values(b"x-a") == [b"1", b"2"]
+
+
+def test_provisional_responses_are_skipped() -> None:
+    """RFC 9110, section 15.2: any number of them may come before the response."""
+    hints = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+    reader = read(hints, PLAIN)
+    assert (reader.status, len(reader.headers)) == (200, 4)
+
+
+def test_endless_provisional_responses_are_too_many_headers() -> None:
+    """Their lines count like those of one response."""
+    hints = [b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"] * 101
+    assert not read(*hints[1:], limits=ReadLimits(headers=100)).has_head
+    with pytest.raises(OverLimit, match="100 header lines"):
+        read(*hints, limits=ReadLimits(headers=100))
+
+
+@pytest.mark.parametrize(
+    ("limits", "max_size", "response", "stat"),
+    [
+        (ReadLimits(headers=3), 10, PLAIN, "limits/headers"),
+        (ReadLimits(header_size=40), 10, PLAIN, "limits/header_size"),
+        (ReadLimits(header_size=40), 10, b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100, "limits/header_size"),
+        (ReadLimits(chunks=1), 10, CHUNKED, "limits/chunks"),
+        (ReadLimits(headers=1), 10, CHUNKED, "limits/headers"),
+        (ReadLimits(), 4, PLAIN, "limits/body_size"),
+        (ReadLimits(), 4, CHUNKED, "limits/body_size"),
+        (ReadLimits(), 4, PLAIN[: PLAIN.index(b"hello")], "limits/body_size"),
+    ],
+)
+def test_every_limit_ends_the_response(limits: ReadLimits, max_size: int, response: bytes, stat: str) -> None:
+    """A length that is announced counts before its bytes come."""
+    with pytest.raises(OverLimit) as caught:
+        read(response, limits=limits, max_size=max_size)
+    assert caught.value.limit.stat == stat
+
+
+def test_what_is_just_within_the_limits_is_read() -> None:
+    """A body beside the headers is none of their bytes."""
+    head = len(PLAIN) - len(b"hello")
+    assert read(PLAIN, limits=ReadLimits(headers=4, header_size=head), max_size=5).is_whole
+
+
+def test_a_body_may_end_with_the_connection() -> None:
+    """RFC 9112, section 6.3, rule 8."""
+    reader = read(b"HTTP/1.0 200 OK\r\n\r\n", b"hel", b"lo")
+    before = reader.is_whole
+    reader.end()
+    assert (before, reader.is_whole, reader.is_reusable) == (False, True, False)
+    assert b"".join(reader.body) == b"hello"
+
+
+@pytest.mark.parametrize("response", [PLAIN[:-1], CHUNKED[:-10]])
+def test_a_body_that_ends_too_early_says_so(response: bytes) -> None:
+    """What came of it is kept."""
+    reader = read(response)
+    with pytest.raises(Truncated):
+        reader.end()
+    assert b"".join(reader.body).startswith(b"hell")
+
+
+def test_headers_that_end_too_early_are_no_response() -> None:
+    """Nothing can be said of it."""
+    reader = read(b"HTTP/1.1 200 OK\r\nX: y\r\n")
+    with pytest.raises(BadResponse, match="within the headers"):
+        reader.end()
+
+
+@pytest.mark.parametrize("at", [[], [20], [20, 40, 41, 60], list(range(200))])
+def test_lines_that_are_no_headers_are_left_out(at: list[int]) -> None:
+    """A server's stray output costs no page."""
+    bad = PLAIN.replace(b"X-A: 1\r\n", b"X-A: 1\r\n<b>Warning</b> in line 3\r\nno header\r\n")
+    reader = read(*cut(bad, at))
+    assert reader.is_whole
+    assert b"".join(reader.body) == b"hello"
+    assert reader.headers == read(PLAIN).headers
+
+
+@pytest.mark.parametrize("response", [b"SSH-2.0-OpenSSH\r\n\r\n", b"\0\0\0\0\r\n\r\n", b"HTTP/1.1 abc\r\n\r\n"])
+def test_what_is_no_http_is_no_response(response: bytes) -> None:
+    """Also not without its bad lines."""
+    with pytest.raises(BadResponse):
+        read(response)
+
+
+def test_a_chunk_without_size_is_no_body() -> None:
+    """It cannot be told where the next one begins."""
+    with pytest.raises(BadResponse, match="body"):
+        read(CHUNKED.replace(b"2;x=y", b"zz"))
+
+
+@pytest.mark.parametrize("more", [b"HTTP/1.1 200 OK\r\n", b"garbage"])
+def test_what_follows_a_response_is_nobodys(more: bytes) -> None:
+    """The response counts, its connection is used no more."""
+    reader = read(PLAIN + more)
+    assert reader.is_whole
+    assert not reader.is_reusable
+    assert b"".join(reader.body) == b"hello"
+
+
+@pytest.mark.parametrize("status", [204, 304])
+def test_some_responses_have_no_body(status: int) -> None:
+    """RFC 9110, section 6.4.1."""
+    assert read(b"HTTP/1.1 %d X\r\n\r\n" % status).is_reusable
+
+
+def test_the_answer_to_head_has_no_body() -> None:
+    """Whatever length it announces, also beyond the limit."""
+    reader = read(PLAIN[: PLAIN.index(b"hello")], has_body=False, max_size=1)
+    assert reader.is_whole
+    assert reader.size == 0
+
+
+def test_listeners_hear_of_the_head_once_and_of_every_piece() -> None:
+    """In the order of arrival."""
+    heard: list[object] = []
+    read(*cut(CHUNKED, [30, 60]), on_head=lambda: heard.append("head"), on_data=heard.append)
+    assert heard[0] == "head"
+    assert heard.count("head") == 1
+    assert b"".join(piece for piece in heard if isinstance(piece, bytes)) == b"hello"

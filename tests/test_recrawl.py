@@ -1,0 +1,185 @@
+"""A crawl that goes on, against a site that changes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from email.utils import formatdate
+from pathlib import Path
+
+import pytest
+from crawling import PROJECT, environment, scrapy, scrapy_command, stats_of
+from localweb import Answer, LocalWeb, Page, linked
+from warcio.archiveiterator import ArchiveIterator
+
+from sitecrawl.pagestore import PageFilter, PageReader
+
+SETTINGS = {
+    "SITECRAWL_DELAY_FACTOR": 0,
+    "SITECRAWL_RECRAWL_BUDGET": 1e9,
+    "SITECRAWL_RECRAWL_MIN_INTERVAL": 0.5,
+    "SITECRAWL_RECRAWL_MAX_INTERVAL": 4,
+    "STATS_DUMP": True,
+    "LOG_LEVEL": "INFO",
+}
+
+
+class ChangingWeb:
+    """`/` and `/still` never change, `/news` at every look; `/etag` and `/dated` answer conditions; `/gone` goes.
+
+    What the pages say in their markup alone is new each time.
+    """
+
+    def __init__(self) -> None:
+        self.looks: Counter[str] = Counter()
+        self.lock = threading.Lock()
+        self.started = formatdate(time.time() - 2, usegmt=True)
+
+    def __call__(self, path: str, host: str) -> Page | None:
+        with self.lock:
+            self.looks[path] += 1
+            look = self.looks[path]
+        token = f'<!doctype html><meta name="token" content="{time.monotonic_ns()}">'
+        html = {"Content-Type": "text/html"}
+        pages: dict[str, Callable[[], Page]] = {
+            "/": lambda: token + linked("/still", "/news", "/etag", "/dated", "/gone"),
+            "/still": lambda: token + linked("/"),
+            "/news": lambda: token + linked(f"/news/{look}", title=f"news {look}"),
+            "/etag": lambda: Answer(b"<p>same</p>", headers=html | {"ETag": '"one"'}),
+            "/dated": lambda: Answer(
+                b"<p>old</p>", headers={"Content-Type": "text/html", "Last-Modified": self.started}
+            ),
+            "/gone": lambda: "<p>here</p>" if look == 1 else Answer(b"gone", 404),
+            "/news/2": lambda: "<p>the second</p>",
+        }
+        return pages[path]() if path in pages else None
+
+
+def start(web: LocalWeb, folder: Path) -> subprocess.Popen[str]:
+    words = ("crawl", "generic", "-a", f"seeds={web.root}/", "-a", "recrawl=1")
+    command = scrapy_command(*words, settings=SETTINGS | {"JOBDIR": folder / "job"})
+    return subprocess.Popen(
+        command, cwd=PROJECT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def stop(process: subprocess.Popen[str]) -> str:
+    process.send_signal(signal.SIGINT)
+    log = process.communicate(timeout=60)[0]
+    assert process.returncode == 0, log
+    assert "Traceback" not in log, log
+    return log
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalWeb, Path, list[str]]]:
+    """Stopped after some visits, and gone on with: the web, the crawl, the logs of both runs."""
+    folder = tmp_path_factory.mktemp("recrawl")
+    with LocalWeb(ChangingWeb(), conditional=True) as web:
+        logs = []
+        for looks in (3, 6):
+            process = start(web, folder)
+            wait_until(lambda looks=looks: web.paths().count("/news") >= looks)  # type: ignore[misc]
+            wait_until(lambda looks=looks: web.paths().count("/etag") >= looks // 3 + 1)  # type: ignore[misc]
+            logs.append(stop(process))
+        yield web, folder / "job", logs
+
+
+def test_what_changes_is_fetched_more_often(crawled: tuple[LocalWeb, Path, list[str]]) -> None:
+    """A page that is new at every look is asked for more often than those that stay; its new links are fetched."""
+    web, _, _ = crawled
+    asked = Counter(web.paths())
+    assert asked["/news"] > asked["/still"] > 1
+    assert asked["/news/2"] >= 1
+
+
+def test_conditions(crawled: tuple[LocalWeb, Path, list[str]]) -> None:
+    """The second request for a page names the ETag or the date that the first one brought."""
+    web, _, _ = crawled
+    for path, condition, value in (("/etag", "If-None-Match", '"one"'), ("/dated", "If-Modified-Since", None)):
+        hits = [hit for hit in web.hits if hit.path == path]
+        assert condition not in hits[0].headers
+        assert len(hits) > 1
+        assert all(hit.headers[condition] == (value or hit.headers[condition]) for hit in hits[1:])
+
+
+def test_a_304_is_a_revisit_record(crawled: tuple[LocalWeb, Path, list[str]]) -> None:
+    """It refers to the capture that has the body, and is read back with it."""
+    _, directory, _ = crawled
+    profiles: Counter[str] = Counter()
+    for file in (directory / "warc").glob("*.warc.gz"):
+        with file.open("rb") as stream:
+            for record in ArchiveIterator(stream):
+                if record.rec_type == "revisit":
+                    headers = record.rec_headers
+                    profiles[headers.get_header("WARC-Profile").rpartition("/")[2]] += 1
+                    assert headers.get_header("WARC-Refers-To-Target-URI")
+                    assert headers.get_header("WARC-Refers-To-Date")
+    assert profiles["server-not-modified"] >= 2
+    with PageReader(directory) as reader:
+        captures = [c for c in reader.pages(PageFilter(status=304)) if c.url.endswith("/etag")]
+        assert captures
+        assert {reader.read(capture).body for capture in captures} == {b"<p>same</p>"}
+        versions = {reader.read(c).body for c in reader.pages(PageFilter(kind="page")) if c.url.endswith("/news")}
+        assert len(versions) > 3
+
+
+def test_the_crawl_is_sound(crawled: tuple[LocalWeb, Path, list[str]]) -> None:
+    """Frontier, credit, index and WARC files agree, after two runs; and other readers agree with us."""
+    _, directory, _ = crawled
+    checked = scrapy("check-crawl", str(directory))
+    assert checked.returncode == 0, checked.stdout
+    files = [str(path) for path in sorted((directory / "warc").glob("*.warc.gz"))]
+    warcio = subprocess.run([str(Path(sys.executable).parent / "warcio"), "check", *files], check=False)
+    assert warcio.returncode == 0
+
+
+def test_figures(crawled: tuple[LocalWeb, Path, list[str]]) -> None:
+    """The statistics say what became of the visits; a new token in the markup is no change."""
+    web, _, logs = crawled
+    stats = [stats_of(log) for log in logs]
+    total = Counter(stats[0]) + Counter(stats[1])
+    asked = Counter(web.paths())
+    assert total["recrawl/not_modified"] >= 2
+    assert total["recrawl/unchanged"] >= asked["/still"] - 2
+    assert total["recrawl/changed"] >= 4
+    assert total["recrawl/failed"] >= 1
+
+
+def test_a_form_is_not_asked_for_again(tmp_path: Path) -> None:
+    """What the URL alone does not bring is fetched once."""
+    spider = tmp_path / "posting.py"
+    spider.write_text(POSTING)
+    with LocalWeb(lambda path, host: linked(title=path)) as web:
+        words = ("runspider", str(spider), "-a", f"seeds={web.root}/", "-a", "recrawl=1")
+        settings = SETTINGS | {"JOBDIR": tmp_path / "job", "CLOSESPIDER_TIMEOUT": 3.5}
+        done = scrapy(*words, settings=settings, env={"PYTHONPATH": str(PROJECT)}, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        methods = Counter((hit.method, hit.path) for hit in web.hits)
+    assert methods["GET", "/"] > 1
+    assert methods["POST", "/form"] == 1
+
+
+POSTING = """
+from scrapy import FormRequest
+from sitecrawl.spiders.site import SiteSpider
+
+class Posting(SiteSpider):
+    name = "posting"
+
+    def extract(self, response, page):
+        if page.depth == 0:
+            yield FormRequest(response.urljoin("/form"), formdata={"a": "b"}, callback=self.parse)
+"""
