@@ -30,7 +30,7 @@ from statistics import median
 TESTS = Path(__file__).resolve().parent.parent / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "crash"), str(TESTS.parent)]
 
-from killing import Crawler, ScrapyRedis, Sitecrawl, survive, web_of  # noqa: E402
+from killing import Crawler, ScrapyRedis, Sitecrawl, redis_server, survive, web_of  # noqa: E402
 from peers import Job, Ours, Peer, _environment, _pinned, _settings, _wait, serving, told  # noqa: E402
 from peers import ScrapyRedis as ScrapyRedisPeer  # noqa: E402
 from redis_servers import Server  # noqa: E402
@@ -86,17 +86,20 @@ def crawl(peer: Peer, web: Web, server: Server, workers: int, core: int) -> Cost
         empty = client.info("memory")["used_memory"]
         before = client.info("cpu")
         told(web)
-        processes, begun = [], time.perf_counter()
+        processes: list[subprocess.Popen[bytes]] = []
+        command: list[str] = []
+        begun = time.perf_counter()
         for number in range(workers):
             place = Path(folder) / str(number)
             place.mkdir()
             # scrapy-redis' command empties Redis and pushes the seeds: once.
             job = Job(web, place, server.url)
-            command = peer.command(job) if number == 0 or isinstance(peer, Ours) else processes[0].args
+            if number == 0 or isinstance(peer, Ours):
+                command = _pinned(peer.command(job), core)
             with (place / "log").open("wb") as log:
                 processes.append(
                     subprocess.Popen(
-                        _pinned(command, core) if number == 0 or isinstance(peer, Ours) else command,
+                        command,
                         cwd=place,
                         env=_environment(peer),
                         stdout=log,
@@ -145,9 +148,10 @@ class Row:
         return median(getattr(cost, what) / max(cost.pages, 1) for cost in self.costs)
 
 
-HEAD = """| crawler | pages | pages/s | pages per CPU second | Redis CPU, us/page | commands/page | with those in scripts | \
-bytes/page | memory a URL: peak, end |
-|---|---|---|---|---|---|---|---|---|"""
+HEAD = (
+    "| crawler | pages | pages/s | pages per CPU second | Redis CPU, us/page | commands/page "
+    "| with those in scripts | bytes/page | memory a URL: peak, end |\n|---|---|---|---|---|---|---|---|---|"
+)
 
 
 def line(row: Row) -> str:
@@ -173,31 +177,27 @@ class ClusterCrawler(Sitecrawl):
         return super().command(root)
 
 
-@dataclass
-class ScrapyRedisTcp(ScrapyRedis):
-    def command(self, root: str) -> list[str]:
-        return [word.replace("unix://", "") for word in super().command(root)]
-
-
 def kill(kills: int, pages: int) -> None:
     print("| crawler | kills | URLs lost | stored twice |\n|---|---|---|---|", flush=True)
-    for kind in (ClusterCrawler, ScrapyRedisTcp):
-        with tempfile.TemporaryDirectory(prefix="kills-") as name, web_of(pages, 0.008) as web:
-            folder = Path(name)
-            (folder / "redis").mkdir()
-            server = Server(folder / "redis")
-            try:
-                crawler: Crawler
-                if kind is ClusterCrawler:
-                    crawler = ClusterCrawler(folder, redis=server.url)
-                else:
-                    crawler = ScrapyRedisTcp(folder, Path(server.url))
-                losses = survive(crawler, web, kills, Random(1), 1.6)
-            finally:
-                server.close()
-        print(f"| {losses.crawler} | {losses.kills} | {losses.lost:,} | {losses.twice:,} |", flush=True)
-        if losses.error:
-            print(losses.error, file=sys.stderr)
+    with tempfile.TemporaryDirectory(prefix="kills-") as name:
+        folder = Path(name)
+        for place in ("ours", "theirs", "redis"):
+            (folder / place).mkdir()
+        server = Server(folder / "redis")
+        try:
+            attack(ClusterCrawler(folder / "ours", redis=server.url), kills, pages)
+        finally:
+            server.close()
+        with redis_server() as socket:
+            attack(ScrapyRedis(folder / "theirs", socket), kills, pages)
+
+
+def attack(crawler: Crawler, kills: int, pages: int) -> None:
+    with web_of(pages, 0.008) as web:
+        losses = survive(crawler, web, kills, Random(1), 1.6)
+    print(f"| {losses.crawler} | {losses.kills} | {losses.lost:,} | {losses.twice:,} |", flush=True)
+    if losses.error:
+        print(losses.error, file=sys.stderr)
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.request import ProxyHandler, build_opener
 
 from crawling import PROJECT, environment, scrapy_command
 from redis_servers import free_port
@@ -19,7 +21,7 @@ from sitecrawl.pagestore import PageReader
 BENCHMARKS = PROJECT / "benchmarks"
 sys.path.append(str(BENCHMARKS))
 
-from syntheticweb import Web  # noqa: E402
+from syntheticweb import CONTROL, Web  # noqa: E402
 
 
 @contextmanager
@@ -35,6 +37,13 @@ def web_of(pages: int, hosts: int = 12, *, links: int = 8) -> Iterator[Web]:
             yield web
         finally:
             process.terminate()
+
+
+def told(web: Web) -> dict[str, int]:
+    """How many pages the web was asked for since it last told, and how often."""
+    with build_opener(ProxyHandler({})).open(f"http://{CONTROL}:{web.port}/", timeout=60) as answer:
+        found: dict[str, int] = json.load(answer)
+        return found
 
 
 def urls_of(web: Web) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import signal
 import time
@@ -11,9 +10,10 @@ from pathlib import Path
 
 import pytest
 from crawling import scrapy
-from fleet import Worker, fleet, stored, urls_of, wait_until, web_of
+from fleet import Worker, fleet, stored, told, urls_of, wait_until, web_of
 from localweb import LocalWeb, linked
 from redis_servers import Server, free_port, server
+from stalling import Proxy
 from syntheticweb import Web
 
 SPIDERS = """
@@ -27,7 +27,8 @@ class Mine(scrapy.Spider):
 
     def parse(self, response, level):
         for n in range(4):
-            yield scrapy.FormRequest(f"{self.root}/form", formdata={"n": str(n)}, callback=self.answer, meta=response.meta)
+            form = {"n": str(n)}
+            yield scrapy.FormRequest(f"{self.root}/form", formdata=form, callback=self.answer, meta=response.meta)
 
     def answer(self, response):
         yield {"body": response.text, "colour": list(response.meta["colour"])}
@@ -78,7 +79,7 @@ class TestRefusal:
 
 class TestSeeds:
     def test_pushed_seeds(self, redis: Server, tmp_path: Path) -> None:
-        """What is pushed to scrapy-redis' queue is crawled, also while the crawl runs, by all workers, and taken out."""
+        """What is pushed to scrapy-redis' queue is crawled, also while the crawl runs, and taken out."""
         pages = {"/": linked("/a", "/b"), "/a": linked("/"), "/b": "b"}
         with LocalWeb(pages) as one, LocalWeb(pages) as two, redis.client() as client:
             client.rpush("generic:start_urls", one.root + "/", "no url")
@@ -96,7 +97,7 @@ class TestSeeds:
 
 class TestSpiders:
     def test_requests_of_a_users_own_spider(self, redis: Server, tmp_path: Path) -> None:
-        """Callbacks, meta and POST bodies pass through Redis, and two workers share the spider's one start request."""
+        """Callbacks, meta and POST bodies pass through Redis; the spider's start request is fetched once."""
         (tmp_path / "mine.py").write_text(SPIDERS)
         with LocalWeb(lambda path, _: f"page {path}") as web:
             settings = {"SITECRAWL_CLUSTER": redis.url, "SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_ALLOW_PRIVATE": True}
@@ -114,6 +115,18 @@ class TestSpiders:
             posts = [hit.body for hit in web.hits if hit.method == "POST"]
         assert sorted(posts) == [b"n=0", b"n=1", b"n=2", b"n=3"]
         assert b"pickle" not in b"".join(hit.body for hit in web.hits)
+
+
+@pytest.mark.parametrize("number", [1, 2, 4])
+def test_same_pages_as_one_process(number: int, redis: Server, web: Web, tmp_path: Path) -> None:
+    """However many workers there are: all pages, each asked for and stored once, and all of them end."""
+    told(web)
+    with fleet(tmp_path, number, web.url(0), redis.url) as workers:
+        assert [worker.wait() for worker in workers] == [0] * number
+        pages = stored(workers)
+    assert pages.keys() == urls_of(web)
+    assert set(pages.values()) == {1}
+    assert told(web) == {"pages": web.pages, "requests": web.pages}
 
 
 class TestFaults:
@@ -143,8 +156,12 @@ class TestFaults:
 
     def test_stalled_connection(self, redis: Server, web: Web, tmp_path: Path) -> None:
         """A network that swallows everything for longer than a lease, and then breaks: nothing is lost or doubled."""
-        with Proxy(redis.port) as proxy, fleet(tmp_path, 1, web.url(0), proxy.url) as workers:
-            wait_until(lambda: "127.0.1." in workers[0].log or len(workers[0].pages()) > 10)
+        with (
+            Proxy(redis.port) as proxy,
+            fleet(tmp_path, 1, web.url(0), proxy.url, DOWNLOAD_DELAY=0.1) as workers,
+            redis.client() as client,
+        ):
+            wait_until(lambda: client.keys("*:done:*"))
             proxy.stall()
             time.sleep(6)
             proxy.resume()
@@ -160,20 +177,20 @@ def test_idle_worker_costs_little(redis: Server, tmp_path: Path) -> None:
     with LocalWeb({"/": "one page"}) as web, fleet(tmp_path, 1, web.root, redis.url, **settings) as workers:
         with redis.client() as client:
             wait_until(lambda: "/" in web.paths())
-            time.sleep(3)
+            time.sleep(2)
             client.config_resetstat()
-            time.sleep(6)
+            time.sleep(4)
             calls = {name: found["calls"] for name, found in client.info("commandstats").items()}
         sent = sum(
             calls.get(f"cmdstat_{name}", 0) for name in ("evalsha", "eval", "type", "lrange", "ping", "subscribe")
         )
-        assert 0 < sent < 6 * 5
+        assert 0 < sent < 4 * 5
         workers[0].send(signal.SIGTERM)
         assert workers[0].wait(20) == 0
 
 
 def test_cluster_command(tmp_path: Path, web: Web) -> None:
-    """`scrapy cluster` starts a Redis and workers, and ends; `scrapy pages` and `scrapy page` read what all have stored."""
+    """`scrapy cluster` starts a Redis and workers, and ends; `scrapy pages` reads what all have stored."""
     place = tmp_path / "crawl"
     settings = {"SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_ALLOW_PRIVATE": True}
     words = ("--workers", "2", "-d", str(place), "-a", f"seeds={web.url(0)}", "-a", "scope=any")
@@ -183,59 +200,3 @@ def test_cluster_command(tmp_path: Path, web: Web) -> None:
     listed = scrapy("pages", "-d", str(place), "--kind", "page", "--format", "urls")
     assert set(listed.stdout.split()) == urls_of(web)
     assert b"Page 7" in scrapy("page", "-d", str(place), web.url(7)).stdout.encode()
-
-
-class Proxy:
-    """Stands before Redis; while it stalls it takes everything and passes nothing on, and then breaks off."""
-
-    def __init__(self, port: int) -> None:
-        import threading
-
-        self._to = port
-        self._stalled = threading.Event()
-        self._loop = asyncio.new_event_loop()
-        self._started = threading.Event()
-        self._writers: list[asyncio.StreamWriter] = []
-        self._thread = threading.Thread(target=self._serve, daemon=True)
-
-    @property
-    def url(self) -> str:
-        return f"redis://127.0.0.1:{self.port}/0"
-
-    def stall(self) -> None:
-        self._stalled.set()
-
-    def resume(self) -> None:
-        self._stalled.clear()
-        self._loop.call_soon_threadsafe(lambda: [writer.transport.abort() for writer in self._writers])
-
-    def _serve(self) -> None:
-        async def begin() -> None:
-            started = await asyncio.start_server(self._connected, "127.0.0.1", 0)
-            self.port = started.sockets[0].getsockname()[1]
-            self._started.set()
-
-        self._loop.run_until_complete(begin())
-        self._loop.run_forever()
-
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self._to)
-        self._writers += [writer, there_writer]
-        await asyncio.gather(
-            self._pass(reader, there_writer), self._pass(there_reader, writer), return_exceptions=True
-        )
-
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(1 << 16):
-            if not self._stalled.is_set():
-                writer.write(data)
-        writer.close()
-
-    def __enter__(self) -> Proxy:
-        self._thread.start()
-        self._started.wait()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()

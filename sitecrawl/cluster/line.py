@@ -46,9 +46,10 @@ class Shard:
         return int(self.numbers.get(name, 0))
 
     def hear(self, answer: dict[bytes, float], *, changed: bool) -> None:
-        """`changed`: what was done may have left something to lend; of what is held back a probe may be due."""
+        """`changed`: what was done may have left something to lend, a probe of what is held back, or nothing."""
         self.numbers = {name.decode(): value for name, value in answer.items()}
-        if changed and (self.numbers["ready"] or self.numbers["demoted"]):
+        is_empty = not any(self.numbers[name] for name in ("waiting", "leased", "outbox"))
+        if changed and (self.numbers["ready"] or self.numbers["demoted"] or is_empty):
             self.look_at = 0.0
         elif self.numbers["rest"] >= 0:
             self.look_at = min(self.look_at, time.monotonic() + self.numbers["rest"] / 1000 + 0.002)

@@ -13,13 +13,14 @@ for _, token in ipairs(args.tokens) do
 end
 redis.call('ZADD', base .. 'sessions', plain(now + args.ms), args.session)
 if args.starting == 1 then redis.call('ZADD', base .. 'starting', plain(now + args.ms), args.session) end
-if args.starting == 0 and redis.call('ZREM', base .. 'starting', args.session) == 1 then S.version = S.version + 1 end
+local has_begun = args.starting == 0 and redis.call('ZREM', base .. 'starting', args.session) == 1
+if has_begun then S.version = S.version + 1 end
 local outbox = base .. 'out:' .. (args.owner or args.session)
 for _, field in ipairs(args.arrived) do S.outbox = S.outbox - redis.call('HDEL', outbox, field) end
 if #args.arrived > 0 then S.version = S.version + 1 end
 if redis.call('EXISTS', outbox) == 0 then redis.call('SREM', base .. 'outs', args.owner or args.session) end
 local shard = finish()
-if #args.arrived > 0 and shard.waiting == 0 and shard.leased == 0 and shard.outbox == 0 then
+if (has_begun or #args.arrived > 0) and shard.waiting == 0 and shard.leased == 0 and shard.outbox == 0 then
   redis.call('PUBLISH', args.channel, args.shard)  -- the crawl may be at its end
 end
 return cmsgpack.pack({over = over, shard = shard})
