@@ -181,16 +181,11 @@ def warc(settings: BaseSettings, name: str) -> WarcOptions:
 
 def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
     """How this process takes part in a crawl on Redis; None where it crawls alone. Raises `OptionError`."""
-    given = str(settings.get("SITECRAWL_CLUSTER", "") or "")
-    if given in {"", "0", "False", "false"} or only_looks():
+    params = None if only_looks() else redis_of(settings)
+    if params is None:
         return None
     if settings.get("SITECRAWL_LAMBDA_POLICY", "hosts") != "hosts":
         raise OptionError("On a cluster SITECRAWL_LAMBDA_POLICY is hosts: the lambda page of a shard pays its hosts")
-    params = redis_params(settings)
-    if "://" in given:
-        params["url"] = given
-    elif given not in {"1", "True", "true"}:
-        raise OptionError(f"SITECRAWL_CLUSTER is {given!r}, and has to be a URL of a Redis, or True for REDIS_URL")
     capacity = settings.getint("SITECRAWL_SEEN_CAPACITY")
     shards = settings.getint("SITECRAWL_CLUSTER_SHARDS")
     if not 1 <= shards <= ClusterOptions.MOST_SHARDS:
@@ -222,10 +217,21 @@ _URLS_A_BUCKET: Final = 64
 _REDIS: Final = {"REDIS_URL": "url", "REDIS_HOST": "host", "REDIS_PORT": "port", "REDIS_DB": "db"}
 
 
-def redis_params(settings: BaseSettings) -> dict[str, Any]:
-    """The client's arguments from scrapy-redis' settings."""
+def redis_of(settings: BaseSettings) -> dict[str, Any] | None:
+    """The arguments of a client of the Redis that SITECRAWL_CLUSTER names, with scrapy-redis' settings; None without.
+
+    Raises `OptionError`.
+    """
+    named = str(settings.get("SITECRAWL_CLUSTER", "") or "")
+    if named in {"", "0", "False", "false"}:
+        return None
     given = {name: settings.get(setting) for setting, name in _REDIS.items()}
-    return {**settings.getdict("REDIS_PARAMS"), **{name: value for name, value in given.items() if value}}
+    params = {**settings.getdict("REDIS_PARAMS"), **{name: value for name, value in given.items() if value}}
+    if "://" in named:
+        params["url"] = named
+    elif named not in {"1", "True", "true"}:
+        raise OptionError(f"SITECRAWL_CLUSTER is {named!r}, and has to be a URL of a Redis, or True for REDIS_URL")
+    return params
 
 
 def seen(settings: BaseSettings) -> SeenOptions:

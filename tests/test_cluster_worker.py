@@ -200,3 +200,26 @@ def test_cluster_command(tmp_path: Path, web: Web) -> None:
     listed = scrapy("pages", "-d", str(place), "--kind", "page", "--format", "urls")
     assert set(listed.stdout.split()) == urls_of(web)
     assert b"Page 7" in scrapy("page", "-d", str(place), web.url(7)).stdout.encode()
+
+
+class TestReading:
+    def test_frontier_and_rank(self, redis: Server, web: Web, tmp_path: Path) -> None:
+        """What waits is listed from Redis while it waits, and what is important when all is fetched."""
+        cluster = {"SITECRAWL_CLUSTER": redis.url}
+        with fleet(tmp_path, 1, web.url(0), redis.url, SITECRAWL_MAX_PAGES=20) as workers:
+            assert workers[0].wait() == 0
+            listed = scrapy("frontier", "--urls", settings=cluster)
+            assert listed.returncode == 0, listed.stderr
+            waiting, have = set(listed.stdout.split()), set(stored(workers))
+            assert waiting
+            assert waiting <= urls_of(web) - have
+            units = scrapy("frontier", "--format", "jsonl", settings=cluster)
+            rows = [json.loads(line) for line in units.stdout.splitlines()]
+            assert sum(row["waiting"] for row in rows if not row["shape"]) == len(waiting)
+            ranked = scrapy("rank", "-d", str(tmp_path / "worker-0" / "job"), "--format", "jsonl", settings=cluster)
+            top = [json.loads(line) for line in ranked.stdout.splitlines()]
+            assert top[0]["importance"] == max(row["importance"] for row in top) > 0
+            assert {row["state"] for row in top} == {"fetched", "queued"}
+        unknown = scrapy("frontier", settings={**cluster, "SITECRAWL_CLUSTER_CRAWL": "none"})
+        assert unknown.returncode == 1
+        assert "no crawl 'none'" in unknown.stderr
