@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from crawling import scrapy
 from fleet import Worker, fleet, stored, told, urls_of, wait_until, web_of
-from localweb import LocalWeb, linked
+from localweb import Answer, LocalWeb, linked
 from redis_servers import Server, free_port, server
 from stalling import Proxy
 from syntheticweb import Web
@@ -158,12 +158,12 @@ class TestFaults:
         """A network that swallows everything for longer than a lease, and then breaks: nothing is lost or doubled."""
         with (
             Proxy(redis.port) as proxy,
-            fleet(tmp_path, 1, web.url(0), proxy.url, DOWNLOAD_DELAY=0.1) as workers,
+            fleet(tmp_path, 1, web.url(0), proxy.url, DOWNLOAD_DELAY=0.1, SITECRAWL_LEASE_SECONDS=2) as workers,
             redis.client() as client,
         ):
             wait_until(lambda: client.keys("*:done:*"))
             proxy.stall()
-            time.sleep(6)
+            time.sleep(3)
             proxy.resume()
             assert workers[0].wait() == 0, workers[0].log[-2000:]
             pages = stored(workers)
@@ -200,6 +200,32 @@ def test_cluster_command(tmp_path: Path, web: Web) -> None:
     listed = scrapy("pages", "-d", str(place), "--kind", "page", "--format", "urls")
     assert set(listed.stdout.split()) == urls_of(web)
     assert b"Page 7" in scrapy("page", "-d", str(place), web.url(7)).stdout.encode()
+
+
+def test_sitemaps_of_a_shared_crawl(redis: Server, tmp_path: Path) -> None:
+    """A sitemap that one worker finds is read by whichever gets its answer: all pages come in, each once."""
+    maps = "".join(f"<sitemap><loc>{{root}}/map{n}.xml</loc></sitemap>" for n in range(6))
+    urls = "".join("<url><loc>{root}/{map}-" + str(n) + "</loc></url>" for n in range(10))
+
+    def pages(path: str, host: str) -> Answer | str | None:
+        root, name = f"http://{host}", path.strip("/").removesuffix(".xml")
+        if path == "/robots.txt":
+            return Answer(f"Sitemap: {root}/index.xml\n".encode(), 200, {"Content-Type": "text/plain"})
+        if path == "/index.xml":
+            text = f"<sitemapindex>{maps}</sitemapindex>".replace("{root}", root)
+            return Answer(text.encode(), 200, {"Content-Type": "application/xml"})
+        if path.endswith(".xml") and name.startswith("map"):
+            text = f"<urlset>{urls}</urlset>".replace("{root}", root).replace("{map}", name)
+            return Answer(text.encode(), 200, {"Content-Type": "application/xml"})
+        return f"<title>{path}</title>" if path == "/" or name.startswith("map") else None
+
+    with LocalWeb(pages) as web:
+        words = ("-a", "sitemaps=1", "-a", f"seeds={web.root}/", "--workers", "2", "-d", str(tmp_path / "crawl"))
+        settings = {"SITECRAWL_DELAY_FACTOR": 0}
+        done = scrapy("cluster", "generic", "--redis", redis.url, *words, settings=settings)
+        assert done.returncode == 0, done.stderr
+        asked = [path for path in web.paths() if "-" in path]
+    assert sorted(asked) == sorted(f"/map{m}-{n}" for m in range(6) for n in range(10))
 
 
 class TestReading:

@@ -16,6 +16,16 @@ logger = logging.getLogger(__name__)
 
 _BACK_OFF: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
 """Seconds between attempts to reach a Redis that is away."""
+_AWAY: Final = (
+    OSError,
+    redis.ConnectionError,
+    redis.TimeoutError,
+    redis.ReadOnlyError,
+    redis.exceptions.ClusterError,
+    redis.exceptions.OutOfMemoryError,
+    redis.exceptions.RedisClusterException,
+)
+"""Of these redis-py has taken the error's name away."""
 _TRANSIENT: Final = (
     "LOADING",
     "MISCONF",
@@ -124,9 +134,7 @@ def is_transient(error: BaseException) -> bool:
     """Whether an error goes when Redis is well again."""
     if isinstance(error, redis.AuthenticationError | redis.exceptions.NoPermissionError):
         return False
-    if isinstance(error, redis.ConnectionError | redis.TimeoutError | OSError | redis.exceptions.ClusterError):
-        return True
-    if isinstance(error, redis.exceptions.RedisClusterException | redis.exceptions.OutOfMemoryError):
+    if isinstance(error, _AWAY):
         return True
     text = str(error)  # a command inside of a script puts a minus before its error
     return any(text.startswith(name) or f"-{name} " in text for name in _TRANSIENT)

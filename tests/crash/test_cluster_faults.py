@@ -51,7 +51,8 @@ def has_begun(client: redis.Redis) -> bool:
 
 def test_paused_worker(tmp_path: Path) -> None:
     """A worker stops for longer than its leases last: others take over, and what it says too late does no harm."""
-    with server() as started, web_of(600) as web, fleet(tmp_path, 2, web.url(0), started.url) as workers:
+    settings = {"SITECRAWL_LEASE_SECONDS": 2}
+    with server() as started, web_of(600) as web, fleet(tmp_path, 2, web.url(0), started.url, **settings) as workers:
         with started.client() as client:
             wait_until(lambda: fetched(client) > 50)
             workers[0].send(signal.SIGSTOP)
