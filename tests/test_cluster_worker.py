@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cluster_helpers import Steps, audit
 from crawling import scrapy
 from fleet import Worker, fleet, stored, told, urls_of, wait_until, web_of
 from localweb import Answer, LocalWeb, linked
@@ -93,6 +94,22 @@ class TestSeeds:
                 worker.send(signal.SIGTERM)
                 assert worker.wait(20) == 0
             assert "No URL in generic:start_urls" in worker.log
+
+
+class TestHosts:
+    def test_dead_host(self, redis: Server, tmp_path: Path) -> None:
+        """A host that never answers is given up by all: what waits for it fails, and the crawl ends."""
+        dead = f"http://127.0.0.1:{free_port()}"
+        links = [f"{dead}/{number}" for number in range(700)]
+        with LocalWeb({"/": linked("/a", *links), "/a": "a"}) as web:
+            with fleet(tmp_path, 1, web.root, redis.url, SITECRAWL_FAILURE_DELAY=0.05) as workers:
+                assert workers[0].wait() == 0
+            assert set(web.paths()) == {"/", "/a"}
+        with redis.client() as client:
+            steps = Steps(client, crawl="generic", shards=4, buckets=1_000_000 // 4 // 64)
+            assert sum(steps.state(shard).get("failed", 0) for shard in range(4)) == len(links)
+            assert steps.waiting() == set()
+            audit(steps)
 
 
 class TestSpiders:

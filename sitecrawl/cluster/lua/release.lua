@@ -6,20 +6,22 @@
 
 local AWAITED = 32  -- someone is to be told: such a URL is handed out, to fail at once
 
+local function fail_one(host, section, key, url)
+  redis.call('ZREM', queue_of(section), key)
+  leave_ledger(url, host)
+  S.reserve = S.reserve + url[CREDIT]
+  S.waiting, S.failed = S.waiting - 1, S.failed + 1
+  host.queued, section.queued = host.queued - 1, section.queued - 1
+  redis.call('HDEL', base .. 'urls', key)
+  redis.call('HSET', done_key(key), key, struct.pack('>BHf', FAILED, 0, url[HISTORY]))
+end
+
 local function fail_all(host)
   for _, id in ipairs(redis.call('ZRANGE', base .. 'best:' .. host.name, 0, -1)) do
     local section = section_of(host, id)
     for _, key in ipairs(redis.call('ZRANGE', queue_of(section), 0, 499)) do
       local url = read_url(key)
-      if math.floor(url[FLAGS] / AWAITED) % 2 == 0 then
-      redis.call('ZREM', queue_of(section), key)
-      leave_ledger(url, host)
-      S.reserve = S.reserve + url[CREDIT]
-      S.waiting, S.failed = S.waiting - 1, S.failed + 1
-      host.queued, section.queued = host.queued - 1, section.queued - 1
-      redis.call('HDEL', base .. 'urls', key)
-      redis.call('HSET', done_key(key), key, struct.pack('>BHf', FAILED, 0, url[HISTORY]))
-      end
+      if math.floor(url[FLAGS] / AWAITED) % 2 == 0 then fail_one(host, section, key, url) end
     end
     touch(section)
     write_head(section)
