@@ -17,6 +17,9 @@ from redis_servers import Server, free_port, server
 from stalling import Proxy
 from syntheticweb import Web
 
+from sitecrawl.cluster.reading import ClusterReader
+from sitecrawl.errors import StorageError
+
 SPIDERS = """
 import scrapy
 
@@ -194,14 +197,14 @@ def test_idle_worker_costs_little(redis: Server, tmp_path: Path) -> None:
     with LocalWeb({"/": "one page"}) as web, fleet(tmp_path, 1, web.root, redis.url, **settings) as workers:
         with redis.client() as client:
             wait_until(lambda: "/" in web.paths())
-            time.sleep(2)
+            time.sleep(1.5)
             client.config_resetstat()
-            time.sleep(4)
+            time.sleep(3)
             calls = {name: found["calls"] for name, found in client.info("commandstats").items()}
         sent = sum(
             calls.get(f"cmdstat_{name}", 0) for name in ("evalsha", "eval", "type", "lrange", "ping", "subscribe")
         )
-        assert 0 < sent < 4 * 5
+        assert 0 < sent < 3 * 5
         workers[0].send(signal.SIGTERM)
         assert workers[0].wait(20) == 0
 
@@ -247,22 +250,24 @@ def test_sitemaps_of_a_shared_crawl(redis: Server, tmp_path: Path) -> None:
 
 class TestReading:
     def test_frontier_and_rank(self, redis: Server, web: Web, tmp_path: Path) -> None:
-        """What waits is listed from Redis while it waits, and what is important when all is fetched."""
-        cluster = {"SITECRAWL_CLUSTER": redis.url}
+        """What waits is listed from Redis; what is important with the URLs of the page stores."""
         with fleet(tmp_path, 1, web.url(0), redis.url, SITECRAWL_MAX_PAGES=20) as workers:
             assert workers[0].wait() == 0
-            listed = scrapy("frontier", "--urls", settings=cluster)
-            assert listed.returncode == 0, listed.stderr
-            waiting, have = set(listed.stdout.split()), set(stored(workers))
-            assert waiting
-            assert waiting <= urls_of(web) - have
-            units = scrapy("frontier", "--format", "jsonl", settings=cluster)
-            rows = [json.loads(line) for line in units.stdout.splitlines()]
-            assert sum(row["waiting"] for row in rows if not row["shape"]) == len(waiting)
-            ranked = scrapy("rank", "-d", str(tmp_path / "worker-0" / "job"), "--format", "jsonl", settings=cluster)
-            top = [json.loads(line) for line in ranked.stdout.splitlines()]
-            assert top[0]["importance"] == max(row["importance"] for row in top) > 0
-            assert {row["state"] for row in top} == {"fetched", "queued"}
-        unknown = scrapy("frontier", settings={**cluster, "SITECRAWL_CLUSTER_CRAWL": "none"})
-        assert unknown.returncode == 1
-        assert "no crawl 'none'" in unknown.stderr
+            have = set(stored(workers))
+        listed = scrapy("frontier", "--urls", settings={"SITECRAWL_CLUSTER": redis.url})
+        assert listed.returncode == 0, listed.stderr
+        waiting = set(listed.stdout.split())
+        assert waiting
+        assert waiting <= urls_of(web) - have
+        with ClusterReader({"url": redis.url}, "generic", workers[0].folder / "job") as reader:
+            assert sum(unit.waiting for unit in reader.units() if not unit.shape) == len(waiting)
+            top = reader.top_urls(1000)
+            assert {url.url for url in top} == waiting | have
+            assert {url.state for url in top} == {"fetched", "queued"}
+            assert sum(url.importance for url in top) == pytest.approx(1, abs=1e-6)
+            assert sum(site.known for site in reader.top_sites(100)) == len(top)
+
+    def test_no_crawl_of_that_name(self, redis: Server) -> None:
+        """It says which setting names it."""
+        with pytest.raises(StorageError, match="SITECRAWL_CLUSTER_CRAWL"):
+            ClusterReader({"url": redis.url}, "none")

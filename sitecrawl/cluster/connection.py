@@ -20,7 +20,7 @@ ANSWER_SECONDS = 20.0
 def connect(params: Mapping[str, Any]) -> redis.Redis | redis.RedisCluster:
     """A client that waits, for what is asked before the crawl runs. Raises `StorageError`."""
     given = {"socket_connect_timeout": CONNECT_SECONDS, "socket_timeout": ANSWER_SECONDS, **_plain(params)}
-    given["retry"] = Retry(ExponentialBackoff(cap=1, base=0.1), 5)
+    given["retry"] = Retry(ExponentialBackoff(cap=1, base=0.1), 3)
     try:
         client = redis.Redis.from_url(**given) if "url" in given else redis.Redis(**given)
         if not client.info("cluster").get("cluster_enabled"):
