@@ -219,6 +219,9 @@ def test_cluster_command(tmp_path: Path, web: Web) -> None:
     assert f"{web.pages} pages" in done.stderr
     listed = scrapy("pages", "-d", str(place), "--kind", "page", "--format", "urls")
     assert set(listed.stdout.split()) == urls_of(web)
+    checked = scrapy("check-crawl", str(place / "worker-1"))
+    assert checked.returncode == 0, checked.stdout
+    assert "on Redis" in checked.stdout
     assert b"Page 7" in scrapy("page", "-d", str(place), web.url(7)).stdout.encode()
 
 

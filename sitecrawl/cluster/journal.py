@@ -15,9 +15,8 @@ import msgpack
 
 from sitecrawl.cluster.parcel import Outcome, Parcel
 from sitecrawl.errors import CorruptFile
-from sitecrawl.storage import Batch, Database
+from sitecrawl.storage import WORKER, Batch, Database
 
-_SESSION = b"cluster/session"
 _PARCEL = b"cluster/parcel/"
 
 
@@ -31,7 +30,7 @@ class Journal:
         self._new: list[Parcel] = []
         self._next = 1
         self._database = database
-        self._is_new = (stored := database.get("meta", _SESSION)) is None
+        self._is_new = (stored := database.get("meta", WORKER)) is None
         self.session = (stored or secrets.token_bytes(8)).hex()
 
     def load(self) -> list[Parcel]:
@@ -65,7 +64,7 @@ class Journal:
 
     def flush(self, batch: Batch) -> None:
         if self._is_new:
-            batch.put("meta", _SESSION, bytes.fromhex(self.session))
+            batch.put("meta", WORKER, bytes.fromhex(self.session))
             self._is_new = False
         for parcel in self._new:
             number = self._numbers.get(id(parcel))
