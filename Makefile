@@ -4,9 +4,11 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
 WORKERS ?= 4
+# Test files at once: many tests wait for servers, or for the pauses that politeness asks for.
+JOBS ?= 3
 TARGET ?= default
 
-.PHONY: crawl cluster deploy test lint format clean
+.PHONY: crawl cluster deploy test lint format screenshots clean
 
 crawl: $(VENV)/.crawl
 	@test -n "$(SEEDS)" || { echo "Say what to crawl: make crawl SEEDS=https://example.com"; exit 2; }
@@ -20,7 +22,7 @@ deploy: $(VENV)/.deploy
 	$(BIN)/scrapyd-deploy $(TARGET) $(ARGS)
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
@@ -32,6 +34,9 @@ lint: $(VENV)/.lint
 format: $(VENV)/.lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+screenshots: $(VENV)/.test
+	$(BIN)/python benchmarks/screenshots.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

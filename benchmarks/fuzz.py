@@ -26,7 +26,18 @@ from typing import Final
 
 from backports.zstd import ZstdFile
 
-TARGETS: Final = ("url", "links", "labels", "robots", "codecs", "requests", "codings", "seeds", "sitemaps")
+TARGETS: Final = (
+    "url",
+    "links",
+    "labels",
+    "robots",
+    "codecs",
+    "requests",
+    "codings",
+    "seeds",
+    "sitemaps",
+    "responses",
+)
 """Functions of fuzz_targets.py."""
 CASES: Final = Path(__file__).parent.parent / "tests" / "fuzz_cases"
 DATA: Final = Path(__file__).parent.parent.parent / "shared" / "data"

@@ -21,6 +21,7 @@ from sitecrawl.errors import CorruptFile, InvalidUrl, OptionError
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.record import UrlRecord
 from sitecrawl.frontier.sections import Section
+from sitecrawl.http import BadResponse, OverLimit, ReadLimits, ResponseReader, Truncated
 from sitecrawl.limits import LINKS, ROBOTS_SIZE
 from sitecrawl.links import read_page
 from sitecrawl.pagestore.gzipping import decode_content
@@ -156,6 +157,31 @@ def sitemaps(data: bytes) -> None:
         SitemapRecord.unpack(data).pack()
 
 
+def responses(data: bytes) -> None:
+    """HTTP responses: whole, or an error of ours, and the same however the network cuts them."""
+    limits = ReadLimits(headers=50, header_size=10_000, chunks=100)
+    for given in (data, b"HTTP/1.1 200 OK\r\n" + data):
+        outcomes = [_response(pieces, limits) for pieces in ([given], [given[:7], given[7:40], given[40:]])]
+        assert outcomes[0] == outcomes[1]
+
+
+def _response(pieces: list[bytes], limits: ReadLimits) -> object:
+    """What came of a response; of one that went beyond a limit only that: how far it came may differ."""
+    reader = ResponseReader(limits, max_size=5000)
+    try:
+        for piece in pieces:
+            if piece and not reader.is_whole:
+                reader.feed(piece)
+        reader.end()
+    except (OverLimit, BadResponse) as error:
+        return type(error)
+    except Truncated:
+        pass
+    assert sum(map(len, reader.body)) == reader.size
+    return reader.status, reader.headers, b"".join(reader.body), reader.is_whole
+
+
 TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
-    target.__name__: target for target in (url, links, labels, robots, codecs, requests, codings, seeds, sitemaps)
+    target.__name__: target
+    for target in (url, links, labels, robots, codecs, requests, codings, seeds, sitemaps, responses)
 }

@@ -7,11 +7,16 @@ from pipelines.warc import WarcPipeline
 
 if TYPE_CHECKING:
     from pipelines.database import DatabasePipeline
+    from pipelines.items import ItemsPipeline
     from pipelines.redis import RedisPipeline
 
-__all__ = ["DatabasePipeline", "RedisPipeline", "WarcPipeline"]
+__all__ = ["DatabasePipeline", "ItemsPipeline", "RedisPipeline", "WarcPipeline"]
 
-_LATER = {"DatabasePipeline": "pipelines.database", "RedisPipeline": "pipelines.redis"}
+_LATER = {
+    "DatabasePipeline": "pipelines.database",
+    "ItemsPipeline": "pipelines.items",
+    "RedisPipeline": "pipelines.redis",
+}
 
 
 def __getattr__(name: str) -> Any:

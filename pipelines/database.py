@@ -18,6 +18,9 @@ from sitecrawl.runtime import Runtime
 class DatabasePipeline:
     """Writes pages to the database at SITECRAWL_DATABASE_URL, in batches and in a thread. Other items pass."""
 
+    table_setting = ("SITECRAWL_DATABASE_TABLE", "pages")
+    store_class = DatabaseStore
+
     def __init__(self, store: DatabaseStore, stats: StatsCollector) -> None:
         self._store = store
         self._stats = stats
@@ -35,10 +38,10 @@ class DatabasePipeline:
             url=settings["SITECRAWL_DATABASE_URL"],
             # A directory's name alone may come again; with the time it stays one crawl, also when it is resumed.
             crawl=f"{runtime.path.name} {time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(manifest.created))}",
-            table=settings.get("SITECRAWL_DATABASE_TABLE", "pages"),
+            table=settings.get(*cls.table_setting),
         )
         stop_on_storage_error(crawler)
-        store = DatabaseStore(options)
+        store = cls.store_class(options)
         runtime.add_store(store)
         return cls(store, crawler.stats)
 

@@ -45,6 +45,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_WARC_SIZE": 1_000_000_000,
     "SITECRAWL_DATABASE_URL": "",
     "SITECRAWL_DATABASE_TABLE": "pages",
+    "SITECRAWL_ITEMS_TABLE": "items",
     "SITECRAWL_SEEN_BLOOM": "pybloom-live",
     "SITECRAWL_SEEN_CAPACITY": 1_000_000,
     "SITECRAWL_SEEN_ERROR_RATE": 0.01,
@@ -56,10 +57,14 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_CLUSTER_UNSAFE": False,
     "SITECRAWL_CLUSTER_WATCH": False,
     "SITECRAWL_LEASE_SECONDS": 30.0,
+    "SITECRAWL_RECORD_LINKS": "",
     "SITECRAWL_SHUTDOWN_TIME": 5.0,
     "SITECRAWL_GC_THRESHOLD": 50_000,
     "SITECRAWL_PROGRESS": "auto",
     "SITECRAWL_SUMMARY": True,
+    "SITECRAWL_DASHBOARD": True,
+    "SITECRAWL_DASHBOARD_PORT": 0,
+    "SITECRAWL_DASHBOARD_TOKEN": "",
     **{name: value for name, value in DEFAULTS.items() if name.startswith("SITECRAWL_")},
 }
 """Our own settings and their defaults."""
@@ -89,6 +94,7 @@ SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
 _LOOKS: Final[dict[str, Any]] = {
     "SITECRAWL_PROGRESS": False,
     "SITECRAWL_SUMMARY": False,
+    "SITECRAWL_DASHBOARD": False,
     "SITECRAWL_ALLOW_PRIVATE": True,
 }
 """For commands that only look at a page: what they print is the page, and the user has named it."""
@@ -107,6 +113,7 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     },
     "ITEM_PIPELINES": {"pipelines.WarcPipeline": 900},
     "EXTENSIONS": {
+        "sitecrawl.dashboard.extension.Dashboard": -1,  # it says where it is before the live line begins
         "sitecrawl.progress.Progress": 0,
         "sitecrawl.garbage.Garbage": 0,
         "scrapy.extensions.logstats.LogStats": None,  # the progress line says it
@@ -116,7 +123,11 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     },
 }
 
-_SPIDER_MIDDLEWARES: Final = {"middlewares.RequestsMiddleware": 940, "middlewares.LinksMiddleware": 950}
+_SPIDER_MIDDLEWARES: Final = {
+    "middlewares.RequestsMiddleware": 940,
+    "middlewares.LinksMiddleware": 950,
+    "middlewares.LinkRecorder": 960,
+}
 _HANDLERS: Final = dict.fromkeys(("http", "https"), "sitecrawl.download.DownloadHandler")
 _DECODING: Final = ("scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware", 590)
 """Scrapy's middleware in whose place ours comes, unless the project names it, and its order."""

@@ -34,7 +34,7 @@ CRAWLS = Path("crawls")
 _JOB: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 """What a job may be called: its name comes over HTTP, and names a directory."""
 
-LOOKS: Final = frozenset({"bench", "check", "fetch", "parse", "shell", "view"})
+LOOKS: Final = frozenset({"bench", "check", "fetch", "parse", "rules", "shell", "view"})
 """Scrapy's commands that try something out: nobody wants to keep what they fetch."""
 
 

@@ -36,6 +36,8 @@ TREE_ELEMENTS: Final = Limit("SITECRAWL_MAX_TREE_ELEMENTS", 250_000, "elements",
 ROBOTS_SIZE: Final = Limit("SITECRAWL_MAX_ROBOTS_SIZE", 512 << 10, "bytes", "limits/robots_size")
 SITEMAP_SIZE: Final = Limit("SITECRAWL_MAX_SITEMAP_SIZE", 512 << 20, "bytes", "limits/sitemap_size")
 SITEMAP_ENTRIES: Final = Limit("SITECRAWL_MAX_SITEMAP_ENTRIES", 5_000_000, "entries", "limits/sitemap_entries")
+EXTRACT_SIZE: Final = Limit("SITECRAWL_MAX_EXTRACT_SIZE", 8 << 20, "bytes", "limits/extract_size")
+REGEX_TIME: Final = Limit("SITECRAWL_MAX_REGEX_TIME", 0.5, "seconds", "limits/regex_time")
 CRAWL_DELAY: Final = Limit("SITECRAWL_MAX_CRAWL_DELAY", 60.0, "seconds", "limits/crawl_delay")
 RETRY_AFTER: Final = Limit("SITECRAWL_MAX_RETRY_AFTER", 3600.0, "seconds", "limits/retry_after")
 PRIVATE_ADDRESS: Final = Limit("SITECRAWL_ALLOW_PRIVATE", False, "yes or no", "limits/private_address")  # noqa: FBT003
@@ -57,6 +59,8 @@ LIMITS: Final = (
     ROBOTS_SIZE,
     SITEMAP_SIZE,
     SITEMAP_ENTRIES,
+    EXTRACT_SIZE,
+    REGEX_TIME,
     CRAWL_DELAY,
     RETRY_AFTER,
     PRIVATE_ADDRESS,

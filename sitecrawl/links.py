@@ -55,6 +55,8 @@ class Link:
     `canonical`, `alternate`, `next`, `prev`."""
     nofollow: bool = False
     """Whether every link to the target was `nofollow`, `ugc` or `sponsored`."""
+    priority: int = 0
+    """As of a `scrapy.Request`, for the spider to set: the greatest is fetched first, whatever the crawl's order."""
 
 
 @dataclass(slots=True)

@@ -119,9 +119,11 @@ _VALUE = r"""(?:"([^"]*+)(?:"|\Z)|'([^']*+)(?:'|\Z)|([^\t\n\f\r >]*+))"""
 _ATTRIBUTE = rf"(=?+[^\t\n\f\r />=]*+)(?:[\t\n\f\r ]*+(=)[\t\n\f\r ]*+{_VALUE})?+"
 _UNGROUPED = re.sub(r"\((?!\?)", "(?:", _ATTRIBUTE)
 _ATTRIBUTES = re.compile(_ATTRIBUTE)
+ATTRIBUTE_LIST: Final = rf"(?:[\t\n\f\r /]++|(?=[^>]){_UNGROUPED})*+"
+"""Between the name of a tag and its end: a part of a regular expression, in which space counts for nothing."""
 _TAG = re.compile(
     rf"""<!--(?:-?>|.*?(?:--!?>|\Z))
-       | <(?P<name>[a-z][^\t\n\f\r />]*+)(?P<attributes>(?:[\t\n\f\r /]++|(?=[^>]){_UNGROUPED})*+)(?P<end>>?+)
+       | <(?P<name>[a-z][^\t\n\f\r />]*+)(?P<attributes>{ATTRIBUTE_LIST})(?P<end>>?+)
        | <[/!?][^>]*+""",
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
@@ -141,11 +143,12 @@ def _tags(html: str) -> Iterator[Element]:
             end = _ENDS[tag].search(html, position)
             content_end = end.start() if end else len(html)
         if tag in _WANTED and match["end"]:  # a tag that the page ends in is none
-            yield Element(tag, _attributes(match["attributes"]), _text(html, tag, position, content_end))
+            yield Element(tag, attributes_of(match["attributes"]), _text(html, tag, position, content_end))
         position = content_end
 
 
-def _attributes(text: str) -> dict[str, str | None]:
+def attributes_of(text: str) -> dict[str, str | None]:
+    """The attributes that stand in a tag: names in lower case, None for one without value."""
     values: dict[str, str | None] = {}
     for name, equals, double, single, bare in _ATTRIBUTES.findall(text):
         if name:

@@ -283,6 +283,7 @@ class Progress:
             seconds=time.monotonic() - self._started,
             traffic=Traffic.read(self._stats.get_stats()),
             hosts=self._errors.hosts,
+            report=list(getattr(self._crawler.spider, "report", tuple)()),
         )
         if self._runtime is None:
             return told

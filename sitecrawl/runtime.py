@@ -203,6 +203,12 @@ class Runtime:
         )
 
     @property
+    def local(self) -> Frontier:
+        """The frontier of a crawl in one process, for parts that no cluster has."""
+        assert isinstance(self.frontier, Frontier)
+        return self.frontier
+
+    @property
     def path(self) -> Path:
         return self.directory.path
 
@@ -271,6 +277,7 @@ class Runtime:
                 link.host,
                 nofollow or link.nofollow,
                 0.0 if score is None else score(link),
+                priority=link.priority,
             )
             for link in links
         ]
@@ -279,9 +286,9 @@ class Runtime:
     def _fingerprint(self, href: str) -> bytes:
         return self.fingerprints.url(self.canonicalizer.canonical_href(href))
 
-    def seed(self, seeds: Iterable[Url]) -> int:
-        """Hand the seeds to the frontier; returns how many are new."""
-        found = [NewUrl(self._fingerprint(url.href), url.href, url.host) for url in seeds]
+    def seed(self, seeds: Iterable[Url], *, priority: int = 0) -> int:
+        """Hand the seeds to the frontier; returns how many are new. `priority` is as of a request."""
+        found = [NewUrl(self._fingerprint(url.href), url.href, url.host, priority=priority) for url in seeds]
         for url in found:
             self.seed_hosts.add(url.host)
         return self.frontier.add(found, depth=0)

@@ -30,6 +30,7 @@ from sitecrawl.requests import VISIT, Unstorable, pack_request, unpack_request
 from sitecrawl.runtime import Fetch, Runtime
 from sitecrawl.spiderstate import SpiderState
 from sitecrawl.url import parse
+from sitecrawl.waking import wake
 
 logger = logging.getLogger(__name__)
 
@@ -251,6 +252,8 @@ class Scheduler(BaseScheduler):
             request = self._volatile.pop(visit.key)
         else:
             request = unpack_request(visit.url, visit.request, self._spider)
+        if visit.request is None and visit.priority:  # a link's; a stored request has its own
+            request.priority = visit.priority
         request.meta[VISIT] = visit.key
         if visit.depth:
             request.meta.setdefault("depth", visit.depth)
@@ -312,9 +315,7 @@ class Scheduler(BaseScheduler):
 
     def _wake(self) -> None:
         self._alarm = None
-        slot = self._crawler.engine._slot  # noqa: SLF001 - nothing public wakes the engine
-        if slot is not None:
-            slot.nextcall.schedule()
+        wake(self._crawler)
 
     def _count(self, event: str, *, volatile: bool) -> None:
         self._stats.inc_value(f"scheduler/{event}")

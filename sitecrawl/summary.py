@@ -37,7 +37,10 @@ _ENDINGS: Final = {
     "finished": "finished: nothing is left to fetch",
     "shutdown": "was interrupted",
     "cancelled": "was cancelled",
+    "dashboard": "was stopped by hand, from its dashboard",
     "storage_error": "stopped: a file of the crawl could not be used, the log says which and why",
+    "keyword_found": "stopped: the keyword is found",
+    "output_dir_error": "stopped: a page could not be kept in output_dir, the log says why",
     "memusage_exceeded": "stopped: the process reached MEMUSAGE_LIMIT_MB",
 }
 
@@ -153,6 +156,8 @@ class Summary:
     """Whether there is a page store to read."""
     resume: str | None = None
     """The command that goes on; None where there is nothing to go on with."""
+    report: Sequence[tuple[str, str]] = ()
+    """What the spider itself has to say, each with a label of up to 9 characters."""
 
     def lines(self) -> Iterator[str]:
         yield f"The crawl {printable(self.ending)}."
@@ -191,13 +196,15 @@ class Summary:
         yield "given up", self.totals.failed, "URLs that never answered"
         yield "waiting", self.totals.waiting, "URLs that are known and not fetched"
         if self.totals.held:
-            yield "  held back", self.totals.held, "of these, in what looks like traps"
+            yield "  held back", self.totals.held, "of these, in what looks like traps, or was blocked"
         if self.totals.silent:
             yield "  silent", self.totals.silent, "of these, on hosts that ceased to answer: resume to ask them again"
         if self.totals.resumed:
             yield "fetched in all", self.totals.fetched, "URLs, this run and those before it"
 
     def _where(self) -> Iterator[str]:
+        for label, text in self.report:
+            yield f"  {printable(label, 9):<9} {printable(text, 1000)}"
         if self.directory is not None:
             place = shlex.quote(str(self.directory))
             yield f"  data      {printable(place, 1000)}"

@@ -162,7 +162,7 @@ def test_a_package_of_the_same_name_is_named(project: Path, tmp_path: Path, pack
     ("name", "value", "words"),
     [
         ("SITECRAWL_MAX_DELAYS", 1, "is SITECRAWL_MAX_DELAY meant?"),
-        ("SITECRAWL_QUUX_QUUX_QUUX_QUUX", 1, "docs/settings.md"),
+        ("SITECRAWL_WZZZWZZZWZZZWZZZWZZZWZZZ", 1, "docs/settings.md"),
         ("SITECRAWL_MAX_DELAY", "abc", "SITECRAWL_MAX_DELAY is 'abc', and has to be a number from 0 on"),
         ("SITECRAWL_MAX_DELAY", "-5", "a number from 0 on"),
         ("SITECRAWL_MAX_DELAY", "nan", "a number from 0 on"),

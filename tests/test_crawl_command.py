@@ -30,7 +30,7 @@ def untouched() -> Iterator[LocalWeb]:
         (["-a", "max_page=1"], "did you mean max_pages?"),
         (["-a", "seeds=@/no/such/file"], "/no/such/file cannot be read"),
         (["-a", "seeds="], "seeds is empty"),
-        (["-s", "SITECRAWL_ORDER=random"], "There is no order 'random'"),
+        (["-s", "SITECRAWL_ORDER=random"], "has to be one of aopic, best, bfs, dfs"),
     ],
     ids=lambda value: value[1].partition(" ")[0] if isinstance(value, list) else "",
 )

@@ -147,15 +147,33 @@ class FrontierMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.visits)
     @rule(
         data=st.data(),
-        links=st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(HOSTS), st.booleans()), max_size=6),
+        links=st.lists(
+            st.tuples(st.sampled_from(NAMES), st.sampled_from(HOSTS), st.booleans(), st.integers(-1, 1)), max_size=6
+        ),
     )
     def expand(self, data, links):
         """A page may link to itself, twice to another, to what is done and to what is in flight."""
         visit = self.a_visit(data)
-        found = [url(name, host, nofollow=nofollow, score=SCORES[name]) for name, host, nofollow in links]
+        found = [
+            url(name, host, nofollow=nofollow, score=SCORES[name])._replace(priority=priority)
+            for name, host, nofollow, priority in links
+        ]
+        first = {f.key: f for f in reversed(found)}
+        found = [f._replace(priority=first[f.key].priority) for f in found]
         new = self.unseen(found, visit.depth + 1)
         assert self.frontier.expand(visit, found) == len(new)
+        if not 0 < self.bench.options.max_depth < visit.depth + 1:
+            self.want(first, but=visit.key)
         self.know(new, visit.depth + 1)
+
+    def want(self, links, but):
+        """A known URL that waits has the greatest priority of all links to it."""
+        for key, link in links.items():
+            u = self.model.known.get(key)
+            if u is None or u.state != State.QUEUED or key in self.visits or u.is_volatile:
+                continue
+            if key != but and link.priority:
+                u.priority = max(u.priority, link.priority)
 
     def unseen(self, found, depth):
         too_deep = 0 < self.bench.options.max_depth < depth
@@ -163,7 +181,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     def know(self, new, depth):
         for key, f in new.items():
-            self.model.known[key] = Known(f.url, f.host, depth, 0, self.next_serial(), score=f.score)
+            self.model.known[key] = Known(f.url, f.host, depth, f.priority, self.next_serial(), score=f.score)
 
     @rule(
         host=st.sampled_from(HOSTS),

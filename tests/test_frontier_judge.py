@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from frontier_helpers import Bench, all_credit, check_sections, url
 
+from sitecrawl.errors import OptionError
 from sitecrawl.frontier.frontier import FrontierOptions
 from sitecrawl.frontier.judge import Reason, TrapOptions, explain
 
@@ -334,3 +335,98 @@ def test_what_was_set_free_is_not_listed_any_more(tmp_path):
     crawl.restart()
     assert not crawl.frontier.judge.demoted
     crawl.database.close()
+
+
+class TestByHand:
+    """What a person blocks or sets free stays so, whatever the judge thinks."""
+
+    def test_blocked(self, bench) -> None:
+        """Nothing of a blocked section is fetched, no probe and no restart later, and the crawl ends all the same."""
+        one = bench()
+        one.add("home")
+        (home,) = one.surf(
+            lambda _: [url(f"a/{n}") for n in range(20)] + [url(f"b/{n}") for n in range(20)], budget=1
+        )
+        assert home.endswith("/home")
+        host, section = one.frontier.hosts.named("a.example"), one.section_of("a/1")
+        one.frontier.block(host, section)
+        one.restart()
+        assert len(one.drain()) == 20
+        assert one.frontier.is_finished()
+        assert one.frontier.held == 20
+        section = one.section_of("a/1")
+        assert section.trial.reason == Reason.BLOCKED
+        assert "blocked by hand at fetch 1 of 21 (20 URLs known, 0 fetched" in explain(
+            section, one.frontier.judge.fetches
+        )
+        one.commit()
+        check_sections(one.frontier)
+
+    def test_a_blocked_host(self, bench) -> None:
+        """All of it stays, and what is found there later, too."""
+        one = bench()
+        one.add("home")
+        one.add("x", host="b.example")
+        one.frontier.block(one.frontier.hosts.named("b.example"))
+        one.restart()
+        assert one.drain() == ["home"]
+        one.add("y", host="b.example")
+        assert one.frontier.next() is None
+        assert one.frontier.is_finished()
+
+    def test_unblocked(self, bench) -> None:
+        """What was blocked comes in once it is set free."""
+        one = bench()
+        one.add("home", "x")
+        host = one.frontier.hosts.named("a.example")
+        one.frontier.block(host)
+        assert one.frontier.next() is None
+        one.frontier.vouch(host)
+        assert sorted(one.drain()) == ["home", "x"]
+
+    @pytest.mark.parametrize("order", ["bfs", "dfs", "aopic"])
+    def test_in_every_order(self, bench, order) -> None:
+        """Blocking is no matter of credit, or of holding traps back."""
+        one = bench(order, TrapOptions(hold=False))
+        one.add("a/1", "b/1")
+        one.frontier.block(one.frontier.hosts.named("a.example"), one.section_of("a/1"))
+        one.restart()
+        assert one.drain() == ["1"]
+        assert one.section_of("a/1").queued == 1
+
+    def test_with_a_depth_limit(self, tmp_path) -> None:
+        """A level that could not end would hold the crawl up for ever: so it is refused, with the reason."""
+        one = Bench(tmp_path / "db", options=FrontierOptions(max_depth=3))
+        one.add("home")
+        with pytest.raises(OptionError, match="depth limit"):
+            one.frontier.block(one.frontier.hosts.named("a.example"))
+        assert one.drain() == ["home"]
+        one.database.close()
+
+    def test_set_free(self, bench) -> None:
+        """A demoted host that a person wants is fetched as others are, and is not demoted again, nor by a restart."""
+        one, site = bench(), Minting()
+        one.add("home")
+        one.surf(site, budget=400)
+        demoted = [host for host, section in one.frontier.judge.demoted.values() if section is None]
+        assert demoted
+        for host in demoted:
+            one.frontier.vouch(host)
+            for section in host.sections.values():
+                one.frontier.vouch(host, section)
+        one.restart()
+        before = site.minted
+        one.surf(site, budget=300)
+        assert site.minted - before > 600  # nearly all of the fetches: nothing else was left
+        assert not [h for h, s in one.frontier.judge.demoted.values() if s is None and h.name == demoted[0].name]
+        assert "set free by hand" in explain(one.frontier.hosts.named(demoted[0].name), 1)
+
+    def test_blocked_sections_of_a_demoted_host(self, bench) -> None:
+        """A host with nothing but blocked sections left does not keep the crawl alive."""
+        one = bench()
+        one.add("a/1", "a/2")
+        host = one.frontier.hosts.named("a.example")
+        one.frontier.judge._hold(host.key, host.trial, Reason.GROWS, 0, (host, None))
+        one.frontier.block(host, one.section_of("a/1"))
+        assert one.frontier.next() is None
+        assert one.frontier.is_finished()

@@ -22,6 +22,7 @@ from sitecrawl.frontier.order import (
     order_named,
     priority_of,
     serial_of,
+    with_priority,
 )
 from sitecrawl.frontier.record import RANK_BYTES
 
@@ -146,3 +147,12 @@ def test_levels_come_before_credit(order):
     ranks = [order.rank(Facts(depth, 1, credit=c, score=c)) for depth, c in [(1, 9), (1, 2), (2, 99), (2, 9)]]
     assert ranks == sorted(ranks)
     assert [level_of(rank) for rank in ranks] == [1, 1, 2, 2]
+
+
+def test_another_priority_keeps_the_rest_of_the_rank() -> None:
+    """In every order, a rank with another priority is that of the same URL asked for with it."""
+    for name in ORDERS:
+        order = order_named(name)
+        low, high = (order.rank(Facts(3, 7, priority, credit=99, score=0.5)) for priority in (-2, 5))
+        assert with_priority(low, 5) == high
+        assert priority_of(with_priority(high, -2)) == -2

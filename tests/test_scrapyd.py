@@ -47,7 +47,7 @@ def deployed(scrapyd: Scrapyd, tmp_path_factory: pytest.TempPathFactory) -> str:
     configuration = project / "scrapy.cfg"
     configuration.write_text(configuration.read_text().replace("http://localhost:6800/", f"{scrapyd.url}/"))
     # The environment stands in for the one that make would make, so nothing is installed.
-    made = ["-o", f"{sys.prefix}/.deploy", "-o", f"{sys.prefix}/bin/python", f"VENV={sys.prefix}"]
+    made = ["ARGS=", "-o", f"{sys.prefix}/.deploy", "-o", f"{sys.prefix}/bin/python", f"VENV={sys.prefix}"]
     return run(["make", "deploy", *made], cwd=project).stdout
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,6 +23,8 @@ from sitecrawl.storage import Batch, Database
 
 _EDGE, _SITE_LINK = b"E", b"S"
 _PAGES = struct.Struct(">d")
+SEEDS = bytes(KEY_BYTES)
+"""The source of edges that stand for the seeds."""
 
 FOLLOW, NOFOLLOW = 10, 1
 """What a link counts, in tenths."""
@@ -37,6 +39,8 @@ class NewUrl(NamedTuple):
     nofollow: bool = False
     score: float = 0.0
     """The spider's own, for the order `best`."""
+    priority: int = 0
+    """The spider's own, for every order: the greatest first."""
 
     @property
     def weight(self) -> int:
@@ -171,7 +175,7 @@ class Economy:
         for source, target, pages in self.graph.changes():
             self._edges.put(_EDGE + source + target, _PAGES.pack(pages))
         for host, seeds in self.graph.seeds():
-            self._edges.put(_EDGE + bytes(KEY_BYTES) + host, _PAGES.pack(seeds))
+            self._edges.put(_EDGE + SEEDS + host, _PAGES.pack(seeds))
         self._meta.put(b"ledger", self.ledger.pack())
         self._edges.flush(batch)
         self._meta.flush(batch)
@@ -183,16 +187,23 @@ class Economy:
 
 
 def _load_graph(database: Database) -> HostGraph:
-    """Edges whose source is all zeros stand for the seeds."""
     edges, seeds = [], []
+    for source, target, pages in read_edges(database):
+        if source == SEEDS:
+            seeds.append((target, pages))
+        else:
+            edges.append((source, target, pages))
+    return HostGraph(edges, seeds)
+
+
+def read_edges(database: Database) -> Iterator[tuple[bytes, bytes, float]]:
+    """Host, host that it links to, number of its pages that do; `SEEDS` as the first stands for the seeds.
+
+    Raises `CorruptFile`.
+    """
     try:
         for key, value in database.scan("edges", _EDGE, bytes([_EDGE[0] + 1])):
-            source, target = key[1 : 1 + KEY_BYTES], key[1 + KEY_BYTES :]
             (pages,) = _PAGES.unpack(value)
-            if source == bytes(KEY_BYTES):
-                seeds.append((target, pages))
-            else:
-                edges.append((source, target, pages))
+            yield key[1 : 1 + KEY_BYTES], key[1 + KEY_BYTES :], pages
     except struct.error as error:
         raise CorruptFile(f"The graph of hosts in {database.path} cannot be read: {error}") from error
-    return HostGraph(edges, seeds)

@@ -21,7 +21,7 @@ from typing import Final
 from sitecrawl.content import ContentIndex
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
-from sitecrawl.errors import CorruptFile
+from sitecrawl.errors import CorruptFile, OptionError
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.economy import Economy, NewUrl
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
@@ -176,6 +176,8 @@ class Frontier:
                 if target is host:
                     on_host += 1
                     in_section += self.urls.section_of(link.key) == record.section
+            elif link.priority and (target_host := self.register.prefer(link.key, link.priority)) is not None:
+                hosts.add(target_host)
         visit.news = visit.news[0] + in_section, visit.news[1] + on_host
         self._place(hosts)
         return len(new)
@@ -497,6 +499,26 @@ class Frontier:
         if record is None:
             raise CorruptFile(f"The record of {visit.url} has gone from {self._database.path} while it was in flight")
         return record
+
+    # By hand
+
+    def block(self, host: Host, section: Section | None = None) -> None:
+        """Fetch nothing more of `host`, or of one of its sections. Raises `OptionError` where all must be fetched."""
+        if self._keeps_levels:
+            raise OptionError(
+                "With a depth limit no level may be left before all of it is done, so nothing of it can be blocked"
+            )
+        self.judge.block(host, section)
+        self._changed(host, section)
+
+    def vouch(self, host: Host, section: Section | None = None) -> None:
+        """Hold `host`, or one of its sections, back no more: whatever was its reason, a person knows better."""
+        self.judge.vouch(host, section)
+        self._changed(host, section)
+
+    def _changed(self, host: Host, section: Section | None) -> None:
+        self.hosts.changed(host, section)
+        self._place([host])
 
     # Durability
 

@@ -18,6 +18,9 @@ flows to it from the seeds' hosts (`sitecrawl.credit.trust`), which no farm of h
   allowance, or all of them a share of the crawl. Then the crawl ends, and says what it left.
 
 Every demotion is on record with its reason, since when, and the numbers it was made on.
+
+A person may overrule all of this. What is *blocked* is held back without probes until a person sets it free; what a
+person sets free is *vouched* for, and never demoted again. Both are kept with the unit, so they survive a restart.
 """
 
 from __future__ import annotations
@@ -46,6 +49,10 @@ class Reason(IntEnum):
     NONE = 0
     GROWS = 1
     WORTHLESS = 2
+    BLOCKED = 3
+    """A person wants nothing of it."""
+    VOUCHED = 4
+    """It is not demoted, and will not be: a person has set it free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +113,12 @@ class Judge:
         Returns what was set free; None stands for the host itself.
         """
         demoted = [section for section in (None, *host.sections.values()) if (section or host).trial.demoted]
-        if not self.options.hold:
-            for section in demoted:
-                self.release(host, section)
-            return demoted
-        self.demoted.update(((section or host).key, (host, section)) for section in demoted)
-        return []
+        freed = [] if self.options.hold else [unit for unit in demoted if not is_blocked((unit or host).trial)]
+        for section in freed:
+            self.release(host, section)
+        kept = [section for section in demoted if (section or host).trial.demoted]
+        self.demoted.update(((section or host).key, (host, section)) for section in kept)
+        return freed
 
     def is_demoted(self, key: bytes) -> bool:
         return key in self.demoted
@@ -150,13 +157,15 @@ class Judge:
     def _look_again(self) -> set[Host]:
         """Set free the hosts that have come to be trusted since they were demoted; returns them."""
         hosts = [host for host, section in self.demoted.values() if section is None]
-        trusted = {host for host in hosts if host.known <= self._allowed(host)}
+        trusted = {host for host in hosts if host.known <= self._allowed(host) and not is_blocked(host.trial)}
         for host in trusted:
             self.release(host, None)
         return trusted
 
     def _charge(self, host: Host, section: Section, *, good: bool, news: tuple[int, int]) -> None:
         trial, brought = (host.trial, news[1]) if host.trial.demoted else (section.trial, news[0])
+        if is_blocked(trial):
+            return  # it was under way when it was blocked
         if trial.demoted and not self.comes_last(host if host.trial.demoted else section):
             cost = 1.0 if brought or not good else 0.1
             trial.cost += cost
@@ -164,11 +173,11 @@ class Judge:
 
     def _demote(self, host: Host, section: Section) -> bool:
         options, done = self.options, False
-        suspect = not host.trial.demoted and host.fetched >= options.min_fetches and self._grows(host.trial)
+        suspect = _may_be_demoted(host.trial) and host.fetched >= options.min_fetches and self._grows(host.trial)
         if suspect and host.known > max(self._allowed(host), host.trial.limit):
             self._hold(host.key, host.trial, Reason.GROWS, host.fetched, (host, None))
             done = True
-        if not section.trial.demoted and section.fetched >= options.min_fetches:
+        if _may_be_demoted(section.trial) and section.fetched >= options.min_fetches:
             vouched = section.known - section.own
             allowed = max(options.section_size + options.vouched_share * vouched, section.trial.limit)
             grows = self._grows(section.trial) and section.own > allowed
@@ -203,8 +212,21 @@ class Judge:
         return done
 
     def _has_calmed(self, trial: Trial, fetched: int) -> bool:
-        tried = trial.demoted and fetched - trial.tried >= self.options.min_probes
+        tried = trial.demoted and not is_blocked(trial) and fetched - trial.tried >= self.options.min_probes
         return tried and trial.novelty < self.options.low
+
+    def block(self, host: Host, section: Section | None) -> None:
+        """A person wants nothing more of a unit, whatever it is worth."""
+        unit = section or host
+        if unit.trial.demoted:
+            self.cost -= unit.trial.cost
+        self._hold(unit.key, unit.trial, Reason.BLOCKED, unit.fetched, (host, section))
+
+    def vouch(self, host: Host, section: Section | None) -> None:
+        """A person wants a unit, whatever it looks like."""
+        if (section or host).trial.demoted:
+            self.release(host, section)
+        (section or host).trial.reason = Reason.VOUCHED
 
     def release(self, host: Host, section: Section | None) -> None:
         """Set a demoted unit free; it may grow by half before it is looked at again."""
@@ -230,7 +252,7 @@ class Judge:
         units = [
             (host, section)
             for host, section in self.demoted.values()
-            if (section or host).queued
+            if _has_work(host, section)
             and not (section is not None and host.trial.demoted)
             and host.key not in but
             and may_be(section or host)
@@ -263,7 +285,7 @@ class Judge:
         if section is not None:
             return (section,)
         waiting = [s for s in host.sections.values() if s.queued]
-        fair = [s for s in waiting if not s.trial.demoted] or waiting
+        fair = [s for s in waiting if not s.trial.demoted] or [s for s in waiting if not is_blocked(s.trial)]
         return sorted(fair, key=lambda s: self.random.random() ** (1 / s.queued), reverse=True)
 
     def pack(self) -> bytes:
@@ -277,12 +299,36 @@ class Judge:
             raise CorruptFile(f"The judge's record of {len(data)} bytes cannot be read: {error}") from error
 
 
+def is_blocked(trial: Trial) -> bool:
+    """Whether a person has blocked the unit."""
+    return trial.demoted and trial.reason == Reason.BLOCKED
+
+
+def _has_work(host: Host, section: Section | None) -> bool:
+    """Whether URLs of a demoted unit wait that no person has blocked."""
+    if is_blocked((section or host).trial):
+        return False
+    if section is not None:
+        return section.queued > 0
+    return any(s.queued and not is_blocked(s.trial) for s in host.sections.values())
+
+
+def _may_be_demoted(trial: Trial) -> bool:
+    return not trial.demoted and trial.reason != Reason.VOUCHED
+
+
 def explain(unit: Host | Section, fetches: int) -> str:
-    """Why a unit is demoted, in words, after `fetches` of the crawl."""
+    """Why a unit is demoted, in words, after `fetches` of the crawl; of what is not, whether a person set it free."""
     trial = unit.trial
+    if trial.reason == Reason.VOUCHED:
+        return "set free by hand: it will not be demoted again"
+    if not trial.demoted:
+        return ""
     numbers = f"{unit.known:,} URLs known, {unit.fetched:,} fetched, {unit.good:,} good"
     if isinstance(unit, Section):
         numbers += f", {unit.inbound:,.1f} links from outside"
+    if trial.reason == Reason.BLOCKED:
+        return f"blocked by hand at fetch {trial.since:,} of {fetches:,} ({numbers})"
     since = f"demoted since fetch {trial.since:,} of {fetches:,}"
     if trial.reason == Reason.WORTHLESS:
         return f"{since}: almost none of its last pages was worth having ({numbers})"

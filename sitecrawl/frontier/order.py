@@ -4,7 +4,8 @@ Every queued URL has a rank of 12 bytes; inside a section the least comes first.
 
     priority 4 | level 2 | place 6
 
-- *priority*: what a spider asked for with `Request(priority=...)`, the greatest first.
+- *priority*: what a spider asked for with `Request(priority=...)` or `Link.priority`, the greatest first. So a spider
+  that knows what it wants, as the focused one does, decides first, and the order between URLs that it wants alike.
 - *level*: the depth, where the crawl goes level by level; 0 otherwise.
 - *place*: first come first served, the last first, the most credit first, or the best score first.
 
@@ -177,9 +178,17 @@ def priority_of(rank: bytes) -> int:
     return _MIDDLE - int.from_bytes(rank[:4], "big")
 
 
+def with_priority(rank: bytes, priority: int) -> bytes:
+    """The rank of the same URL if it had been asked for with `priority`."""
+    return _upside_down(priority).to_bytes(4, "big") + rank[4:]
+
+
+def _upside_down(priority: int) -> int:
+    return min(max(_MIDDLE - priority, 0), 0xFFFFFFFF)
+
+
 def _pack(priority: int, level: int, place: int) -> bytes:
-    upside_down = min(max(_MIDDLE - priority, 0), 0xFFFFFFFF)
-    return _RANK.pack(upside_down, min(level, 0xFFFF), place >> 32, place & 0xFFFFFFFF)
+    return _RANK.pack(_upside_down(priority), min(level, 0xFFFF), place >> 32, place & 0xFFFFFFFF)
 
 
 ORDERS: Final[dict[str, Callable[[bool], Order]]] = {

@@ -65,8 +65,8 @@ def _line(row: Row) -> str:
 
 
 def _unit(unit: Unit) -> str:
-    """What is demoted has its reason in a line of its own."""
+    """What is demoted, or set free by hand, has the reason in a line of its own."""
     inbound = "" if unit.inbound is None else f"{unit.inbound:,.1f}"
     numbers = f"{unit.waiting:>11,}  {unit.known:>11,}  {unit.fetched:>11,}  {unit.good:>11,}  {inbound:>11}"
-    reason = f"\n{' ' * 13}{unit.reason}" if unit.demoted else ""
+    reason = f"\n{' ' * 13}{unit.reason}" if unit.reason else ""
     return f"{numbers}  {unit.novelty:>7.2f}  {one_line(unit.host + unit.shape)}{reason}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
@@ -19,13 +20,15 @@ from sitecrawl.directory import MANIFEST, read_manifest
 from sitecrawl.errors import CorruptFile, InvalidUrl, StorageError
 from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.frontier.counts import Counts
+from sitecrawl.frontier.economy import SEEDS, read_edges
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.judge import explain
 from sitecrawl.frontier.order import Order, class_of, credit_class, order_named
-from sitecrawl.frontier.queue import DiskQueue
+from sitecrawl.frontier.queue import DiskQueue, next_prefix
 from sitecrawl.frontier.record import RANK_BYTES, State, UrlRecord
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.tables import HostTable, Overlay
+from sitecrawl.history import META_KEY, History
 from sitecrawl.storage import Database
 from sitecrawl.url import parse, shortened, site_of
 
@@ -76,7 +79,17 @@ class Unit(NamedTuple):
     """New URLs of its own that a fetch brings, of late."""
     demoted: bool
     reason: str
-    """Why it is demoted, in words."""
+    """Why it is demoted, or that a person has set it free, in words; else empty."""
+
+
+class HostLink(NamedTuple):
+    """Pages of one host that link to another."""
+
+    source: bytes
+    """The host's key."""
+    target: bytes
+    pages: float
+    """How many; one whose links are all nofollow counts a tenth."""
 
 
 class FrontierReader:
@@ -96,6 +109,7 @@ class FrontierReader:
         try:
             meta = Overlay(self._database, "meta")
             counts, ledger = Counts(meta), meta.get(b"ledger")
+            self.counts = counts
             self._fetches = counts.fetched + counts.failed
             self._ledger = Ledger(policy_named("hosts")) if ledger is None else Ledger.unpack(ledger)
         except BaseException:
@@ -115,7 +129,7 @@ class FrontierReader:
 
     def top_urls(self, limit: int) -> list[KnownUrl]:
         """The `limit` most important URLs, the greatest first; of equals, those nearest to a seed."""
-        records = (record for _, record in self._records())
+        records = (record for _, record in self.records())
         top = heapq.nlargest(limit, records, key=lambda record: (record.history, -record.depth))
         return [self._known(record) for record in top]
 
@@ -137,18 +151,45 @@ class FrontierReader:
         history: dict[bytes, float] = {}
         known: Counter[bytes] = Counter()
         pages: Counter[bytes] = Counter()
-        for _, record in self._records():
+        for _, record in self.records():
             history[record.host] = history.get(record.host, 0.0) + record.history
             known[record.host] += 1
             pages[record.host] += record.state == State.FETCHED
         return history, known, pages
 
-    def _records(self) -> Iterator[tuple[bytes, UrlRecord]]:
+    def records(self) -> Iterator[tuple[bytes, UrlRecord]]:
+        """Every URL by its fingerprint: a pass over the whole table."""
         return ((key, UrlRecord.unpack(data)) for key, data in self._database.scan("urls"))
 
+    def record(self, key: bytes) -> UrlRecord | None:
+        """What is known of the URL with that fingerprint."""
+        data = self._database.get("urls", key)
+        return None if data is None else UrlRecord.unpack(data)
+
+    def importance(self, record: UrlRecord) -> float:
+        """The URL's share of all credit that ever came along links, from 0 to 1."""
+        return self._ledger.importance(record)
+
     def _known(self, record: UrlRecord) -> KnownUrl:
-        importance = self._ledger.importance(record)
+        importance = self.importance(record)
         return KnownUrl(importance, record.depth, record.status, record.state.name.lower(), record.url)
+
+    # Hosts
+
+    def hosts(self) -> Iterator[Host]:
+        """All hosts, without their sections."""
+        return (Host.unpack(key, data) for key, data in self._database.scan("hosts"))
+
+    def links(self) -> Iterator[HostLink]:
+        """Which hosts link to which."""
+        return (HostLink(*edge) for edge in read_edges(self._database) if edge[0] != SEEDS)
+
+    # Over time
+
+    def history(self) -> History | None:
+        """The crawl's figures over time; None for a crawl that kept none."""
+        stored = self._database.get("meta", META_KEY)
+        return None if stored is None else History.unpack(stored)
 
     # What waits
 
@@ -160,28 +201,25 @@ class FrontierReader:
         """
         for found in self._hosts(host):
             if found.trial.demoted or not demoted:
-                yield self._unit(found, found)
+                yield unit_of(found, found, self._fetches)
             if found.trial.demoted and demoted:
                 continue
             sections = sorted(found.sections.values(), key=lambda s: s.queued, reverse=True)
             for section in sections:
                 if (section.queued or host is not None) and (section.trial.demoted or not demoted):
-                    yield self._unit(found, section)
+                    yield unit_of(found, section, self._fetches)
 
-    def _unit(self, host: Host, unit: Host | Section) -> Unit:
-        good = unit.good if isinstance(unit, Section) else sum(section.good for section in host.sections.values())
-        return Unit(
-            host=host.name,
-            shape=unit.shape if isinstance(unit, Section) else "",
-            waiting=unit.queued,
-            known=unit.known,
-            fetched=unit.fetched,
-            good=good,
-            inbound=unit.inbound if isinstance(unit, Section) else None,
-            novelty=unit.trial.novelty,
-            demoted=unit.trial.demoted,
-            reason=explain(unit, self._fetches) if unit.trial.demoted else "",
-        )
+    def examples(self, unit: Unit, limit: int) -> list[str]:
+        """URLs of `unit` that wait, the first of a section or some of a host's."""
+        host = self._named(unit.host)
+        found: list[str] = []
+        for section in host.sections.values():
+            if unit.shape in ("", section.shape) and section.queued:
+                entries = self._database.scan("queue", section.key, next_prefix(section.key))
+                for key, _ in islice(entries, limit - len(found)):
+                    if (record := self.record(key[len(section.key) + RANK_BYTES :])) is not None:
+                        found.append(record.url)
+        return found
 
     def waiting(self, host: str | None = None, *, demoted: bool = False) -> Iterator[KnownUrl]:
         """The URLs that wait, in the order in which they would be fetched if all hosts were free.
@@ -226,6 +264,23 @@ class FrontierReader:
         if host is None:
             raise CorruptFile(f"The host of some URLs is missing from {self._database.path}: restore it from a copy")
         return host
+
+
+def unit_of(host: Host, unit: Host | Section, fetches: int) -> Unit:
+    """`host`, or one of its sections, as a row, after `fetches` of the crawl."""
+    good = unit.good if isinstance(unit, Section) else sum(section.good for section in host.sections.values())
+    return Unit(
+        host=host.name,
+        shape=unit.shape if isinstance(unit, Section) else "",
+        waiting=unit.queued,
+        known=unit.known,
+        fetched=unit.fetched,
+        good=good,
+        inbound=unit.inbound if isinstance(unit, Section) else None,
+        novelty=unit.trial.novelty,
+        demoted=unit.trial.demoted,
+        reason=explain(unit, fetches),
+    )
 
 
 class _Waiting(NamedTuple):

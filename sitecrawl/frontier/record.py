@@ -15,6 +15,7 @@ MAX_DEPTH: Final = 0xFFFF
 MAX_STATUS: Final = 0xFFFF
 
 _HEAD = struct.Struct(">BBHHHd8s4s12s16sQQd")
+_HISTORY = struct.Struct(">d")
 
 
 class State(IntEnum):
@@ -120,3 +121,12 @@ class UrlRecord:
             )
         except (struct.error, ValueError, IndexError) as error:
             raise CorruptFile(f"A URL record of {len(data)} bytes cannot be read: {error}") from error
+
+
+def history_of(data: bytes) -> float:
+    """The history in a packed record, the rest of which is of no interest. Raises `CorruptFile`."""
+    try:
+        history: float = _HISTORY.unpack_from(data, _HEAD.size - _HISTORY.size)[0]
+    except struct.error as error:
+        raise CorruptFile(f"A URL record of {len(data)} bytes cannot be read: {error}") from error
+    return history

@@ -17,7 +17,7 @@ from sitecrawl.errors import CorruptFile
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.economy import Economy, NewUrl, Outlinks
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
-from sitecrawl.frontier.order import Facts, Order, class_of, credit_class, priority_of, serial_of
+from sitecrawl.frontier.order import Facts, Order, class_of, credit_class, priority_of, serial_of, with_priority
 from sitecrawl.frontier.record import MAX_DEPTH, NO_REFERRER, RANK_BYTES, Flag, State, UrlRecord
 from sitecrawl.frontier.sections import KEY_BYTES as SECTION_KEY_BYTES
 from sitecrawl.frontier.tables import Overlay
@@ -100,7 +100,7 @@ class Register:
         host.known += 1
         section.known += 1
         section.suspect += bool(looks(found.url, self._present_year))
-        record.rank = self.rank(record, priority, found.score)
+        record.rank = self.rank(record, priority or found.priority, found.score)
         self.enter(found.key, record, host)
         return host
 
@@ -143,6 +143,25 @@ class Register:
         self._entries.put(section.key + record.rank + key)
         section.queue.push(record.rank + key)
         self._hosts.changed(host, section)
+
+    def prefer(self, key: bytes, priority: int) -> Host | None:
+        """Someone wants a known URL with `priority`: the greatest counts. Gives its host if its place has changed."""
+        record = self._urls.get(key)
+        if record is None or record.state != State.QUEUED or key in self._in_flight:
+            return None
+        if record.flags & Flag.VOLATILE or priority <= priority_of(record.rank):
+            return None
+        host = self.host_of(record)
+        section = host.sections[record.section]
+        self._counts.wait(record, -1)
+        self._entries.delete(section.key + record.rank + key)
+        record.rank = with_priority(record.rank, priority)
+        self._counts.wait(record, 1)
+        self._entries.put(section.key + record.rank + key)
+        section.queue.push(record.rank + key)
+        self._urls.put(key, record)
+        self._hosts.changed(host, section)
+        return host
 
     def leave(self, key: bytes, record: UrlRecord, host: Host) -> None:
         """Take the URL out of the queue and out of what waits."""

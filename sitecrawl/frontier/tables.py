@@ -251,6 +251,15 @@ class HostTable:
             section.queue.begin(first)
         return self.live()
 
+    def __len__(self) -> int:
+        """Hosts in memory."""
+        return len(self._live)
+
+    def find(self, name: str) -> Host | None:
+        """The host called `name` for a look at it: one that is on disk only stays there."""
+        key = self.key_of(name)
+        return self._live.get(key) or HostTable(self._database, self.key_of).get(key)
+
     def live(self) -> Iterator[Host]:
         return iter(self._live.values())
 

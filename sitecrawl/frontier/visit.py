@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.order import priority_of
 from sitecrawl.frontier.record import Flag, UrlRecord
 
 
@@ -16,6 +17,7 @@ class Visit:
         "ip",
         "key",
         "news",
+        "priority",
         "referrer",
         "request",
         "url",
@@ -28,6 +30,7 @@ class Visit:
         self.depth = record.depth
         self.referrer = record.referrer
         self.attempts = record.attempts
+        self.priority = priority_of(record.rank)
         self.dead = False
         """Its host was given up: nothing is to be asked, and whoever waits is to be told."""
         self.volatile = bool(record.flags & Flag.VOLATILE)

@@ -17,7 +17,9 @@ from sitecrawl.gathering.added import Added
 from sitecrawl.gathering.gatherer import Gatherer
 from sitecrawl.links import Link
 from sitecrawl.runtime import Runtime
+from sitecrawl.sitemap.store import SitemapStore
 from sitecrawl.url import Url
+from sitecrawl.waking import wake
 
 _TICK: Final = 1.0
 """Seconds between two looks at what is due."""
@@ -48,6 +50,11 @@ class Gathering:
         self._gatherer.add(named)
         self._ticks.start(_TICK)
 
+    @property
+    def store(self) -> SitemapStore | None:
+        """What is known of the sitemaps; None before `begin`."""
+        return None if self._gatherer is None else self._gatherer.store
+
     def expects(self, response: Response) -> bool:
         """As `Gatherer.expects`."""
         return self._gatherer is not None and self._gatherer.expects(response)
@@ -64,9 +71,7 @@ class Gathering:
         assert self._gatherer is not None
         self._gatherer.add(self._added.take())
         if self._gatherer.tick():
-            slot = self._crawler.engine._slot  # noqa: SLF001 - nothing public wakes the engine
-            if slot is not None:
-                slot.nextcall.schedule()
+            wake(self._crawler)
 
     def _stay(self) -> None:
         if not self._watch or self._gatherer is None or Runtime.of(self._crawler).frontier.is_full:

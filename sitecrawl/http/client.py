@@ -174,7 +174,8 @@ class Download:
 
     async def _wait(self, future: asyncio.Future[Any]) -> Any:
         if self._error is not None:
-            future.cancel()
+            if not future.cancel():
+                future.exception()  # asyncio complains of an error that nobody has looked at
             raise self._error
         self._waits_for = future
         try:

@@ -212,15 +212,16 @@ class ResponseReader:
         """Read the head again without the lines that are no headers. It may not be whole yet."""
         if self.has_head:
             raise BadResponse(f"The body cannot be read: {error}") from error
-        end = _END_OF_HEAD.search(self._head)
+        head = self._head.lstrip(b"\r\n")
+        end = _END_OF_HEAD.search(head)
         if end is None:
             return  # feeding a parser that has failed fails again, so this is tried with the next bytes
         if self._mended:
             raise BadResponse(f"The headers cannot be read: {error}") from error
         self._mended = True
-        status, *lines = self._head[: end.start()].splitlines()
+        status, *lines = head[: end.start()].splitlines()
         kept = [status, *(line for line in lines if _HEADER_LINE.match(line))]
-        rest = self._head[end.end() :]
+        rest = head[end.end() :]
         self.headers, self._lines = [], len(lines)
         self._parser = self._new_parser()
         try:
@@ -228,9 +229,10 @@ class ResponseReader:
             if rest:
                 self._parser.feed_data(rest)
         except HttpParserUpgrade:
-            self.is_whole = True
+            self.is_whole, self._reusable = True, False
         except HttpParserError as again:
-            raise BadResponse(f"The headers cannot be read: {again}") from again
+            if not self.is_whole:
+                raise BadResponse(f"The headers cannot be read: {again}") from again
 
     # What llhttp calls
 

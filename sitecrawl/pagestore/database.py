@@ -91,7 +91,8 @@ def upsert(table: sa.Table, dialect: str) -> sa.Insert:
         raise OptionError(f"SITECRAWL_DATABASE_URL: {dialect} is none of sqlite, postgresql, mysql, mariadb")
     into = postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
     return into.on_conflict_do_update(
-        index_elements=["crawl", "url_digest"], set_={name: into.excluded[name] for name in values}
+        index_elements=[column.name for column in table.primary_key],
+        set_={name: into.excluded[name] for name in values},
     )
 
 
@@ -105,7 +106,7 @@ class DatabaseStore:
 
     def __init__(self, options: DatabaseOptions) -> None:
         self._options = options
-        self._table = page_table(options.table)
+        self._table = self.make_table(options.table)
         self._engine = _engine(options.url)
         self._insert = upsert(self._table, self._engine.dialect.name)
         self._pending: dict[str, dict[str, Any]] = {}
@@ -124,6 +125,8 @@ class DatabaseStore:
                 raise self._failure(error) from error
             raise
 
+    make_table = staticmethod(page_table)
+
     @property
     def due(self) -> bool:
         """Whether there is enough for a transaction."""
@@ -132,9 +135,12 @@ class DatabaseStore:
     def add(self, page: PageItem) -> None:
         """Takes a page, for the next `flush`."""
         self._check_usable()
-        row = page_row(page, self._options.crawl)
+        self._take(row := page_row(page, self._options.crawl), row["url_digest"])
+
+    def _take(self, row: dict[str, Any], key: str) -> None:
+        """`row` replaces another that waits under `key`."""
         with self._pending_lock:
-            self._pending[row["url_digest"]] = row
+            self._pending[key] = row
 
     def flush(self) -> int:
         """Writes what was taken in one transaction, and returns how many rows. Blocks."""

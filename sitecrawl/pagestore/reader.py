@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from sitecrawl.errors import CorruptFile, StorageError
 from sitecrawl.items import Headers
@@ -100,6 +100,26 @@ class PageReader:
                 return
             last = chunk[-1].id
             left = None if left is None else left - size
+
+    def newest_pages(self, limit: int) -> Iterator[Capture]:
+        """The last `limit` HTML pages, the newest first, each with the body of its own; read as they are consumed."""
+        last = self._select("id = (SELECT max(id) FROM pages)", [])
+        before, left = (last[0].id + 1 if last else 0), limit
+        while left > 0:
+            chunk = self._select(
+                "id < :before AND kind = 'page' AND content_type IN ('text/html', 'application/xhtml+xml') "
+                "AND revisit_of IS NULL ORDER BY id DESC LIMIT :size",
+                {"before": before, "size": min(left, _CHUNK)},
+            )
+            yield from chunk
+            if not chunk:
+                return
+            before, left = chunk[-1].id, left - len(chunk)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """What a question in SQL to the table `pages` gives: sums over all captures."""
+        with file_errors(self._path):
+            return self._db.execute(query).fetchall()
 
     def read(self, capture: Capture) -> StoredPage:
         """The stored response of a capture. Raises `CorruptFile` if its record is not what the index says."""

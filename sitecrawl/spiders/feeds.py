@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from scrapy.extensions.feedexport import ItemFilter
@@ -41,6 +42,6 @@ def leave_pages_out(settings: BaseSettings) -> None:
     settings.set("FEEDS", feeds, settings.getpriority("FEEDS") or 0)
 
 
-def name_fields_of_pages(settings: BaseSettings) -> None:
-    """Where nobody has named fields."""
-    settings.set("FEED_EXPORT_FIELDS", PAGE_FIELDS, "addon")
+def name_fields(settings: BaseSettings, fields: Sequence[str]) -> None:
+    """Of what the feeds hold, where nobody has named them."""
+    settings.set("FEED_EXPORT_FIELDS", list(fields), "addon")

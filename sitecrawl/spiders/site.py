@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any, Self
 
 from scrapy import Spider
@@ -20,7 +20,7 @@ from sitecrawl.page import page_item
 from sitecrawl.recrawling import Recrawling
 from sitecrawl.runtime import Runtime
 from sitecrawl.spiders.arguments import SiteArguments
-from sitecrawl.spiders.feeds import leave_pages_out, name_fields_of_pages
+from sitecrawl.spiders.feeds import PAGE_FIELDS, leave_pages_out, name_fields
 from sitecrawl.url import parse
 
 
@@ -35,6 +35,9 @@ class SiteSpider(Spider):
         "HTTPERROR_ALLOW_ALL": True,  # a page of errors is a page: it is stored, and its links are not followed
         "METAREFRESH_ENABLED": False,  # a refresh is a link of its page
     }
+
+    seed_priority = 0
+    """As of a request, for spiders that give their links priorities: seeds would come last."""
 
     arguments: SiteArguments
     gathering: Gathering | None = None
@@ -52,7 +55,7 @@ class SiteSpider(Spider):
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         has_queue = bool(crawler.settings.get("SITECRAWL_CLUSTER"))
-        arguments = SiteArguments.read(kwargs, list(getattr(cls, "start_urls", [])), has_queue=has_queue)
+        arguments = cls.read_arguments(kwargs, has_queue=has_queue)
         for name, value in (
             ("SITECRAWL_MAX_PAGES", arguments.max_pages),
             ("DEPTH_LIMIT", arguments.max_depth),
@@ -68,7 +71,7 @@ class SiteSpider(Spider):
             path = job_directory(crawler.settings, arguments.job, kwargs.get("_job", ""))
             crawler.settings.set("JOBDIR", str(path), priority="cmdline")  # it stands there, too
         if cls.extract is SiteSpider.extract:
-            name_fields_of_pages(crawler.settings)
+            name_fields(crawler.settings, PAGE_FIELDS)
         else:
             leave_pages_out(crawler.settings)
         spider = super().from_crawler(crawler, *args, **{n: v for n, v in kwargs.items() if n.startswith("_")})
@@ -81,8 +84,13 @@ class SiteSpider(Spider):
             spider.recrawling = Recrawling(crawler, spider.is_sitemap)
         return spider
 
+    @classmethod
+    def read_arguments(cls, given: Mapping[str, Any], *, has_queue: bool = False) -> SiteArguments:
+        """What stands on the command line. Raises `OptionError`."""
+        return SiteArguments.read(given, list(getattr(cls, "start_urls", [])), has_queue=has_queue)
+
     async def start(self) -> AsyncIterator[Any]:
-        self.runtime.seed(self.arguments.seeds)
+        self.runtime.seed(self.arguments.seeds, priority=self.seed_priority)
         if self.recrawling is not None:
             self.recrawling.begin()
         if self.gathering is not None:

@@ -1,0 +1,129 @@
+"""Cache replacement, replayed: how many requests of a stream miss a cache of a given size?
+
+Requests are small numbers, one a URL. CLOCK is the product's own; the others are what Broder, Najork and Wiener
+("Efficient URL caching for World Wide Web crawling", WWW 2003) compare it with:
+
+- `LRU` forgets what was asked for the longest time ago;
+- `RANDOM` forgets any;
+- `STATIC` holds the most frequent URLs of the whole stream from the first request on, and never changes;
+- `MIN` forgets what will not be asked for the longest time (Belady 1966): nothing can do better that has to take in
+  what it is asked for, and it needs to know the future;
+- `INFINITE` forgets nothing: its misses are the distinct URLs.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Sequence
+from heapq import heapify, heappop, heappush
+from random import Random
+
+from sitecrawl.seen.clock import Clock
+
+Stream = Sequence[int]
+
+
+def infinite(stream: Stream, size: int) -> int:
+    return len(set(stream))
+
+
+def clock(stream: Stream, size: int) -> int:
+    cache = Clock(size)
+    touch = cache.touch
+    for request in stream:
+        touch(request)  # type: ignore[arg-type] # any key that can be hashed
+    return cache.misses
+
+
+def lru(stream: Stream, size: int) -> int:
+    """A dict keeps the order in which keys came in, so the first is the one that has rested longest."""
+    cache: dict[int, None] = {}
+    misses = 0
+    for request in stream:
+        if request in cache:
+            del cache[request]
+        else:
+            misses += 1
+            if len(cache) == size:
+                del cache[next(iter(cache))]
+        cache[request] = None
+    return misses
+
+
+def random(stream: Stream, size: int) -> int:
+    slots: list[int] = []
+    cache: set[int] = set()
+    chance = Random(1).random
+    misses = 0
+    for request in stream:
+        if request in cache:
+            continue
+        misses += 1
+        cache.add(request)
+        if len(slots) < size:
+            slots.append(request)
+        else:
+            slot = int(chance() * size)
+            cache.discard(slots[slot])
+            slots[slot] = request
+    return misses
+
+
+def static(stream: Stream, size: int) -> int:
+    return len(stream) - sum(number for _, number in Counter(stream).most_common(size))
+
+
+def minimum(stream: Stream, size: int) -> int:
+    """Belady's. URLs that will not come again are told apart from the others: all are alike, and go first."""
+    following = next_uses(stream)
+    never = len(stream)
+    cache: dict[int, int] = {}  # URL -> when it comes again
+    farthest: list[tuple[int, int]] = []  # (-when, URL), some of them out of date
+    done = misses = 0  # `done`: places taken by URLs that will not come again
+    for now, request in enumerate(stream):
+        after = following[now]
+        known = request in cache
+        if not known:
+            misses += 1
+            if len(cache) + done == size:
+                if done:
+                    done -= 1
+                else:
+                    while True:
+                        when, url = heappop(farthest)
+                        if cache.get(url) == -when:
+                            break
+                    del cache[url]
+        if after == never:
+            cache.pop(request, None)
+            done += 1
+        else:
+            cache[request] = after
+            heappush(farthest, (-after, request))
+            if len(farthest) > 4 * len(cache) + 1000:
+                farthest = [(-when, url) for url, when in cache.items()]
+                heapify(farthest)
+    return misses
+
+
+def next_uses(stream: Stream) -> Stream:
+    """For every request, when the same URL comes again; the stream's length for never."""
+    following = array("q", [len(stream)]) * len(stream)
+    last: dict[int, int] = {}
+    for now in range(len(stream) - 1, -1, -1):
+        request = stream[now]
+        following[now] = last.get(request, len(stream))
+        last[request] = now
+    return following
+
+
+POLICIES: dict[str, Callable[[Stream, int], int]] = {
+    "MIN": minimum,
+    "LRU": lru,
+    "CLOCK": clock,
+    "RANDOM": random,
+    "STATIC": static,
+    "INFINITE": infinite,
+}
+"""Misses of a stream in a cache of so many entries."""

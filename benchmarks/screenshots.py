@@ -1,0 +1,122 @@
+"""Takes the pictures of the dashboard and the report that the documents show.
+
+    python benchmarks/screenshots.py
+
+Crawls the sites of `generated.py`, each under a name of its own, for `--seconds`; then takes the dashboard at the
+width of a desk and of a phone, and the report that is made of the same crawl. Needs Chromium and the extra `test`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
+
+from chromium import chromium  # noqa: E402 - the path comes first
+from dashboards import Crawl  # noqa: E402
+from generated import Site, sites  # noqa: E402
+from localweb import Answer, LocalWeb  # noqa: E402
+from playwright.sync_api import Browser, Page  # noqa: E402
+
+from sitecrawl.report.gather import gather  # noqa: E402
+from sitecrawl.report.render import render  # noqa: E402
+
+HOSTS = (
+    "news.example",
+    "shop.example",
+    "outlet.example",
+    "talk.example",
+    "forum.example",
+    "wiki.example",
+    "blog.example",
+    "calendar.example",
+    "archive.example",
+    "links.example",
+    "museum.example",
+    "maze.example",
+)
+DESK = 1280, 1400
+PHONE = 390, 844
+
+
+class Sites:
+    """All generated sites behind one proxy; the front page of each links to the others."""
+
+    def __init__(self, size: float) -> None:
+        self._sites: dict[str, Site] = dict(zip(HOSTS, sites(size), strict=False))
+
+    @property
+    def seeds(self) -> str:
+        return ",".join(f"http://{host}/" for host in self._sites)
+
+    def __call__(self, path: str, host: str) -> Answer | str | None:
+        address = urlsplit(path)
+        site = self._sites.get(address.netloc)
+        local = address.path + (f"?{address.query}" if address.query else "")
+        if site is None or local in {"/robots.txt", "/favicon.ico"}:
+            return None
+        time.sleep(0.004 + 0.02 * (hash(address.netloc) % 4) / 4)
+        try:
+            page = site.page(local)
+        except (LookupError, ValueError):
+            return None
+        links = [link.path for link in page.links]
+        if local == "/":
+            links += [f"http://{name}/" for name in self._sites] + ["/impressum", "/team/gone"]
+        robots = '<meta name="robots" content="noindex">' if page.noindex else ""
+        anchors = "".join(f'<a href="{html.escape(link)}">{html.escape(link)}</a> ' for link in links)
+        body = (
+            f"<!doctype html><title>{html.escape(page.title)}</title>{robots}<p>{html.escape(page.text)}</p>{anchors}"
+        )
+        return Answer(body.encode(), page.status, {"Content-Type": "text/html"})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=75.0)
+    parser.add_argument("--output", type=Path, default=ROOT / "docs", metavar="DIR")
+    options = parser.parse_args()
+    web = Sites(0.3)
+    with tempfile.TemporaryDirectory() as directory, LocalWeb(web) as served, chromium() as browser:
+        job = Path(directory) / "crawls" / "demo"
+        os.environ["http_proxy"] = served.root
+        with Crawl(web.seeds, job, "-a", "scope=host", proxied=True) as crawl:
+            page = opened(browser, crawl.url, DESK)
+            time.sleep(options.seconds)
+            dashboards(browser, page, crawl.url, options.output)
+        (Path(directory) / "report.html").write_text(render(gather(job)), encoding="utf-8")
+        report = opened(browser, (Path(directory) / "report.html").as_uri(), DESK)
+        report.screenshot(path=options.output / "report.png")
+
+
+def opened(browser: Browser, url: str, size: tuple[int, int], *, dark: bool = False, scale: float = 1.0) -> Page:
+    context = browser.new_context(
+        viewport={"width": size[0], "height": size[1]},
+        color_scheme="dark" if dark else "light",
+        device_scale_factor=scale,
+    )
+    page = context.new_page()
+    page.goto(url)
+    return page
+
+
+def dashboards(browser: Browser, page: Page, url: str, output: Path) -> None:
+    page.click("#tab-held")
+    page.locator(".reason").first.wait_for()
+    page.screenshot(path=output / "dashboard.png")
+    phone = opened(browser, url, PHONE, dark=True, scale=1.5)
+    phone.locator("#chart-speed canvas").wait_for()
+    phone.wait_for_timeout(1500)
+    phone.screenshot(path=output / "dashboard-phone.png")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from typing import Any
+
+from itemadapter import ItemAdapter
+from scrapy.utils.asyncio import run_in_thread
+
+from pipelines.database import DatabasePipeline
+from sitecrawl.items import PageItem
+from sitecrawl.pagestore.itemtable import ItemStore
+
+
+class ItemsPipeline(DatabasePipeline):
+    """Writes what spiders take from pages to the table `items` of the database at SITECRAWL_DATABASE_URL, as JSON,
+    each item once. Pages pass.
+    """
+
+    table_setting = ("SITECRAWL_ITEMS_TABLE", "items")
+    store_class = ItemStore
+    _store: ItemStore
+
+    async def process_item(self, item: Any) -> Any:
+        if not isinstance(item, PageItem):
+            self._store.add_item(ItemAdapter(item).asdict())
+            self._stats.inc_value("database/items")
+            if self._store.due:
+                await run_in_thread(self._store.flush)
+        return item

@@ -1,0 +1,65 @@
+"""`scrapy report`: a crawl as one HTML file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from scrapy.exceptions import UsageError
+
+from sitecrawl.configuration import CRAWLS
+from sitecrawl.errors import StorageError
+from sitecrawl.files import write_atomically
+from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
+from sitecrawl.pagestore.printing import visible
+from sitecrawl.reading_command import ReadingCommand
+from sitecrawl.report.gather import SEARCHED, gather
+from sitecrawl.report.render import render
+
+
+class Command(ReadingCommand):
+    def syntax(self) -> str:
+        return "[options] [directory]"
+
+    def short_desc(self) -> str:
+        return "Write a crawl's figures, pictures and faults into one HTML file"
+
+    def long_desc(self) -> str:
+        return (
+            "Write one HTML file about a crawl: figures over time, hosts and their links, importance, what is held "
+            "back, dead links, duplicates, slow hosts. Without a directory it is the newest below crawls/. Works "
+            "while the crawl runs."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "-o", "--output", metavar="FILE", default="report.html", help="default: report.html; - for stdout"
+        )
+        parser.add_argument(
+            "--search-pages",
+            type=int,
+            metavar="N",
+            default=SEARCHED,
+            help=f"look for links to dead pages in so many stored pages (default: {SEARCHED})",
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) > 1:
+            raise UsageError(f"unknown argument {args[1]!r}")
+        if args and opts.directory is not None:
+            raise UsageError("the directory is named twice", print_help=False)
+        if opts.search_pages < 0:
+            raise UsageError(f"--search-pages: {opts.search_pages} is no number of pages", print_help=False)
+        with exit_code_on_error(self):
+            directory = crawl_directory(args[0] if args else opts.directory, CRAWLS)
+            document = render(gather(directory, search_pages=opts.search_pages))
+            if opts.output == "-":
+                sys.stdout.write(document)
+                return
+            try:
+                write_atomically(Path(opts.output), document.encode())
+            except OSError as error:
+                raise StorageError(f"{opts.output} cannot be written: {error.strerror or error}") from error
+            print(f"The report is in {visible(opts.output)}")

@@ -1,0 +1,165 @@
+"""`scrapy rules FILE [URL]`: whether rules are sound, and what they make of one page."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+from scrapy.http import Response
+
+from sitecrawl.errors import SitecrawlError
+from sitecrawl.items import PageItem
+from sitecrawl.links import Link
+from sitecrawl.pagestore.printing import visible
+from sitecrawl.rules import Extraction, Outcome, PageText, read_rules
+from sitecrawl.rules.extraction import Reading
+from sitecrawl.spiders.site import SiteSpider
+from sitecrawl.summary import Traffic
+
+_SHOWN: Final = 100
+"""Characters of a value."""
+_EXAMPLES: Final = 3
+"""Values that are shown of one field."""
+
+
+class _Trial(SiteSpider):
+    """Fetches one page, over redirects, and prints what the rules make of it."""
+
+    name = "rules"
+    tried = False
+
+    def admits(self, link: Link) -> bool:
+        return False
+
+    def admits_redirect(self, url: str, *, of_seed: bool) -> bool:
+        target = self.redirect_target(url, of_seed=of_seed)
+        return target is not None
+
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+        page = self.page(response)
+        rules = read_rules(Path(self.crawler.settings["_RULES"]))
+        self.tried = 200 <= page.status < 300
+        text = PageText(page.url, page.text, page.content_type)
+        for line in told(Extraction(rules, text), page):
+            print(visible(line))
+        yield from ()
+
+
+class Command(ScrapyCommand):
+    requires_project = True
+    default_settings = {"LOG_LEVEL": "WARNING"}  # noqa: RUF012 - as the base class has it
+
+    def syntax(self) -> str:
+        return "[options] <file> [<url>]"
+
+    def short_desc(self) -> str:
+        return "Check rules of the spider `extract`, and show what they match on one page"
+
+    def long_desc(self) -> str:
+        return (
+            "Check a file of rules; every error is told with file and line. With a URL, fetch that page alone, keep "
+            "nothing, and show for every rule and field what was found and what came of it."
+        )
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if not 1 <= len(args) <= 2:
+            raise UsageError("a file of rules is needed, and a URL may follow")
+        try:
+            rules = read_rules(Path(args[0]))
+            if len(args) == 2:
+                self._try(args[0], args[1])
+            else:
+                print(f"{args[0]}: sound, {len(rules.rules)} rules")
+        except SitecrawlError as error:
+            print(f"scrapy: {visible(str(error))}", file=sys.stderr)
+            self.exitcode = 1
+
+    def _try(self, rules: str, url: str) -> None:
+        assert self.crawler_process
+        assert self.settings
+        self.settings.set("_RULES", rules)
+        self.settings.set("ITEM_PIPELINES", {"pipelines.WarcPipeline": None})
+        crawler = self.crawler_process.create_crawler(_Trial)
+        task = asyncio.ensure_future(self.crawler_process.crawl(crawler, seeds=url, scope="any"))
+        self.crawler_process.start()
+        if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+            raise error
+        spider = crawler.spider
+        if not isinstance(spider, _Trial) or not spider.tried:
+            traffic = Traffic.read(crawler.stats.get_stats() if crawler.stats else {})
+            print(f"scrapy: {visible(url)} could not be read: {_obstacle(traffic)}", file=sys.stderr)
+            self.exitcode = 1
+
+
+def _obstacle(traffic: Traffic) -> str:
+    refused = [status for status in traffic.statuses if status >= 400]
+    if refused:
+        return f"the server answered with status {refused[0]}"
+    if traffic.forbidden:
+        return "its robots.txt forbids it"
+    return traffic.failures.most_common(1)[0][0] if traffic.failures else "no page came of it"
+
+
+def told(extraction: Extraction, page: PageItem) -> Iterator[str]:
+    """The page, then rule by rule and item by item what was found, then what would be followed."""
+    yield f"{page.url}  {page.status}  {page.content_type or 'of no known type'}"
+    if page.charset is None:
+        yield "  is no text: no rule can be tried"
+        return
+    rules = extraction.rules
+    outcomes = list(extraction.outcomes())
+    for rule in rules.rules:
+        yield ""
+        yield f"{rules.path}:{rule.line}  rule {rule.name}"
+        if not rule.applies_to(page.url):
+            yield "  is for other pages: its url does not match"
+            continue
+        own = [outcome for outcome in outcomes if outcome.rule is rule]
+        if rule.each is not None:
+            yield f"  each {rule.each}: {len(own)} found"
+        for outcome in own:
+            yield from _item(outcome, rules.path)
+    if extraction.page.timeouts:
+        yield f"{extraction.page.timeouts} regular expressions were stopped: they took too long"
+    yield ""
+    links = extraction.links()
+    yield "leads on to all links in scope" + (" and to" if links else "") if rules.follows_all else "leads on to"
+    yield from (f"  {url.href}" for url in links)
+    if not links and not rules.follows_all:
+        yield "  nothing"
+
+
+def _item(outcome: Outcome, path: Path) -> Iterator[str]:
+    yield ""
+    for reading in outcome.readings:
+        yield f"  {reading.field.name:<16} {_value(reading)}"
+        yield f"  {'':<16}   {_way(reading)}"
+        for problem in reading.problems[:_EXAMPLES]:
+            yield f"  {'':<16}   {path}:{reading.field.line}: {problem}"
+    if outcome.item is None:
+        yield f"  no item: {', '.join(outcome.missing)} required and missing"
+
+
+def _value(reading: Reading) -> str:
+    if reading.source is None:
+        return "missing" if reading.value in (None, []) else f"{_short(reading.value)} (the default)"
+    return _short(reading.value)
+
+
+def _way(reading: Reading) -> str:
+    sources = [reading.source] if reading.source is not None else list(reading.field.sources)
+    found = ", ".join(_short(value) for value in reading.found[:_EXAMPLES])
+    more = f" and {len(reading.found) - _EXAMPLES} more" if len(reading.found) > _EXAMPLES else ""
+    return f"{' or '.join(map(str, sources))}: {f'found {found}{more}' if found else 'found nothing'}"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

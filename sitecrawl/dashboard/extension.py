@@ -1,0 +1,140 @@
+"""The Scrapy extension: watches the crawl, keeps its history, and serves its page."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from typing import Final
+
+from scrapy import Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
+from scrapy.utils.reactor import is_reactor_installed
+from twisted.internet.error import CannotListenError
+from twisted.internet.task import LoopingCall
+
+from sitecrawl import configuration
+from sitecrawl.attendant import has_our_scheduler
+from sitecrawl.configuration import redis_of
+from sitecrawl.dashboard.desk import LiveDesk
+from sitecrawl.dashboard.guard import port_of, token_of
+from sitecrawl.dashboard.operator import Operator
+from sitecrawl.dashboard.popular import Popular
+from sitecrawl.dashboard.streams import Streams
+from sitecrawl.dashboard.tables import Tables
+from sitecrawl.dashboard.watch import Watch
+from sitecrawl.dashboard.web import Server, pause
+from sitecrawl.errors import StorageError
+from sitecrawl.runtime import Runtime
+from sitecrawl.sitemap.store import SitemapStore
+from sitecrawl.summary import ending
+
+logger = logging.getLogger(__name__)
+
+SAMPLE_SECONDS: Final = 1.0
+
+
+class Dashboard:
+    """`SITECRAWL_DASHBOARD`: whether the page is served; `SITECRAWL_DASHBOARD_PORT`: where, 0 for any free port;
+    `SITECRAWL_DASHBOARD_TOKEN`: the secret in its address, a new one for every run if it is empty.
+
+    The history is kept in any case: the report is made of it.
+    """
+
+    def __init__(self, crawler: Crawler, *, port: int | None, token: str, announces: bool) -> None:
+        self._crawler = crawler
+        self._port = port
+        """None where nothing is to be served."""
+        self._token = token
+        self._announces = announces
+        self._streams = Streams()
+        self._server: Server | None = None
+        self._ticks: AsyncioLoopingCall | LoopingCall | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Dashboard:
+        settings = crawler.settings
+        if not has_our_scheduler(settings) or redis_of(settings) is not None:  # a cluster's frontier is elsewhere
+            raise NotConfigured  # with a reason, it would be a warning
+        serves = settings.getbool("SITECRAWL_DASHBOARD", default=True)
+        dashboard = cls(
+            crawler,
+            port=port_of(settings.getint("SITECRAWL_DASHBOARD_PORT")) if serves else None,
+            token=token_of(settings.get("SITECRAWL_DASHBOARD_TOKEN", "")),
+            announces=settings.getbool("SITECRAWL_SUMMARY", default=True),
+        )
+        crawler.signals.connect(dashboard.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(dashboard.spider_closed, signal=signals.spider_closed)
+        return dashboard
+
+    def spider_opened(self, spider: Spider) -> None:
+        self._runtime = runtime = Runtime.of(self._crawler)
+        try:
+            self._operator = Operator(self._crawler, runtime, spider)
+        except StorageError as error:
+            logger.error("There is no dashboard, and no history: %s", error)
+            return
+        runtime.add_part(self._operator)
+        self._watch = Watch(runtime, self._operator, spider=spider.name)
+        self._popular = Popular(runtime.database, runtime.local)
+        if self._port is not None:
+            self._serve(spider, self._port)
+        self._ticks = create_looping_call(self._tick)
+        self._ticks.start(SAMPLE_SECONDS, now=False)
+
+    def _serve(self, spider: Spider, port: int) -> None:
+        if not is_reactor_installed():
+            logger.warning("There is no dashboard: it needs Twisted's reactor (TWISTED_REACTOR_ENABLED)")
+            return
+
+        def sitemaps() -> SitemapStore | None:
+            return getattr(getattr(spider, "gathering", None), "store", None)
+
+        runtime = self._runtime
+        politeness = configuration.politeness(self._crawler.settings)
+        tables = Tables(
+            runtime.local,
+            politeness,
+            self._watch.meter,
+            self._popular,
+            sitemaps,
+            pause=pause,
+            clock=time.monotonic,
+        )
+        desk = LiveDesk(self._watch, tables, self._operator, self._streams)
+        try:
+            self._server = Server(desk, self._token, port)
+        except CannotListenError as error:
+            logger.error("There is no dashboard: SITECRAWL_DASHBOARD_PORT %d cannot be had (%s)", port, error)
+            return
+        runtime.on_finish.append(self._popular.finished)
+        if self._announces:
+            print(f"Dashboard: {self._server.url}", file=sys.stderr, flush=True)
+        else:
+            logger.info("Dashboard: %s", self._server.url)
+
+    def _tick(self) -> None:
+        self._watch.tick()
+        if self._server is None:
+            return
+        if len(self._streams):
+            self._streams.send("sample", self._watch.sample())
+        try:
+            self._popular.look()
+        except StorageError as error:  # the scheduler will meet it, too, and ends the crawl
+            logger.debug("%s", error)
+
+    async def spider_closed(self, reason: str) -> None:
+        """The scheduler has closed all files, and the history is stored."""
+        if self._ticks is not None and self._ticks.running:
+            self._ticks.stop()
+        if self._server is None:
+            return
+        frontier = self._runtime.local
+        limit = self._crawler.settings.getint("SITECRAWL_MAX_PAGES")
+        full = 0 < limit <= frontier.counts.fetched
+        self._watch.ending = ending(reason, full=full, held=frontier.held, silent=frontier.silent)
+        self._streams.end("ended", self._watch.overview())
+        await self._server.close()

@@ -1,0 +1,216 @@
+"""The figures of a crawl at one moment: what page, metrics and history are made of.
+
+Each is a number that a part keeps anyway, so a sample costs about a tenth of a millisecond, however large the crawl.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from sitecrawl.dashboard.meter import Meter
+from sitecrawl.runtime import Runtime
+from sitecrawl.seen.bloom import ScalableBloom
+from sitecrawl.storage import Database
+from sitecrawl.summary import Traffic
+
+COLUMNS: Final = (
+    "fetched", "failed", "excluded", "waiting", "in_flight", "known", "received", "errors", "ok", "redirects",
+    "refused", "broken", "good", "p50", "p95", "hosts", "demoted", "memory", "cpu",
+)  # fmt: skip
+"""What the history keeps (docs/formats/database.md)."""
+TOTALS: Final = ("received", "errors", "ok", "redirects", "refused", "broken", "good")
+"""Of these, what counts from the start of the run: earlier runs are added."""
+
+_SIZE_SECONDS: Final = 30.0
+"""Between two looks at the database's files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One sample. Times in seconds, sizes in bytes; counts are URLs unless another word says so."""
+
+    at: float
+    """Unix time."""
+    seconds: float
+    """Since the run began."""
+    fetched: int
+    """Over all runs, like the five that follow."""
+    failed: int
+    excluded: int
+    waiting: int
+    in_flight: int
+    known: int
+    rate: float
+    """Fetched a second, over the last ten."""
+    byte_rate: float
+    received: int
+    """Bytes of responses, of this run like all that follows."""
+    errors: int
+    duplicates: int
+    """Links to URLs that were known."""
+    good: int
+    """Fetches that gave something worth having."""
+    p50: float
+    """Of the last 1,000 downloads."""
+    p95: float
+    hosts: int
+    """Hosts in memory: those with URLs waiting, and those that rest."""
+    active: int
+    """Hosts that are being asked."""
+    demoted: int
+    """Sections and hosts that are held back."""
+    silent: int
+    """URLs that wait for hosts that ceased to answer."""
+    reserve: float
+    """The lambda page's share of all credit, from 0 to 1."""
+    checkpoint_age: float
+    checkpoints: int
+    memory: int
+    """Resident."""
+    cpu: float
+    """Cores in use, over the last sample's time."""
+    database: int
+    """Size on disk."""
+    statuses: Mapping[int, int] = field(default_factory=dict)
+    failures: Mapping[str, int] = field(default_factory=dict)
+    """Downloads that brought nothing, by what went wrong."""
+    seen: Mapping[str, int] = field(default_factory=dict)
+    """The seen set's tiers: see `_seen`."""
+    sitemaps: Mapping[str, int] = field(default_factory=dict)
+
+    def of_class(self, digit: int) -> int:
+        """Responses with a status of that first digit."""
+        return sum(n for status, n in self.statuses.items() if status // 100 == digit)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def point(self, before: Mapping[str, float]) -> dict[str, float]:
+        """A point of the history, totals of earlier runs added."""
+        values: dict[str, float] = {name: getattr(self, name) for name in COLUMNS if hasattr(self, name)}
+        values |= {"ok": self.of_class(2), "redirects": self.of_class(3)}
+        values |= {"refused": self.of_class(4), "broken": self.of_class(5)}
+        return values | {name: values[name] + before.get(name, 0.0) for name in TOTALS}
+
+
+class Sampler:
+    """Takes samples of one crawler. `clock` is monotonic, `wall` Unix time, both in seconds."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        meter: Meter,
+        rates: tuple[Callable[[float, int], float], Callable[[float, int], float]],
+    ) -> None:
+        self._runtime = runtime
+        self._meter = meter
+        self._page_rate, self._byte_rate = rates
+        self._started = time.monotonic()
+        self._cpu = 0.0, self._started
+        self._size = _DatabaseSize(runtime.database)
+        self.checkpoints = 0
+        self.checkpoint_at = self._started
+
+    def checkpoint(self) -> None:
+        """A checkpoint has been made."""
+        self.checkpoints += 1
+        self.checkpoint_at = time.monotonic()
+
+    def take(self) -> Figures:
+        now = time.monotonic()
+        frontier = self._runtime.local
+        counts, ledger = frontier.counts, frontier.economy.ledger
+        stats = self._runtime.stats.get_stats()
+        traffic = Traffic.read(stats)
+        p50, p95 = self._meter.percentiles()
+        return Figures(
+            at=time.time(),
+            seconds=now - self._started,
+            fetched=counts.fetched,
+            failed=counts.failed,
+            excluded=counts.excluded,
+            waiting=frontier.waiting,
+            in_flight=len(frontier.in_flight),
+            known=counts.known,
+            rate=self._page_rate(now, counts.fetched),
+            byte_rate=self._byte_rate(now, traffic.received),
+            received=traffic.received,
+            errors=traffic.errors,
+            duplicates=traffic.duplicates,
+            good=self._meter.good,
+            p50=p50,
+            p95=p95,
+            hosts=len(frontier.hosts),
+            active=len({visit.host.key for visit in frontier.in_flight.values() if visit.host is not None}),
+            demoted=len(frontier.judge.demoted),
+            silent=frontier.silent,
+            reserve=ledger.reserve / ledger.total if ledger.total else 0.0,
+            checkpoint_age=now - self.checkpoint_at,
+            checkpoints=self.checkpoints,
+            memory=resident(),
+            cpu=self._cores(now),
+            database=self._size.at(now),
+            statuses=dict(sorted(traffic.statuses.items())),
+            failures=dict(traffic.failures),
+            seen=_seen(self._runtime),
+            sitemaps={
+                name.partition("/")[2]: number for name, number in stats.items() if name.startswith("sitemaps/")
+            },
+        )
+
+    def _cores(self, now: float) -> float:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        (before, since), self._cpu = self._cpu, (usage.ru_utime + usage.ru_stime, now)
+        return (self._cpu[0] - before) / (now - since) if before and now > since else 0.0
+
+
+class _DatabaseSize:
+    """Looked at every now and then: it takes a look at each file."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._size = 0
+        self._next = 0.0
+
+    def at(self, now: float) -> int:
+        if now >= self._next:
+            self._next = now + _SIZE_SECONDS
+            with contextlib.suppress(OSError):  # whoever needs the files will say what is wrong with them
+                self._size = self._database.size_on_disk()
+        return self._size
+
+
+def _seen(runtime: Runtime) -> dict[str, int]:
+    """Of the URL-seen test: what was asked, and which tier knew."""
+    seen = runtime.local.seen
+    stats, bloom = seen.stats, seen.bloom
+    return {
+        "new": stats.new,
+        "cache_hits": stats.clock_hits,
+        "bloom_negatives": stats.bloom_negatives,
+        "bloom_false_positives": stats.bloom_false_positives,
+        "lookups": stats.exact_lookups,
+        "cached": len(seen.clock),
+        "cache_capacity": seen.clock.capacity,
+        "asked": seen.clock.hits + seen.clock.misses,
+        "bloom_bytes": bloom.memory() if isinstance(bloom, ScalableBloom) else 0,
+        "filling": int(seen.is_filling),
+    }
+
+
+def resident() -> int:
+    """Bytes of memory that the process holds; the most it ever held where the system does not say more."""
+    try:
+        pages = int(Path("/proc/self/statm").read_bytes().split()[1])
+    except (OSError, IndexError, ValueError):
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,87 @@
+"""Who gets an answer: only somebody on this machine who was told the token, and no page of another origin.
+
+- The token is in the path, so that every address of the page has it and no cookie is needed: cookies know no ports,
+  and would go to every other server on this machine. A program may send it as `Authorization: Bearer` instead. It is
+  compared in constant time.
+- `Host` must be ours, else a page of the web whose name is made to resolve to 127.0.0.1 (DNS rebinding) could ask.
+- `Origin` and `Sec-Fetch-Site`, which no page can forge, must be ours or absent. Actions are POST with a JSON body,
+  which a page of another origin may not send without asking first, and nobody answers that question.
+
+Whoever fails gets a bare 404, whatever was wrong.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Callable
+from typing import Final
+
+from sitecrawl.errors import OptionError
+
+HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+"""Of every answer. Nothing is allowed to other origins: there is no CORS header."""
+
+_MIN_TOKEN: Final = 16
+_SAFE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
+
+Header = Callable[[str], str]
+"""Gives a header's value, empty where there is none."""
+
+
+def token_of(setting: str) -> str:
+    """The token that a setting names, or else a new one. Raises `OptionError` for one that is easily guessed."""
+    if not setting:
+        return secrets.token_urlsafe(24)
+    if len(setting) < _MIN_TOKEN or not _SAFE.issuperset(setting):
+        raise OptionError(
+            f"SITECRAWL_DASHBOARD_TOKEN must have {_MIN_TOKEN} characters or more, of letters, digits, - and _"
+        )
+    return setting
+
+
+def port_of(setting: int) -> int:
+    """The port that a setting names, 0 for any. Raises `OptionError` for what is none."""
+    if not 0 <= setting <= 65_535:
+        raise OptionError(f"SITECRAWL_DASHBOARD_PORT is {setting}, and a port is a number up to 65535")
+    return setting
+
+
+class Guard:
+    """Guards the server on `port`."""
+
+    def __init__(self, token: str, port: int) -> None:
+        self._token = token.encode()
+        self._hosts = frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost"))
+        self._origins = frozenset(f"http://{host}" for host in self._hosts)
+
+    def admit(self, method: str, path: str, header: Header) -> str | None:
+        """What of `path` is ours to answer, without token and first slash; None for nobody's business."""
+        token, slash, rest = path.removeprefix("/").partition("/")
+        bearer = header("Authorization").removeprefix("Bearer ")
+        if bearer:
+            token, slash, rest = bearer, "/", path.removeprefix("/")
+        if not hmac.compare_digest(token.encode("utf-8", "replace"), self._token) or not slash:
+            return None
+        return rest if self._is_ours(method, header) else None
+
+    def _is_ours(self, method: str, header: Header) -> bool:
+        origin, site = header("Origin"), header("Sec-Fetch-Site")
+        if header("Host") not in self._hosts or (origin and origin not in self._origins):
+            return False
+        if method == "POST":
+            kind = header("Content-Type").partition(";")[0].strip().lower()
+            return site in {"", "same-origin"} and kind == "application/json"
+        return method == "GET" and site in {"", "none", "same-origin"}

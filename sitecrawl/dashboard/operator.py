@@ -1,0 +1,163 @@
+"""What an operator does in the middle of a crawl: pause, resume, stop, add seeds, block, set free."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.utils.defer import deferred_from_coro
+
+from sitecrawl.errors import CorruptFile, InvalidUrl, OptionError
+from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.sections import Section
+from sitecrawl.runtime import Runtime
+from sitecrawl.seeds import seeds_of
+from sitecrawl.storage import Batch
+from sitecrawl.url import Url, parse
+from sitecrawl.waking import is_closing, wake
+
+logger = logging.getLogger(__name__)
+
+STOPPED: Final = "dashboard"
+"""Scrapy's finish reason of a crawl that was stopped by hand."""
+MAX_SEEDS: Final = 1000
+"""Of one action."""
+
+_META_KEY: Final = b"operator-seeds"
+
+Fields = dict[str, Any]
+
+
+class Operator:
+    """Does what is asked for by name; each act is told in words, counted, and logged.
+
+    Seeds widen the spider's scope, where it has one, for this run and those that resume it.
+    """
+
+    def __init__(self, crawler: Crawler, runtime: Runtime, spider: Spider) -> None:
+        self._crawler = crawler
+        self._runtime = runtime
+        self._scope = getattr(getattr(spider, "arguments", None), "scope", None)
+        self._new_seeds: list[str] = []
+        self._actions: dict[str, Callable[[Fields], str]] = {
+            "pause": self._pause,
+            "resume": self._resume,
+            "stop": self._stop,
+            "seed": self._seed,
+            "block": self._block,
+            "release": self._release,
+        }
+        for href in self._stored_seeds():
+            self._widen(parse(href))
+
+    @property
+    def paused(self) -> bool:
+        return self._crawler.engine is not None and self._crawler.engine.paused
+
+    @property
+    def stopping(self) -> bool:
+        return is_closing(self._crawler)
+
+    def act(self, name: str, fields: Fields) -> str:
+        """Do it; returns what was done. Raises `OptionError` for what cannot be, `KeyError` for no such action."""
+        action = self._actions[name]
+        if self.stopping:
+            raise OptionError("The crawl is being stopped")
+        done = action(fields)
+        logger.info("By hand: %s", done)
+        self._runtime.stats.inc_value(f"dashboard/{name}")
+        return done
+
+    def _pause(self, _: Fields) -> str:
+        assert self._crawler.engine is not None
+        self._crawler.engine.pause()
+        return "Paused: what is under way comes in, nothing new is asked for"
+
+    def _resume(self, _: Fields) -> str:
+        assert self._crawler.engine is not None
+        self._crawler.engine.unpause()
+        wake(self._crawler)
+        return "Resumed"
+
+    def _stop(self, _: Fields) -> str:
+        assert self._crawler.engine is not None
+        deferred_from_coro(self._crawler.engine.close_spider_async(reason=STOPPED))
+        return "Stopping: what is under way comes in, what waits stays for the next run"
+
+    # Seeds
+
+    def _seed(self, fields: Fields) -> str:
+        words = _text(fields, "urls").replace(",", " ").split()
+        if len(words) > MAX_SEEDS:
+            raise OptionError(f"{len(words):,} seeds at once are too many: at most {MAX_SEEDS:,}")
+        if not words:
+            raise OptionError("Name a URL or a domain")
+        urls = seeds_of(words)
+        for url in urls:
+            self._widen(url)
+        self._new_seeds += [url.href for url in urls]
+        new = self._runtime.seed(urls)
+        wake(self._crawler)
+        known = len(urls) - new
+        return f"{new:,} seeds added" + (f", {known:,} were known" if known else "")
+
+    def _widen(self, url: Url) -> None:
+        if self._scope is not None:
+            self._scope.add_seed(url)
+
+    def _stored_seeds(self) -> list[str]:
+        stored = self._runtime.database.get("meta", _META_KEY)
+        if stored is None:
+            return []
+        try:
+            return [parse(href).href for href in json.loads(stored)]
+        except (ValueError, TypeError, InvalidUrl) as error:
+            raise CorruptFile(f"The seeds that were added by hand cannot be read: {error}") from error
+
+    def flush(self, batch: Batch) -> None:
+        """Part of every checkpoint."""
+        if self._new_seeds:
+            seeds = list(dict.fromkeys([*self._stored_seeds(), *self._new_seeds]))
+            batch.put("meta", _META_KEY, json.dumps(seeds).encode())
+            self._new_seeds.clear()
+
+    # What is held back
+
+    def _block(self, fields: Fields) -> str:
+        host, section = self._unit(fields)
+        self._runtime.local.block(host, section)
+        return f"Blocked: {_name(host, section)}"
+
+    def _release(self, fields: Fields) -> str:
+        host, section = self._unit(fields)
+        self._runtime.local.vouch(host, section)
+        wake(self._crawler)
+        return f"Set free: {_name(host, section)}"
+
+    def _unit(self, fields: Fields) -> tuple[Host, Section | None]:
+        """The host that is named, in memory from here on, and its section. Raises `OptionError`."""
+        hosts, name, shape = self._runtime.local.hosts, _text(fields, "host"), _text(fields, "shape")
+        host = hosts.get(hosts.key_of(name))
+        if host is None:
+            raise OptionError(f"The crawl knows no host {name!r}")
+        if not shape:
+            return host, None
+        for section in host.sections.values():
+            if section.shape == shape:
+                return host, section
+        raise OptionError(f"{name} has no section {shape!r}")
+
+
+def _name(host: Host, section: Section | None) -> str:
+    return host.name + (section.shape if section is not None else "")
+
+
+def _text(fields: Fields, name: str) -> str:
+    value = fields.get(name, "")
+    if not isinstance(value, str):
+        raise OptionError(f"{name} must be text")
+    return value.strip()

@@ -1,0 +1,138 @@
+// The page of one crawl, or of the workers of a cluster: each worker is an entry, the figures are those of all together.
+
+import { askPause, askResume, askSeeds, askStop } from "./actions.js";
+import { Charts } from "./charts.js";
+import { byId, el, say, shown } from "./dom.js";
+import { bytes, count, decimal, duration, rate, seconds } from "./format.js";
+import { Tabs } from "./tables.js";
+
+const RECENT = 600; // samples that are drawn one by one
+const WORDS = { running: "running", paused: "paused", stopping: "stopping", ended: "ended", lost: "connection lost", connecting: "connecting" };
+
+const workers = new Map();
+let state = "connecting";
+
+/** The figures of all workers together: counts add up, times and shares are the greatest. */
+function together() {
+  const all = [...workers.values()].map((worker) => worker.figures);
+  if (all.length < 2) return all[0];
+  const joined = structuredClone(all[0]);
+  const greatest = new Set(["at", "seconds", "p50", "p95", "checkpoint_age", "reserve"]);
+  const add = (into, from) => {
+    for (const [name, value] of Object.entries(from)) {
+      if (typeof value === "object") add((into[name] ??= {}), value);
+      else into[name] = greatest.has(name) ? Math.max(into[name] ?? 0, value) : (into[name] ?? 0) + value;
+    }
+  };
+  all.slice(1).forEach((figures) => add(joined, figures));
+  return joined;
+}
+
+function tile(name, value, more, bad = false) {
+  return el("div", { class: bad ? "tile bad" : "tile" }, el("dt", {}, name), el("dd", {}, value), el("dd", { class: "more", title: more }, more));
+}
+
+function showTiles(f) {
+  byId("tiles").replaceChildren(
+    tile("Fetched", count(f.fetched), `${rate(f.rate)} a second`),
+    tile("Waiting", count(f.waiting), `${count(f.known)} known`),
+    tile("In flight", count(f.in_flight), `${count(f.active)} of ${count(f.hosts)} ${f.hosts === 1 ? "host" : "hosts"}`),
+    tile("Received", bytes(f.received), `${bytes(f.byte_rate)} a second`),
+    tile("Download", seconds(f.p50), `95% in ${seconds(f.p95)}`),
+    tile("Errors", count(f.errors), f.failed ? `${count(f.failed)} given up` : "none given up", f.errors > 0),
+    tile("Held back", count(f.demoted), f.silent ? `${count(f.silent)} URLs of silent hosts` : "sections and hosts"),
+    tile("Memory", bytes(f.memory), `${decimal(f.cpu)} cores in use`),
+  );
+}
+
+function showState(next, ending = "") {
+  const changed = next !== state;
+  state = next;
+  const pill = byId("state");
+  pill.dataset.state = next;
+  pill.textContent = WORDS[next];
+  const live = next === "running" || next === "paused";
+  for (const id of ["pause", "seed", "stop"]) byId(id).disabled = !live;
+  byId("pause").textContent = next === "paused" ? "Resume" : "Pause";
+  document.title = `${WORDS[next]} – ${byId("spider").textContent}`;
+  if (changed && next !== "connecting") say(`The crawl is ${WORDS[next]}`);
+  const notice = byId("notice");
+  notice.dataset.kind = next === "lost" ? "wrong" : "told";
+  notice.hidden = !(next === "ended" || next === "lost");
+  if (next === "ended") notice.textContent = `The crawl ${shown(ending)}. These are its last figures.`;
+  if (next === "lost") notice.textContent = "The crawl cannot be reached: it ended, or it hangs. These are the last figures that came.";
+}
+
+const charts = new Charts();
+const tabs = new Tabs();
+
+function begin(overview) {
+  workers.clear();
+  for (const worker of overview.workers) workers.set(worker.id, worker);
+  const [first] = workers.values();
+  byId("spider").textContent = shown(first.spider);
+  show();
+}
+
+function take(sample) {
+  for (const { id, state: now, figures } of sample.workers) {
+    const worker = workers.get(id);
+    if (!worker) continue;
+    const isNew = figures.at > worker.figures.at;
+    Object.assign(worker, { state: now, figures });
+    if (isNew) grow(worker, figures);
+  }
+  show();
+}
+
+/** Add a sample to what is drawn. */
+function grow(worker, f) {
+  const of = (digit) => Object.entries(f.statuses).reduce((all, [status, n]) => all + (status[0] === digit ? n : 0), 0);
+  const point = { ...f, t: f.at, ok: of("2"), redirects: of("3"), refused: of("4"), broken: of("5") };
+  // Totals of earlier runs are in the history, and not in the samples.
+  for (const [name, before] of Object.entries((worker.before ??= earlier(worker)))) point[name] += before;
+  for (const [name, values] of Object.entries(worker.recent)) {
+    values.push(point[name] ?? null);
+    if (values.length > RECENT) values.shift();
+  }
+  const step = worker.history.t.length > 1 ? worker.history.t.at(-1) - worker.history.t.at(-2) : 1;
+  if (f.at - (worker.history.t.at(-1) ?? 0) >= Math.max(1, step) * 0.95) {
+    for (const [name, values] of Object.entries(worker.history)) values.push(point[name] ?? null);
+  }
+}
+
+const earlier = (worker) => worker.totals_before ?? {};
+
+/** What is drawn. The workers of a cluster have clocks of their own: drawn is the first, until they are joined. */
+function series() {
+  const [worker] = workers.values();
+  return { recent: worker.recent, whole: worker.history };
+}
+
+function show() {
+  const [first] = workers.values();
+  const f = together();
+  showTiles(f);
+  const parts = [
+    workers.size > 1 ? `${workers.size} workers` : null, first.directory, `order ${first.order}`,
+    first.resumed ? "resumed" : null, duration(f.seconds),
+  ];
+  byId("where").textContent = shown(parts.filter(Boolean).join("  ·  "));
+  charts.show(series());
+  tabs.sample(f);
+  if (state !== "ended") showState(first.state === "ended" ? "ended" : first.state, first.ending);
+}
+
+byId("pause").addEventListener("click", () => (state === "paused" ? askResume() : askPause()));
+byId("seed").addEventListener("click", askSeeds);
+byId("stop").addEventListener("click", askStop);
+
+const source = new EventSource("stream");
+source.addEventListener("overview", (event) => begin(JSON.parse(event.data)));
+source.addEventListener("sample", (event) => take(JSON.parse(event.data)));
+source.addEventListener("ended", (event) => {
+  source.close();
+  begin(JSON.parse(event.data));
+  tabs.freeze();
+});
+source.addEventListener("error", () => { if (state !== "ended") showState("lost"); });

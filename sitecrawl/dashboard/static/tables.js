@@ -1,0 +1,354 @@
+// The tabs and their tables. Rows come from the crawl a page at a time, and only those that are looked at.
+
+import { askBlock, askRelease } from "./actions.js";
+import { byId, el, fill, link, shown } from "./dom.js";
+import { bytes, count, decimal, duration, isoMoment, percent, seconds, time } from "./format.js";
+
+const REFRESH = 5000; // milliseconds
+const SHARE = 300; // a table that took a second to look over is not looked over for 300
+
+const mark = (kind) => el("span", { class: "mark", "data-kind": kind }, kind);
+const text = (value) => ({ node: el("span", {}, value), text: true });
+const number = (value) => ({ node: document.createTextNode(value) });
+
+function nothing(title, words) {
+  return el("div", { class: "nothing" }, el("strong", {}, title), words);
+}
+
+/** `columns`: name, and the order it stands for; `rows`: lists of cells, of which the first is the row's name. */
+function table(caption, columns, rows, { sort, onSort } = {}) {
+  const heads = columns.map(([name, order, isText], n) => {
+    const attributes = { scope: "col", class: [isText && "text", n === 0 && "first"].filter(Boolean).join(" ") || null };
+    if (!order) return el("th", attributes, name);
+    attributes["aria-sort"] = order === sort ? "descending" : null;
+    return el("th", attributes, el("button", { type: "button", "data-key": `sort-${order}`, onclick: () => onSort(order) }, name));
+  });
+  const body = rows.map((cells) => el("tr", {}, ...cells.map((cell, n) => {
+    const tag = n === 0 ? "th" : "td";
+    const kind = [cell.text && "text", cell.wide && "wide", n === 0 && "first"].filter(Boolean).join(" ");
+    return el(tag, { class: kind || null, scope: n === 0 ? "row" : null }, cell.node);
+  })));
+  return el(
+    "div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    el("table", {}, el("caption", { class: "hidden" }, caption), el("thead", {}, el("tr", {}, ...heads)), el("tbody", {}, ...body)),
+  );
+}
+
+function unitActions(unit, after) {
+  const act = (name, ask) => el("button", {
+    type: "button", class: "small", "data-key": `${name} ${unit.host}${unit.shape ?? ""}`,
+    "aria-label": `${name} ${shown(unit.host + (unit.shape ?? ""))}`,
+    onclick: async () => { if (await ask(unit)) after(); },
+  }, name);
+  return { node: unit.demoted ? act("Set free", askRelease) : act("Block", askBlock), text: true };
+}
+
+/** What all tabs share: it loads while it is shown, and again now and then. */
+class Tab {
+  constructor(id, title) {
+    Object.assign(this, { id, title, timer: null, sequence: 0, data: null, wrong: "" });
+  }
+
+  open(panel) {
+    this.panel = panel;
+    this.content = el("div", { "aria-busy": "true" }, this.data ? null : el("p", { class: "quiet" }, "Loading …"));
+    panel.replaceChildren(...this.tools(), this.content);
+    if (this.data) this.render();
+    this.load();
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    this.sequence += 1;
+    this.panel = null;
+  }
+
+  tools() { return []; }
+  address() { return this.id; }
+  frozen = false;
+
+  async load() {
+    clearTimeout(this.timer);
+    const turn = ++this.sequence;
+    if (this.frozen) return;
+    let wait = REFRESH;
+    if (document.visibilityState === "visible") {
+      try {
+        const answer = await fetch(this.address());
+        const data = await answer.json();
+        if (turn !== this.sequence) return;
+        this.wrong = answer.ok ? "" : data.error;
+        if (answer.ok) this.data = data;
+        wait = Math.max(REFRESH, (data.cost ?? 0) * 1000 * SHARE);
+      } catch {
+        if (turn !== this.sequence) return;
+        this.wrong = "The crawl cannot be reached";
+      }
+      this.render();
+    }
+    this.timer = setTimeout(() => this.load(), wait);
+  }
+
+  render() {
+    if (!this.panel) return;
+    const nodes = this.data ? this.body(this.data) : [];
+    this.content.removeAttribute("aria-busy");
+    fill(this.content, ...(this.wrong ? [el("p", { class: "notice", "data-kind": "wrong" }, this.wrong)] : []), ...nodes);
+  }
+}
+
+/** A tab with search, order and pages. */
+class Listing extends Tab {
+  constructor(id, title, { fixed = {}, sort = "waiting", hint, size = 25, source = id } = {}) {
+    super(id, title);
+    Object.assign(this, { query: "", sort, offset: 0, fixed, hint, size, source, total: null });
+  }
+
+  tools() {
+    const input = el("input", {
+      type: "search", placeholder: this.hint, "aria-label": this.hint, value: this.query, maxlength: "200", spellcheck: "false",
+      oninput: () => {
+        clearTimeout(this.typing);
+        this.typing = setTimeout(() => { this.query = input.value; this.offset = 0; this.load(); }, 250);
+      },
+    });
+    this.pager = el("div", { class: "end" });
+    return [el("p", { class: "about" }, this.about()), el("div", { class: "tools" }, input, this.pager)];
+  }
+
+  address() {
+    const fields = { q: this.query, sort: this.sort, offset: this.offset, limit: this.size, ...this.fixed };
+    return `${this.source}?${new URLSearchParams(fields)}`;
+  }
+
+  order(name) {
+    this.sort = name;
+    this.offset = 0;
+    this.load();
+  }
+
+  turn(by) {
+    this.offset = Math.max(0, this.offset + by * this.size);
+    this.load();
+  }
+
+  body(data) {
+    const last = this.offset + data.rows.length;
+    const step = (name, by, off) => el("button", { type: "button", class: "small", "data-key": name, disabled: off, onclick: () => this.turn(by) }, name);
+    fill(
+      this.pager,
+      el("span", { class: "quiet" }, data.total ? `${count(this.offset + 1)}–${count(last)} of ${count(data.total)}` : ""),
+      ...(data.total > this.size ? [step("Back", -1, this.offset === 0), step("Next", 1, last >= data.total)] : []),
+    );
+    if (data.rows.length) return [this.list(data)];
+    return [this.query ? nothing("Nothing is found", `No name has “${this.query}” in it.`) : this.none(data)];
+  }
+}
+
+class Hosts extends Listing {
+  about() { return "Hosts with URLs waiting. Any other host is found by its full name."; }
+  none() { return nothing("No host has work", "Nothing waits to be fetched."); }
+
+  list(data) {
+    const columns = [
+      ["Host", null, true], ["State", null, true], ["Next fetch", "next"], ["Waiting", "waiting"], ["Known", "known"],
+      ["Fetched", "fetched"], ["Good", "good"], ["Failures", "failures"], ["Crawl-delay"], ["Address", null, true], ["", null, true],
+    ];
+    const rows = data.rows.map((host) => [
+      { node: el("span", {}, el("div", { class: "name mono" }, host.host), host.reason ? el("span", { class: "reason" }, host.reason) : null), text: true },
+      { node: mark(host.vouched ? "set free" : host.state), text: true },
+      number(host.state === "resting" || host.state === "failing" ? `in ${seconds(host.next)}` : "–"),
+      number(count(host.waiting)), number(count(host.known)), number(count(host.fetched)), number(count(host.good)),
+      number(host.failures ? count(host.failures) : "–"), number(host.crawl_delay ? seconds(host.crawl_delay) : "–"),
+      text(host.ip ?? "–"), unitActions(host, () => this.load()),
+    ]);
+    return table("Hosts", columns, rows, { sort: this.sort, onSort: (name) => this.order(name) });
+  }
+}
+
+class Sections extends Listing {
+  about() {
+    return this.fixed.demoted
+      ? "What is held back: it looks like a trap, or you blocked it. A few probes in a hundred fetches go there; none to what is blocked."
+      : "A section is the URLs of one shape on one host. The order of the crawl is made of these numbers.";
+  }
+
+  none() {
+    return this.fixed.demoted
+      ? nothing("Nothing is held back", "No section and no host looks like a trap, and none is blocked.")
+      : nothing("No section has work", "Nothing waits to be fetched.");
+  }
+
+  list(data) {
+    const columns = [
+      ["Section", null, true], ["Waiting", "waiting"], ["Known", "known"], ["Fetched", "fetched"], ["Good", "good"],
+      ["Inbound", "inbound"], ["Novelty", "novelty"], ["", null, true],
+    ];
+    const rows = data.rows.map((unit) => [
+      { node: el("span", {}, el("div", { class: "name mono", title: shown(unit.host + unit.shape) }, unit.host + unit.shape), unit.reason ? el("span", { class: "reason" }, unit.reason) : null), text: true },
+      number(count(unit.waiting)), number(count(unit.known)), number(count(unit.fetched)), number(count(unit.good)),
+      number(unit.inbound === null ? "–" : decimal(unit.inbound)), number(decimal(unit.novelty)),
+      unitActions(unit, () => this.load()),
+    ]);
+    return table(this.title, columns, rows, { sort: this.sort, onSort: (name) => this.order(name) });
+  }
+}
+
+class Pages extends Tab {
+  body(data) {
+    const about = el("p", { class: "about" }, data.rounds
+      ? "The pages to which the most credit has come along links. Looked over in slices, so the newest may be missing."
+      : "The first look over all URLs is under way: some may still be missing.");
+    const top = data.rows.filter((page) => page.importance > 0).slice(0, 50);
+    if (!top.length) return [about, nothing("No page is important yet", "Importance comes along links, once pages have been fetched.")];
+    const rows = top.map((page) => [
+      { node: link(page.url), text: true, wide: true }, number(percent(page.importance)), number(count(page.depth)),
+      number(page.status || "–"), { node: mark(page.state), text: true },
+    ]);
+    return [about, table("Top pages", [["Page", null, true], ["Importance"], ["Depth"], ["Status"], ["State", null, true]], rows)];
+  }
+}
+
+class Sitemaps extends Listing {
+  about() { return "Sitemaps, feeds and hub pages, those that brought the most new links first."; }
+
+  none(data) {
+    return data.gathers
+      ? nothing("No sitemap yet", "None has been found so far.")
+      : nothing("This crawl looks for no sitemaps", "Start it with -a sitemaps=1, and it does.");
+  }
+
+  list(data) {
+    const columns = [
+      ["Sitemap", null, true], ["State", null, true], ["Form", null, true], ["Found by", null, true], ["Entries", "entries"],
+      ["New links", "new"], ["Pages good"], ["Spam"], ["Trust"], ["Visits"], ["Next visit"],
+    ];
+    const rows = data.rows.map((map) => [
+      { node: link(map.url), text: true, wide: true }, { node: mark(map.state), text: true }, text(map.form), text(map.how),
+      number(count(map.entries)), number(count(map.new)), number(map.judged ? `${count(map.good)} of ${count(map.judged)}` : "–"),
+      number(percent(map.spam_share)), number(percent(map.trust)), number(count(map.visits)),
+      number(map.next_visit ? isoMoment(map.next_visit) : "–"),
+    ]);
+    return table("Sitemaps", columns, rows, { sort: this.sort, onSort: (name) => this.order(name) });
+  }
+}
+
+class Errors extends Tab {
+  opened = new Set();
+  touched = false;
+
+  body(data) {
+    if (!data.rows.length) return [nothing("Nothing went wrong", "All that was fetched in this run gave an answer, and none was an error.")];
+    if (!this.touched) this.opened.add(data.rows[0].kind);
+    this.touched = true;
+    return data.rows.map((row) => {
+      const list = row.examples.map((example) => el(
+        "li", {}, link(example.url), " ", el("span", { class: "quiet" }, `at ${time(example.at)}`),
+        example.referrer ? el("div", { class: "quiet" }, "found on ", link(example.referrer)) : null,
+      ));
+      const node = el(
+        "details", { class: "kind", open: this.opened.has(row.kind) },
+        el("summary", { "data-key": row.kind }, row.kind, el("span", { class: "quiet" }, `${count(row.count)} ${row.count === 1 ? "URL" : "URLs"}`)),
+        el("ul", {}, ...list),
+      );
+      node.addEventListener("toggle", () => (node.open ? this.opened.add(row.kind) : this.opened.delete(row.kind)));
+      return node;
+    });
+  }
+}
+
+/** The parts of the engine: of these the samples tell all. */
+class Engine extends Tab {
+  load() { this.render(); }
+
+  sample(figures) {
+    this.data = figures;
+    this.render();
+  }
+
+  body(f) {
+    const card = (title, ...facts) => el(
+      "div", { class: "card" }, el("h3", {}, title),
+      el("dl", { class: "facts" }, ...facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
+    );
+    const share = (part, all) => (all ? percent(part / all) : "–");
+    const counted = (map) => Object.entries(map).map(([name, value]) => [name.replaceAll("_", " "), count(value)]);
+    const { seen } = f;
+    const behind = seen.asked - seen.cache_hits;
+    const cards = [
+      card("URL-seen test", ["Asked", count(seen.asked)], ["New", count(seen.new)], ["The cache knew", share(seen.cache_hits, seen.asked)],
+        ["The Bloom filter knew", share(seen.bloom_negatives, behind)], ["Wrong yes of the filter", count(seen.bloom_false_positives)],
+        ["Looked up on disk", count(seen.lookups)]),
+      card("Its memory", ["Cache", `${count(seen.cached)} of ${count(seen.cache_capacity)}`], ["Bloom filter", bytes(seen.bloom_bytes)],
+        ["Filter is whole", seen.filling ? "not yet" : "yes"]),
+      card("Frontier", ["Known", count(f.known)], ["Excluded, by robots.txt and rules", count(f.excluded)], ["Waiting for silent hosts", count(f.silent)],
+        ["Links to known URLs", count(f.duplicates)], ["Credit with the lambda page", percent(f.reserve)]),
+      card("Checkpoints", ["The last", `${seconds(f.checkpoint_age)} ago`], ["In this run", count(f.checkpoints)], ["Database", bytes(f.database)]),
+      card("Process", ["Memory", bytes(f.memory)], ["Cores in use", decimal(f.cpu)], ["This run", duration(f.seconds)]),
+      card("Answers", ...(Object.keys(f.statuses).length ? counted(f.statuses) : [["None yet", "–"]])),
+    ];
+    if (Object.keys(f.failures).length) cards.push(card("Downloads that failed", ...counted(f.failures)));
+    if (Object.keys(f.sitemaps).length) cards.push(card("Sitemaps", ...counted(f.sitemaps)));
+    return [el("div", { class: "cards" }, ...cards)];
+  }
+}
+
+export class Tabs {
+  constructor() {
+    this.engine = new Engine("engine", "Engine");
+    this.all = [
+      new Hosts("hosts", "Hosts", { hint: "Search hosts" }),
+      new Sections("sections", "Sections", { hint: "Search sections" }),
+      new Sections("held", "Held back", { hint: "Search what is held back", source: "sections", fixed: { demoted: 1 } }),
+      new Pages("pages", "Top pages"),
+      new Sitemaps("sitemaps", "Sitemaps", { hint: "Search sitemaps", sort: "new" }),
+      new Errors("errors", "Errors"),
+      this.engine,
+    ];
+    this.numbers = {};
+    this.buttons = this.all.map((tab, n) => {
+      this.numbers[tab.id] = el("span", { class: "number" });
+      return el("button", {
+        type: "button", role: "tab", id: `tab-${tab.id}`, "aria-controls": "panel", "aria-selected": "false", tabindex: "-1",
+        onclick: () => this.choose(n), onkeydown: (event) => this.key(event, n),
+      }, tab.title, this.numbers[tab.id]);
+    });
+    byId("tabs").replaceChildren(...this.buttons);
+    const named = this.all.findIndex((tab) => `#${tab.id}` === location.hash);
+    this.choose(Math.max(0, named));
+  }
+
+  key(event, n) {
+    const last = this.all.length - 1;
+    const to = { ArrowRight: n === last ? 0 : n + 1, ArrowLeft: n === 0 ? last : n - 1, Home: 0, End: last }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    this.choose(to);
+    this.buttons[to].focus();
+  }
+
+  choose(n) {
+    this.current?.close();
+    this.buttons.forEach((button, m) => {
+      button.setAttribute("aria-selected", String(m === n));
+      button.tabIndex = m === n ? 0 : -1;
+    });
+    this.current = this.all[n];
+    byId("panel").setAttribute("aria-labelledby", `tab-${this.current.id}`);
+    history.replaceState(null, "", n ? `#${this.current.id}` : location.pathname);
+    this.current.open(byId("panel"));
+  }
+
+  sample(figures) {
+    this.engine.sample(figures);
+    const tell = (id, value) => { this.numbers[id].textContent = value ? count(value) : ""; };
+    tell("hosts", figures.hosts);
+    tell("held", figures.demoted);
+    tell("errors", figures.errors);
+  }
+
+  /** The crawl has ended: what is shown stays. */
+  freeze() {
+    this.all.forEach((tab) => { tab.frozen = true; });
+  }
+}

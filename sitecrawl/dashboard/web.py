@@ -1,0 +1,216 @@
+"""The server: Twisted's, which Scrapy has running anyway, on 127.0.0.1 alone.
+
+What is answered is `Desk`'s business, which knows no Twisted; who is answered, `Guard`'s. Here are the limits on what
+a local process may send: few connections, small bodies, no endless requests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, Protocol
+
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet import task
+from twisted.internet.interfaces import IAddress
+from twisted.protocols.policies import WrappingFactory
+from twisted.web.http import Request as HttpRequest
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Request, Site
+
+from sitecrawl.dashboard.guard import HEADERS, Guard
+from sitecrawl.dashboard.streams import Reader
+
+logger = logging.getLogger(__name__)
+
+LOOPBACK: Final = "127.0.0.1"
+MAX_CONNECTIONS: Final = 100
+MAX_BODY: Final = 1 << 20
+"""Bytes: a thousand seeds."""
+TIMEOUT: Final = 60.0
+"""Seconds for a request to arrive."""
+STREAM: Final = "stream"
+
+
+class Answer:
+    """What goes back."""
+
+    __slots__ = ("body", "content_type", "status")
+
+    def __init__(self, body: bytes, content_type: str, status: int = 200) -> None:
+        self.body = body
+        self.content_type = content_type
+        self.status = status
+
+
+class Desk(Protocol):
+    """Answers those who may ask. A path has neither token nor first slash."""
+
+    async def get(self, path: str, fields: dict[str, str]) -> Answer: ...
+
+    def post(self, path: str, fields: dict[str, Any]) -> Answer: ...
+
+    def join(self, reader: Reader) -> bytes | None:
+        """A reader of the events; returns the first of them, None where there is no room."""
+        ...
+
+    def leave(self, reader: Reader) -> None: ...
+
+
+class Server:
+    """Serves `desk` until `close`. Raises `twisted.internet.error.CannotListenError`."""
+
+    def __init__(self, desk: Desk, token: str, port: int) -> None:
+        self._connections = _Connections(_Site(_Page(desk, lambda: self._guard), timeout=TIMEOUT))
+        self._listening: Any = _reactor().listenTCP(port, self._connections, interface=LOOPBACK)
+        self.port: int = self._listening.getHost().port
+        self._guard = Guard(token, self.port)
+        self.url = f"http://{LOOPBACK}:{self.port}/{token}/"
+
+    async def close(self) -> None:
+        """Take no more connections, and give those that are open a moment to take what was written."""
+        if (stopped := self._listening.stopListening()) is not None:
+            await maybe_deferred_to_future(stopped)
+        for _ in range(10):
+            if not len(self._connections):
+                return
+            await pause(0.05)
+        self._connections.drop()
+
+
+async def pause(seconds: float) -> None:
+    """Let the event loop go on for so long."""
+    await maybe_deferred_to_future(task.deferLater(_reactor(), seconds))
+
+
+def _reactor() -> Any:
+    from twisted.internet import reactor  # noqa: PLC0415 - importing it installs it
+
+    return reactor
+
+
+class _Request(Request):
+    """A request whose body is small, or which is no request."""
+
+    def gotLength(self, length: int | None) -> None:  # noqa: N802 - Twisted's names
+        super().gotLength(length)
+        if length is not None and length > MAX_BODY:
+            self._refuse()
+
+    def handleContentChunk(self, data: bytes) -> None:  # noqa: N802
+        if self.content is not None and self.content.tell() + len(data) > MAX_BODY:
+            self._refuse()
+        else:
+            super().handleContentChunk(data)
+
+    def _refuse(self) -> None:
+        if self.channel is not None:
+            self.channel.forceAbortClient()
+
+
+class _Site(Site):
+    requestFactory = _Request  # noqa: N815 - Twisted's name
+    displayTracebacks = False  # noqa: N815
+
+    def log(self, request: HttpRequest) -> None:
+        """Nothing: the path has the token in it."""
+
+
+class _Connections(WrappingFactory):
+    """Takes so many connections, and can drop them."""
+
+    def buildProtocol(self, addr: IAddress | None) -> Any:  # noqa: N802
+        return super().buildProtocol(addr) if len(self) < MAX_CONNECTIONS else None
+
+    def __len__(self) -> int:
+        return len(self.protocols)
+
+    def drop(self) -> None:
+        for protocol in tuple(self.protocols):
+            protocol.transport.abortConnection()
+
+
+class _Page(Resource):
+    """All paths."""
+
+    isLeaf = True  # noqa: N815
+
+    def __init__(self, desk: Desk, guard: Callable[[], Guard]) -> None:
+        super().__init__()
+        self._desk = desk
+        self._guard = guard
+
+    def render(self, request: Request) -> int:
+        for name, value in HEADERS.items():
+            request.setHeader(name, value)
+        request.responseHeaders.removeHeader(b"Server")
+        method = request.method.decode("latin-1")
+        path = self._guard().admit(method, request.path.decode("latin-1"), lambda name: _header(request, name))
+        if path is None:
+            _send(request, Answer(b"", "text/plain", 404))
+        elif method == "POST":
+            _send(request, self._post(request, path))
+        elif path == STREAM:
+            self._stream(request)
+        else:
+            deferred_from_coro(self._get(request, path))
+        return NOT_DONE_YET
+
+    async def _get(self, request: Request, path: str) -> None:
+        fields = {_text(name): _text(values[-1]) for name, values in request.args.items()}
+        await _answered(request, self._desk.get(path, fields))
+
+    def _post(self, request: Request, path: str) -> Answer:
+        assert request.content is not None
+        try:
+            fields = json.loads(request.content.read())
+        except (ValueError, RecursionError):
+            fields = None
+        if not isinstance(fields, dict):
+            return Answer(b'{"error":"The body is no JSON object"}', "application/json", 400)
+        return self._desk.post(path, fields)
+
+    def _stream(self, request: Request) -> None:
+        reader = Reader(request)
+        first = self._desk.join(reader)
+        if first is None:
+            _send(request, Answer(b"", "text/plain", 503))
+            return
+        request.setHeader("Content-Type", "text/event-stream; charset=utf-8")
+        request.notifyFinish().addBoth(lambda _: self._desk.leave(reader))
+        request.registerProducer(reader, True)  # noqa: FBT003
+        request.write(first)
+
+
+async def _answered(request: Request, coming: Awaitable[Answer]) -> None:
+    gone: list[object] = []
+    request.notifyFinish().addErrback(gone.append)
+    try:
+        answer = await coming
+    except asyncio.CancelledError:
+        raise
+    except Exception:
+        logger.exception("The dashboard could not answer")
+        answer = Answer(b'{"error":"The log says what went wrong"}', "application/json", 500)
+    if not gone:
+        _send(request, answer)
+
+
+def _send(request: Request, answer: Answer) -> None:
+    request.setResponseCode(answer.status)
+    request.setHeader("Content-Type", answer.content_type)
+    request.setHeader("Content-Length", str(len(answer.body)))
+    request.write(answer.body)
+    request.finish()
+
+
+def _header(request: Request, name: str) -> str:
+    """A header's value; of one that came twice, what nobody admits."""
+    values = request.requestHeaders.getRawHeaders(name, [])
+    return values[0] if len(values) == 1 else ", ".join(values)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,58 @@
+"""Items of a crawl in a table of any database that SQLAlchemy reaches, each once, as JSON.
+
+The key is the digest of the item itself: the same item of the same page, which comes again when a crash has kept its
+page from a checkpoint, is the same row. The rest is as with pages (`sitecrawl.pagestore.database`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+
+from sitecrawl.pagestore.capture import clean_text
+from sitecrawl.pagestore.database import DatabaseStore
+
+
+def item_table(name: str) -> sa.Table:
+    """The table of items."""
+    return sa.Table(
+        name,
+        sa.MetaData(),
+        sa.Column("crawl", sa.String(190), primary_key=True),
+        sa.Column("item_digest", sa.CHAR(32), primary_key=True),
+        sa.Column("rule", sa.String(190)),
+        sa.Column("url", sa.Text),
+        sa.Column("item", sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb"), nullable=False),
+        mysql_charset="utf8mb4",
+        mariadb_charset="utf8mb4",
+    )
+
+
+class ItemStore(DatabaseStore):
+    """Gathers items and writes them in transactions, as a `DatabaseStore` does with pages."""
+
+    make_table = staticmethod(item_table)
+
+    def add_item(self, item: Mapping[str, Any]) -> None:
+        """Takes an item, for the next `flush`. Fields that JSON does not know become texts."""
+        self._check_usable()
+        row = item_row(item, self._options.crawl)
+        self._take(row, row["item_digest"])
+
+
+def item_row(item: Mapping[str, Any], crawl: str) -> dict[str, Any]:
+    """The row for an item. `rule` and `url` stand in columns of their own, too, where the item has them."""
+    text = clean_text(json.dumps(dict(item), ensure_ascii=False, sort_keys=True, default=str))
+    rule, url = item.get("rule"), item.get("url")
+    return {
+        "crawl": clean_text(crawl)[:190],
+        "item_digest": blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest(),
+        "rule": clean_text(str(rule))[:190] if rule is not None else None,
+        "url": clean_text(str(url)) if url is not None else None,
+        "item": text,
+    }

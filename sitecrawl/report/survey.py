@@ -1,0 +1,144 @@
+"""One pass over all URLs of a crawl: what the report says of them, in memory that only grows with the hosts."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeVar
+
+from sitecrawl.frontier.reading import FrontierReader
+from sitecrawl.frontier.record import NO_REFERRER, Flag, State, UrlRecord
+
+OCTAVES: Final = 40
+"""Classes of importance, each half of the one before; the last is for all that is less."""
+TOP_PAGES: Final = 25
+DEAD_LINKS: Final = 100
+
+
+class DeadLink(NamedTuple):
+    """A URL that answers with an error, or not at all."""
+
+    importance: float
+    url: str
+    status: int
+    """0 where no answer came."""
+    key: bytes
+    referrer: bytes
+    """Fingerprint of the page where it was first found; `NO_REFERRER` for none."""
+
+
+class TopPage(NamedTuple):
+    importance: float
+    url: str
+    status: int
+    state: str
+    depth: int
+
+
+Kept = TypeVar("Kept", DeadLink, TopPage)
+
+
+@dataclass(slots=True)
+class HostTotals:
+    """Of one host's URLs."""
+
+    known: int = 0
+    fetched: int = 0
+    failed: int = 0
+    importance: float = 0.0
+
+
+@dataclass(slots=True)
+class UrlSurvey:
+    """What the pass has found."""
+
+    states: Counter[str] = field(default_factory=Counter)
+    statuses: Counter[int] = field(default_factory=Counter)
+    """Last status of the URLs that have one."""
+    depths: Counter[int] = field(default_factory=Counter)
+    octaves: list[int] = field(default_factory=lambda: [0] * OCTAVES)
+    """URLs by importance: those above a half, above a quarter, and so on."""
+    weights: list[float] = field(default_factory=lambda: [0.0] * OCTAVES)
+    """Their importance together."""
+    unlinked: int = 0
+    """URLs to which no credit has come along links."""
+    hosts: dict[bytes, HostTotals] = field(default_factory=dict)
+    """By the host's key."""
+    top: list[TopPage] = field(default_factory=list)
+    dead: list[DeadLink] = field(default_factory=list)
+    """The most important of them."""
+    dead_count: int = 0
+
+
+def survey(reader: FrontierReader) -> UrlSurvey:
+    """Raises `CorruptFile`."""
+    found = UrlSurvey()
+    for key, record in reader.records():
+        importance = reader.importance(record)
+        _count(found, record, importance)
+        _keep(
+            found.top,
+            TOP_PAGES,
+            TopPage(importance, record.url, record.status, record.state.name.lower(), record.depth),
+        )
+        if _is_dead(record):
+            found.dead_count += 1
+            _keep(found.dead, DEAD_LINKS, DeadLink(importance, record.url, record.status, key, record.referrer))
+    found.top.sort(reverse=True)
+    found.dead.sort(reverse=True)
+    return found
+
+
+def _count(found: UrlSurvey, record: UrlRecord, importance: float) -> None:
+    found.states[record.state.name.lower()] += 1
+    found.depths[record.depth] += 1
+    if record.status:
+        found.statuses[record.status] += 1
+    host = found.hosts.setdefault(record.host, HostTotals())
+    host.known += 1
+    host.fetched += record.state == State.FETCHED
+    host.failed += record.state == State.FAILED
+    host.importance += importance
+    if importance > 0:
+        octave = min(OCTAVES - 1, max(0, math.floor(-math.log2(importance))))
+        found.octaves[octave] += 1
+        found.weights[octave] += importance
+    else:
+        found.unlinked += 1
+
+
+def _is_dead(record: UrlRecord) -> bool:
+    """A dead seed counts as well; what the crawl itself has guessed, such as the address of a sitemap, does not."""
+    if record.referrer == NO_REFERRER and not record.history and not record.flags & Flag.SEED:
+        return False
+    return record.state == State.FAILED or (record.state == State.FETCHED and record.status >= 400)
+
+
+def _keep(heap: list[Kept], limit: int, item: Kept) -> None:
+    if len(heap) < limit:
+        heapq.heappush(heap, item)
+    elif item > heap[0]:
+        heapq.heapreplace(heap, item)
+
+
+def share_of_top(found: UrlSurvey, share: float) -> float:
+    """Which part of all importance the most important `share` of the URLs have, to the class exactly."""
+    wanted = share * sum(found.states.values())
+    urls, weight = 0.0, 0.0
+    for count, sum_of in zip(found.octaves, found.weights, strict=True):
+        if urls + count >= wanted:
+            return weight + (sum_of * (wanted - urls) / count if count else 0.0)
+        urls, weight = urls + count, weight + sum_of
+    return weight
+
+
+def first_referrers(reader: FrontierReader, dead: Iterable[DeadLink]) -> dict[bytes, str]:
+    """The pages on which dead links were first found, by the dead link's key."""
+    found: dict[bytes, str] = {}
+    for link in dead:
+        if link.referrer != NO_REFERRER and (record := reader.record(link.referrer)) is not None:
+            found[link.key] = record.url
+    return found

@@ -1,0 +1,122 @@
+"""What rules make of one page, and how they came to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from dataclasses import field as made
+from typing import Any, Final
+
+from sitecrawl.errors import InvalidUrl
+from sitecrawl.rules.rule import Field, Rule, RuleSet
+from sitecrawl.rules.sources import PageText, Source
+from sitecrawl.rules.values import Unfit
+from sitecrawl.url import Url, parse
+
+__all__ = ["Extraction", "Outcome", "PageText", "Reading"]
+
+MAX_ITEMS: Final = 10_000
+"""Of one rule on one page."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """One field of one item: what was found, and what came of it."""
+
+    field: Field
+    source: Source | None = None
+    """The one that found something."""
+    found: list[Any] = made(default_factory=list)
+    """As it stands on the page."""
+    value: Any = None
+    problems: list[str] = made(default_factory=list)
+    """Of what does not fit the type."""
+
+    @property
+    def is_missing(self) -> bool:
+        return self.value in (None, []) and self.field.required
+
+
+@dataclass(slots=True)
+class Outcome:
+    """One item of one rule, or why there is none."""
+
+    rule: Rule
+    readings: list[Reading]
+    item: dict[str, Any] | None = None
+
+    @property
+    def missing(self) -> list[str]:
+        """Required fields without a value."""
+        return [reading.field.name for reading in self.readings if reading.is_missing]
+
+
+class Extraction:
+    """The rules at work on one page."""
+
+    def __init__(self, rules: RuleSet, page: PageText) -> None:
+        self.rules = rules
+        self.page = page
+        self._base: str | None = None
+
+    @property
+    def base(self) -> str:
+        if self._base is None:
+            try:
+                self._base = parse(self.page.base_href, self.page.url).href
+            except InvalidUrl:
+                self._base = self.page.url
+        return self._base
+
+    def outcomes(self) -> Iterator[Outcome]:
+        for rule in self.rules.rules:
+            if rule.applies_to(self.page.url):
+                places: Sequence[Any] = [None] if rule.each is None else rule.each.places(self.page)
+                for place in places[:MAX_ITEMS]:
+                    yield self._outcome(rule, place)
+
+    def _outcome(self, rule: Rule, place: Any) -> Outcome:
+        outcome = Outcome(rule, [self._reading(field, place) for field in rule.fields])
+        if not outcome.missing:
+            values = {reading.field.name: reading.value for reading in outcome.readings}
+            outcome.item = {"rule": rule.name, "url": self.page.url, **values}
+        return outcome
+
+    def _reading(self, field: Field, place: Any) -> Reading:
+        reading = Reading(field)
+        for source in field.sources:
+            reading.found = source.values(self.page, place, markup=field.conversion.type == "html")
+            values = list(self._converted(reading))
+            if values:
+                reading.source = source
+                reading.value = values if field.many else values[0]
+                return reading
+        reading.value = field.default
+        return reading
+
+    def _converted(self, reading: Reading) -> Iterator[Any]:
+        field = reading.field
+        for found in reading.found:
+            try:
+                value = field.conversion(found, self.base)
+            except Unfit as error:
+                reading.problems.append(f"{str(found)[:80]!r} is {error}")
+                continue
+            if value != "":
+                yield value
+                if not field.many:
+                    return
+
+    def links(self) -> list[Url]:
+        """Where the rules lead on, each once: what `follow` names, and the next pages."""
+        sources = [*self.rules.follow]
+        sources += [source for rule in self.rules.rules if rule.applies_to(self.page.url) for source in rule.next]
+        found: dict[str, Url] = {}
+        for source in sources:
+            for text in source.values(self.page, None):
+                try:
+                    url = parse(str(text).strip(), self.base)
+                except InvalidUrl:
+                    continue
+                found.setdefault(url.href, url)
+        return list(found.values())

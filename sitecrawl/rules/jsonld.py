@@ -1,0 +1,83 @@
+"""Reading JSON-LD as pages have it: schema.org objects in `<script type="application/ld+json">`.
+
+Objects and their properties, without contexts and remote vocabularies: `Product.offers.price` is the property
+`price` of the objects in `offers` of every object of type `Product`, wherever it stands: in lists, in `@graph`, in
+another object. A type's name counts without the vocabulary's address before it. An object that is nothing but an
+`@id` stands for the one of that name on the page.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+PATH: Final = re.compile(r"(?:[A-Za-z][\w-]*)?(?:\.[@A-Za-z_][\w:-]*)*")
+"""A type and properties; without a type, properties of the object at hand."""
+
+_VOCABULARY = re.compile(r".*[/#:]")
+_WRAPPED = re.compile(r"\s*+(?:<!--|//\s*+<!\[CDATA\[|<!\[CDATA\[)?(.*?)(?:-->|//\s*+\]\]>|\]\]>)?\s*", re.DOTALL)
+_MAX_OBJECTS: Final = 100_000
+
+
+class LinkedData:
+    """The objects of one page, in the order in which they stand. What is no JSON is left out, and counted."""
+
+    def __init__(self, scripts: Iterable[str]) -> None:
+        self.broken = 0
+        """Scripts that are no JSON."""
+        self._objects: list[dict[str, Any]] = []
+        self._named: dict[str, dict[str, Any]] = {}
+        for script in scripts:
+            try:
+                self._walk(json.loads(_unwrapped(script), strict=False))
+            except (ValueError, RecursionError):
+                self.broken += 1
+
+    def _walk(self, value: Any) -> None:
+        stack = [value]
+        while stack and len(self._objects) < _MAX_OBJECTS:
+            value = stack.pop()
+            if isinstance(value, dict):
+                self._objects.append(value)
+                name = value.get("@id")
+                if isinstance(name, str) and len(value) > 1:
+                    self._named.setdefault(name, value)
+                stack.extend(reversed(list(value.values())))
+            elif isinstance(value, list):
+                stack.extend(reversed(value))
+
+    def of_type(self, name: str) -> list[dict[str, Any]]:
+        return [found for found in self._objects if name in _types(found)]
+
+    def values(self, start: Sequence[Any], properties: Sequence[str]) -> list[Any]:
+        """What a way through properties leads to from each of `start`; lists are taken apart."""
+        found = list(start)
+        for name in properties:
+            found = [value for holder in found if isinstance(holder, dict) for value in self._property(holder, name)]
+        return found
+
+    def _property(self, holder: dict[str, Any], name: str) -> Iterator[Any]:
+        value = holder.get(name)
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, dict):
+                if one.keys() == {"@id"}:
+                    yield self._named.get(str(one["@id"]), one)
+                else:
+                    yield one.get("@value", one)
+            elif one is not None:
+                yield one
+
+
+def _unwrapped(script: str) -> str:
+    """A script without the comment or the CDATA section that hides it from something old."""
+    match = _WRAPPED.fullmatch(script)
+    return match[1] if match else script
+
+
+def _types(found: dict[str, Any]) -> list[str]:
+    types = found.get("@type")
+    return [
+        _VOCABULARY.sub("", name) for name in (types if isinstance(types, list) else [types]) if isinstance(name, str)
+    ]

@@ -1,0 +1,231 @@
+"""A file of rules as a `RuleSet`, with every error in it told by file and line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from sitecrawl.errors import OptionError
+from sitecrawl.rules import sources
+from sitecrawl.rules.rule import Field, Rule, RuleSet
+from sitecrawl.rules.sources import BadSource, Source
+from sitecrawl.rules.values import TYPES, Conversion, Unfit, is_format
+from sitecrawl.rules.yamlnodes import Part, Wrong, read_yaml
+
+__all__ = ["RuleSet", "read_rules"]
+
+_MAKERS: Final[dict[str, Callable[[str, Any], Source]]] = {
+    "css": sources.css,
+    "xpath": sources.xpath,
+    "jsonld": sources.jsonld,
+}
+_SOURCE: Final = ("css", "xpath", "jsonld", "regex")
+_FIELD: Final = (*_SOURCE, "any", "type", "required", "many", "default", "decimal", "format")
+_RULE: Final = ("name", "url", "each", "next", "fields")
+_NAME: Final = re.compile(r"[^\W\d]\w*")
+_TOLD: Final = 20
+"""Errors that are told of one file."""
+
+
+def read_rules(path: Path) -> RuleSet:
+    """Raises `OptionError`, which names file and line of every error in it, a line each."""
+    root = read_yaml(path)
+    reader = _Reader(root.errors)
+    rules = reader.file(root)
+    if reader.errors:
+        told = sorted(reader.errors, key=lambda error: error.line)[:_TOLD]
+        raise OptionError("\n".join(f"{path}:{error.line}: {error}" for error in told))
+    follows_all, follow, read = rules
+    return RuleSet(path, read, follows_all, follow)
+
+
+class _Reader:
+    """Goes on behind an error, so that one run tells of all."""
+
+    def __init__(self, errors: list[Wrong]) -> None:
+        self.errors = errors
+
+    def _each(self, parts: Sequence[Part], read: Callable[[Part], Any]) -> Iterator[Any]:
+        for part in parts:
+            try:
+                yield read(part)
+            except Wrong as error:
+                self.errors.append(error)
+
+    def file(self, root: Part) -> tuple[bool, list[Source], list[Rule]]:
+        follows_all = True
+        follow: list[Source] = []
+        rules: list[Rule] = []
+        try:
+            values = root.mapping(("follow", "rules"))
+            if "follow" in values:
+                follows_all, follow = self._follow(values["follow"])
+            if "rules" not in values:
+                raise root.wrong("there are no `rules:` in this file")
+            rules = list(self._each(values["rules"].items(), self._rule))
+            if not rules and not self.errors:
+                raise values["rules"].wrong("there is no rule in `rules:`")
+            self._check_names(rules)
+        except Wrong as error:
+            self.errors.append(error)
+        return follows_all, follow, rules
+
+    @staticmethod
+    def _check_names(rules: Sequence[Rule]) -> None:
+        names: dict[str, Rule] = {}
+        for rule in rules:
+            if (first := names.setdefault(rule.name, rule)) is not rule:
+                raise Wrong(rule.line, f"there is a rule {rule.name!r} already, in line {first.line}")
+
+    def _follow(self, part: Part) -> tuple[bool, list[Source]]:
+        if part.is_text:
+            if part.text() not in ("all", "none"):
+                raise part.wrong(f"follow is `all`, `none` or a list of selectors, and not {part.text()!r}")
+            return part.text() == "all", []
+        return False, list(self._each(part.items(), _source))
+
+    def _rule(self, part: Part) -> Rule:
+        values = part.mapping(_RULE)
+        for key in ("name", "fields"):
+            if key not in values:
+                raise part.wrong(f"this rule has no `{key}:`")
+        name = _name(values["name"])
+        fields = values["fields"].mapping()
+        if not fields:
+            raise values["fields"].wrong("there is no field in `fields:`")
+        each = _each(values["each"]) if "each" in values else None
+        named = {id(part): name for name, part in fields.items()}
+        read = list(self._each([*fields.values()], lambda part: _field(named[id(part)], part, each)))
+        return Rule(
+            name,
+            part.line,
+            read,
+            _url_pattern(values["url"]) if "url" in values else None,
+            each,
+            list(self._each(_one_or_many(values.get("next")), _source)),
+        )
+
+
+def _one_or_many(part: Part | None) -> list[Part]:
+    if part is None:
+        return []
+    return part.items() if part.is_list else [part]
+
+
+def _name(part: Part) -> str:
+    text = part.text()
+    if not _NAME.fullmatch(text):
+        raise part.wrong(f"{text!r} is no name: letters, digits and underscores make one")
+    return text
+
+
+def _url_pattern(part: Part) -> re.Pattern[str]:
+    try:
+        return re.compile(part.text())
+    except (re.error, OverflowError, RecursionError) as error:
+        raise part.wrong(f"{part.text()!r} is no regular expression: {error}") from None
+
+
+def _each(part: Part) -> Source:
+    source = _source(part)
+    if source.pattern is not None:
+        raise part.wrong("`each` chooses elements by css or xpath, or objects by jsonld, and takes no regex")
+    if source.kind == "jsonld" and not source.type:
+        raise part.wrong("`each` has no object at hand: name the type")
+    return source
+
+
+def _source(part: Part) -> Source:
+    """A selector alone, or a mapping of one."""
+    return _made({"css": part} if part.is_text else part.mapping(_SOURCE), part)
+
+
+def _made(values: dict[str, Part], whole: Part) -> Source:
+    kinds = [kind for kind in _MAKERS if kind in values]
+    if len(kinds) > 1:
+        raise values[kinds[1]].wrong(f"{kinds[0]} and {kinds[1]} exclude each other: use `any` for alternatives")
+    pattern = values.get("regex")
+    if not kinds and pattern is None:
+        raise whole.wrong("nothing says where to look: css, xpath, jsonld or regex")
+    part = values[kinds[0]] if kinds else pattern
+    assert part is not None
+    at = pattern or part
+    try:
+        if not kinds:
+            return sources.page_pattern(part.text())
+        compiled = sources.compiled_pattern(pattern.text()) if pattern is not None else None
+        at = part
+        return _MAKERS[kinds[0]](part.text(), compiled)
+    except BadSource as error:
+        raise at.wrong(str(error)) from None
+
+
+def _field(name: str, part: Part, each: Source | None) -> Field:
+    if not _NAME.fullmatch(name):
+        raise part.wrong(f"{name!r} is no name of a field: letters, digits and underscores make one")
+    if name == "rule":
+        raise part.wrong("every item has a field `rule`, the name of its rule: choose another name")
+    values = {"css": part} if part.is_text else part.mapping(_FIELD)
+    conversion = _conversion(values)
+    many = "many" in values and values["many"].yes_or_no()
+    found = Field(
+        name,
+        part.line,
+        _sources(values, part, each),
+        conversion,
+        "required" in values and values["required"].yes_or_no(),
+        many,
+        _default(values, conversion, many=many),
+    )
+    if found.required and "default" in values:
+        raise values["default"].wrong("a field with a default is never missing: leave out `required` or `default`")
+    return found
+
+
+def _sources(values: dict[str, Part], part: Part, each: Source | None) -> list[Source]:
+    if "any" in values:
+        for key in _SOURCE:
+            if key in values:
+                raise values[key].wrong(f"{key} and any exclude each other: put {key} into the list of any")
+        found = [_source(one) for one in values["any"].items()]
+        if not found:
+            raise values["any"].wrong("`any` is an empty list")
+    else:
+        found = [_made({key: values[key] for key in _SOURCE if key in values}, part)]
+    for source in found:
+        if source.kind == "jsonld" and not source.type and (each is None or each.kind != "jsonld"):
+            raise part.wrong(f"{source.text!r} needs an object at hand, which only `each` with jsonld gives")
+        if source.kind == "jsonld" and source.type and not source.properties:
+            raise part.wrong(f"{source.text!r} names an object, and no property of it")
+    return found
+
+
+def _conversion(values: dict[str, Part]) -> Conversion:
+    kind = values["type"].text() if "type" in values else "text"
+    if kind not in TYPES:
+        raise values["type"].wrong(f"there is no type {kind!r}: there are {', '.join(TYPES)}")
+    decimal = values["decimal"].text() if "decimal" in values else "."
+    if "decimal" in values and (kind not in ("number", "integer") or decimal not in (".", ",")):
+        raise values["decimal"].wrong("decimal is '.' or ',', and belongs to the types number and integer")
+    if (form := values.get("format")) is not None:
+        if kind not in ("date", "datetime"):
+            raise form.wrong("format belongs to the types date and datetime")
+        if not is_format(form.text()):
+            raise form.wrong(f"{form.text()!r} is no format of dates: write one like %d.%m.%Y")
+    if kind == "json" and "regex" in values:
+        raise values["regex"].wrong("what regex chooses is a text: json is for objects of JSON-LD")
+    return Conversion(kind, decimal, form.text() if form is not None else None)
+
+
+def _default(values: dict[str, Part], conversion: Conversion, *, many: bool) -> Any:
+    if "default" not in values:
+        return [] if many else None
+    part = values["default"]
+    try:
+        if many:
+            return [conversion(one.text(), "http://default.invalid/") for one in part.items()]
+        return conversion(part.text(), "http://default.invalid/")
+    except Unfit as error:
+        raise part.wrong(f"{part.text()!r} is {error}, and the type is {conversion.type}") from None

@@ -1,0 +1,231 @@
+"""Where a field's text comes from: CSS, XPath, JSON-LD, and a regular expression over any of them or over the page.
+
+CSS and XPath are compiled once, when the rules are read. Libxml2 notices an unknown function or prefix only where it
+comes to call it, which may be in the midst of a crawl, so they are looked for here. A document type declaration is
+taken out of XML before it is read: its entities could multiply. XPath has no regular expressions of its own: those
+run without a bound. Ours do not: the library `regex` can stop a match, and a page has some time for all of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import regex
+from cssselect import SelectorError
+from lxml import etree
+from parsel import Selector
+from parsel.csstranslator import HTMLTranslator
+
+from sitecrawl.limits import REGEX_TIME
+from sitecrawl.media import HTML
+from sitecrawl.rules.jsonld import PATH, LinkedData
+
+MAX_VALUES: Final = 10_000
+"""Of one source on one page."""
+
+_TRANSLATOR = HTMLTranslator()
+_NOTHING = etree.HTML("<html></html>")
+_DOCTYPE = re.compile(r"<!DOCTYPE[^\[>]*+(?:\[.*?\]\s*+)?+(?:>|\Z)", re.DOTALL | re.IGNORECASE)
+_LITERAL = re.compile(r"""'[^']*+'|"[^"]*+\"""")
+_PREFIX = re.compile(r"([A-Za-z_][\w.-]*+):(?=[\w*])")
+_CALL = re.compile(r"([A-Za-z_][\w.-]*+)\s*+\(")
+_FUNCTIONS: Final = frozenset(
+    {"last", "position", "count", "id", "local-name", "namespace-uri", "name", "string", "concat", "starts-with"}
+    | {
+        "contains",
+        "substring-before",
+        "substring-after",
+        "substring",
+        "string-length",
+        "normalize-space",
+        "translate",
+    }
+    | {"boolean", "not", "true", "false", "lang", "number", "sum", "floor", "ceiling", "round", "has-class"}
+    | {"text", "node", "comment", "processing-instruction", "and", "or", "div", "mod"}
+)
+"""With parsel's own, the tests of nodes, and the operators that a bracket may follow."""
+_STRING = etree.XPath("string()", smart_strings=False)
+
+
+class BadSource(ValueError):
+    """A selector or a pattern that cannot be read: the message says why."""
+
+
+@dataclass(slots=True)
+class PageText:
+    """A page as sources see it."""
+
+    url: str
+    text: str
+    content_type: str = "text/html"
+    regex_seconds: float = REGEX_TIME.default
+    """What is left of the time of its regular expressions."""
+    timeouts: int = 0
+    """Matches that were stopped."""
+    _root: Any = None
+    _data: LinkedData | None = None
+    _base: str | None = None
+
+    @property
+    def root(self) -> Any:
+        """The page's tree; None for what is neither HTML nor XML."""
+        if self._root is None:
+            if self.content_type in HTML:
+                self._root = Selector(text=self.text, type="html").root
+            elif self.content_type.endswith("xml"):
+                self._root = Selector(text=_DOCTYPE.sub(" ", self.text), type="xml").root
+        return self._root
+
+    @property
+    def data(self) -> LinkedData:
+        if self._data is None:
+            root = self.root
+            scripts = () if root is None else root.iter("script")
+            found = (s.text or "" for s in scripts if "ld+json" in (s.get("type") or "").lower())
+            self._data = LinkedData(found)
+        return self._data
+
+    @property
+    def base_href(self) -> str:
+        """The page's `<base href>` as it stands there; empty without one."""
+        if self._base is None:
+            root = self.root
+            bases = () if root is None else (base.get("href") for base in root.iter("base"))
+            self._base = next((href for href in bases if href), "")
+        return self._base
+
+    def matches(self, pattern: Any, text: str) -> Iterator[str]:
+        """What `pattern` finds in `text`, as long as the page has time for it."""
+        begun = time.monotonic()
+        try:
+            for match in pattern.finditer(text, timeout=max(self.regex_seconds, 0.001)):
+                yield match[1 if pattern.groups else 0] or ""
+        except TimeoutError:
+            self.timeouts += 1
+        finally:
+            self.regex_seconds -= time.monotonic() - begun
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One way to a text."""
+
+    kind: str
+    """`css`, `xpath`, `jsonld`, or `regex` for the page's own text."""
+    text: str
+    """As it stands in the file."""
+    selector: Any = None
+    type: str = ""
+    """Of JSON-LD: the type of the object; empty for the object at hand."""
+    properties: Sequence[str] = ()
+    pattern: Any = None
+    """Chooses a part of what is found: its only group, or all that it matches."""
+
+    def __str__(self) -> str:
+        words = [] if self.kind == "regex" else [self.kind, self.text]
+        return " ".join([*words, *(["regex", self.pattern.pattern] if self.pattern is not None else [])])
+
+    def places(self, page: PageText) -> list[Any]:
+        """For `each`: elements of the page's tree, or objects of its JSON-LD."""
+        if self.kind == "jsonld":
+            return page.data.values(page.data.of_type(self.type), self.properties)[:MAX_VALUES]
+        found = () if page.root is None else self.selector(page.root)
+        return [place for place in found if isinstance(place, etree.ElementBase | etree._Element)][:MAX_VALUES]  # noqa: SLF001
+
+    def values(self, page: PageText, place: Any, *, markup: bool = False) -> list[Any]:
+        """What it finds at `place`, an element or an object; None for the whole page. `markup`: elements as HTML."""
+        found = self._found(page, place, markup=markup)
+        if self.pattern is None:
+            return found[:MAX_VALUES]
+        texts = (str(value) for value in found if not isinstance(value, dict | list))
+        parts: list[Any] = []
+        for text in texts:
+            for part in page.matches(self.pattern, text):
+                parts.append(part)
+                if len(parts) == MAX_VALUES:
+                    return parts
+        return parts
+
+    def _found(self, page: PageText, place: Any, *, markup: bool) -> list[Any]:
+        if self.kind == "regex":
+            return [
+                page.text if not _is_element(place) else etree.tostring(place, encoding="unicode", with_tail=False)
+            ]
+        if self.kind == "jsonld":
+            start = page.data.of_type(self.type) if self.type else [place]
+            return page.data.values(start, self.properties)
+        within = place if _is_element(place) else page.root
+        if within is None:
+            return []
+        found = self.selector(within)
+        return [_read(one, markup=markup) for one in (found if isinstance(found, list) else [found])]
+
+
+def _is_element(place: Any) -> bool:
+    return isinstance(place, etree._Element)  # noqa: SLF001 - lxml names its elements' class nowhere else
+
+
+def _read(found: Any, *, markup: bool) -> Any:
+    if not _is_element(found):
+        return found if isinstance(found, str | bool | float) else str(found)
+    if markup:
+        return etree.tostring(found, encoding="unicode", method="html", with_tail=False)
+    return _STRING(found)
+
+
+def css(text: str, pattern: Any = None) -> Source:
+    """Raises `BadSource`."""
+    try:
+        path = _TRANSLATOR.css_to_xpath(text)
+    except SelectorError as error:
+        raise BadSource(f"{text!r} is no CSS selector: {error}") from None
+    return Source("css", text, _compiled(path, text), pattern=pattern)
+
+
+def xpath(text: str, pattern: Any = None) -> Source:
+    """Raises `BadSource`."""
+    bare = _LITERAL.sub("", text)
+    if prefix := _PREFIX.search(bare):
+        hint = ": regular expressions have a key of their own, `regex`" if prefix[1] == "re" else ""
+        raise BadSource(f"{text!r} has the prefix {prefix[1]!r}, and there are none here{hint}")
+    for name in _CALL.findall(bare):
+        if name not in _FUNCTIONS:
+            raise BadSource(f"{text!r} calls {name}(), which is no function of XPath 1.0")
+    return Source("xpath", text, _compiled(text, text), pattern=pattern)
+
+
+def _compiled(path: str, text: str) -> etree.XPath:
+    try:
+        compiled = etree.XPath(path, regexp=False, smart_strings=False)
+        compiled(_NOTHING)
+    except etree.XPathError as error:
+        raise BadSource(f"{text!r} is no XPath: {error}") from None
+    return compiled
+
+
+def jsonld(text: str, pattern: Any = None) -> Source:
+    """Raises `BadSource`."""
+    if not text or not PATH.fullmatch(text):
+        raise BadSource(f"{text!r} names no JSON-LD: write Type, Type.property or .property")
+    name, *properties = text.split(".")
+    return Source("jsonld", text, type=name, properties=properties, pattern=pattern)
+
+
+def compiled_pattern(text: str) -> Any:
+    """Raises `BadSource`."""
+    try:
+        pattern = regex.compile(text)
+    except (regex.error, OverflowError, RecursionError) as error:
+        raise BadSource(f"{text!r} is no regular expression: {error}") from None
+    if pattern.groups > 1:
+        raise BadSource(f"{text!r} has {pattern.groups} groups: one at most says which part is wanted; write (?:...)")
+    return pattern
+
+
+def page_pattern(text: str) -> Source:
+    """Raises `BadSource`."""
+    return Source("regex", text, pattern=compiled_pattern(text))

@@ -1,0 +1,118 @@
+"""YAML whose every part knows its line, so that an error can name it.
+
+What YAML would make of a plain scalar (`no` a boolean, `1.0` a number) does not matter here: every scalar is text,
+and whoever reads it says what it has to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from sitecrawl.errors import OptionError
+
+MAX_SIZE: Final = 1 << 20
+"""Bytes of a file of rules."""
+_YES_AND_NO: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+class Wrong(Exception):
+    """What is wrong in a line of the file."""
+
+    def __init__(self, line: int, message: str) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+class Part:
+    """A mapping, a list or a scalar of the file. Its methods raise `Wrong` if it is something else; what does not
+    keep one from reading on, such as an unknown key, is added to `errors`.
+    """
+
+    def __init__(self, node: yaml.Node, errors: list[Wrong]) -> None:
+        self._node = node
+        self.errors = errors
+        self.line: int = node.start_mark.line + 1
+
+    def wrong(self, message: str) -> Wrong:
+        return Wrong(self.line, message)
+
+    @property
+    def is_text(self) -> bool:
+        return isinstance(self._node, yaml.ScalarNode)
+
+    @property
+    def is_list(self) -> bool:
+        return isinstance(self._node, yaml.SequenceNode)
+
+    def mapping(self, known: Iterable[str] | None = None) -> dict[str, Part]:
+        """Its values by their keys; only those that are `known`, if given."""
+        if not isinstance(self._node, yaml.MappingNode):
+            raise self.wrong(f"here belongs a mapping (`key: value`), not {self._kind()}")
+        values: dict[str, Part] = {}
+        for key_node, value_node in self._node.value:
+            key = Part(key_node, self.errors)
+            name = key.text()
+            if name in values:
+                self.errors.append(key.wrong(f"{name!r} stands here twice"))
+            elif known is not None and name not in known:
+                near = get_close_matches(name, known := list(known), 1)
+                self.errors.append(key.wrong(f"there is no {name!r} here: {_hint(near, known)}"))
+            else:
+                values[name] = Part(value_node, self.errors)
+        return values
+
+    def items(self) -> list[Part]:
+        if not isinstance(self._node, yaml.SequenceNode):
+            raise self.wrong(f"here belongs a list (`- one`), not {self._kind()}")
+        return [Part(node, self.errors) for node in self._node.value]
+
+    def text(self) -> str:
+        if not isinstance(self._node, yaml.ScalarNode):
+            raise self.wrong(f"here belongs a text, not {self._kind()}")
+        text: str = self._node.value
+        return text
+
+    def yes_or_no(self) -> bool:
+        text = self.text()
+        if text.lower() not in _YES_AND_NO:
+            raise self.wrong(f"here belongs true or false, not {text!r}")
+        return _YES_AND_NO[text.lower()]
+
+    def _kind(self) -> str:
+        return {"scalar": "a text", "sequence": "a list", "mapping": "a mapping"}[self._node.id]
+
+
+def _hint(near: list[str], known: list[str]) -> str:
+    return f"is {near[0]} meant?" if near else f"there are {', '.join(known)}"
+
+
+def read_yaml(path: Path) -> Part:
+    """The one document in the file. Raises `OptionError`, which names file and line."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_SIZE + 1)
+    except OSError as error:
+        raise OptionError(f"The rules {path} cannot be read: {error.strerror}") from error
+    if len(content) > MAX_SIZE:
+        raise OptionError(f"The rules {path} have more than {MAX_SIZE} bytes")
+    try:
+        node = yaml.compose(content.decode("utf-8-sig"), Loader=yaml.SafeLoader)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise OptionError(f"{path}:{line}: this is no UTF-8") from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise OptionError(f"{path}:{mark.line + 1 if mark else 1}: {error.problem or error.context}") from error
+    except yaml.reader.ReaderError as error:
+        line = content.decode("utf-8-sig").count("\n", 0, error.position) + 1
+        raise OptionError(f"{path}:{line}: a character that YAML does not allow") from error
+    except RecursionError:
+        raise OptionError(f"{path}:1: too many lists or mappings within one another") from None
+    if node is None:
+        raise OptionError(f"{path}:1: there are no rules in this file")
+    return Part(node, [])

@@ -1,0 +1,97 @@
+"""`scrapy crawl extract -a rules=rules.yaml -a seeds=...`: structured data by rules (docs/extract.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Self
+from weakref import WeakKeyDictionary
+
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from sitecrawl.errors import OptionError
+from sitecrawl.items import PageItem
+from sitecrawl.limits import EXTRACT_SIZE, NO_LIMIT, REGEX_TIME
+from sitecrawl.links import Link
+from sitecrawl.rules import Extraction, Outcome, PageText, RuleSet, read_rules
+from sitecrawl.spiders.feeds import name_fields
+from sitecrawl.spiders.site import SiteSpider
+
+
+class ExtractSpider(SiteSpider):
+    """Takes items from pages as the file `rules` says, and follows what it says. Feeds hold the items alone."""
+
+    name = "extract"
+
+    rules: RuleSet
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        path = kwargs.pop("rules", None)
+        if not path:
+            raise OptionError("rules is missing: name the file that says what to take, such as -a rules=rules.yaml")
+        rules = read_rules(Path(path))
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        spider.begin(rules)
+        name_fields(crawler.settings, rules.columns())
+        return spider
+
+    def begin(self, rules: RuleSet) -> None:
+        self.rules = rules
+        settings = self.crawler.settings
+        self._max_size = settings.getint(EXTRACT_SIZE.setting, EXTRACT_SIZE.default) or NO_LIMIT
+        self._regex_time = settings.getfloat(REGEX_TIME.setting, REGEX_TIME.default) or NO_LIMIT
+        self._extractions: WeakKeyDictionary[Response, Extraction] = WeakKeyDictionary()
+
+    def page(self, response: Response) -> PageItem:
+        page = super().page(response)
+        if not 200 <= page.status < 300 or page.charset is None:
+            return page
+        if page.size > self._max_size:
+            self._count(EXTRACT_SIZE.stat)
+            return page
+        text = PageText(page.url, page.text, page.content_type, self._regex_time)
+        extraction = self._extractions[response] = Extraction(self.rules, text)
+        links = {link.url: link for link in page.links} if self.rules.follows_all else {}
+        for url in extraction.links():
+            links.setdefault(url.href, Link(url.href, url.host, kind="next"))
+        page.links = list(links.values())
+        return page
+
+    def extract(self, response: Response, page: PageItem) -> Iterable[Any]:
+        extraction = self._extractions.pop(response, None)
+        if extraction is None:
+            return
+        for outcome in extraction.outcomes():
+            self._judge(outcome)
+            if outcome.item is not None:
+                yield outcome.item
+        if extraction.page.timeouts:
+            self._count(REGEX_TIME.stat, extraction.page.timeouts)
+
+    def _judge(self, outcome: Outcome) -> None:
+        rule = outcome.rule.name
+        self._count(f"extract/{rule}/{'dropped' if outcome.item is None else 'items'}")
+        for name in outcome.missing:
+            self._count(f"extract/{rule}/missing/{name}")
+        for reading in outcome.readings:
+            if reading.problems:
+                self._count(f"extract/{rule}/unfit/{reading.field.name}", len(reading.problems))
+
+    def _count(self, stat: str, number: int = 1) -> None:
+        assert self.crawler.stats
+        self.crawler.stats.inc_value(stat, number)
+
+    def report(self) -> Iterable[tuple[str, str]]:
+        """For the summary."""
+        assert self.crawler.stats
+        stats = self.crawler.stats.get_stats()
+        label = "items"
+        for rule in self.rules.rules:
+            items, dropped = (stats.get(f"extract/{rule.name}/{what}", 0) for what in ("items", "dropped"))
+            prefix = f"extract/{rule.name}/missing/"
+            missing = [f"{name[len(prefix) :]} ({n:,})" for name, n in stats.items() if name.startswith(prefix)]
+            why = f", {dropped:,} dropped for want of {', '.join(sorted(missing))}" if dropped else ""
+            yield label, f"{items:,} {rule.name}{why}"
+            label = ""

@@ -1,0 +1,158 @@
+"""`scrapy crawl focused -a topic=...`: what is about a topic comes first."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from sitecrawl import charset, media
+from sitecrawl.errors import OptionError
+from sitecrawl.items import PageItem
+from sitecrawl.lines import html_lines
+from sitecrawl.spiders.feeds import name_fields
+from sitecrawl.spiders.site import SiteSpider
+from sitecrawl.url import guess_url
+
+if TYPE_CHECKING:
+    from sitecrawl.focus import Focus
+
+THRESHOLD: Final = 0.1
+_EXAMPLE: Final = "sitecrawl_example"
+"""The key in `Request.meta` of a page that shows what is wanted."""
+_SEED_PRIORITY: Final = 10_000
+_EXAMPLE_PRIORITY: Final = 1_000_000
+"""Both above all that a link can promise (`sitecrawl.focus.SCALE`)."""
+_MAX_EXAMPLES: Final = 20
+
+
+class FocusedSpider(SiteSpider):
+    """Fetches first what promises to be about a topic (`sitecrawl.focus`); the crawl's order decides between links
+    that promise the same. Yields an item for every page that is relevant.
+
+    Besides those of `SiteSpider` it takes the arguments `topic`, words or a query; `examples`, files or URLs of pages
+    about the topic; and `threshold`, the relevance from which on a page counts.
+    """
+
+    name = "focused"
+    seed_priority = _SEED_PRIORITY
+
+    focus: Focus
+    example_urls: list[str]
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        topic, examples = kwargs.pop("topic", "").strip(), kwargs.pop("examples", "").replace(",", " ").split()
+        threshold = _share(kwargs.pop("threshold", THRESHOLD))
+        if not topic and not examples:
+            raise OptionError(
+                "topic is missing: say what to look for, -a topic='solar panels' or -a examples=page.html"
+            )
+        if len(examples) > _MAX_EXAMPLES:
+            raise OptionError(f"examples names {len(examples)} pages, and {_MAX_EXAMPLES} are enough")
+        files = [Path(name) for name in examples if Path(name).is_file()]
+        urls = [guess_url(name).href for name in examples if not Path(name).is_file()]
+        texts = [_text_of_file(path) for path in files]
+        try:
+            from sitecrawl.focus import Focus  # noqa: PLC0415 - an extra, which takes a second to import
+            from sitecrawl.topic import Topic  # noqa: PLC0415
+        except ModuleNotFoundError as error:
+            raise OptionError(f"The spider focused needs {error.name}: pip install 'sitecrawl[focused]'") from error
+        if "seeds" not in kwargs and not getattr(cls, "start_urls", None) and urls:
+            kwargs["seeds"] = " ".join(urls)
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        spider.focus = Focus(Topic(topic), threshold)
+        spider.example_urls = urls
+        for text in texts:
+            spider.focus.topic.add_example(text)
+        name_fields(crawler.settings, ["url", "relevance", "title", "depth", "referrer"])
+        return spider
+
+    async def start(self) -> AsyncIterator[Any]:
+        kept = getattr(self, "state", {}).get(_EXAMPLE, {})
+        for url in self.example_urls:
+            if url in kept:
+                self.focus.topic.restore_example(kept[url])
+            else:
+                yield Request(url, meta={_EXAMPLE: url}, priority=_EXAMPLE_PRIORITY)
+        async for one in super().start():
+            yield one
+
+    def page(self, response: Response) -> PageItem:
+        page = super().page(response)
+        if not 200 <= page.status < 300 or page.charset is None:
+            for link in page.links:
+                link.priority = response.request.priority if response.request is not None else 0
+            return page
+        text = _text(page.text, page.content_type)
+        if (example := response.meta.get(_EXAMPLE)) is not None:
+            self._learn(example, text)
+        relevance = self.focus.page(page.url, text)
+        response.meta["relevance"] = relevance
+        promised = response.request.priority if response.request is not None else 0
+        promises = self.focus.promises(page.links, relevance, promised)
+        for link, promise in zip(page.links, promises, strict=True):
+            link.priority = promise
+        self._count(relevance)
+        return page
+
+    def _learn(self, example: str, text: str) -> None:
+        kept = self.focus.topic.add_example(text)
+        if hasattr(self, "state"):
+            self.state.setdefault(_EXAMPLE, {})[example] = kept
+
+    def _count(self, relevance: float) -> None:
+        assert self.crawler.stats
+        stats, focus = self.crawler.stats, self.focus
+        stats.set_value("focused/read", focus.read)
+        stats.set_value("focused/relevant", focus.relevant)
+        stats.set_value("focused/harvest_rate", round(focus.harvest_rate, 4))
+
+    def extract(self, response: Response, page: PageItem) -> Iterable[Any]:
+        relevance = response.meta.pop("relevance", 0.0)
+        if relevance >= self.focus.threshold:
+            yield {
+                "url": page.url,
+                "relevance": round(relevance, 4),
+                "title": page.title,
+                "depth": page.depth,
+                "referrer": page.referrer,
+            }
+
+    def report(self) -> Iterable[tuple[str, str]]:
+        """For the summary."""
+        focus = self.focus
+        if not focus.topic.is_known:
+            yield "harvest", "none: no example could be read, so nothing says what is relevant"
+            return
+        yield "harvest", f"{focus.harvest_rate:.1%}: {focus.relevant:,} of {focus.read:,} pages are relevant"
+
+
+def _text(text: str, content_type: str) -> str:
+    return " ".join(line.text for line in html_lines(text)) if content_type in media.HTML else text
+
+
+def _text_of_file(path: Path) -> str:
+    try:
+        body = path.read_bytes()
+    except OSError as error:
+        raise OptionError(f"The example {path} cannot be read: {error.strerror}") from error
+    kind = media.actual_type(media.MediaType("", None), body)
+    if kind not in media.HTML and kind != "text/plain":
+        raise OptionError(f"The example {path} is {kind}: HTML and plain text can be read")
+    default = charset.of_body(body, None, default="utf-8", prescan=kind in media.HTML)
+    return _text(body.decode(default, "replace"), kind)
+
+
+def _share(given: Any) -> float:
+    try:
+        number = float(given)
+    except ValueError:
+        number = -1.0
+    if not 0 < number <= 1:
+        raise OptionError(f"threshold is a number above 0 and at most 1, and not {given!r}")
+    return number

@@ -1,0 +1,128 @@
+"""How much a text is about a topic: TF-IDF and the cosine between two texts.
+
+A text is the vector of its words' weights, a word's weight being `(1 + ln n) * idf` where it stands n times (Salton
+and Buckley 1988; scikit-learn's `TfidfTransformer`). The topic is the vector of a query, or of example pages, or of
+both (Rocchio 1971: the examples' mean). `idf` is learned from the pages that a crawl meets: a sample of them, looked
+at again whenever they have doubled. Words are hashed into 2^18 numbers, so the memory does not grow with the words.
+
+Words are runs of letters and digits without case; writing without spaces (Chinese, Japanese, Thai) goes by pairs of
+characters.
+
+The sample and what was learned of it live in memory: a crawl that is resumed learns anew, within some pages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import unquote
+
+from scipy.sparse import csr_matrix, vstack
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+
+MAX_TEXT: Final = 100_000
+"""Characters of a text that are looked at: what a page is about, it says before."""
+SAMPLE: Final = 512
+"""Pages from which `idf` is learned."""
+_FIRST: Final = 8
+_FEATURES: Final = 1 << 18
+_KEPT_TERMS: Final = 500
+"""Of an example, the most frequent ones: they are kept in every checkpoint."""
+
+_SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_WORD = re.compile(rf"[{_SPACELESS}]+|[^\W_{_SPACELESS}]+")
+_IS_SPACELESS = re.compile(f"[{_SPACELESS}]")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def words(text: str) -> Iterator[str]:
+    """The words of a text, in their order."""
+    for run in _WORD.findall(text[:MAX_TEXT].casefold()):
+        if len(run) > 2 and _IS_SPACELESS.match(run):
+            yield from (run[n : n + 2] for n in range(len(run) - 1))
+        else:
+            yield run
+
+
+def url_text(url: str) -> str:
+    """What a URL says, its host left out: `/docs/LeftJoin_2.html?page=3` speaks of docs, left, join, ..."""
+    target = unquote(url.partition("://")[2].partition("/")[2])
+    return _CAMEL.sub(" ", target)
+
+
+class Topic:
+    """What a crawl looks for. Relevance goes from 0 to 1."""
+
+    def __init__(self, query: str = "") -> None:
+        self._vectorizer = HashingVectorizer(
+            analyzer=words, n_features=_FEATURES, norm=None, alternate_sign=False, dtype=float
+        )
+        self._weights: TfidfTransformer | None = None
+        self._sample: list[Any] = []
+        self._met = 0
+        self._learn_at = _FIRST
+        self._parts: list[Any] = [self._counts([query])] if query else []
+        self._topic: Any = None
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is a query or an example, so that a text can be relevant at all."""
+        return bool(self._parts)
+
+    def add_example(self, text: str) -> dict[str, float]:
+        """This is what is wanted. Returns the example in short, for `restore_example`."""
+        counts = self._counts([text])
+        frequent = sorted(zip(counts.data, counts.indices, strict=True), reverse=True)[:_KEPT_TERMS]
+        self._add(counts)
+        return {str(index): float(number) for number, index in frequent}
+
+    def restore_example(self, kept: Mapping[str, float]) -> None:
+        places = [int(index) for index in kept]
+        rows = [0] * len(places)
+        self._add(csr_matrix((list(kept.values()), (rows, places)), shape=(1, _FEATURES)))
+
+    def relevance(self, texts: Sequence[str]) -> list[float]:
+        """Of short texts, such as links."""
+        return self._cosines(self._counts(texts)) if texts else []
+
+    def read(self, text: str) -> float:
+        """Of a page. It is learned from, too."""
+        counts = self._counts([text])
+        self._learn(counts)
+        return self._cosines(counts)[0]
+
+    def _add(self, counts: Any) -> None:
+        self._parts.append(counts)
+        self._topic = None
+
+    def _counts(self, texts: Sequence[str]) -> Any:
+        return self._vectorizer.transform(texts)
+
+    def _cosines(self, counts: Any) -> list[float]:
+        if not self._parts:
+            return [0.0] * counts.shape[0]
+        if self._topic is None:
+            mean = self._weighed(vstack(self._parts)).sum(axis=0)
+            self._topic = csr_matrix(
+                mean / max(float((mean.A1**2 if hasattr(mean, "A1") else mean**2).sum()) ** 0.5, 1e-12)
+            )
+        cosines = (self._weighed(counts) @ self._topic.T).toarray().ravel()
+        return [float(cosine) for cosine in cosines]
+
+    def _weighed(self, counts: Any) -> Any:
+        if self._weights is None:
+            self._weights = TfidfTransformer(sublinear_tf=True).fit(vstack([*self._parts, counts]))
+        return self._weights.transform(counts)
+
+    def _learn(self, counts: Any) -> None:
+        """Every page at first, then every so-many-th: the sample stays spread over the crawl."""
+        self._met += 1
+        if len(self._sample) < SAMPLE:
+            self._sample.append(counts)
+        elif self._met % (self._met // SAMPLE) == 0:
+            self._sample[self._met // (self._met // SAMPLE) % SAMPLE] = counts
+        if self._met >= self._learn_at:
+            self._learn_at *= 2
+            self._weights = TfidfTransformer(sublinear_tf=True).fit(vstack(self._sample))
+            self._topic = None

@@ -1,0 +1,98 @@
+"""What a page costs, in counts: they are the same on every machine, however busy it is.
+
+A crawl of a small synthetic web runs under Python's profiler; docs/performance.md tells what the counts mean in time.
+"""
+
+from __future__ import annotations
+
+import pstats
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+from crawling import PROJECT, scrapy
+
+BENCHMARKS = PROJECT / "benchmarks"
+PAGES, HOSTS, LINKS = 600, 20, 40
+
+Calls = Callable[[str, str], float]
+
+
+@pytest.fixture(scope="module")
+def seeds() -> Iterator[str]:
+    """The seeds of a web that is served meanwhile."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    words = ["--pages", str(PAGES), "--hosts", str(HOSTS), "--links", str(LINKS), "--port", port]
+    script = str(BENCHMARKS / "syntheticweb.py")
+    with subprocess.Popen([sys.executable, script, *words], stdout=subprocess.PIPE) as server:
+        assert server.stdout
+        assert server.stdout.readline() == b"ready\n"
+        yield ",".join(f"http://127.0.1.{host}:{port}/" for host in range(1, HOSTS + 1))
+        server.terminate()
+
+
+@pytest.fixture(scope="module")
+def profile(seeds: str, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int, str], tuple[int, ...]]:
+    """Of a crawl of all of it: how often each function was called."""
+    folder = tmp_path_factory.mktemp("costs")
+    settings = {"JOBDIR": folder / "job", "SITECRAWL_DELAY_FACTOR": 0, "STATS_DUMP": True, "LOG_LEVEL": "INFO"}
+    done = scrapy("crawl", "generic", "-a", f"seeds={seeds}", "--profile", str(folder / "profile"), settings=settings)
+    assert done.returncode == 0, done.stderr
+    assert f"'links/followed': {PAGES * LINKS}" in done.stderr or f"2xx pages              {PAGES}" in done.stderr
+    stats: dict[tuple[str, int, str], tuple[int, ...]] = vars(pstats.Stats(str(folder / "profile")))["stats"]
+    return stats
+
+
+@pytest.fixture(scope="module")
+def calls(profile: dict[tuple[str, int, str], tuple[int, ...]]) -> Calls:
+    """Calls a page of the function called so in a file that ends so."""
+
+    def count(file: str, name: str) -> float:
+        found = [
+            value[1] for (path, _, function), value in profile.items() if path.endswith(file) and function == name
+        ]
+        assert found, f"{name} of {file} is not called at all"
+        return sum(found) / PAGES
+
+    return count
+
+
+def test_a_request_is_built_for_what_is_fetched(calls: Calls) -> None:
+    """One a page and one a robots.txt, and none for the forty links of each."""
+    assert calls("scrapy/http/request/__init__.py", "__init__") <= 1 + HOSTS / PAGES + 0.01
+
+
+def test_a_page_is_parsed_once(calls: Calls) -> None:
+    """For its links, its title and its text together."""
+    assert calls("sitecrawl/markup.py", "_elements_of") == 1
+    assert calls("sitecrawl/links.py", "read_page") == 1
+
+
+def test_a_url_is_parsed_once(calls: Calls) -> None:
+    """Not at each of the forty places that link to it: the parser sees new URLs, and a few a page for itself."""
+    assert calls("ada_url/ada_adapter.py", "join_url") <= 3
+    assert calls("ada_url/ada_adapter.py", "normalize_url") <= 5
+    assert calls("sitecrawl/fingerprint.py", "url") <= 3
+
+
+def test_the_database_is_asked_in_batches(calls: Calls) -> None:
+    """One look-up a page says whether its content is known; the rest comes in one call a checkpoint."""
+    assert calls("sitecrawl/storage.py", "get") <= 1.2
+    assert calls("sitecrawl/storage.py", "get_many") <= 0.3
+    assert calls("sitecrawl/storage.py", "write") <= 0.2
+
+
+def test_a_file_is_written_to_once_a_page(calls: Calls) -> None:
+    """Request and response go to the WARC file together."""
+    assert calls("~", "<method 'write' of '_io.FileIO' objects>") <= 1 + (HOSTS + 5) / PAGES
+
+
+def test_a_page_takes_so_many_calls(profile: dict[tuple[str, int, str], tuple[int, ...]]) -> None:
+    """Of any function, with what is left of the start-up: 6,300 in November 2026. Whoever needs more should know."""
+    imports = ("<frozen importlib", "importlib", "typing", "re/_", "dataclasses", "attr/", "zope/", "inspect", "enum")
+    counted = sum(value[1] for (path, _, _), value in profile.items() if not any(part in path for part in imports))
+    assert counted / PAGES <= 7500

@@ -1,0 +1,101 @@
+"""`scrapy crawl focused`, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+from crawling import scrapy
+from localweb import Answer, LocalWeb, Page
+
+from sitecrawl.spiders.focused import THRESHOLD
+
+SOLAR = "solar panels turn light into power; solar cells, panels on roofs"
+NOISE = "cooking with butter, flour and eggs in small kitchens"
+
+
+def page(number: int, text: str, *paths: str) -> str:
+    links = "".join(f'<a href="{path}">{path.strip("/")}</a> ' for path in paths)
+    return f"<title>{number}</title><p>{text} n{number}</p>{links}"
+
+
+def site() -> dict[str, Page]:
+    """A front page with six folders; what is wanted is behind the last of them."""
+    pages: dict[str, Page] = {"/": page(0, "all we have", *(f"/f{n}/" for n in range(6)))}
+    for n in range(6):
+        text, name = (SOLAR, "energy") if n == 5 else (NOISE, "food")
+        pages[f"/f{n}/"] = page(n, text, *(f"/f{n}/{name}{m}" for m in range(6)))
+        pages |= {f"/f{n}/{name}{m}": page(100 * n + m, text) for m in range(6)}
+    pages["/moved"] = Answer(b"", 301, {"Location": "/f5/energy0"})
+    return pages
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[LocalWeb]:
+    with LocalWeb(site()) as served:
+        yield served
+
+
+def focused(web: LocalWeb, tmp_path: Path, *words: str) -> CompletedProcess[str]:
+    return scrapy(
+        "crawl", "focused", "-a", f"seeds={web.root}/", *words, "-O", f"{tmp_path}/found.jsonl",
+        settings={"JOBDIR": tmp_path / "job", "SITECRAWL_DELAY_FACTOR": 0, "STATS_DUMP": True, "LOG_LEVEL": "INFO"},
+    )  # fmt: skip
+
+
+def energy(paths: list[str]) -> int:
+    """How many of the pages that are wanted are among `paths`."""
+    return sum(path.startswith("/f5/energy") for path in paths)
+
+
+def test_what_is_relevant_comes_first(web: LocalWeb, tmp_path: Path) -> None:
+    """Of the pages behind the folders, those about the topic come before all others; the harvest is told."""
+    before = len(web.hits)
+    done = focused(web, tmp_path, "-a", "topic=solar panels")
+    assert done.returncode == 0, done.stderr
+    paths = [hit.path for hit in web.hits[before:]]
+    first = paths.index("/f5/") + 1
+    assert energy(paths[first : first + 8]) == 6  # the next one or two were handed out before that page was read
+    found = [json.loads(line) for line in (tmp_path / "found.jsonl").read_text().splitlines()]
+    assert {item["url"].removeprefix(web.root) for item in found} == {"/f5/", *(f"/f5/energy{m}" for m in range(6))}
+    assert all(item["relevance"] >= THRESHOLD for item in found)
+    assert "'focused/relevant': 7" in done.stderr
+    assert re.search(r"harvest +16\.3%: 7 of 43 pages are relevant", done.stderr)
+
+
+def test_a_resumed_crawl_knows_its_examples(web: LocalWeb, tmp_path: Path) -> None:
+    """An example by URL is fetched first, over a redirect; after a stop it is known and not fetched again."""
+    before = len(web.hits)
+    words = ("-a", f"examples={web.root}/moved")
+    assert focused(web, tmp_path, *words, "-a", "max_pages=3").returncode == 0
+    first = [hit.path for hit in web.hits[before:] if hit.path != "/robots.txt"]
+    assert first[:2] == ["/moved", "/f5/energy0"]
+    before = len(web.hits)
+    done = focused(web, tmp_path, *words)
+    assert done.returncode == 0, done.stderr
+    paths = [hit.path for hit in web.hits[before:] if hit.path != "/robots.txt"]
+    assert not {"/moved", "/f5/energy0"} & set(paths)
+    first_energy = paths.index("/f5/energy1")
+    assert energy(paths[first_energy : first_energy + 7]) == 5
+    assert energy(paths) == 5
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ((), "topic is missing"),
+        (("-a", "topic=x", "-a", "threshold=2"), "threshold is a number above 0"),
+        (("-a", "examples=no url"), "is no URL"),
+    ],
+)
+def test_bad_arguments(web: LocalWeb, tmp_path: Path, words: tuple[str, ...], why: str) -> None:
+    """They are told in a line, before anything is fetched."""
+    before = len(web.hits)
+    done = focused(web, tmp_path, *words)
+    assert done.returncode == 1
+    assert why in done.stderr
+    assert len(web.hits) == before

@@ -1,0 +1,114 @@
+"""Finding a keyword as a reader would."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitecrawl.errors import OptionError
+from sitecrawl.items import PageItem
+from sitecrawl.keyword import MAX_LENGTH, SHOWN, Keyword, folded
+
+
+def page(body: str, charset: str | None = "utf-8", content_type: str = "text/html") -> PageItem:
+    data = body.encode(charset or "utf-8")
+    return PageItem("http://a.example/", 200, 0.0, 1, charset=charset, content_type=content_type, body=data)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "text"),
+    [
+        ("keyword", "a KEY<b>W</b>ord"),
+        ("KEYWORD", "keyword"),
+        ("key word", "key&nbsp;&nbsp;\n  <i>word"),
+        (" key\tword ", "key word"),
+        ("straße", "STRASSE"),
+        ("STRASSE", "straße"),
+        ("file", "\ufb01le"),
+        ("caf\u00e9", "cafe\u0301"),
+        ("cafe\u0301", "caf&eacute;"),
+        ("keyword", "key&shy;word"),
+        ("keyword", "key\u200bword"),
+        ("\u017foft", "SOFT"),
+        ("ABC", "\uff41\uff42\uff43"),
+        ("漢字", "<b>漢</b>字"),
+        ("a<b", "a&lt;b"),
+        ("👍🏽", "ok 👍🏽"),
+    ],
+)
+def test_found(keyword: str, text: str) -> None:
+    """Tags, entities, case, composition, ligatures and soft hyphens do not hide it."""
+    found = Keyword(keyword).find(page(f"<p>before</p>\n<p>{text}</p>"))
+    assert found is not None
+    assert found.line == 2
+    assert found.depth == 2
+
+
+@pytest.mark.parametrize(
+    ("keyword", "text"),
+    [
+        ("keyword", "<script>keyword</script><style>keyword</style><!-- keyword --><a title=keyword></a>"),
+        ("keyword", "key<br>word"),
+        ("keyword", "<td>key</td><td>word</td>"),
+        ("keyword", "key word"),
+        ("key word", "<p>key</p><p>word</p>"),
+        ("cafe", "café"),
+        ("eacute", "&eacute;"),
+    ],
+)
+def test_not_found(keyword: str, text: str) -> None:
+    """What a reader does not see, or sees apart, is not there."""
+    assert Keyword(keyword).find(page(text)) is None
+
+
+@pytest.mark.parametrize("charset", ["utf-8", "utf-16le", "windows-1251", "koi8-r", "iso-8859-5", "gb18030"])
+def test_any_charset(charset: str) -> None:
+    """The page's encoding does not matter."""
+    word = "\u0441\u0430\u0439\u0442"  # "site" in Russian
+    assert Keyword(word.upper()).find(page(f"<p>{word[:2]}<b>{word[2:]}</b></p>", charset)) is not None
+
+
+def test_text_and_no_text() -> None:
+    """Plain text is text, with its tags; a picture is none."""
+    found = Keyword("<b>").find(page("one\ntwo <b>", content_type="text/plain"))
+    assert found is not None
+    assert (found.line, found.text) == (2, "two <b>")
+    assert Keyword("b").find(page("bbb", None, "image/png")) is None
+
+
+def test_a_long_line_is_cut_around_the_keyword() -> None:
+    """What is shown has the keyword in its midst, and dots where it was cut."""
+    found = Keyword("needle").find(page("word " * 5000 + "the need<b>le</b>, " + "word " * 5000))
+    assert found is not None
+    assert "the needle, word" in found.text
+    assert found.text.startswith("…")
+    assert found.text.endswith("…")
+    assert len(found.text) <= SHOWN + 10
+
+
+@pytest.mark.parametrize(("text", "words"), [("", "empty"), (" \u00ad\n", "empty"), ("x" * 101, "100 is the limit")])
+def test_a_bad_keyword(text: str, words: str) -> None:
+    """Nothing, and what is too long, is refused with the reason."""
+    with pytest.raises(OptionError, match=words):
+        Keyword(text)
+    Keyword("é" * MAX_LENGTH)
+
+
+@given(st.text(), st.text(min_size=1), st.text())
+def test_what_is_in_a_text_is_found(before: str, keyword: str, after: str) -> None:
+    """In plain text on one line, whatever the letters; and the report has no line that is not there."""
+    if "\n" in keyword or "\r" in keyword or not folded(keyword):
+        return
+    whole = f"{before} {keyword} {after}"
+    if folded(keyword) not in folded(whole):  # marks around it may have joined it
+        return
+    body = whole.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    found = Keyword(keyword[:100]).find(page(body, content_type="text/plain"))
+    assert found is None or 1 <= found.line <= len(body.splitlines()) + 1
+
+
+@given(st.text())
+def test_folding_twice_is_folding_once(text: str) -> None:
+    """So it does not matter which of the two texts was folded before."""
+    assert folded(folded(text)) == folded(text)
