@@ -3,15 +3,20 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
+WORKERS ?= 4
 # Test files at once: many tests wait for servers, or for the pauses that politeness asks for.
 JOBS ?= 3
 TARGET ?= default
 
-.PHONY: crawl deploy test lint format screenshots clean
+.PHONY: crawl cluster deploy test lint format screenshots clean
 
 crawl: $(VENV)/.crawl
 	@test -n "$(SEEDS)" || { echo "Say what to crawl: make crawl SEEDS=https://example.com"; exit 2; }
 	$(BIN)/scrapy crawl generic -a "seeds=$(SEEDS)" $(ARGS)
+
+cluster: $(VENV)/.test
+	@test -n "$(SEEDS)" || { echo "Say what to crawl: make cluster WORKERS=4 SEEDS=https://example.com"; exit 2; }
+	$(BIN)/scrapy cluster generic --workers $(WORKERS) -a "seeds=$(SEEDS)" $(ARGS)
 
 deploy: $(VENV)/.deploy
 	$(BIN)/scrapyd-deploy $(TARGET) $(ARGS)

@@ -4,7 +4,8 @@
     python benchmarks/order.py --edges edges.tsv --urls urls.tsv --policies aopic-hosts,bfs
 
 Policies: `aopic-hosts` (ours), `aopic-pages` (ours, lambda pays all pages alike), `published` (AOPIC without
-sections, nothing held back), `bfs`, `dfs`.
+sections, nothing held back), `bfs`, `dfs`; and, when they are asked for, `cluster-1`, `cluster-16` and so on: the
+frontier on a real Redis, in so many shards.
 
 `--edges` has a link a line, source and target separated by a tab (`#` begins a comment; gzipped or not). `--urls` has
 `id<TAB>url<TAB>class` lines; pages of a class in `--good` are worth having, and all are without it. Without
@@ -26,6 +27,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from order_cluster import ClusterReplay
 from replaying import COMMIT_EVERY, replayed
 
 from sitecrawl.frontier.frontier import Frontier, FrontierOptions, NewUrl
@@ -116,6 +118,14 @@ def replay(web: Web, seeds: Sequence[int], policy: str, budget: int, directory: 
     """Fetch pages through the frontier until it ends or the budget is spent."""
     result = Replay(policy, web.reachable(seeds))
     name, _, lambda_policy = policy.partition("-")
+    if name == "cluster":
+        return replay_cluster(
+            result,
+            web,
+            seeds,
+            budget,
+            ClusterReplay(directory / policy, int(lambda_policy), web.urls.__getitem__, web.targets),
+        )
     traps = TrapOptions()
     if policy == "published":
         order: Order = Published()
@@ -148,6 +158,15 @@ def replay(web: Web, seeds: Sequence[int], policy: str, budget: int, directory: 
         result.seconds = time.process_time() - begun
         result.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         result.importance = dict(importances(frontier, ids))
+    return result
+
+
+def replay_cluster(result: Replay, web: Web, seeds: Sequence[int], budget: int, crawl: ClusterReplay) -> Replay:
+    begun = time.process_time()
+    crawl.run(seeds, budget, lambda page: count(result, web, page))
+    result.seconds = time.process_time() - begun
+    result.memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result.ended, result.left, result.importance = crawl.ended, crawl.left, crawl.importance
     return result
 
 

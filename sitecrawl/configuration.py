@@ -9,11 +9,12 @@ import sys
 import tempfile
 from pathlib import Path
 from time import localtime, strftime
-from typing import Final
+from typing import Any, Final
 
 from scrapy.settings import BaseSettings
 
 from sitecrawl import limits
+from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.errors import OptionError
 from sitecrawl.frontier.frontier import FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
@@ -176,6 +177,61 @@ def warc(settings: BaseSettings, name: str) -> WarcOptions:
         robots="obey" if settings.getbool("ROBOTSTXT_OBEY") else "ignore",
         max_file_size=settings.getint("SITECRAWL_WARC_SIZE", default.max_file_size),
     )
+
+
+def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
+    """How this process takes part in a crawl on Redis; None where it crawls alone. Raises `OptionError`."""
+    params = None if only_looks() else redis_of(settings)
+    if params is None:
+        return None
+    if settings.get("SITECRAWL_LAMBDA_POLICY", "hosts") != "hosts":
+        raise OptionError("On a cluster SITECRAWL_LAMBDA_POLICY is hosts: the lambda page of a shard pays its hosts")
+    capacity = settings.getint("SITECRAWL_SEEN_CAPACITY")
+    shards = settings.getint("SITECRAWL_CLUSTER_SHARDS")
+    if not 1 <= shards <= ClusterOptions.MOST_SHARDS:
+        raise OptionError(
+            f"SITECRAWL_CLUSTER_SHARDS is {shards}, and has to be from 1 to {ClusterOptions.MOST_SHARDS}"
+        )
+    if settings.getfloat("SITECRAWL_LEASE_SECONDS") < 1:
+        raise OptionError("SITECRAWL_LEASE_SECONDS has to be 1 or more")
+    key = settings.get("REDIS_START_URLS_KEY") or "%(name)s:start_urls"
+    return ClusterOptions(
+        redis=params,
+        crawl=settings.get("SITECRAWL_CLUSTER_CRAWL") or spider,
+        shards=shards,
+        lease_seconds=settings.getfloat("SITECRAWL_LEASE_SECONDS"),
+        buckets=max(16, capacity // shards // _URLS_A_BUCKET),
+        order=settings.get("SITECRAWL_ORDER"),
+        hold=settings.getbool("SITECRAWL_HOLD_TRAPS"),
+        unsafe=settings.getbool("SITECRAWL_CLUSTER_UNSAFE"),
+        ahead=2 * settings.getint("CONCURRENT_REQUESTS"),
+        max_pages=settings.getint("SITECRAWL_MAX_PAGES"),
+        cache=settings.getint("SITECRAWL_SEEN_CACHE"),
+        seeds_key=key % {"name": spider},
+        watch=settings.getbool("SITECRAWL_CLUSTER_WATCH"),
+    )
+
+
+_URLS_A_BUCKET: Final = 64
+"""Redis keeps a hash as one packed list up to 128 entries; half of that leaves room for chance and for growth."""
+_REDIS: Final = {"REDIS_URL": "url", "REDIS_HOST": "host", "REDIS_PORT": "port", "REDIS_DB": "db"}
+
+
+def redis_of(settings: BaseSettings) -> dict[str, Any] | None:
+    """The arguments of a client of the Redis that SITECRAWL_CLUSTER names, with scrapy-redis' settings; None without.
+
+    Raises `OptionError`.
+    """
+    named = str(settings.get("SITECRAWL_CLUSTER", "") or "")
+    if named in {"", "0", "False", "false"}:
+        return None
+    given = {name: settings.get(setting) for setting, name in _REDIS.items()}
+    params = {**settings.getdict("REDIS_PARAMS"), **{name: value for name, value in given.items() if value}}
+    if "://" in named:
+        params["url"] = named
+    elif named not in {"1", "True", "true"}:
+        raise OptionError(f"SITECRAWL_CLUSTER is {named!r}, and has to be a URL of a Redis, or True for REDIS_URL")
+    return params
 
 
 def seen(settings: BaseSettings) -> SeenOptions:

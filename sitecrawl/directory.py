@@ -43,12 +43,15 @@ class Manifest:
 class CrawlDirectory:
     """The directory of one crawl of `spider`: made if it is empty or missing, resumed otherwise.
 
+    `key` is that of the fingerprints where the crawl has one already, as it has on a cluster; None for a random one.
+
     Raises `FormatMismatch` for a directory that belongs to something else, `CorruptFile` for one whose manifest
     cannot be read, `StorageError` where the file system says no.
     """
 
-    def __init__(self, path: Path, spider: str) -> None:
+    def __init__(self, path: Path, spider: str, *, key: bytes | None = None) -> None:
         self.path = path
+        self._key = key or Fingerprinter.new_key()
         manifest = read_manifest(path)
         self.resumed = manifest is not None
         self.manifest = manifest or self._create(spider)
@@ -57,6 +60,8 @@ class CrawlDirectory:
                 f"{path} holds a crawl of the spider {self.manifest.spider!r}, not of {spider!r}: "
                 "choose another JOBDIR, or run that spider"
             )
+        if key is not None and self.fingerprint_key != key:
+            raise FormatMismatch(f"{path} belongs to another crawl than that on Redis: choose another JOBDIR")
 
     @property
     def fingerprint_key(self) -> bytes:
@@ -67,7 +72,7 @@ class CrawlDirectory:
         return self.path / "db"
 
     def _create(self, spider: str) -> Manifest:
-        manifest = Manifest(spider, time.time(), Fingerprinter.new_key().hex())
+        manifest = Manifest(spider, time.time(), self._key.hex())
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             foreign = sorted(entry.name for entry in self.path.iterdir() if entry.name != _DRAFT)

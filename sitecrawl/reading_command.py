@@ -11,7 +11,11 @@ from pathlib import Path
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from sitecrawl import configuration
+from sitecrawl.cluster.reading import ClusterReader
 from sitecrawl.configuration import CRAWLS
+from sitecrawl.errors import StorageError
+from sitecrawl.frontier.reading import FrontierReader
 from sitecrawl.pagestore.console import crawl_directory
 
 
@@ -35,6 +39,19 @@ class ReadingCommand(ScrapyCommand):
     def directory(opts: argparse.Namespace) -> Path:
         """The crawl that is meant. Raises `StorageError` if there is none."""
         return crawl_directory(opts.directory, CRAWLS)
+
+    def frontier(self, opts: argparse.Namespace) -> FrontierReader | ClusterReader:
+        """The frontier that is meant: on a Redis, if SITECRAWL_CLUSTER names one. Raises `StorageError`."""
+        assert self.settings is not None
+        params = configuration.redis_of(self.settings)
+        if params is None:
+            return FrontierReader(self.directory(opts))
+        crawl = self.settings.get("SITECRAWL_CLUSTER_CRAWL") or "generic"
+        try:
+            directory = self.directory(opts)
+        except StorageError:
+            directory = None  # no page store here: what waits is in Redis all the same
+        return ClusterReader(params, crawl, directory)
 
     @staticmethod
     def check_limit(opts: argparse.Namespace) -> None:

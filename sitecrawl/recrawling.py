@@ -67,7 +67,7 @@ class Recrawling:
 
     def _tick(self) -> None:
         assert self._store is not None
-        frontier = self._runtime.frontier
+        frontier = self._runtime.local
         queued = 0
         for key, record in self._store.take(time.time(), _MOST):
             if frontier.urls.get(key) is None:
@@ -96,7 +96,7 @@ class Recrawling:
         if self._is_other(key):
             return
         known = self._store.get(key)
-        record = self._runtime.frontier.urls.get(key)
+        record = self._runtime.local.urls.get(key)
         if record is None or (known is None and not _is_plain(fetch)):
             return
         page = fetch.content
@@ -133,7 +133,7 @@ class Recrawling:
         self._store.plan(key, after, self._standing(record), time.time())
 
     def _standing(self, record: UrlRecord) -> Standing:
-        ledger = self._runtime.frontier.economy.ledger
+        ledger = self._runtime.local.economy.ledger
         return Standing(record.history, ledger.spent, float(ledger.total))
 
     def _digest(self, page: PageItem) -> bytes:

@@ -23,6 +23,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from sitecrawl import configuration
+from sitecrawl.cluster.frontier import ClusterFrontier, Joined, join
 from sitecrawl.content import Verdict
 from sitecrawl.directory import CrawlDirectory
 from sitecrawl.errors import InvalidUrl
@@ -125,6 +126,12 @@ class Fetch:
         return State.FAILED if self.error else State.EXCLUDED
 
 
+def _join(crawler: Crawler) -> Joined | None:
+    """The crawl on Redis that the settings name, if they do. Here alone local or cluster is chosen."""
+    options = configuration.cluster(crawler.settings, crawler.spidercls.name)
+    return join(options) if options is not None else None
+
+
 class Runtime:
     """See the module. Get it with `Runtime.of(crawler)`."""
 
@@ -136,7 +143,9 @@ class Runtime:
         self.stats = crawler.stats
         self.job: str = getattr(crawler.spider, "_job", "")
         """scrapyd's name for this run; empty without scrapyd."""
-        self.directory = CrawlDirectory(configuration.directory(settings, name, self.job), name)
+        self._joined = _join(crawler)
+        key = self._joined.key if self._joined is not None else None
+        self.directory = CrawlDirectory(configuration.directory(settings, name, self.job), name, key=key)
         self.fingerprints = Fingerprinter(self.directory.fingerprint_key)
         self.canonicalizer = Canonicalizer()
         self._key_of = lru_cache(maxsize=KEYS_KEPT)(self._fingerprint)
@@ -171,8 +180,17 @@ class Runtime:
             runtime = vars(crawler)[_ATTRIBUTE] = cls(crawler)
         return runtime
 
-    def _open_frontier(self) -> Frontier:
+    def _open_frontier(self) -> Frontier | ClusterFrontier:
         settings = self.crawler.settings
+        if self._joined is not None:
+            return ClusterFrontier(
+                self.database,
+                self._joined,
+                host_key=self._host_key,
+                clock=time.monotonic,
+                politeness=configuration.politeness(settings),
+                max_depth=settings.getint("DEPTH_LIMIT"),
+            )
         return Frontier(
             self.database,
             configuration.order(settings),
@@ -183,6 +201,12 @@ class Runtime:
             politeness=configuration.politeness(settings),
             options=configuration.frontier(settings),
         )
+
+    @property
+    def local(self) -> Frontier:
+        """The frontier of a crawl in one process, for parts that no cluster has."""
+        assert isinstance(self.frontier, Frontier)
+        return self.frontier
 
     @property
     def path(self) -> Path:
@@ -197,6 +221,9 @@ class Runtime:
             position = self.database.get("meta", b"pages")
             store.recover(json.loads(position) if position else None)
             self._store = store
+            if isinstance(self.frontier, ClusterFrontier):
+                self.frontier.row_of_last = lambda: store.last_id
+                self.frontier.withdraw = store.withdraw
 
     def add_store(self, store: Checkpointed) -> None:
         """Let `store` take part in every checkpoint."""
@@ -266,6 +293,11 @@ class Runtime:
             self.seed_hosts.add(url.host)
         return self.frontier.add(found, depth=0)
 
+    def widen(self, seed: Url) -> None:
+        """A seed that came up in the crawl: other workers are to know of it."""
+        if isinstance(self.frontier, ClusterFrontier):
+            self.frontier.widen(seed.href)
+
     def _is_good(self, fetch: Fetch) -> bool:
         """Whether it was worth a fetch: a success that may be indexed and repeats no other, or a way to a new URL.
 
@@ -334,7 +366,7 @@ class Runtime:
 
     @property
     def checkpoint_due(self) -> bool:
-        return self._finished >= PAGES_PER_CHECKPOINT
+        return self._finished >= PAGES_PER_CHECKPOINT or self.frontier.wants_checkpoint
 
     def checkpoint(self) -> None:
         """Make durable what has been done so far. Raises `StorageError`."""
@@ -353,7 +385,8 @@ class Runtime:
     def save(self) -> None:
         """Make everything durable, and the next start quick. Raises `StorageError`."""
         self.checkpoint()
-        self._seen.save(self.database, self.frontier.seen, self.frontier.counts.serial)
+        if isinstance(self.frontier, Frontier):
+            self._seen.save(self.database, self.frontier.seen, self.frontier.counts.serial)
 
     def close(self) -> None:
         """Close all files. Call `save` before: what came after the last checkpoint is forgotten."""

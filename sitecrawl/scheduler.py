@@ -17,9 +17,12 @@ from scrapy.http import Response
 from scrapy.utils.asyncio import AsyncioLoopingCall, CallLaterResult, call_later, create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.request import RequestFingerprinter
+from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 
 from sitecrawl import limits
+from sitecrawl.cluster.frontier import ClusterFrontier
+from sitecrawl.cluster.seedqueue import fields_of
 from sitecrawl.errors import InvalidUrl, StorageError
 from sitecrawl.frontier.frontier import NewUrl, Visit
 from sitecrawl.frontier.record import NO_REFERRER, Flag
@@ -64,11 +67,31 @@ class Scheduler(BaseScheduler):
         if not self._runtime.captures:
             self._crawler.signals.connect(self._received, signals.response_received)
         self._checkpoints.start(_CHECKPOINT_SECONDS, now=False)
+        if isinstance(self._frontier, ClusterFrontier):
+            self._frontier.wake, self._frontier.fail = self._wake, self._give_up
+            self._frontier.count = self._stats.inc_value
+            self._frontier.take_seed = self._take_seed
+            self._frontier.pump.scope.widen = self._widen
+            call_later(0, self._frontier.start)
 
-    def close(self, reason: str) -> None:
+    def close(self, reason: str) -> Deferred[None] | None:
         self._cancel_alarm()
         if self._checkpoints.running:
             self._checkpoints.stop()
+        if isinstance(self._frontier, ClusterFrontier):
+            return deferred_from_coro(self._part(self._frontier))
+        self._save()
+        return None
+
+    async def _part(self, frontier: ClusterFrontier) -> None:
+        """Tell Redis what is done before the files are closed; what it has not heard by then the next start tells."""
+        self._checkpoint()
+        await frontier.close()
+        for name, value in frontier.stats().items():
+            self._stats.set_value(name, value)
+        self._save()
+
+    def _save(self) -> None:
         try:
             if not self._failed:
                 self._settle()
@@ -96,6 +119,8 @@ class Scheduler(BaseScheduler):
 
     def _enqueue(self, request: Request) -> bool:
         fetch = self._runtime.origin_of(request)
+        if fetch is None and isinstance(self._frontier, ClusterFrontier):
+            request = request.replace(dont_filter=False)  # every worker's spider begins with the same requests
         if fetch is not None and self._is_again(request, fetch):
             self._put_back(request, fetch)
             return True
@@ -133,6 +158,31 @@ class Scheduler(BaseScheduler):
         if flags & Flag.VOLATILE:
             self._volatile[found.key] = request
         self._count("enqueued", volatile=bool(flags & Flag.VOLATILE))
+        return True
+
+    def _widen(self, href: str) -> None:
+        """A seed that came up while the crawl runs, here or on another worker."""
+        url = parse(href)
+        self._runtime.seed_hosts.add(url.host)
+        scope = getattr(getattr(self._spider, "arguments", None), "scope", None)
+        if scope is not None:
+            scope.add_seed(url)
+
+    def _take_seed(self, text: str) -> bool:
+        """A seed that someone pushed to scrapy-redis' queue: false if it is no URL."""
+        fields = fields_of(text)
+        try:
+            url = parse(fields.get("url", ""))
+            if fields.keys() <= {"url"}:
+                self._widen(url.href)
+                self._runtime.widen(url)
+                self._runtime.seed([url])
+            else:
+                wanted = {name: fields[name] for name in ("method", "meta", "headers", "body") if name in fields}
+                self._runtime.seed_hosts.add(url.host)
+                self._enqueue(Request(url.href, **wanted))
+        except (InvalidUrl, TypeError, ValueError):
+            return False
         return True
 
     @staticmethod

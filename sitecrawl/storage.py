@@ -36,6 +36,8 @@ from rocksdict import (
 from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, StorageError
 
 FORMAT: Final = b"sitecrawl-db-1"
+WORKER: Final = b"cluster/session"
+"""In `meta`: the name of the worker whose database this is, where the frontier is on Redis."""
 FAMILIES: Final = (
     "urls",
     "queue",

@@ -14,6 +14,7 @@ from scrapy.crawler import Crawler
 from scrapy.utils.test import get_crawler
 
 from sitecrawl.errors import CrawlDirectoryInUse, OptionError
+from sitecrawl.frontier.frontier import Frontier
 from sitecrawl.items import PageItem
 from sitecrawl.requests import VISIT
 from sitecrawl.runtime import Fetch, Runtime
@@ -120,6 +121,7 @@ def test_a_page_does_not_repeat_itself(tmp_path: Path) -> None:
             if is_last:
                 runtime.finish(begun)
             runtime.checkpoint()
+            assert isinstance(runtime.frontier, Frontier)
             good = runtime.frontier.judge.good
     assert good == 1
 

@@ -39,7 +39,7 @@ from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.frontier.record import State as UrlState
 from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.store import INDEX_FILE
-from sitecrawl.storage import Database
+from sitecrawl.storage import WORKER, Database
 
 _ROUNDS: Final = 3
 """Repairs in a row: mending one thing may show another that was hidden behind it."""
@@ -145,7 +145,9 @@ class _Checker:
         report.urls, report.waiting = survey.known, survey.states[UrlState.QUEUED]
         report.findings += check_frontier(database, survey)
         counts = load_counts(database)
-        if counts is not None:
+        if self._is_worker:
+            report.notes.append("the frontier of this crawl is on Redis: only what this worker stores was checked")
+        elif counts is not None:
             report.findings += check_seen(self._directory, database, counts.serial, report.notes)
         try:
             state = State.of(self._directory, database)
@@ -159,6 +161,11 @@ class _Checker:
         report.findings += check_store(state, report.notes, quick=quick)
         self._check_pages(state, counts.forgotten if counts is not None else 0)
 
+    @property
+    def _is_worker(self) -> bool:
+        """Whether the directory is that of a worker, whose URLs are on Redis."""
+        return self._database.get("meta", WORKER) is not None
+
     def _check_pages(self, state: State, forgotten: int) -> None:
         try:
             index = Index(self._directory / INDEX_FILE)
@@ -167,6 +174,8 @@ class _Checker:
         with closing(index):
             last = (state.position or Position()).last_id
             self._report.captures = last
+            if self._is_worker:
+                return
             try:
                 self._report.findings += check_pages(
                     self._database, index, self._fingerprints, last_id=last, forgotten=forgotten

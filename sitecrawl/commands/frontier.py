@@ -8,6 +8,7 @@ from itertools import islice
 
 from scrapy.exceptions import UsageError
 
+from sitecrawl.cluster.reading import ClusterReader
 from sitecrawl.frontier.printing import FORMATS, write, write_urls
 from sitecrawl.frontier.reading import FrontierReader, KnownUrl, Unit
 from sitecrawl.pagestore.console import exit_code_on_error
@@ -36,7 +37,7 @@ class Command(ReadingCommand):
         if args:
             raise UsageError(f"unknown argument {args[0]!r}")
         self.check_limit(opts)
-        with exit_code_on_error(self), FrontierReader(self.directory(opts)) as reader:
+        with exit_code_on_error(self), self.frontier(opts) as reader:
             if opts.urls:
                 _list_urls(reader, opts)
             else:
@@ -44,7 +45,7 @@ class Command(ReadingCommand):
                 write(Unit, islice(units, opts.limit), sys.stdout, format=opts.format)
 
 
-def _list_urls(reader: FrontierReader, opts: argparse.Namespace) -> None:
+def _list_urls(reader: FrontierReader | ClusterReader, opts: argparse.Namespace) -> None:
     urls = islice(reader.waiting(opts.host, demoted=opts.demoted), opts.limit)
     if opts.format == "table":
         write_urls(urls, sys.stdout)

@@ -8,9 +8,10 @@ import sys
 from scrapy.exceptions import UsageError
 
 from sitecrawl.errors import StorageError
-from sitecrawl.pagestore import Capture, PageReader
+from sitecrawl.pagestore import Capture
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.printing import headers, summary, visible, visible_bytes
+from sitecrawl.pagestore.workers import Reader, open_pages
 from sitecrawl.reading_command import ReadingCommand
 
 
@@ -37,7 +38,7 @@ class Command(ReadingCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
             raise UsageError("exactly one URL is needed")
-        with exit_code_on_error(self), PageReader(self.directory(opts)) as reader:
+        with exit_code_on_error(self), open_pages(self.directory(opts)) as reader:
             captures = reader.find(args[0], all=opts.all)
             if not captures:
                 raise StorageError(f"{visible(args[0])} is not stored in {reader.directory}")
@@ -45,7 +46,7 @@ class Command(ReadingCommand):
                 _show(reader, capture, opts)
 
 
-def _show(reader: PageReader, capture: Capture, opts: argparse.Namespace) -> None:
+def _show(reader: Reader, capture: Capture, opts: argparse.Namespace) -> None:
     if opts.all:
         print(summary(capture))
         if not opts.headers:

@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from scrapy.exceptions import UsageError
 
 from sitecrawl.errors import OptionError
-from sitecrawl.pagestore import PageFilter, PageReader
+from sitecrawl.pagestore import PageFilter
 from sitecrawl.pagestore.capture import KINDS
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.printing import WRITERS, parse_since
+from sitecrawl.pagestore.workers import open_pages
 from sitecrawl.reading_command import ReadingCommand
 
 
@@ -41,7 +42,7 @@ class Command(ReadingCommand):
             wanted = _filter(opts)
         except OptionError as error:
             raise UsageError(f"--since: {error}", print_help=False) from error
-        with exit_code_on_error(self), PageReader(self.directory(opts)) as reader:
+        with exit_code_on_error(self), open_pages(self.directory(opts)) as reader:
             WRITERS[opts.format](reader.pages(wanted, limit=opts.limit), sys.stdout)
 
 

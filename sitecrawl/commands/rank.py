@@ -8,7 +8,7 @@ import sys
 from scrapy.exceptions import UsageError
 
 from sitecrawl.frontier.printing import FORMATS, write
-from sitecrawl.frontier.reading import FrontierReader, KnownUrl, Site
+from sitecrawl.frontier.reading import KnownUrl, Site
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.reading_command import ReadingCommand
 
@@ -41,7 +41,7 @@ class Command(ReadingCommand):
         if args:
             raise UsageError(f"unknown argument {args[0]!r}")
         self.check_limit(opts)
-        with exit_code_on_error(self), FrontierReader(self.directory(opts)) as reader:
+        with exit_code_on_error(self), self.frontier(opts) as reader:
             if opts.sites:
                 write(Site, reader.top_sites(opts.limit), sys.stdout, format=opts.format)
             else:

@@ -17,6 +17,7 @@ from twisted.internet.task import LoopingCall
 
 from sitecrawl import configuration
 from sitecrawl.attendant import has_our_scheduler
+from sitecrawl.configuration import redis_of
 from sitecrawl.dashboard.desk import LiveDesk
 from sitecrawl.dashboard.guard import port_of, token_of
 from sitecrawl.dashboard.operator import Operator
@@ -55,7 +56,7 @@ class Dashboard:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Dashboard:
         settings = crawler.settings
-        if not has_our_scheduler(settings):
+        if not has_our_scheduler(settings) or redis_of(settings) is not None:  # a cluster's frontier is elsewhere
             raise NotConfigured  # with a reason, it would be a warning
         serves = settings.getbool("SITECRAWL_DASHBOARD", default=True)
         dashboard = cls(
@@ -77,7 +78,7 @@ class Dashboard:
             return
         runtime.add_part(self._operator)
         self._watch = Watch(runtime, self._operator, spider=spider.name)
-        self._popular = Popular(runtime.database, runtime.frontier)
+        self._popular = Popular(runtime.database, runtime.local)
         if self._port is not None:
             self._serve(spider, self._port)
         self._ticks = create_looping_call(self._tick)
@@ -94,7 +95,7 @@ class Dashboard:
         runtime = self._runtime
         politeness = configuration.politeness(self._crawler.settings)
         tables = Tables(
-            runtime.frontier,
+            runtime.local,
             politeness,
             self._watch.meter,
             self._popular,
@@ -131,7 +132,7 @@ class Dashboard:
             self._ticks.stop()
         if self._server is None:
             return
-        frontier = self._runtime.frontier
+        frontier = self._runtime.local
         limit = self._crawler.settings.getint("SITECRAWL_MAX_PAGES")
         full = 0 < limit <= frontier.counts.fetched
         self._watch.ending = ending(reason, full=full, held=frontier.held, silent=frontier.silent)

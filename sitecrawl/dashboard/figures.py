@@ -126,7 +126,7 @@ class Sampler:
 
     def take(self) -> Figures:
         now = time.monotonic()
-        frontier = self._runtime.frontier
+        frontier = self._runtime.local
         counts, ledger = frontier.counts, frontier.economy.ledger
         stats = self._runtime.stats.get_stats()
         traffic = Traffic.read(stats)
@@ -190,7 +190,7 @@ class _DatabaseSize:
 
 def _seen(runtime: Runtime) -> dict[str, int]:
     """Of the URL-seen test: what was asked, and which tier knew."""
-    seen = runtime.frontier.seen
+    seen = runtime.local.seen
     stats, bloom = seen.stats, seen.bloom
     return {
         "new": stats.new,

@@ -129,18 +129,18 @@ class Operator:
 
     def _block(self, fields: Fields) -> str:
         host, section = self._unit(fields)
-        self._runtime.frontier.block(host, section)
+        self._runtime.local.block(host, section)
         return f"Blocked: {_name(host, section)}"
 
     def _release(self, fields: Fields) -> str:
         host, section = self._unit(fields)
-        self._runtime.frontier.vouch(host, section)
+        self._runtime.local.vouch(host, section)
         wake(self._crawler)
         return f"Set free: {_name(host, section)}"
 
     def _unit(self, fields: Fields) -> tuple[Host, Section | None]:
         """The host that is named, in memory from here on, and its section. Raises `OptionError`."""
-        hosts, name, shape = self._runtime.frontier.hosts, _text(fields, "host"), _text(fields, "shape")
+        hosts, name, shape = self._runtime.local.hosts, _text(fields, "host"), _text(fields, "shape")
         host = hosts.get(hosts.key_of(name))
         if host is None:
             raise OptionError(f"The crawl knows no host {name!r}")

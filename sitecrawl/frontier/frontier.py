@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
+from typing import Final
 
 from sitecrawl.content import ContentIndex
 from sitecrawl.credit.ledger import Ledger
@@ -520,6 +521,11 @@ class Frontier:
         self._place([host])
 
     # Durability
+
+    has_records: Final = True
+    """What is known of any URL can be asked at any time."""
+    wants_checkpoint: Final = False
+    """Work never waits for a checkpoint here."""
 
     def flush(self, batch: Batch) -> None:
         """Hand all changes to `batch`; call `flushed` when it is on disk."""

@@ -82,7 +82,8 @@ class Gatherer:
         fetch = self._runtime.fetch_of(response.request) if response.request is not None else None
         if fetch is None:
             return None
-        record = self.store.get(fetch.visit.key) or self._redirects.arrived(fetch.visit.key, response)
+        known = self.store.get(fetch.visit.key) or self._registry.told_by(response)
+        record = known or self._redirects.arrived(fetch.visit.key, response)
         return None if record is None else (fetch, record)
 
     async def receive(self, response: Response) -> bool:

@@ -192,7 +192,7 @@ class _Harvest:
             elif entry.lastmod is not None and (child := registry.store.get(key)) is not None:
                 schedule.told(child, entry.lastmod, record, self._arrival.now, registry.options)
                 registry.store.put(key, child)
-        if new:
+        if new and self._runtime.frontier.has_records:
             links = [Link(child.url, child.host) for _, child in new]
             self._runtime.expand(self._arrival.fetch, links, rest=max(0, rest - len(new)))
         for key, child in new:

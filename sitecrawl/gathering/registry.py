@@ -6,6 +6,9 @@ import time
 from collections.abc import Iterable
 from typing import Final
 
+from scrapy.http import Response
+
+from sitecrawl.errors import InvalidUrl
 from sitecrawl.frontier.frontier import NewUrl
 from sitecrawl.frontier.record import Flag
 from sitecrawl.requests import pack_conditional
@@ -14,12 +17,14 @@ from sitecrawl.sitemap.discover import How
 from sitecrawl.sitemap.record import Kind, SitemapRecord
 from sitecrawl.sitemap.schedule import ScheduleOptions
 from sitecrawl.sitemap.store import SitemapStore
-from sitecrawl.url import Url
+from sitecrawl.url import Url, parse
 
 MAX_PER_HOST: Final = 50_000
 """Sitemaps of one host that are remembered."""
 _PRIORITY: Final = 1000
 """Sitemaps go before pages: what they list may be newer than anything that waits."""
+SITEMAP: Final = "sitecrawl_sitemap"
+"""The key in `Request.meta` under which a sitemap's request says what it is, where workers share a crawl."""
 _DEPTH: Final = 1
 """Of sitemaps that no other one names. Not 0: where a seed redirects to is in scope."""
 
@@ -65,12 +70,27 @@ class Registry:
         self._runtime.stats.inc_value(f"sitemaps/found/{how.value}" if kind == Kind.SITEMAP else "sitemaps/sources")
         return record
 
+    def told_by(self, response: Response) -> SitemapRecord | None:
+        """The record of a sitemap that another worker has found, made of what its request says of it."""
+        told = response.meta.get(SITEMAP)
+        if told is None:
+            return None
+        kind, how, parent, vouchers = told
+        try:
+            url = parse(response.request.url if response.request is not None else response.url)
+        except InvalidUrl:
+            return None
+        self.remember(url, Kind(kind), How(how), parent=parent, vouchers=vouchers)
+        return self.store.get(self.key(url))
+
     def queue(self, key: bytes, record: SitemapRecord) -> None:
         """Ask for a sitemap, on condition that it has changed since the last time."""
-        more = (
-            {"meta": {"dont_obey_robotstxt": True}} if record.kind == Kind.ROBOTS else {}
-        )  # RFC 9309, section 2.2.2
-        request = pack_conditional(record.etag, record.modified, **more)
+        meta: dict[str, object] = {}
+        if record.kind == Kind.ROBOTS:  # no robots.txt forbids itself (RFC 9309, section 2.2.2)
+            meta["dont_obey_robotstxt"] = True
+        if not self._runtime.frontier.has_records:  # another worker may get the answer
+            meta[SITEMAP] = [record.kind.value, record.how.value, record.parent, record.vouchers]
+        request = pack_conditional(record.etag, record.modified, **({"meta": meta} if meta else {}))
         frontier = self._runtime.frontier
         if not frontier.again(key, priority=_PRIORITY, request=request):
             frontier.add_request(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sitecrawl.errors import SitecrawlError, StorageError
 from sitecrawl.pagestore.store import INDEX_FILE
+from sitecrawl.pagestore.workers import PREFIX
 
 
 def crawl_directory(asked: str | None, crawls: Path) -> Path:
@@ -19,10 +20,11 @@ def crawl_directory(asked: str | None, crawls: Path) -> Path:
     """
     if asked is not None:
         return Path(asked)
-    indexes = sorted(crawls.glob(f"*/{INDEX_FILE}"), key=lambda path: (path.parent.stat().st_mtime, path))
-    if not indexes:
+    found = {index.parent for index in crawls.glob(f"*/{INDEX_FILE}")}
+    found |= {index.parent.parent for index in crawls.glob(f"*/{PREFIX}*/{INDEX_FILE}")}
+    if not found:
         raise StorageError(f"there is no crawl below {crawls.absolute()}: name its directory with -d")
-    return indexes[-1].parent
+    return max(found, key=lambda path: (path.stat().st_mtime, path))
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import OrderedDict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -123,6 +124,7 @@ class PageIndex:
                 raise
         self._pending: list[Capture] = []
         self._recent: OrderedDict[str, Original] = OrderedDict()
+        self._withdrawn = False
 
     def _prepare(self) -> None:
         fresh = not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -156,6 +158,18 @@ class PageIndex:
         if len(self._pending) >= _MAX_PENDING:
             with file_errors(self.path):
                 self._flush()
+
+    def withdraw(self, ids: Iterable[int]) -> None:
+        """These captures are no pages, from the next `commit` on."""
+        with file_errors(self.path):
+            self._flush()
+            self._db.executemany("UPDATE pages SET kind = 'other' WHERE id = ?", [(number,) for number in ids])
+        self._withdrawn = True
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether there is anything to commit."""
+        return self._withdrawn or self.last_id != self.position.last_id
 
     def original(self, digest: str) -> Original | None:
         """The capture that has a body of this digest, if one is stored."""
@@ -193,11 +207,13 @@ class PageIndex:
             self._db.execute(_CHECKPOINT, position)
             self._db.execute("COMMIT")
         self.position = position
+        self._withdrawn = False
 
     def cut(self, position: Position) -> None:
         """Deletes all rows after `position`, durably."""
         self._pending.clear()
         self._recent.clear()
+        self._withdrawn = False
         with file_errors(self.path):
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")

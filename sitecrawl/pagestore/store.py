@@ -13,7 +13,7 @@ What a crash costs: the pages since the last checkpoint, which the frontier stil
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -67,6 +67,17 @@ class WarcStore:
             place = self._append(request, response, digest, original)
             self._index.add(describe(self._index.last_id + 1, exchange, page, place))
 
+    @property
+    def last_id(self) -> int:
+        """The id of the last capture."""
+        return self._index.last_id
+
+    def withdraw(self, ids: Sequence[int]) -> None:
+        """These captures are not the pages of their URLs, which others have stored: they become `other`."""
+        self._check_usable()
+        with self._no_way_back():
+            self._index.withdraw(ids)
+
     def _body_of(self, exchange: Exchange) -> tuple[str, Original | None]:
         """The body's digest, and the capture that has it: for a 304 that of the URL's last success, if any."""
         is_as_before = exchange.status == record.NOT_MODIFIED and exchange.method == "GET"
@@ -78,7 +89,7 @@ class WarcStore:
     def checkpoint(self) -> dict[str, Any]:
         """Makes everything put so far durable. Returns the position for `recover`, as a small dict for JSON."""
         self._check_usable()
-        if self._index.last_id != self._index.position.last_id:
+        if self._index.has_changed:
             with self._no_way_back():
                 self._files.sync()
                 self._index.commit(self._files.name, self._files.offset)

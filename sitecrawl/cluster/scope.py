@@ -1,0 +1,43 @@
+"""Seeds that come up while the crawl runs, and widen its scope on all workers.
+
+A worker tells of such a seed before the seed's own parcel goes out, and hears of others' before it hands out what it
+was lent. So no page of the new site can be parsed by a worker that would take its links for foreign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class SharedScope:
+    """A Redis list of URLs, in the order in which they came. Its calls raise `redis.RedisError`."""
+
+    def __init__(self, client: Any, key: str) -> None:
+        self._client = client
+        self._key = key
+        self._heard = 0
+        self._known: set[str] = set()
+        self._new: list[str] = []
+        self.widen: Callable[[str], None] = lambda url: None
+        """Called with every URL that another worker has told of."""
+
+    def add(self, url: str) -> None:
+        """Tell the others, with what is sent next."""
+        if url not in self._known:
+            self._known.add(url)
+            self._new.append(url)
+
+    async def tell(self) -> None:
+        if self._new:
+            new = list(self._new)
+            await self._client.rpush(self._key, *new)
+            del self._new[: len(new)]
+
+    async def hear(self) -> None:
+        for url in await self._client.lrange(self._key, self._heard, -1):
+            self._heard += 1
+            text = url.decode()
+            if text not in self._known:
+                self._known.add(text)
+                self.widen(text)

@@ -1,0 +1,105 @@
+"""scrapy-redis' seed queue: URLs that someone pushes to `<spider>:start_urls`, a list, a set or a sorted set.
+
+scrapy-redis takes a seed out before it is scheduled, so a crash loses it. Here a seed is read, handed to the
+frontier, and taken out when Redis has it in the crawl: a crash in between reads it again, and the seen set knows it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+import redis
+
+logger = logging.getLogger(__name__)
+
+_A_TIME: Final = 100
+_EVERY: Final = 2.0
+"""Seconds between two looks."""
+
+
+class SeedQueue:
+    """`take` gets each seed, text as it was pushed, and says whether it was of use; `settled` says whether Redis has
+    all that was taken.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        key: str,
+        *,
+        take: Callable[[str], bool],
+        settled: Callable[[], bool],
+        fault: Callable[[BaseException], None],
+    ) -> None:
+        self._client = client
+        self._key = key
+        self._take = take
+        self._settled = settled
+        self._fault = fault
+        self._at = 0.0
+        self._pending: list[bytes] = []
+        self.is_empty = False
+        """Whether the last look found nothing, and nothing is on its way."""
+
+    def next_look(self, now: float) -> float:
+        """When the queue is to be looked at again, in monotonic seconds."""
+        return now + 0.1 if self._pending else self._at
+
+    async def __call__(self, now: float) -> None:
+        if self._pending:
+            if not self._settled():
+                return
+        elif now < self._at:
+            return
+        self._at = now + _EVERY
+        try:
+            await self._look()
+        except (redis.RedisError, OSError) as error:
+            self._fault(error)
+
+    async def _look(self) -> None:
+        kind = (await self._client.type(self._key)).decode()
+        if self._pending:
+            await self._remove(kind, self._pending)
+            self._pending = []
+        found: list[bytes] = list(await self._read(kind))
+        for text in found:
+            if not self._take(text.decode("utf-8", "replace")):
+                logger.warning("No URL in %s: %r", self._key, text[:200])
+        self._pending = found
+        self.is_empty = not found
+
+    async def _read(self, kind: str) -> Any:
+        match kind:
+            case "list":
+                return await self._client.lrange(self._key, 0, _A_TIME - 1)
+            case "set":
+                return await self._client.srandmember(self._key, _A_TIME)
+            case "zset":
+                return await self._client.zrevrange(self._key, 0, _A_TIME - 1)
+        return []
+
+    async def _remove(self, kind: str, seeds: list[bytes]) -> None:
+        match kind:
+            case "list":
+                await asyncio.gather(*(self._client.lrem(self._key, 1, seed) for seed in seeds))
+            case "set":
+                await self._client.srem(self._key, *seeds)
+            case "zset":
+                await self._client.zrem(self._key, *seeds)
+
+
+def fields_of(text: str) -> dict[str, Any]:
+    """A pushed seed: a URL, or JSON with `url` and, as scrapy-redis has it, `method` and `meta`; empty if neither."""
+    text = text.strip()
+    if not text.startswith("{"):
+        return {"url": text}
+    try:
+        fields = json.loads(text)
+    except ValueError:
+        return {}
+    return fields if isinstance(fields, dict) and isinstance(fields.get("url"), str) else {}

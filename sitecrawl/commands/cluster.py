@@ -1,0 +1,66 @@
+"""`scrapy cluster`: many workers on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from time import localtime, strftime
+
+from scrapy.commands import BaseRunSpiderCommand
+from scrapy.exceptions import UsageError
+
+from sitecrawl.cluster.fleet import Fleet, redis_server
+from sitecrawl.configuration import CRAWLS
+from sitecrawl.pagestore.console import exit_code_on_error
+from sitecrawl.pagestore.workers import WorkersReader
+
+
+class Command(BaseRunSpiderCommand):
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as the base class has it
+
+    def syntax(self) -> str:
+        return "[options] <spider>"
+
+    def short_desc(self) -> str:
+        return "Crawl with many workers on this machine"
+
+    def long_desc(self) -> str:
+        return (
+            "Start a Redis and some workers, which share one crawl; end when it is done. The same directory goes on "
+            "with the same crawl."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--workers", type=int, default=4, metavar="N", help="how many (default: 4)")
+        parser.add_argument("--redis", metavar="URL", help="a Redis that runs already, instead of one of its own")
+        parser.add_argument("--directory", "-d", metavar="DIR", help="default: a new one below crawls/")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if len(args) != 1:
+            raise UsageError("Name one spider: scrapy cluster generic --workers 4 -a seeds=https://example.com")
+        if opts.workers < 1:
+            raise UsageError(f"--workers: {opts.workers} is no number of workers", print_help=False)
+        directory = Path(opts.directory or CRAWLS / f"{args[0]}-cluster-{strftime('%Y%m%d-%H%M%S', localtime())}")
+        with exit_code_on_error(self):
+            directory.mkdir(parents=True, exist_ok=True)
+            with nullcontext(opts.redis) if opts.redis else redis_server(directory) as url:
+                print(f"{opts.workers} workers on {url}; their logs: {directory}/worker-*.log", file=sys.stderr)
+                self.exitcode = Fleet(_command(args[0], opts, url), directory, opts.workers).run()
+            with WorkersReader(directory) as reader:
+                pages = sum(1 for capture in reader.pages() if capture.kind == "page")
+            print(f"{pages:,} pages: scrapy pages -d {directory}", file=sys.stderr)
+
+
+def _command(spider: str, opts: argparse.Namespace, redis: str) -> list[str]:
+    """One worker's command line, but for its JOBDIR."""
+    given = [f"{name}={value}" for name, value in opts.spargs.items()]
+    arguments = [part for argument in given for part in ("-a", argument)]
+    settings = [part for setting in opts.set for part in ("-s", setting)]
+    level = ["-s", f"LOG_LEVEL={opts.loglevel}"] if opts.loglevel else []
+    worker = [sys.executable, "-m", "scrapy", "crawl", spider, *arguments]
+    return [*worker, *settings, *level, "-s", f"SITECRAWL_CLUSTER={redis}"]

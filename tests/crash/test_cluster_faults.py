@@ -1,0 +1,81 @@
+"""Workers that are killed, paused or cut off, and a Redis that restarts: every page is stored, each once."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+from random import Random
+
+import redis
+from cluster_helpers import Steps, audit
+from fleet import fleet, stored, urls_of, wait_until, web_of
+from redis_servers import cluster, server
+
+PAGES = 1_500
+BUCKETS = 1_000_000 // 4 // 64
+"""What the default settings make of four shards."""
+
+
+def test_kills_and_a_restart_of_redis(tmp_path: Path) -> None:
+    """Workers are killed again and again, and Redis once: the same pages as one process gets, each once."""
+    random = Random(1)
+    with (
+        server() as started,
+        web_of(PAGES) as web,
+        fleet(tmp_path, 2, web.url(0), started.url) as workers,
+        started.client() as client,
+    ):
+        for number in range(6):
+            worker = workers[number % 2]
+            wait_until(lambda: has_begun(client))
+            time.sleep(random.uniform(0.5, 1.0))
+            if number == 3:
+                started.kill()
+                time.sleep(0.5)
+                started.start()
+            if worker.process.poll() is None:
+                worker.kill()
+            worker.start()
+        assert [worker.wait() for worker in workers] == [0, 0], workers[0].log[-2000:]
+        pages = stored(workers)
+        audit(Steps(client, crawl="generic", shards=4, buckets=BUCKETS))
+    assert pages.keys() == urls_of(web)
+    assert [url for url, times in pages.items() if times > 1] == []
+
+
+def has_begun(client: redis.Redis) -> bool:
+    """Whether all workers have said what they begin with."""
+    return bool(client.exists("sitecrawl:{generic.0}:crawl")) and not client.zcard("sitecrawl:{generic.0}:starting")
+
+
+def test_paused_worker(tmp_path: Path) -> None:
+    """A worker stops for longer than its leases last: others take over, and what it says too late does no harm."""
+    settings = {"SITECRAWL_LEASE_SECONDS": 2}
+    with server() as started, web_of(600) as web, fleet(tmp_path, 2, web.url(0), started.url, **settings) as workers:
+        with started.client() as client:
+            wait_until(lambda: fetched(client) > 50)
+            workers[0].send(signal.SIGSTOP)
+            assert workers[1].wait() == 0
+            workers[0].send(signal.SIGCONT)
+            assert workers[0].wait() == 0
+        pages = stored(workers)
+        assert pages.keys() == urls_of(web)
+        assert [url for url, times in pages.items() if times > 1] == []
+
+
+def fetched(client: redis.Redis) -> int:
+    found = [client.hget(f"sitecrawl:{{generic.{shard}}}:state", "fetched") for shard in range(4)]
+    return sum(int(number or 0) for number in found)
+
+
+def test_redis_cluster(tmp_path: Path) -> None:
+    """Three nodes share the shards; every step stays in one slot."""
+    with cluster() as nodes, web_of(400) as web, fleet(tmp_path, 2, web.url(0), nodes[0].url) as workers:
+        assert [worker.wait() for worker in workers] == [0, 0], workers[0].log[-2000:]
+        pages = stored(workers)
+        assert pages.keys() == urls_of(web)
+        assert set(pages.values()) == {1}
+        sizes = [node.client().dbsize() for node in nodes]
+        assert min(sizes) > 0
+        audit(Steps(redis.RedisCluster.from_url(nodes[0].url), crawl="generic", shards=4, buckets=BUCKETS))

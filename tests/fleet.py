@@ -1,0 +1,129 @@
+"""Workers of one cluster crawl as processes of their own, on a web that counts what it is asked for."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import ProxyHandler, build_opener
+
+from crawling import PROJECT, environment, scrapy_command
+from redis_servers import free_port
+
+from sitecrawl.pagestore import PageReader
+
+BENCHMARKS = PROJECT / "benchmarks"
+sys.path.append(str(BENCHMARKS))
+
+from syntheticweb import CONTROL, Web  # noqa: E402
+
+
+@contextmanager
+def web_of(pages: int, hosts: int = 12, *, links: int = 8) -> Iterator[Web]:
+    """Pages that link across hosts, so across shards."""
+    web = Web(pages=pages, hosts=hosts, links=links, size=2_000, port=free_port())
+    words = [part for name, value in vars(web).items() for part in (f"--{name}", str(value))]
+    command = [sys.executable, str(BENCHMARKS / "syntheticweb.py"), *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            yield web
+        finally:
+            process.terminate()
+
+
+def told(web: Web) -> dict[str, int]:
+    """How many pages the web was asked for since it last told, and how often."""
+    with build_opener(ProxyHandler({})).open(f"http://{CONTROL}:{web.port}/", timeout=60) as answer:
+        found: dict[str, int] = json.load(answer)
+        return found
+
+
+def urls_of(web: Web) -> set[str]:
+    return {web.url(number) for number in range(web.pages)}
+
+
+class Worker:
+    """`scrapy crawl generic` with a directory of its own; it can be killed and started again."""
+
+    def __init__(self, folder: Path, seeds: str, redis: str, **settings: object) -> None:
+        self.folder = folder
+        self._command = scrapy_command(
+            "crawl",
+            "generic",
+            "-a",
+            f"seeds={seeds}",
+            "-a",
+            "scope=any",
+            settings={
+                "SITECRAWL_CLUSTER": redis,
+                "SITECRAWL_LEASE_SECONDS": 4,
+                "SITECRAWL_CLUSTER_SHARDS": 4,
+                "SITECRAWL_DELAY_FACTOR": 0,
+                "SITECRAWL_ALLOW_PRIVATE": True,
+                "JOBDIR": folder / "job",
+                "STATS_DUMP": True,
+                "LOG_LEVEL": "INFO",
+                **settings,
+            },
+        )
+        folder.mkdir(exist_ok=True)
+        self.start()
+
+    def start(self) -> None:
+        with (self.folder / "log").open("a") as log:
+            self.process = subprocess.Popen(
+                self._command, cwd=PROJECT, env=environment(), stdout=log, stderr=log, text=True
+            )
+
+    def send(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def wait(self, seconds: float = 60) -> int:
+        return self.process.wait(seconds)
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log").read_text()
+
+    def pages(self) -> list[str]:
+        if not (self.folder / "job" / "pages.sqlite").exists():
+            return []
+        with PageReader(self.folder / "job") as reader:
+            return [capture.url for capture in reader.pages() if capture.kind == "page"]
+
+
+@contextmanager
+def fleet(folder: Path, number: int, seeds: str, redis: str, **settings: object) -> Iterator[list[Worker]]:
+    workers = [Worker(folder / f"worker-{n}", seeds, redis, **settings) for n in range(number)]
+    try:
+        yield workers
+    finally:
+        for worker in workers:
+            if worker.process.poll() is None:
+                worker.send(signal.SIGCONT)
+                worker.kill()
+
+
+def stored(workers: Sequence[Worker]) -> Counter[str]:
+    """How often each URL's page is stored, over all workers."""
+    return Counter(url for worker in workers for url in worker.pages())
+
+
+def wait_until(what: object, seconds: float = 30) -> None:
+    """Wait until `what()` is true."""
+    deadline = time.monotonic() + seconds
+    while not what():  # type: ignore[operator]
+        assert time.monotonic() < deadline, "it did not come to pass in time"
+        time.sleep(0.02)

@@ -1,0 +1,276 @@
+"""Workers as a user starts them: what they refuse, where seeds come from, what Redis may do to them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cluster_helpers import Steps, audit
+from crawling import scrapy
+from fleet import Worker, fleet, stored, told, urls_of, wait_until, web_of
+from localweb import Answer, LocalWeb, linked
+from redis_servers import Server, free_port, server
+from stalling import Proxy
+from syntheticweb import Web
+
+from sitecrawl.cluster.reading import ClusterReader
+from sitecrawl.errors import StorageError
+
+SPIDERS = """
+import scrapy
+
+class Mine(scrapy.Spider):
+    name = "mine"
+
+    async def start(self):
+        yield scrapy.Request(self.root + "/", meta={"colour": ("red", 1)}, cb_kwargs={"level": 1}, dont_filter=True)
+
+    def parse(self, response, level):
+        for n in range(4):
+            form = {"n": str(n)}
+            yield scrapy.FormRequest(f"{self.root}/form", formdata=form, callback=self.answer, meta=response.meta)
+
+    def answer(self, response):
+        yield {"body": response.text, "colour": list(response.meta["colour"])}
+"""
+
+
+@pytest.fixture(scope="module")
+def redis_server() -> Iterator[Server]:
+    with server() as started:
+        yield started
+
+
+@pytest.fixture
+def redis(redis_server: Server) -> Server:
+    with redis_server.client() as client:
+        client.flushall()
+        client.config_resetstat()
+    return redis_server
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[Web]:
+    with web_of(150) as served:
+        yield served
+
+
+class TestRefusal:
+    @pytest.mark.parametrize(
+        ("option", "value", "why"), [("appendonly", "no", "append-only"), ("maxmemory-policy", "allkeys-lru", "full")]
+    )
+    def test_redis_that_may_lose_the_crawl(self, option: str, value: str, why: str, tmp_path: Path) -> None:
+        """It is refused with one line that says why, and which setting takes it all the same."""
+        with server(f"--{option}", value, "--maxmemory", "100mb") as weak:
+            settings = {"SITECRAWL_CLUSTER": weak.url, "JOBDIR": tmp_path / "job"}
+            refused = scrapy("crawl", "generic", "-a", "seeds=http://127.0.0.1:1/", settings=settings)
+        assert refused.returncode == 1
+        assert why in refused.stderr
+        assert "SITECRAWL_CLUSTER_UNSAFE=True" in refused.stderr
+
+    def test_no_redis(self, tmp_path: Path) -> None:
+        """Nobody answers: one line."""
+        settings = {"SITECRAWL_CLUSTER": f"redis://user:secret@127.0.0.1:{free_port()}/0", "JOBDIR": tmp_path / "job"}
+        refused = scrapy("crawl", "generic", "-a", "seeds=http://127.0.0.1:1/", settings=settings)
+        assert refused.returncode == 1
+        assert "cannot be reached" in refused.stderr
+        assert "secret" not in refused.stderr
+
+
+class TestSeeds:
+    def test_pushed_seeds(self, redis: Server, tmp_path: Path) -> None:
+        """What is pushed to scrapy-redis' queue is crawled, also while the crawl runs, and taken out."""
+        pages = {"/": linked("/a", "/b"), "/a": linked("/"), "/b": "b"}
+        with LocalWeb(pages) as one, LocalWeb(pages) as two, redis.client() as client:
+            client.rpush("generic:start_urls", one.root + "/", "no url")
+            worker = Worker(tmp_path / "w", "", redis.url, SITECRAWL_CLUSTER_WATCH=True)
+            try:
+                wait_until(lambda: {"/", "/a", "/b"} <= set(one.paths()))
+                client.rpush("generic:start_urls", json.dumps({"url": two.root + "/", "meta": {"from": "queue"}}))
+                wait_until(lambda: {"/", "/a", "/b"} <= set(two.paths()))
+                assert client.llen("generic:start_urls") == 0
+            finally:
+                worker.send(signal.SIGTERM)
+                assert worker.wait(20) == 0
+            assert "No URL in generic:start_urls" in worker.log
+
+
+class TestHosts:
+    def test_dead_host(self, redis: Server, tmp_path: Path) -> None:
+        """A host that never answers is given up by all: what waits for it fails, and the crawl ends."""
+        dead = f"http://127.0.0.1:{free_port()}"
+        links = [f"{dead}/{number}" for number in range(700)]
+        with LocalWeb({"/": linked("/a", *links), "/a": "a"}) as web:
+            with fleet(tmp_path, 1, web.root, redis.url, SITECRAWL_FAILURE_DELAY=0.05) as workers:
+                assert workers[0].wait() == 0
+            assert set(web.paths()) == {"/", "/a"}
+        with redis.client() as client:
+            steps = Steps(client, crawl="generic", shards=4, buckets=1_000_000 // 4 // 64)
+            assert sum(steps.state(shard).get("failed", 0) for shard in range(4)) == len(links)
+            assert steps.waiting() == set()
+            audit(steps)
+
+
+class TestSpiders:
+    def test_requests_of_a_users_own_spider(self, redis: Server, tmp_path: Path) -> None:
+        """Callbacks, meta and POST bodies pass through Redis; the spider's start request is fetched once."""
+        (tmp_path / "mine.py").write_text(SPIDERS)
+        with LocalWeb(lambda path, _: f"page {path}") as web:
+            settings = {"SITECRAWL_CLUSTER": redis.url, "SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_ALLOW_PRIVATE": True}
+            words = (
+                "runspider",
+                str(tmp_path / "mine.py"),
+                "-a",
+                f"root={web.root}",
+                "-O",
+                str(tmp_path / "items.jsonl"),
+            )
+            for number in range(2):
+                done = scrapy(*words, settings={**settings, "JOBDIR": tmp_path / f"job{number}"})
+                assert done.returncode == 0, done.stderr
+            posts = [hit.body for hit in web.hits if hit.method == "POST"]
+        assert sorted(posts) == [b"n=0", b"n=1", b"n=2", b"n=3"]
+        assert b"pickle" not in b"".join(hit.body for hit in web.hits)
+
+
+@pytest.mark.parametrize("number", [1, 2, 4])
+def test_same_pages_as_one_process(number: int, redis: Server, web: Web, tmp_path: Path) -> None:
+    """However many workers there are: all pages, each asked for and stored once, and all of them end."""
+    told(web)
+    with fleet(tmp_path, number, web.url(0), redis.url) as workers:
+        assert [worker.wait() for worker in workers] == [0] * number
+        pages = stored(workers)
+    assert pages.keys() == urls_of(web)
+    assert set(pages.values()) == {1}
+    assert told(web) == {"pages": web.pages, "requests": web.pages}
+
+
+class TestFaults:
+    def test_scripts_are_lost(self, redis: Server, web: Web, tmp_path: Path) -> None:
+        """SCRIPT FLUSH in the midst of a crawl costs nothing."""
+        with fleet(tmp_path, 1, web.url(0), redis.url) as workers, redis.client() as client:
+            while workers[0].process.poll() is None:
+                client.script_flush()
+                time.sleep(0.05)
+            assert workers[0].process.returncode == 0, workers[0].log[-2000:]
+            assert stored(workers).keys() == urls_of(web)
+
+    def test_full_redis(self, redis: Server, web: Web, tmp_path: Path) -> None:
+        """A Redis that is full is waited for; when it has room the crawl goes on, and no page is lost."""
+        with fleet(tmp_path, 1, web.url(0), redis.url, DOWNLOAD_DELAY=0.1) as workers, redis.client() as client:
+            wait_until(lambda: client.keys("*:done:*"))
+            client.config_set("maxmemory", "1mb")
+            try:
+                wait_until(lambda: "Waiting for Redis: " in workers[0].log)
+                assert workers[0].process.poll() is None
+            finally:
+                client.config_set("maxmemory", "0")
+            assert workers[0].wait() == 0
+            assert "Redis answers again" in workers[0].log
+            assert set(stored(workers).values()) == {1}
+            assert stored(workers).keys() == urls_of(web)
+
+    def test_stalled_connection(self, redis: Server, web: Web, tmp_path: Path) -> None:
+        """A network that swallows everything for longer than a lease, and then breaks: nothing is lost or doubled."""
+        with (
+            Proxy(redis.port) as proxy,
+            fleet(tmp_path, 1, web.url(0), proxy.url, DOWNLOAD_DELAY=0.1, SITECRAWL_LEASE_SECONDS=2) as workers,
+            redis.client() as client,
+        ):
+            wait_until(lambda: client.keys("*:done:*"))
+            proxy.stall()
+            time.sleep(3)
+            proxy.resume()
+            assert workers[0].wait() == 0, workers[0].log[-2000:]
+            pages = stored(workers)
+            assert pages.keys() == urls_of(web)
+            assert set(pages.values()) == {1}
+
+
+def test_idle_worker_costs_little(redis: Server, tmp_path: Path) -> None:
+    """A worker that waits for work sends Redis less than five commands a second."""
+    settings = {"SITECRAWL_CLUSTER_WATCH": True, "SITECRAWL_CLUSTER_SHARDS": 16}
+    with LocalWeb({"/": "one page"}) as web, fleet(tmp_path, 1, web.root, redis.url, **settings) as workers:
+        with redis.client() as client:
+            wait_until(lambda: "/" in web.paths())
+            time.sleep(1.5)
+            client.config_resetstat()
+            time.sleep(3)
+            calls = {name: found["calls"] for name, found in client.info("commandstats").items()}
+        sent = sum(
+            calls.get(f"cmdstat_{name}", 0) for name in ("evalsha", "eval", "type", "lrange", "ping", "subscribe")
+        )
+        assert 0 < sent < 3 * 5
+        workers[0].send(signal.SIGTERM)
+        assert workers[0].wait(20) == 0
+
+
+def test_cluster_command(tmp_path: Path, web: Web) -> None:
+    """`scrapy cluster` starts a Redis and workers, and ends; `scrapy pages` reads what all have stored."""
+    place = tmp_path / "crawl"
+    settings = {"SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_ALLOW_PRIVATE": True}
+    words = ("--workers", "2", "-d", str(place), "-a", f"seeds={web.url(0)}", "-a", "scope=any")
+    done = scrapy("cluster", "generic", *words, settings=settings)
+    assert done.returncode == 0, done.stderr
+    assert f"{web.pages} pages" in done.stderr
+    listed = scrapy("pages", "-d", str(place), "--kind", "page", "--format", "urls")
+    assert set(listed.stdout.split()) == urls_of(web)
+    checked = scrapy("check-crawl", str(place / "worker-1"))
+    assert checked.returncode == 0, checked.stdout
+    assert "on Redis" in checked.stdout
+    assert b"Page 7" in scrapy("page", "-d", str(place), web.url(7)).stdout.encode()
+
+
+def test_sitemaps_of_a_shared_crawl(redis: Server, tmp_path: Path) -> None:
+    """A sitemap that one worker finds is read by whichever gets its answer: all pages come in, each once."""
+    maps = "".join(f"<sitemap><loc>{{root}}/map{n}.xml</loc></sitemap>" for n in range(6))
+    urls = "".join("<url><loc>{root}/{map}-" + str(n) + "</loc></url>" for n in range(10))
+
+    def pages(path: str, host: str) -> Answer | str | None:
+        root, name = f"http://{host}", path.strip("/").removesuffix(".xml")
+        if path == "/robots.txt":
+            return Answer(f"Sitemap: {root}/index.xml\n".encode(), 200, {"Content-Type": "text/plain"})
+        if path == "/index.xml":
+            text = f"<sitemapindex>{maps}</sitemapindex>".replace("{root}", root)
+            return Answer(text.encode(), 200, {"Content-Type": "application/xml"})
+        if path.endswith(".xml") and name.startswith("map"):
+            text = f"<urlset>{urls}</urlset>".replace("{root}", root).replace("{map}", name)
+            return Answer(text.encode(), 200, {"Content-Type": "application/xml"})
+        return f"<title>{path}</title>" if path == "/" or name.startswith("map") else None
+
+    with LocalWeb(pages) as web:
+        words = ("-a", "sitemaps=1", "-a", f"seeds={web.root}/", "--workers", "2", "-d", str(tmp_path / "crawl"))
+        settings = {"SITECRAWL_DELAY_FACTOR": 0}
+        done = scrapy("cluster", "generic", "--redis", redis.url, *words, settings=settings)
+        assert done.returncode == 0, done.stderr
+        asked = [path for path in web.paths() if "-" in path]
+    assert sorted(asked) == sorted(f"/map{m}-{n}" for m in range(6) for n in range(10))
+
+
+class TestReading:
+    def test_frontier_and_rank(self, redis: Server, web: Web, tmp_path: Path) -> None:
+        """What waits is listed from Redis; what is important with the URLs of the page stores."""
+        with fleet(tmp_path, 1, web.url(0), redis.url, SITECRAWL_MAX_PAGES=20) as workers:
+            assert workers[0].wait() == 0
+            have = set(stored(workers))
+        listed = scrapy("frontier", "--urls", settings={"SITECRAWL_CLUSTER": redis.url})
+        assert listed.returncode == 0, listed.stderr
+        waiting = set(listed.stdout.split())
+        assert waiting
+        assert waiting <= urls_of(web) - have
+        with ClusterReader({"url": redis.url}, "generic", workers[0].folder / "job") as reader:
+            assert sum(unit.waiting for unit in reader.units() if not unit.shape) == len(waiting)
+            top = reader.top_urls(1000)
+            assert {url.url for url in top} == waiting | have
+            assert {url.state for url in top} == {"fetched", "queued"}
+            assert sum(url.importance for url in top) == pytest.approx(1, abs=1e-6)
+            assert sum(site.known for site in reader.top_sites(100)) == len(top)
+
+    def test_no_crawl_of_that_name(self, redis: Server) -> None:
+        """It says which setting names it."""
+        with pytest.raises(StorageError, match="SITECRAWL_CLUSTER_CRAWL"):
+            ClusterReader({"url": redis.url}, "none")
