@@ -161,9 +161,8 @@ class DownloadHandler(BaseDownloadHandler):
         alarm = asyncio.get_running_loop().call_later(timeout, download.end, too_late) if timeout else None
         response = _Arriving(self.crawler, request, download, self._warn_size)
         try:
-            reader = await download.run(
-                max_size=self._size_limit(request), on_head=response.head, on_data=response.data
-            )
+            await download.run(max_size=self._size_limit(request), on_head=response.head, on_data=response.data)
+            return response.made()
         except http.Enough:
             return response.stopped()
         except http.Truncated as error:
@@ -176,8 +175,7 @@ class DownloadHandler(BaseDownloadHandler):
             if alarm is not None:
                 alarm.cancel()
             self._running.discard(running)
-        assert reader.is_whole
-        return response.made()
+            response.drop()  # an error keeps its traceback, and that the body's pieces, until a cycle is collected
 
     def _size_limit(self, request: Request) -> int:
         if FIRST_PART in request.meta:
@@ -309,6 +307,11 @@ class _Arriving:
             ip_address=connection.address,
             protocol=f"HTTP/{reader.version}",
         )
+
+    def drop(self) -> None:
+        """Let go of what has come."""
+        if self._download.reader is not None:
+            self._download.reader.body.clear()
 
     def stopped(self) -> Response:
         """The same, where a receiver of the signals wants no more. Raises its `StopDownload` if that says so."""

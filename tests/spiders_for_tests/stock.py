@@ -402,9 +402,9 @@ class State(StartUrls):
     state: dict[str, Any]
 
     def parse(self, response, **kwargs: Any) -> Iterator[Any]:
-        pages = self.state.setdefault("pages", set())
-        yield seen(response, before=sorted(pages))
-        pages.add(response.url)
+        pages = self.state.setdefault("pages", [])
+        yield {"before": len(pages)}  # which page comes first is the network's affair
+        pages.append(response.url)
 
 
 class Memory(StartUrls):
