@@ -118,7 +118,7 @@ def told(extraction: Extraction, page: PageItem) -> Iterator[str]:
     for rule in rules.rules:
         yield ""
         yield f"{rules.path}:{rule.line}  rule {rule.name}"
-        if not rule.applies_to(page.url):
+        if not rule.applies_to(extraction.page):
             yield "  is for other pages: its url does not match"
             continue
         own = [outcome for outcome in outcomes if outcome.rule is rule]
@@ -126,6 +126,8 @@ def told(extraction: Extraction, page: PageItem) -> Iterator[str]:
             yield f"  each {rule.each}: {len(own)} found"
         for outcome in own:
             yield from _item(outcome, rules.path)
+    if extraction.is_cut:
+        yield "there may be more items: the time for one page was up"
     if extraction.page.timeouts:
         yield f"{extraction.page.timeouts} regular expressions were stopped: they took too long"
     yield ""
