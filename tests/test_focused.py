@@ -88,6 +88,7 @@ def test_a_resumed_crawl_knows_its_examples(web: LocalWeb, tmp_path: Path) -> No
     ("words", "why"),
     [
         ((), "topic is missing"),
+        (("-a", "topic=!?"), "There is no word in topic"),
         (("-a", "topic=x", "-a", "threshold=2"), "threshold is a number above 0"),
         (("-a", "examples=no url"), "is no URL"),
     ],

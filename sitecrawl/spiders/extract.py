@@ -23,6 +23,7 @@ class ExtractSpider(SiteSpider):
     """Takes items from pages as the file `rules` says, and follows what it says. Feeds hold the items alone."""
 
     name = "extract"
+    own_arguments = ("rules",)
 
     rules: RuleSet
 
