@@ -164,7 +164,11 @@ def test_a_form_is_not_asked_for_again(tmp_path: Path) -> None:
     spider.write_text(POSTING)
     with LocalWeb(lambda path, host: linked(title=path)) as web:
         words = ("runspider", str(spider), "-a", f"seeds={web.root}/", "-a", "recrawl=1")
-        settings = SETTINGS | {"JOBDIR": tmp_path / "job", "CLOSESPIDER_TIMEOUT": 3.5}
+        settings = SETTINGS | {
+            "JOBDIR": tmp_path / "job",
+            "CLOSESPIDER_PAGECOUNT": 5,
+            "SITECRAWL_RECRAWL_MAX_INTERVAL": 0.5,
+        }
         done = scrapy(*words, settings=settings, env={"PYTHONPATH": str(PROJECT)}, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         methods = Counter((hit.method, hit.path) for hit in web.hits)
