@@ -49,7 +49,7 @@ class _Parser(argparse.ArgumentParser):
 
 def main(words: Sequence[str] | None = None) -> NoReturn:
     """The command; `words` in the place of the command line's."""
-    options = _read(sys.argv[1:] if words is None else words)
+    options = read_words(sys.argv[1:] if words is None else words)
     try:
         code = _run(options)
     except SitecrawlError as error:
@@ -58,7 +58,8 @@ def main(words: Sequence[str] | None = None) -> NoReturn:
     raise SystemExit(code)
 
 
-def _read(words: Sequence[str]) -> argparse.Namespace:
+def read_words(words: Sequence[str]) -> argparse.Namespace:
+    """What stands on the command line. Exits with code 1, and a message, for what makes no sense."""
     parser = _Parser(
         prog="KeywordHunter",
         usage="KeywordHunter [options] START KEYWORD [OUTPUT_DIR]",

@@ -37,6 +37,7 @@ ROBOTS_SIZE: Final = Limit("SITECRAWL_MAX_ROBOTS_SIZE", 512 << 10, "bytes", "lim
 SITEMAP_SIZE: Final = Limit("SITECRAWL_MAX_SITEMAP_SIZE", 512 << 20, "bytes", "limits/sitemap_size")
 SITEMAP_ENTRIES: Final = Limit("SITECRAWL_MAX_SITEMAP_ENTRIES", 5_000_000, "entries", "limits/sitemap_entries")
 EXTRACT_SIZE: Final = Limit("SITECRAWL_MAX_EXTRACT_SIZE", 8 << 20, "bytes", "limits/extract_size")
+EXTRACT_TIME: Final = Limit("SITECRAWL_MAX_EXTRACT_TIME", 5.0, "seconds", "limits/extract_time")
 REGEX_TIME: Final = Limit("SITECRAWL_MAX_REGEX_TIME", 0.5, "seconds", "limits/regex_time")
 CRAWL_DELAY: Final = Limit("SITECRAWL_MAX_CRAWL_DELAY", 60.0, "seconds", "limits/crawl_delay")
 RETRY_AFTER: Final = Limit("SITECRAWL_MAX_RETRY_AFTER", 3600.0, "seconds", "limits/retry_after")
@@ -60,6 +61,7 @@ LIMITS: Final = (
     SITEMAP_SIZE,
     SITEMAP_ENTRIES,
     EXTRACT_SIZE,
+    EXTRACT_TIME,
     REGEX_TIME,
     CRAWL_DELAY,
     RETRY_AFTER,

@@ -81,7 +81,7 @@ class Recrawling:
                 slot.nextcall.schedule()
 
     def _stay(self) -> None:
-        if self._store is not None and self._store.next_time() is not None:
+        if self._store is not None and self._store.pages:  # also while all of them wait for hosts that are down
             raise DontCloseSpider
 
     def _stop(self) -> None:

@@ -24,6 +24,7 @@ from sitecrawl import limits
 from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.cluster.seedqueue import fields_of
 from sitecrawl.errors import InvalidUrl, StorageError
+from sitecrawl.feedfiles import FeedFiles
 from sitecrawl.frontier.frontier import NewUrl, Visit
 from sitecrawl.frontier.record import NO_REFERRER, Flag
 from sitecrawl.requests import VISIT, Unstorable, pack_request, unpack_request
@@ -64,6 +65,7 @@ class Scheduler(BaseScheduler):
             logger.info("Resuming %s: %d URLs wait", self._runtime.path, self._frontier.waiting)
         if self._crawler.settings.get("JOBDIR") or not hasattr(spider, "state"):  # as Scrapy; else it is the spider's
             self._runtime.add_part(SpiderState(spider, self._runtime.database))
+        self._runtime.add_store(FeedFiles(self._crawler))
         if not self._runtime.captures:
             self._crawler.signals.connect(self._received, signals.response_received)
         self._checkpoints.start(_CHECKPOINT_SECONDS, now=False)

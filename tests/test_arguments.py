@@ -100,3 +100,9 @@ def test_sitemaps_and_hubs():
         assert (found.sitemaps, [url.href for url in found.named]) == (discover, named)
     found = read(seeds="a.example", sitemaps=one, hubs=two)
     assert (found.sitemaps, [url.href for url in found.named]) == (False, [one, two])
+
+
+def test_arguments_that_the_spider_takes_for_itself():
+    """They are among those that a misspelt one may mean."""
+    with pytest.raises(OptionError, match=r"'treshold': did you mean threshold\?"):
+        SiteArguments.read({"seeds": "a.example", "treshold": "1"}, [], ("topic", "threshold"))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import sqlite3
+import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from crawling import scrapy, stats_of
+from crawling import PROJECT, environment, scrapy, scrapy_command, stats_of
 from localweb import Answer, LocalWeb, Page
 
 RULES = """\
@@ -89,6 +90,19 @@ def test_a_dry_run(web: LocalWeb, rules: Path, tmp_path: Path) -> None:
     assert 'jsonld Product.name: found "1"' in done.stdout
     assert "is for other pages" in done.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rules.yaml"]
+
+
+def test_a_dry_run_whose_reader_has_enough(web: LocalWeb, rules: Path) -> None:
+    """As behind `| head`: no error."""
+    command = scrapy_command("rules", str(rules), f"{web.root}/p/1")
+    with subprocess.Popen(
+        command, cwd=PROJECT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        run.stdout.close()
+        assert run.stderr.read() == ""
+        assert run.wait(30) == 0
 
 
 def test_a_dry_run_that_fails(web: LocalWeb, rules: Path) -> None:

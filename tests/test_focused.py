@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -11,8 +12,10 @@ from subprocess import CompletedProcess
 import pytest
 from crawling import scrapy
 from localweb import Answer, LocalWeb, Page
+from scrapy.utils.test import get_crawler
 
-from sitecrawl.spiders.focused import THRESHOLD
+from sitecrawl.errors import OptionError, SitecrawlError
+from sitecrawl.spiders.focused import THRESHOLD, FocusedSpider
 
 SOLAR = "solar panels turn light into power; solar cells, panels on roofs"
 NOISE = "cooking with butter, flour and eggs in small kitchens"
@@ -85,17 +88,31 @@ def test_a_resumed_crawl_knows_its_examples(web: LocalWeb, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("given", "why"),
     [
-        ((), "topic is missing"),
-        (("-a", "topic=x", "-a", "threshold=2"), "threshold is a number above 0"),
-        (("-a", "examples=no url"), "is no URL"),
+        ({}, "topic is missing"),
+        ({"topic": "!?"}, "There is no word in topic"),
+        ({"topic": "x", "threshold": "2"}, "threshold is a number above 0"),
+        ({"topic": "x", "treshold": "0.5"}, r"did you mean threshold\?"),
+        ({"examples": "no url"}, "is no URL"),
     ],
 )
-def test_bad_arguments(web: LocalWeb, tmp_path: Path, words: tuple[str, ...], why: str) -> None:
+def test_bad_arguments(given: dict[str, str], why: str) -> None:
     """They are told in a line, before anything is fetched."""
-    before = len(web.hits)
-    done = focused(web, tmp_path, *words)
-    assert done.returncode == 1
-    assert why in done.stderr
-    assert len(web.hits) == before
+    with pytest.raises(SitecrawlError, match=why):
+        FocusedSpider.from_crawler(get_crawler(FocusedSpider), seeds="http://a.example/", **given)
+
+
+def test_an_example_without_a_word(tmp_path: Path) -> None:
+    """It says nothing of what is wanted."""
+    example = tmp_path / "empty.html"
+    example.write_text("<!doctype html><title></title>")
+    with pytest.raises(OptionError, match=r"There is no word in .*empty\.html"):
+        FocusedSpider.from_crawler(get_crawler(FocusedSpider), seeds="http://a.example/", examples=str(example))
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What to install is said."""
+    monkeypatch.setitem(sys.modules, "sitecrawl.focus", None)
+    with pytest.raises(OptionError, match=r"pip install 'sitecrawl\[focused\]'"):
+        FocusedSpider.from_crawler(get_crawler(FocusedSpider), seeds="http://a.example/", topic="x")

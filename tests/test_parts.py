@@ -216,3 +216,12 @@ class TestFindSitemaps:
         pages: dict[str, Page] = {f"/{n}.xml": SITEMAP for n in range(5)}
         pages["/robots.txt"] = "\n".join(f"Sitemap: /{n}.xml" for n in range(5))
         assert len(self.find(pages, most=2)) == 2
+
+
+def test_a_site_spider_under_a_foreign_scheduler(folder: Path, web: LocalWeb) -> None:
+    """Its links are in our frontier: a crawl that would find nothing to do is an error, and says what to change."""
+    settings = {"SCHEDULER": "scrapy.core.scheduler.Scheduler", "JOBDIR": folder / "job"}
+    done = scrapy("crawl", "generic", "-a", f"seeds={web.root}/", settings=settings)
+    assert done.returncode == 1
+    assert "SCHEDULER is scrapy.core.scheduler.Scheduler" in done.stderr
+    assert "leave SCHEDULER out" in done.stderr

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from email.utils import formatdate
 from pathlib import Path
 
@@ -60,9 +60,9 @@ class ChangingWeb:
         return pages[path]() if path in pages else None
 
 
-def start(web: LocalWeb, folder: Path) -> subprocess.Popen[str]:
+def start(web: LocalWeb, folder: Path, settings: Mapping[str, object] = SETTINGS) -> subprocess.Popen[str]:
     words = ("crawl", "generic", "-a", f"seeds={web.root}/", "-a", "recrawl=1")
-    command = scrapy_command(*words, settings=SETTINGS | {"JOBDIR": folder / "job"})
+    command = scrapy_command(*words, settings={**settings, "JOBDIR": folder / "job"})
     return subprocess.Popen(
         command, cwd=PROJECT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -164,12 +164,38 @@ def test_a_form_is_not_asked_for_again(tmp_path: Path) -> None:
     spider.write_text(POSTING)
     with LocalWeb(lambda path, host: linked(title=path)) as web:
         words = ("runspider", str(spider), "-a", f"seeds={web.root}/", "-a", "recrawl=1")
-        settings = SETTINGS | {"JOBDIR": tmp_path / "job", "CLOSESPIDER_TIMEOUT": 3.5}
+        settings = SETTINGS | {
+            "JOBDIR": tmp_path / "job",
+            "CLOSESPIDER_PAGECOUNT": 5,
+            "SITECRAWL_RECRAWL_MAX_INTERVAL": 0.5,
+        }
         done = scrapy(*words, settings=settings, env={"PYTHONPATH": str(PROJECT)}, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         methods = Counter((hit.method, hit.path) for hit in web.hits)
     assert methods["GET", "/"] > 1
     assert methods["POST", "/form"] == 1
+
+
+def test_it_stays_while_its_site_is_down(tmp_path: Path) -> None:
+    """All visits wait for the host then, and none is planned: it goes on when the host is back."""
+    down = threading.Event()
+    lost = Answer(raw=b"")
+    limits = {"SITECRAWL_MAX_HOST_FAILURES": 1, "SITECRAWL_REVIVAL_DELAY": 2, "SITECRAWL_FAILURE_DELAY": 0.1}
+    settings = SETTINGS | limits | {"SITECRAWL_RECRAWL_MAX_INTERVAL": 0.5, "RETRY_ENABLED": False}
+    with LocalWeb(lambda path, host: lost if down.is_set() else linked("/a") if path == "/" else None) as web:
+        process = start(web, tmp_path, settings)
+        wait_until(lambda: web.paths().count("/") >= 2)
+        down.set()
+        asked = len(web.hits)
+        wait_until(lambda: len(web.hits) > asked)
+        time.sleep(1.5)
+        down.clear()
+        asked = web.paths().count("/")
+        wait_until(lambda: web.paths().count("/") > asked or process.poll() is not None)
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 0
 
 
 POSTING = """

@@ -236,3 +236,75 @@ def test_linked_data_of_any_shape(value: object) -> None:
     )
     assert data.broken == 1
     assert 1 in data.values(data.of_type("T"), ["a"])
+
+
+@pytest.mark.parametrize(
+    ("json_text", "kind", "value"),
+    [
+        ("9" * 400, "number", None),
+        ("9" * 400, "integer", None),
+        ("1e999", "number", None),
+        ('"1e999"', "number", None),
+        ("Infinity", "json", None),
+        ("NaN", "json", None),
+        (r'"a\ud800"', "text", "a?"),
+        (r'"\ud83d\ude00"', "text", "\N{GRINNING FACE}"),
+    ],
+)
+def test_what_no_feed_could_write(tmp_path: Path, json_text: str, kind: str, value: object) -> None:
+    """Numbers without end and half characters, which Python's JSON lets pass, are no values."""
+    page = f'<script type="application/ld+json">{{"@type": "T", "a": {json_text}}}</script>'
+    (item,) = items(rules(tmp_path, f"x: {{jsonld: T.a, type: {kind}}}"), page)
+    assert item["x"] == value
+    json.dumps(item, allow_nan=False, ensure_ascii=False).encode()
+
+
+def test_objects_that_multiply(tmp_path: Path) -> None:
+    """What names one another a thousand times makes no thousand million values."""
+    steps = [{"@id": str(n), "a": [{"@id": str(n + 1)}] * 1000} for n in range(4)]
+    page = f'<script type="application/ld+json">{json.dumps([{"@type": "T", **steps[0]}, *steps[1:]])}</script>'
+    (item,) = items(rules(tmp_path, "x: {jsonld: T.a.a.a.a, type: json, many: true}"), page)
+    assert len(item["x"]) == 10_000
+
+
+def test_elements_within_one_another(tmp_path: Path) -> None:
+    """Their text is the page's as often as they are deep: only so much of it is taken."""
+    text = "x" * 200_000
+    (item,) = items(rules(tmp_path, "x: {css: div, many: true}"), "<div>" * 200 + text)
+    assert len(item["x"]) < 100
+
+
+def test_a_url_that_a_pattern_runs_wild_on(tmp_path: Path) -> None:
+    """It is stopped, and the rule is for other pages."""
+    extraction = Extraction(
+        read_rules(rules(tmp_path, "x: b", "    url: '(?:a|aa)+$'\n")),
+        PageText(f"http://a.example/{'a' * 50}!", "<b>1"),
+    )
+    assert list(extraction.outcomes()) == []
+    assert extraction.page.timeouts == 1
+
+
+def test_no_match_is_begun_when_the_time_is_up(tmp_path: Path) -> None:
+    """So a thousand texts cost no more than one."""
+    path = rules(tmp_path, "x: {css: i, regex: '(?:a|aa)+$'}")
+    page = PageText("http://a.example/", f"<i>{'a' * 50}!</i>" * 2000, regex_seconds=0.05)
+    assert [outcome.item["x"] for outcome in Extraction(read_rules(path), page).outcomes() if outcome.item] == [None]
+    assert page.timeouts == 2000
+    assert page.regex_seconds > -0.5  # a thousandth of a second for each would come to two
+
+
+def test_no_item_is_begun_when_the_time_is_up(tmp_path: Path) -> None:
+    """A selector that looks at the whole page for every place has an end."""
+    path = rules(tmp_path, "x: i", "    each: i\n")
+    extraction = Extraction(read_rules(path), PageText("http://a.example/", "<i>1</i>" * 10), seconds=-1.0)
+    assert list(extraction.outcomes()) == []
+    assert extraction.is_cut
+
+
+def test_aliases_that_multiply(tmp_path: Path) -> None:
+    """A file of some kilobytes is no file of a million rules."""
+    path = tmp_path / "rules.yaml"
+    fields = ", ".join(f"f{n}: {'*f' if n else '&f {any: [&s {css: b}' + ', *s' * 500 + ']}'}" for n in range(500))
+    path.write_text(f"rules:\n  - {{name: a, fields: {{{fields}}}}}\n")
+    with pytest.raises(OptionError, match="too many rules"):
+        read_rules(path)

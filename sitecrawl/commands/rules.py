@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,11 +14,11 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.http import Response
 
-from sitecrawl.errors import SitecrawlError
 from sitecrawl.items import PageItem
 from sitecrawl.links import Link
+from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.printing import visible
-from sitecrawl.rules import Extraction, Outcome, PageText, read_rules
+from sitecrawl.rules import Extraction, Outcome, PageText, RuleSet, read_rules
 from sitecrawl.rules.extraction import Reading
 from sitecrawl.spiders.site import SiteSpider
 from sitecrawl.summary import Traffic
@@ -30,10 +30,12 @@ _EXAMPLES: Final = 3
 
 
 class _Trial(SiteSpider):
-    """Fetches one page, over redirects, and prints what the rules make of it."""
+    """Fetches one page, over redirects, and keeps what is to be told of it."""
 
     name = "rules"
     tried = False
+    lines: Sequence[str] = ()
+    _rules: RuleSet
 
     def admits(self, link: Link) -> bool:
         return False
@@ -44,11 +46,9 @@ class _Trial(SiteSpider):
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
         page = self.page(response)
-        rules = read_rules(Path(self.crawler.settings["_RULES"]))
         self.tried = 200 <= page.status < 300
         text = PageText(page.url, page.text, page.content_type)
-        for line in told(Extraction(rules, text), page):
-            print(visible(line))
+        self.lines = list(told(Extraction(self._rules, text), page))
         yield from ()
 
 
@@ -71,28 +71,27 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if not 1 <= len(args) <= 2:
             raise UsageError("a file of rules is needed, and a URL may follow")
-        try:
+        with exit_code_on_error(self):
             rules = read_rules(Path(args[0]))
             if len(args) == 2:
-                self._try(args[0], args[1])
+                self._try(rules, args[1])
             else:
                 print(f"{args[0]}: sound, {len(rules.rules)} rules")
-        except SitecrawlError as error:
-            print(f"scrapy: {visible(str(error))}", file=sys.stderr)
-            self.exitcode = 1
 
-    def _try(self, rules: str, url: str) -> None:
+    def _try(self, rules: RuleSet, url: str) -> None:
         assert self.crawler_process
         assert self.settings
-        self.settings.set("_RULES", rules)
         self.settings.set("ITEM_PIPELINES", {"pipelines.WarcPipeline": None})
         crawler = self.crawler_process.create_crawler(_Trial)
-        task = asyncio.ensure_future(self.crawler_process.crawl(crawler, seeds=url, scope="any"))
+        task = asyncio.ensure_future(self.crawler_process.crawl(crawler, seeds=url, scope="any", _rules=rules))
         self.crawler_process.start()
         if task.done() and not task.cancelled() and (error := task.exception()) is not None:
             raise error
         spider = crawler.spider
-        if not isinstance(spider, _Trial) or not spider.tried:
+        assert isinstance(spider, _Trial)
+        for line in spider.lines:
+            print(visible(line))
+        if not spider.tried:
             traffic = Traffic.read(crawler.stats.get_stats() if crawler.stats else {})
             print(f"scrapy: {visible(url)} could not be read: {_obstacle(traffic)}", file=sys.stderr)
             self.exitcode = 1
@@ -118,7 +117,7 @@ def told(extraction: Extraction, page: PageItem) -> Iterator[str]:
     for rule in rules.rules:
         yield ""
         yield f"{rules.path}:{rule.line}  rule {rule.name}"
-        if not rule.applies_to(page.url):
+        if not rule.applies_to(extraction.page):
             yield "  is for other pages: its url does not match"
             continue
         own = [outcome for outcome in outcomes if outcome.rule is rule]
@@ -126,6 +125,8 @@ def told(extraction: Extraction, page: PageItem) -> Iterator[str]:
             yield f"  each {rule.each}: {len(own)} found"
         for outcome in own:
             yield from _item(outcome, rules.path)
+    if extraction.is_cut:
+        yield "there may be more items: the time for one page was up"
     if extraction.page.timeouts:
         yield f"{extraction.page.timeouts} regular expressions were stopped: they took too long"
     yield ""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from dataclasses import field as made
 from typing import Any, Final
 
 from sitecrawl.errors import InvalidUrl
+from sitecrawl.limits import EXTRACT_TIME
 from sitecrawl.rules.rule import Field, Rule, RuleSet
 from sitecrawl.rules.sources import PageText, Source
 from sitecrawl.rules.values import Unfit
@@ -54,9 +56,14 @@ class Outcome:
 class Extraction:
     """The rules at work on one page."""
 
-    def __init__(self, rules: RuleSet, page: PageText) -> None:
+    def __init__(self, rules: RuleSet, page: PageText, seconds: float = EXTRACT_TIME.default) -> None:
         self.rules = rules
         self.page = page
+        self.is_cut = False
+        """Whether the time was up before all items were taken: a selector that looks at the whole page for every one
+        of its places takes a time that grows with their square.
+        """
+        self._seconds = seconds
         self._base: str | None = None
 
     @property
@@ -69,10 +76,14 @@ class Extraction:
         return self._base
 
     def outcomes(self) -> Iterator[Outcome]:
+        end = time.monotonic() + self._seconds
         for rule in self.rules.rules:
-            if rule.applies_to(self.page.url):
+            if rule.applies_to(self.page):
                 places: Sequence[Any] = [None] if rule.each is None else rule.each.places(self.page)
                 for place in places[:MAX_ITEMS]:
+                    if time.monotonic() > end:
+                        self.is_cut = True
+                        return
                     yield self._outcome(rule, place)
 
     def _outcome(self, rule: Rule, place: Any) -> Outcome:
@@ -110,7 +121,7 @@ class Extraction:
     def links(self) -> list[Url]:
         """Where the rules lead on, each once: what `follow` names, and the next pages."""
         sources = [*self.rules.follow]
-        sources += [source for rule in self.rules.rules if rule.applies_to(self.page.url) for source in rule.next]
+        sources += [source for rule in self.rules.rules if rule.applies_to(self.page) for source in rule.next]
         found: dict[str, Url] = {}
         for source in sources:
             for text in source.values(self.page, None):

@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from math import isfinite
 from typing import Any, Final
 
 PATH: Final = re.compile(r"(?:[A-Za-z][\w-]*)?(?:\.[@A-Za-z_][\w:-]*)*")
@@ -19,6 +21,9 @@ PATH: Final = re.compile(r"(?:[A-Za-z][\w-]*)?(?:\.[@A-Za-z_][\w:-]*)*")
 _VOCABULARY = re.compile(r".*[/#:]")
 _WRAPPED = re.compile(r"\s*+(?:<!--|//\s*+<!\[CDATA\[|<!\[CDATA\[)?(.*?)(?:-->|//\s*+\]\]>|\]\]>)?\s*", re.DOTALL)
 _MAX_OBJECTS: Final = 100_000
+_MAX_VALUES: Final = 10_000
+"""That one property leads to: objects that name one another would multiply with every step."""
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class LinkedData:
@@ -29,9 +34,10 @@ class LinkedData:
         """Scripts that are no JSON."""
         self._objects: list[dict[str, Any]] = []
         self._named: dict[str, dict[str, Any]] = {}
+        self._typed: dict[str, list[dict[str, Any]]] = {}
         for script in scripts:
             try:
-                self._walk(json.loads(_unwrapped(script), strict=False))
+                self._walk(_loaded(_unwrapped(script)))
             except (ValueError, RecursionError):
                 self.broken += 1
 
@@ -41,6 +47,8 @@ class LinkedData:
             value = stack.pop()
             if isinstance(value, dict):
                 self._objects.append(value)
+                for kind in _types(value):
+                    self._typed.setdefault(kind, []).append(value)
                 name = value.get("@id")
                 if isinstance(name, str) and len(value) > 1:
                     self._named.setdefault(name, value)
@@ -49,13 +57,14 @@ class LinkedData:
                 stack.extend(reversed(value))
 
     def of_type(self, name: str) -> list[dict[str, Any]]:
-        return [found for found in self._objects if name in _types(found)]
+        return self._typed.get(name, [])
 
     def values(self, start: Sequence[Any], properties: Sequence[str]) -> list[Any]:
         """What a way through properties leads to from each of `start`; lists are taken apart."""
         found = list(start)
         for name in properties:
-            found = [value for holder in found if isinstance(holder, dict) for value in self._property(holder, name)]
+            values = (value for holder in found if isinstance(holder, dict) for value in self._property(holder, name))
+            found = [value for value in islice(values, _MAX_VALUES) if value is not None]
         return found
 
     def _property(self, holder: dict[str, Any], name: str) -> Iterator[Any]:
@@ -66,8 +75,21 @@ class LinkedData:
                     yield self._named.get(str(one["@id"]), one)
                 else:
                     yield one.get("@value", one)
-            elif one is not None:
+            else:
                 yield one
+
+
+def _loaded(script: str) -> Any:
+    """Raises `ValueError`. What no feed can write is left out: infinite numbers, half characters."""
+    value = json.loads(script, strict=False, parse_float=_finite, parse_constant=lambda _: None)
+    if _SURROGATE.search(script):
+        value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    return value
+
+
+def _finite(text: str) -> float | None:
+    number = float(text)
+    return number if isfinite(number) else None
 
 
 def _unwrapped(script: str) -> str:

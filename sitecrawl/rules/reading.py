@@ -121,11 +121,11 @@ def _name(part: Part) -> str:
     return text
 
 
-def _url_pattern(part: Part) -> re.Pattern[str]:
+def _url_pattern(part: Part) -> Any:
     try:
-        return re.compile(part.text())
-    except (re.error, OverflowError, RecursionError) as error:
-        raise part.wrong(f"{part.text()!r} is no regular expression: {error}") from None
+        return sources.any_pattern(part.text())
+    except BadSource as error:
+        raise part.wrong(str(error)) from None
 
 
 def _each(part: Part) -> Source:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sitecrawl.rules.sources import Source
+from sitecrawl.rules.sources import PageText, Source
 from sitecrawl.rules.values import Conversion
 
 
@@ -35,15 +34,15 @@ class Rule:
     name: str
     line: int
     fields: Sequence[Field]
-    url: re.Pattern[str] | None = None
+    url: Any = None
     """Searched for in the page's URL: the rule is for other pages where it is not; None is for all."""
     each: Source | None = None
     """An item for everything that it finds; None for one item a page."""
     next: Sequence[Source] = ()
     """Leads to the next page of a list."""
 
-    def applies_to(self, url: str) -> bool:
-        return self.url is None or self.url.search(url) is not None
+    def applies_to(self, page: PageText) -> bool:
+        return self.url is None or page.is_at(self.url)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 import regex
@@ -26,6 +27,9 @@ from sitecrawl.rules.jsonld import PATH, LinkedData
 
 MAX_VALUES: Final = 10_000
 """Of one source on one page."""
+MAX_TEXT: Final = 16 << 20
+"""Characters of them: in elements within one another the same text comes again and again."""
+_URL_SECONDS: Final = 0.05
 
 _TRANSLATOR = HTMLTranslator()
 _NOTHING = etree.HTML("<html></html>")
@@ -100,14 +104,25 @@ class PageText:
 
     def matches(self, pattern: Any, text: str) -> Iterator[str]:
         """What `pattern` finds in `text`, as long as the page has time for it."""
+        if self.regex_seconds <= 0:
+            self.timeouts += 1
+            return
         begun = time.monotonic()
         try:
-            for match in pattern.finditer(text, timeout=max(self.regex_seconds, 0.001)):
+            for match in pattern.finditer(text, timeout=self.regex_seconds):
                 yield match[1 if pattern.groups else 0] or ""
         except TimeoutError:
             self.timeouts += 1
         finally:
             self.regex_seconds -= time.monotonic() - begun
+
+    def is_at(self, pattern: Any) -> bool:
+        """Whether the URL has `pattern` in it. It has a time of its own: other rules are not to suffer."""
+        try:
+            return pattern.search(self.url, timeout=_URL_SECONDS) is not None
+        except TimeoutError:
+            self.timeouts += 1
+            return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,29 +155,32 @@ class Source:
         """What it finds at `place`, an element or an object; None for the whole page. `markup`: elements as HTML."""
         found = self._found(page, place, markup=markup)
         if self.pattern is None:
-            return found[:MAX_VALUES]
+            return _taken(found)
         texts = (str(value) for value in found if not isinstance(value, dict | list))
-        parts: list[Any] = []
-        for text in texts:
-            for part in page.matches(self.pattern, text):
-                parts.append(part)
-                if len(parts) == MAX_VALUES:
-                    return parts
-        return parts
+        return _taken(part for text in texts for part in page.matches(self.pattern, text))
 
-    def _found(self, page: PageText, place: Any, *, markup: bool) -> list[Any]:
+    def _found(self, page: PageText, place: Any, *, markup: bool) -> Iterator[Any]:
         if self.kind == "regex":
-            return [
-                page.text if not _is_element(place) else etree.tostring(place, encoding="unicode", with_tail=False)
-            ]
-        if self.kind == "jsonld":
+            yield page.text if not _is_element(place) else etree.tostring(place, encoding="unicode", with_tail=False)
+        elif self.kind == "jsonld":
             start = page.data.of_type(self.type) if self.type else [place]
-            return page.data.values(start, self.properties)
-        within = place if _is_element(place) else page.root
-        if within is None:
-            return []
-        found = self.selector(within)
-        return [_read(one, markup=markup) for one in (found if isinstance(found, list) else [found])]
+            yield from page.data.values(start, self.properties)
+        elif (within := place if _is_element(place) else page.root) is not None:
+            found = self.selector(within)
+            for one in found if isinstance(found, list) else [found]:
+                yield _read(one, markup=markup)
+
+
+def _taken(values: Iterator[Any]) -> list[Any]:
+    """As many as one source may find."""
+    taken: list[Any] = []
+    room = MAX_TEXT
+    for value in islice(values, MAX_VALUES):
+        taken.append(value)
+        room -= len(value) if isinstance(value, str) else 1
+        if room < 0:
+            break
+    return taken
 
 
 def _is_element(place: Any) -> bool:
@@ -217,13 +235,18 @@ def jsonld(text: str, pattern: Any = None) -> Source:
 
 def compiled_pattern(text: str) -> Any:
     """Raises `BadSource`."""
-    try:
-        pattern = regex.compile(text)
-    except (regex.error, OverflowError, RecursionError) as error:
-        raise BadSource(f"{text!r} is no regular expression: {error}") from None
+    pattern = any_pattern(text)
     if pattern.groups > 1:
         raise BadSource(f"{text!r} has {pattern.groups} groups: one at most says which part is wanted; write (?:...)")
     return pattern
+
+
+def any_pattern(text: str) -> Any:
+    """Raises `BadSource`."""
+    try:
+        return regex.compile(text)
+    except (regex.error, OverflowError, RecursionError) as error:
+        raise BadSource(f"{text!r} is no regular expression: {error}") from None
 
 
 def page_pattern(text: str) -> Source:

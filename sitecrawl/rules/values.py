@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime
+from math import inf, isfinite
 from typing import Any, Final
 
 from sitecrawl.errors import InvalidUrl
@@ -55,12 +56,21 @@ def _html(_: Conversion, found: Any, __: str) -> str:
 
 
 def _number(how: Conversion, found: Any, _: str) -> float:
-    if isinstance(found, int | float) and not isinstance(found, bool):
-        return float(found)
+    is_number = isinstance(found, int | float) and not isinstance(found, bool)
+    try:
+        number = float(found if is_number else _numeral(how, found))
+    except OverflowError:  # JSON's whole numbers have any length
+        number = inf
+    if not isfinite(number):  # no feed and no database has a way to write it
+        raise Unfit("too great a number")
+    return number
+
+
+def _numeral(how: Conversion, found: Any) -> str:
     text = _digits(found).replace("." if how.decimal == "," else ",", "").replace(how.decimal, ".")
     if not re.fullmatch(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", text, re.ASCII):
         raise Unfit("no number")
-    return float(text)
+    return text
 
 
 def _integer(how: Conversion, found: Any, base: str) -> int:

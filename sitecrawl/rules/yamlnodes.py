@@ -17,6 +17,8 @@ from sitecrawl.errors import OptionError
 
 MAX_SIZE: Final = 1 << 20
 """Bytes of a file of rules."""
+MAX_PARTS: Final = 100_000
+"""Texts, lists and mappings of a file, each as often as aliases name it."""
 _YES_AND_NO: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
@@ -115,4 +117,19 @@ def read_yaml(path: Path) -> Part:
         raise OptionError(f"{path}:1: too many lists or mappings within one another") from None
     if node is None:
         raise OptionError(f"{path}:1: there are no rules in this file")
+    if _size(node) > MAX_PARTS:
+        raise OptionError(f"{path}:1: too many rules, with all that aliases (`*name`) repeat")
     return Part(node, [])
+
+
+def _size(node: yaml.Node) -> int:
+    """The node and all that is in it, up to a little more than `MAX_PARTS`."""
+    size, stack = 0, [node]
+    while stack and size <= MAX_PARTS:
+        node = stack.pop()
+        size += 1
+        if isinstance(node, yaml.MappingNode):
+            stack.extend(part for pair in node.value for part in pair)
+        elif isinstance(node, yaml.SequenceNode):
+            stack.extend(node.value)
+    return size

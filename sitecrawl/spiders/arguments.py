@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import Any
@@ -40,14 +40,17 @@ class SiteArguments:
     """The crawl's name: what was begun under it is gone on with. Empty leaves it to JOBDIR."""
 
     @classmethod
-    def read(cls, given: Mapping[str, Any], seeds: list[str], *, has_queue: bool = False) -> SiteArguments:
-        """Read `given`, as the command line has it; `seeds` stands in where no seeds are given.
+    def read(
+        cls, given: Mapping[str, Any], seeds: list[str], others: Sequence[str] = (), *, has_queue: bool = False
+    ) -> SiteArguments:
+        """Read `given`, as the command line has it; `seeds` stands in where no seeds are given. `others` are the
+        arguments that the spider has taken for itself.
 
         `has_queue`: seeds come from elsewhere, too, so there need be none.
 
         Raises `OptionError` for an unknown name or a value that makes no sense.
         """
-        _check_names(given)
+        _check_names(given, (*others, *NAMES))
         order = given.get("order")
         if order is not None:
             order_named(order)
@@ -87,11 +90,11 @@ NAMES = (*(f.name for f in fields(SiteArguments) if f.name != "named"), "allow",
 _SWITCH = {"0": False, "1": True}
 
 
-def _check_names(given: Mapping[str, Any]) -> None:
+def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
     for name in given:
         if name not in NAMES and not name.startswith("_"):  # scrapyd passes `_job`
-            near = get_close_matches(name, NAMES, 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(NAMES)}"
+            near = get_close_matches(name, names, 1)
+            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
             raise OptionError(f"There is no argument {name!r}: {hint}")
 
 

@@ -12,7 +12,7 @@ from scrapy.http import Response
 
 from sitecrawl.errors import OptionError
 from sitecrawl.items import PageItem
-from sitecrawl.limits import EXTRACT_SIZE, NO_LIMIT, REGEX_TIME
+from sitecrawl.limits import EXTRACT_SIZE, EXTRACT_TIME, NO_LIMIT, REGEX_TIME
 from sitecrawl.links import Link
 from sitecrawl.rules import Extraction, Outcome, PageText, RuleSet, read_rules
 from sitecrawl.spiders.feeds import name_fields
@@ -23,6 +23,7 @@ class ExtractSpider(SiteSpider):
     """Takes items from pages as the file `rules` says, and follows what it says. Feeds hold the items alone."""
 
     name = "extract"
+    own_arguments = ("rules",)
 
     rules: RuleSet
 
@@ -41,6 +42,7 @@ class ExtractSpider(SiteSpider):
         self.rules = rules
         settings = self.crawler.settings
         self._max_size = settings.getint(EXTRACT_SIZE.setting, EXTRACT_SIZE.default) or NO_LIMIT
+        self._time = settings.getfloat(EXTRACT_TIME.setting, EXTRACT_TIME.default) or NO_LIMIT
         self._regex_time = settings.getfloat(REGEX_TIME.setting, REGEX_TIME.default) or NO_LIMIT
         self._extractions: WeakKeyDictionary[Response, Extraction] = WeakKeyDictionary()
 
@@ -52,7 +54,7 @@ class ExtractSpider(SiteSpider):
             self._count(EXTRACT_SIZE.stat)
             return page
         text = PageText(page.url, page.text, page.content_type, self._regex_time)
-        extraction = self._extractions[response] = Extraction(self.rules, text)
+        extraction = self._extractions[response] = Extraction(self.rules, text, self._time)
         links = {link.url: link for link in page.links} if self.rules.follows_all else {}
         for url in extraction.links():
             links.setdefault(url.href, Link(url.href, url.host, kind="next"))
@@ -67,6 +69,8 @@ class ExtractSpider(SiteSpider):
             self._judge(outcome)
             if outcome.item is not None:
                 yield outcome.item
+        if extraction.is_cut:
+            self._count(EXTRACT_TIME.stat)
         if extraction.page.timeouts:
             self._count(REGEX_TIME.stat, extraction.page.timeouts)
 

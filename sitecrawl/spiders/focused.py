@@ -39,6 +39,7 @@ class FocusedSpider(SiteSpider):
     """
 
     name = "focused"
+    own_arguments = ("topic", "examples", "threshold")
     seed_priority = _SEED_PRIORITY
 
     focus: Focus
@@ -59,9 +60,13 @@ class FocusedSpider(SiteSpider):
         texts = [_text_of_file(path) for path in files]
         try:
             from sitecrawl.focus import Focus  # noqa: PLC0415 - an extra, which takes a second to import
-            from sitecrawl.topic import Topic  # noqa: PLC0415
+            from sitecrawl.topic import Topic, words  # noqa: PLC0415
         except ModuleNotFoundError as error:
             raise OptionError(f"The spider focused needs {error.name}: pip install 'sitecrawl[focused]'") from error
+        given = {"topic": topic} if topic else {}
+        for what, text in {**given, **dict(zip(map(str, files), texts, strict=True))}.items():
+            if not any(words(text)):
+                raise OptionError(f"There is no word in {what}: it says nothing of what is relevant")
         if "seeds" not in kwargs and not getattr(cls, "start_urls", None) and urls:
             kwargs["seeds"] = " ".join(urls)
         spider = super().from_crawler(crawler, *args, **kwargs)

@@ -35,6 +35,7 @@ class KeywordSpider(SiteSpider):
     """
 
     name = "keyword"
+    own_arguments = ("start", "keyword", "output_dir")
 
     keyword: Keyword
     folder: PageFolder | None = None
@@ -64,7 +65,7 @@ class KeywordSpider(SiteSpider):
         others = {name: value for name, value in given.items() if name != "start"}
         if "seeds" in others:
             raise OptionError("start and seeds are two names for one thing: give one of them")
-        return SiteArguments.read(others, [given["start"]])
+        return SiteArguments.read(others, [given["start"]], cls.own_arguments)
 
     def page(self, response: Response) -> PageItem:
         page = super().page(response)

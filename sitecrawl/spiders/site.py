@@ -11,6 +11,7 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
 from sitecrawl.addon import Addon
+from sitecrawl.attendant import has_our_scheduler
 from sitecrawl.configuration import job_directory
 from sitecrawl.errors import InvalidUrl, OptionError
 from sitecrawl.gathering import Gathering
@@ -39,6 +40,9 @@ class SiteSpider(Spider):
     seed_priority = 0
     """As of a request, for spiders that give their links priorities: seeds would come last."""
 
+    own_arguments: tuple[str, ...] = ()
+    """What the spider takes for itself, before the others are read."""
+
     arguments: SiteArguments
     gathering: Gathering | None = None
     """What looks after sitemaps; None without."""
@@ -56,6 +60,7 @@ class SiteSpider(Spider):
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         has_queue = bool(crawler.settings.get("SITECRAWL_CLUSTER"))
         arguments = cls.read_arguments(kwargs, has_queue=has_queue)
+        _check_scheduler(crawler.settings)
         for name, value in (
             ("SITECRAWL_MAX_PAGES", arguments.max_pages),
             ("DEPTH_LIMIT", arguments.max_depth),
@@ -87,7 +92,8 @@ class SiteSpider(Spider):
     @classmethod
     def read_arguments(cls, given: Mapping[str, Any], *, has_queue: bool = False) -> SiteArguments:
         """What stands on the command line. Raises `OptionError`."""
-        return SiteArguments.read(given, list(getattr(cls, "start_urls", [])), has_queue=has_queue)
+        start_urls = list(getattr(cls, "start_urls", []))
+        return SiteArguments.read(given, start_urls, cls.own_arguments, has_queue=has_queue)
 
     async def start(self) -> AsyncIterator[Any]:
         self.runtime.seed(self.arguments.seeds, priority=self.seed_priority)
@@ -150,3 +156,12 @@ class SiteSpider(Spider):
     def page(self, response: Response) -> PageItem:
         """The page that `response` brought, with the facts that are read off it."""
         return page_item(response, self.runtime)
+
+
+def _check_scheduler(settings: BaseSettings) -> None:
+    """The links are in our frontier, and another scheduler would find nothing to do. Scrapy's default gives way."""
+    if settings.getpriority("SCHEDULER") and not has_our_scheduler(settings):
+        raise OptionError(
+            f"SCHEDULER is {settings['SCHEDULER']}, and this spider's URLs are in sitecrawl's frontier: leave "
+            "SCHEDULER out, or give the spider custom_settings = {'SCHEDULER': 'sitecrawl.scheduler.Scheduler'}"
+        )

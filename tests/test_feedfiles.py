@@ -1,0 +1,37 @@
+"""Feeds take part in checkpoints."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from crawling import PROJECT, environment, scrapy_command
+from localweb import LocalWeb, Page, linked
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_a_kill_costs_no_item(tmp_path: Path, form: str) -> None:
+    """What a checkpoint calls done is in the feed, though its buffer is far from full."""
+    feed, asked, killed = tmp_path / f"items.{form}", threading.Event(), threading.Event()
+
+    def site(path: str, host: str) -> Page | None:
+        if path == "/slow":
+            asked.set()
+            killed.wait(20)
+        return linked("/slow", title="first") if path == "/" else None
+
+    with LocalWeb(site) as web:
+        words = ("crawl", "generic", "-a", f"seeds={web.root}/", "-o", str(feed))
+        command = scrapy_command(*words, settings={"JOBDIR": tmp_path / "job", "SITECRAWL_DELAY_FACTOR": 0})
+        process = subprocess.Popen(command, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL)
+        assert asked.wait(30)
+        time.sleep(2.0)  # two checkpoints
+        process.kill()
+        process.wait(10)
+        killed.set()
+    line = feed.read_text().splitlines()[form == "csv"]
+    assert (json.loads(line)["url"] if form == "jsonl" else line.partition(",")[0]) == f"{web.root}/"
