@@ -12,9 +12,11 @@ from scrapy.logformatter import LogFormatter as ScrapyLogFormatter
 from scrapy.logformatter import LogFormatterResult
 from twisted.python.failure import Failure
 
+logger = logging.getLogger(__name__)
+
 
 class LogFormatter(ScrapyLogFormatter):
-    """A failed download is INFO: the crawl's summary counts it by its kind.
+    """A failed download is a line at INFO, its traceback is DEBUG: the crawl's summary counts it by its kind.
 
     What is DEBUG is not even made up unless it is logged: Scrapy's two messages a page took 30 us.
     """
@@ -38,5 +40,7 @@ class LogFormatter(ScrapyLogFormatter):
         self, failure: Failure, request: Request, spider: Spider, errmsg: str | None = None
     ) -> LogFormatterResult:
         result = super().download_error(failure, request, spider, errmsg)
-        result["level"] = logging.INFO
+        reason = f"{failure.type.__name__}: {failure.getErrorMessage()}" if failure.type is not None else "no reason"
+        logger.info("Not downloaded: %s: %s", request, reason, extra={"spider": spider})
+        result["level"] = logging.DEBUG  # Scrapy adds the traceback to its own
         return result
