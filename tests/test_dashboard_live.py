@@ -28,6 +28,29 @@ from sitecrawl.storage import Database
 
 SECONDS = 0.03
 TOKEN = "as-long-as-it-has-to-be"
+LATE = """
+import asyncio
+
+from sitecrawl.errors import StorageError
+from sitecrawl.runtime import Runtime
+
+class Late:
+    def __init__(self, database):
+        self.database = database
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(Runtime.of(crawler).database)
+
+    async def process_start(self, start):
+        try:
+            while True:
+                self.database.get("meta", b"x")
+                await asyncio.sleep(0)
+        except StorageError:
+            async for one in start:
+                yield one
+"""
 ODD = """
 class Odd:
     def __init__(self, stats):
@@ -349,15 +372,31 @@ class TestWhatIsDone:
             assert f"SITECRAWL_DASHBOARD_PORT {port} cannot be had" in crawl.log
             assert web.paths() == ["/"]
 
+    def test_a_stop_before_the_seeds(self, tmp_path: Path) -> None:
+        """The page is there before they are: the crawl ends well, and the next run has them."""
+        (tmp_path / "late.py").write_text(LATE)
+        with LocalWeb({"/": "<p>"}) as web:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(PROJECT)]))
+                crawl = Crawl(web.root, tmp_path / "job", SPIDER_MIDDLEWARES='{"late.Late": 1}')
+            with crawl:
+                crawl.act("stop")
+                assert crawl.end() == 0
+            assert web.paths() == []
+            with Crawl(web.root, tmp_path / "job") as crawl:
+                assert crawl.end() == 0
+            assert web.paths() == ["/"]
+
     def test_figures_that_cannot_be_had(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Statistics are anybody's: what an extension writes into them hurts the page, and no checkpoint."""
         (tmp_path / "odd.py").write_text(ODD)
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(PROJECT)]))
-        with LocalWeb({"/": linked("/a"), "/a": "<p>"}) as web:
-            with Crawl(
-                web.root, tmp_path / "job", SPIDER_MIDDLEWARES='{"odd.Odd": 1}', SITECRAWL_SUMMARY=False
-            ) as crawl:
-                assert crawl.process.wait(40) == 0, crawl.log
+        odd = '{"odd.Odd": 1}'
+        with (
+            LocalWeb({"/": linked("/a"), "/a": "<p>"}) as web,
+            Crawl(web.root, tmp_path / "job", SPIDER_MIDDLEWARES=odd, SITECRAWL_SUMMARY=False) as crawl,
+        ):
+            assert crawl.process.wait(40) == 0, crawl.log
         with FrontierReader(tmp_path / "job") as reader:
             assert sum(record.status == 200 for _, record in reader.records()) == 2
         assert "The crawl's history cannot be kept" in crawl.log
