@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from crawling import stats_of
+from crawling import PROJECT, stats_of
 from dashboards import Crawl, wait_for
 from localweb import Answer, LocalWeb, linked
 from prometheus_client.parser import text_string_to_metric_families
@@ -27,6 +28,41 @@ from sitecrawl.storage import Database
 
 SECONDS = 0.03
 TOKEN = "as-long-as-it-has-to-be"
+LATE = """
+import asyncio
+
+from sitecrawl.errors import StorageError
+from sitecrawl.runtime import Runtime
+
+class Late:
+    def __init__(self, database):
+        self.database = database
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(Runtime.of(crawler).database)
+
+    async def process_start(self, start):
+        try:
+            while True:
+                self.database.get("meta", b"x")
+                await asyncio.sleep(0)
+        except StorageError:
+            async for one in start:
+                yield one
+"""
+ODD = """
+class Odd:
+    def __init__(self, stats):
+        self.stats = stats
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler.stats)
+
+    def process_spider_input(self, response):
+        self.stats.set_value("spider_exceptions/odd", "many")
+"""
 
 
 def slow_site(pages: int, seconds: float = SECONDS) -> LocalWeb:
@@ -39,6 +75,16 @@ def slow_site(pages: int, seconds: float = SECONDS) -> LocalWeb:
         return linked("/", title=path) if path.rpartition("/")[2].isdigit() else None
 
     return LocalWeb(answer)
+
+
+def slowly(page: Answer | str) -> Callable[[str, str], Answer | str]:
+    """The same for every path, and never at once: what is left has to last until it is looked at."""
+
+    def answer(path: str, host: str) -> Answer | str:
+        time.sleep(SECONDS)
+        return page
+
+    return answer
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +125,18 @@ class TestWhoGetsWhat:
             assert crawl.ask(path, headers=headers)[::2] == (404, b"")
         assert crawl.ask("act/stop", method="POST", body={}, headers=headers)[::2] == (404, b"")
         assert crawl.json("overview")["workers"][0]["state"] == "running"
+
+    def test_bytes_that_are_no_text(self, crawl: Crawl) -> None:
+        """They are as wrong as anything else, and no reason for a traceback in the crawl's log."""
+        for name in ("Authorization", "Host", "Origin", "Sec-Fetch-Site"):
+            status, _, body = crawl.ask("overview", headers={name: "Bearer \xff\xfe"})
+            assert (status, body) == (404, b""), name
+        assert "Traceback" not in crawl.log
+
+    def test_asking_for_no_path(self, crawl: Crawl) -> None:
+        """`OPTIONS *` is answered by Twisted before anybody asks for a token, and would say what server this is."""
+        status, headers, body = crawl.ask("*", method="OPTIONS", raw=True)
+        assert (status, body, "server" in headers) == (404, b"", False)
 
     def test_on_loopback_alone(self, crawl: Crawl) -> None:
         """No other address of this machine answers on the port."""
@@ -235,7 +293,7 @@ class TestWhatIsDone:
     def test_an_operator_at_work(self, tmp_path: Path) -> None:
         """Pause, block, resume, set free, add a seed, stop; and the next run knows what was decided."""
         with (
-            slow_site(100) as web,
+            slow_site(400) as web,
             LocalWeb({"/": linked("/more"), "/more": linked("/last")}, address="127.0.0.2") as two,
         ):
             with Crawl(web.root, tmp_path / "job", "-a", "scope=host", SITECRAWL_ALLOW_PRIVATE=False) as crawl:
@@ -264,7 +322,7 @@ class TestWhatIsDone:
             with FrontierReader(tmp_path / "job") as reader:
                 (unit,) = reader.units(demoted=True)
             assert (unit.shape, unit.reason[:15]) == ("/w/*", "blocked by hand")
-            web.pages = lambda path, host: linked(f"{two.root}/later")  # followed, for the seed was added by hand
+            web.pages = slowly(linked(f"{two.root}/later"))  # followed, for the seed was added by hand
             two.pages = {"/later": linked("/afterwards"), "/afterwards": "<p>"}
             with Crawl(web.root, tmp_path / "job", "-a", "scope=host") as crawl:
                 wait_for(lambda: "/afterwards" in two.paths())
@@ -293,6 +351,7 @@ class TestWhatIsDone:
         for name, fields in (
             ("block", {"host": "nobody.example"}),
             ("block", {"host": 7}),
+            ("block", {"host": "\ud800"}),
             ("seed", {"urls": "mailto:x@y"}),
             ("seed", {"urls": ""}),
             ("seed", {"urls": "http://a.example/ " * 1001}),
@@ -312,6 +371,35 @@ class TestWhatIsDone:
                 assert crawl.end() == 0
             assert f"SITECRAWL_DASHBOARD_PORT {port} cannot be had" in crawl.log
             assert web.paths() == ["/"]
+
+    def test_a_stop_before_the_seeds(self, tmp_path: Path) -> None:
+        """The page is there before they are: the crawl ends well, and the next run has them."""
+        (tmp_path / "late.py").write_text(LATE)
+        with LocalWeb({"/": "<p>"}) as web:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(PROJECT)]))
+                crawl = Crawl(web.root, tmp_path / "job", SPIDER_MIDDLEWARES='{"late.Late": 1}')
+            with crawl:
+                crawl.act("stop")
+                assert crawl.end() == 0
+            assert web.paths() == []
+            with Crawl(web.root, tmp_path / "job") as crawl:
+                assert crawl.end() == 0
+            assert web.paths() == ["/"]
+
+    def test_figures_that_cannot_be_had(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Statistics are anybody's: what an extension writes into them hurts the page, and no checkpoint."""
+        (tmp_path / "odd.py").write_text(ODD)
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), str(PROJECT)]))
+        odd = '{"odd.Odd": 1}'
+        with (
+            LocalWeb({"/": linked("/a"), "/a": "<p>"}) as web,
+            Crawl(web.root, tmp_path / "job", SPIDER_MIDDLEWARES=odd, SITECRAWL_SUMMARY=False) as crawl,
+        ):
+            assert crawl.process.wait(40) == 0, crawl.log
+        with FrontierReader(tmp_path / "job") as reader:
+            assert sum(record.status == 200 for _, record in reader.records()) == 2
+        assert "The crawl's history cannot be kept" in crawl.log
 
     def test_a_history_that_is_damaged(self, tmp_path: Path) -> None:
         """The crawl does not depend on it: it says so, and begins a new one."""

@@ -51,6 +51,12 @@ class TestGuard:
         assert self.admit(f"/{TOKEN}/") == ""
         assert self.admit("/metrics", Authorization=f"Bearer {TOKEN}") == "metrics"
 
+    def test_the_usual_port(self) -> None:
+        """A browser does not name port 80 in `Host` and `Origin`."""
+        ours = {"Host": "localhost", "Origin": "http://localhost"}
+        assert Guard(TOKEN, 80).admit("GET", f"/{TOKEN}/hosts", lambda name: ours.get(name, "")) == "hosts"
+        assert self.guard.admit("GET", f"/{TOKEN}/hosts", lambda name: ours.get(name, "")) is None
+
     @pytest.mark.parametrize(
         "path",
         [

@@ -56,7 +56,7 @@ class Command(ReadingCommand):
             directory = crawl_directory(args[0] if args else opts.directory, CRAWLS)
             document = render(gather(directory, search_pages=opts.search_pages))
             if opts.output == "-":
-                sys.stdout.write(document)
+                sys.stdout.buffer.write(document.encode())  # UTF-8, as it says of itself, whatever the terminal has
                 return
             try:
                 write_atomically(Path(opts.output), document.encode())

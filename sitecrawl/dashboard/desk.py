@@ -116,8 +116,9 @@ class LiveDesk:
     def join(self, reader: Reader) -> bytes | None:
         if not self._streams.has_room:
             return None
+        first = encode("overview", self._watch.overview())
         self._streams.add(reader)
-        return encode("overview", self._watch.overview())
+        return first
 
     def leave(self, reader: Reader) -> None:
         self._streams.remove(reader)

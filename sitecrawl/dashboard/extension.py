@@ -51,6 +51,7 @@ class Dashboard:
         self._announces = announces
         self._streams = Streams()
         self._server: Server | None = None
+        self._has_failed = False
         self._ticks: AsyncioLoopingCall | LoopingCall | None = None
 
     @classmethod
@@ -116,6 +117,15 @@ class Dashboard:
             logger.info("Dashboard: %s", self._server.url)
 
     def _tick(self) -> None:
+        """Whatever goes wrong is said once; the next second is another try."""
+        try:
+            self._look()
+        except Exception:
+            if not self._has_failed:
+                logger.exception("The dashboard has no figures for now")
+            self._has_failed = True
+
+    def _look(self) -> None:
         self._watch.tick()
         if self._server is None:
             return

@@ -34,6 +34,7 @@ HEADERS: Final = {
 }
 """Of every answer. Nothing is allowed to other origins: there is no CORS header."""
 
+_HTTP: Final = 80
 _MIN_TOKEN: Final = 16
 _SAFE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
 
@@ -64,7 +65,8 @@ class Guard:
 
     def __init__(self, token: str, port: int) -> None:
         self._token = token.encode()
-        self._hosts = frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost"))
+        suffix = "" if port == _HTTP else f":{port}"  # a browser does not name the usual port
+        self._hosts = frozenset(f"{name}{suffix}" for name in ("127.0.0.1", "localhost"))
         self._origins = frozenset(f"http://{host}" for host in self._hosts)
 
     def admit(self, method: str, path: str, header: Header) -> str | None:

@@ -160,4 +160,6 @@ def _text(fields: Fields, name: str) -> str:
     value = fields.get(name, "")
     if not isinstance(value, str):
         raise OptionError(f"{name} must be text")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise OptionError(f"{name} has half a character in it: {value!r}")
     return value.strip()

@@ -64,7 +64,13 @@ class Watch:
         self._recent.append({"t": self.figures.at, **point})
 
     def flush(self, batch: Batch) -> None:
-        """Part of every checkpoint."""
+        """Part of every checkpoint, which never fails for a figure that cannot be had."""
+        try:
+            self._store(batch)
+        except Exception:
+            logger.exception("The crawl's history cannot be kept")
+
+    def _store(self, batch: Batch) -> None:
         self._sampler.checkpoint()
         closing = is_closing(self._runtime.crawler)
         if closing:

@@ -94,6 +94,11 @@ def _reactor() -> Any:
 class _Request(Request):
     """A request whose body is small, or which is no request."""
 
+    def process(self) -> None:
+        if self.path == b"*":  # which Twisted answers itself, and says who it is
+            self.path = b"/"
+        super().process()
+
     def gotLength(self, length: int | None) -> None:  # noqa: N802 - Twisted's names
         super().gotLength(length)
         if length is not None and length > MAX_BODY:
@@ -170,11 +175,18 @@ class _Page(Resource):
             fields = None
         if not isinstance(fields, dict):
             return Answer(b'{"error":"The body is no JSON object"}', "application/json", 400)
-        return self._desk.post(path, fields)
+        try:
+            return self._desk.post(path, fields)
+        except Exception as error:  # noqa: BLE001 - it is logged
+            return _failed(error)
 
     def _stream(self, request: Request) -> None:
         reader = Reader(request)
-        first = self._desk.join(reader)
+        try:
+            first = self._desk.join(reader)
+        except Exception as error:  # noqa: BLE001 - it is logged
+            _send(request, _failed(error))
+            return
         if first is None:
             _send(request, Answer(b"", "text/plain", 503))
             return
@@ -191,11 +203,16 @@ async def _answered(request: Request, coming: Awaitable[Answer]) -> None:
         answer = await coming
     except asyncio.CancelledError:
         raise
-    except Exception:
-        logger.exception("The dashboard could not answer")
-        answer = Answer(b'{"error":"The log says what went wrong"}', "application/json", 500)
+    except Exception as error:  # noqa: BLE001 - it is logged
+        answer = _failed(error)
     if not gone:
         _send(request, answer)
+
+
+def _failed(error: Exception) -> Answer:
+    """What goes back after an exception, which is logged."""
+    logger.error("The dashboard could not answer", exc_info=error)
+    return Answer(b'{"error":"The log says what went wrong"}', "application/json", 500)
 
 
 def _send(request: Request, answer: Answer) -> None:
@@ -207,9 +224,9 @@ def _send(request: Request, answer: Answer) -> None:
 
 
 def _header(request: Request, name: str) -> str:
-    """A header's value; of one that came twice, what nobody admits."""
-    values = request.requestHeaders.getRawHeaders(name, [])
-    return values[0] if len(values) == 1 else ", ".join(values)
+    """A header's value, a character for a byte; of one that came twice, what nobody admits."""
+    values = request.requestHeaders.getRawHeaders(name.encode("ascii"), [])
+    return b", ".join(values).decode("latin-1")  # whatever bytes they are: Twisted takes them for UTF-8
 
 
 def _text(data: bytes) -> str:

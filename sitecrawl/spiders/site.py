@@ -23,6 +23,7 @@ from sitecrawl.runtime import Runtime
 from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.feeds import PAGE_FIELDS, leave_pages_out, name_fields
 from sitecrawl.url import parse
+from sitecrawl.waking import is_closing
 
 
 class SiteSpider(Spider):
@@ -96,6 +97,8 @@ class SiteSpider(Spider):
         return SiteArguments.read(given, start_urls, cls.own_arguments, has_queue=has_queue)
 
     async def start(self) -> AsyncIterator[Any]:
+        if is_closing(self.crawler):  # stopped before it began: the next run has the same seeds
+            return
         self.runtime.seed(self.arguments.seeds, priority=self.seed_priority)
         if self.recrawling is not None:
             self.recrawling.begin()
