@@ -210,13 +210,16 @@ def test_idle_worker_costs_little(redis: Server, tmp_path: Path) -> None:
 
 
 def test_cluster_command(tmp_path: Path, web: Web) -> None:
-    """`scrapy cluster` starts a Redis and workers, and ends; `scrapy pages` reads what all have stored."""
+    """`scrapy cluster` starts a Redis and workers, says where the page is, and ends; `scrapy pages` reads all."""
     place = tmp_path / "crawl"
     settings = {"SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_ALLOW_PRIVATE": True}
     words = ("--workers", "2", "-d", str(place), "-a", f"seeds={web.url(0)}", "-a", "scope=any")
     done = scrapy("cluster", "generic", *words, settings=settings)
     assert done.returncode == 0, done.stderr
     assert f"{web.pages} pages" in done.stderr
+    (address,) = [line for line in done.stderr.splitlines() if line.startswith("Dashboard: http://127.0.0.1:")]
+    assert address in (place / "worker-1.log").read_text().splitlines()
+    assert "Dashboard: " not in (place / "worker-2.log").read_text()
     listed = scrapy("pages", "-d", str(place), "--kind", "page", "--format", "urls")
     assert set(listed.stdout.split()) == urls_of(web)
     checked = scrapy("check-crawl", str(place / "worker-1"))

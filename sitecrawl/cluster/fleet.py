@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -23,6 +24,9 @@ _PATIENCE = 30.0
 """Seconds that a redis-server may take to start, with what it has to load."""
 _POLL = 0.2
 _MAX_RESTARTS = 20
+_HEAD = 65_536
+"""Bytes of a worker's log, from its start on, in which its page's address is looked for."""
+_ADDRESS = re.compile(rb"^(?:.*INFO: )?Dashboard: (http://127\.0\.0\.1:\d+/[\w-]+/)\s*$", re.MULTILINE)
 
 
 class Fleet:
@@ -32,6 +36,8 @@ class Fleet:
         self._command = list(command)
         self.places = [directory / f"{PREFIX}{number}" for number in range(1, workers + 1)]
         self._processes: dict[Path, subprocess.Popen[bytes]] = {}
+        self._log_at: int | None = None
+        """Where in its log the first worker's page may be told; None when it has been."""
         self._restarts = 0
         self._stopping = False
 
@@ -43,6 +49,7 @@ class Fleet:
                 self._start(place)
             while not all(process.poll() is not None for process in self._processes.values()):
                 time.sleep(_POLL)
+                self._tell_page()
                 self._revive()
         finally:
             for number, handler in zip((signal.SIGINT, signal.SIGTERM), old, strict=True):
@@ -55,11 +62,27 @@ class Fleet:
     def _start(self, place: Path) -> None:
         place.mkdir(parents=True, exist_ok=True)
         command = [*self._command, "-s", f"JOBDIR={place}"]
-        with (place.parent / f"{place.name}.log").open("ab") as log:
+        if place != self.places[0]:  # its page shows all
+            command += ["-s", "SITECRAWL_DASHBOARD=False"]
+        with _log_of(place).open("ab") as log:
+            if place == self.places[0]:
+                self._log_at = log.tell()
             # A group of its own: Ctrl-C reaches the fleet alone, which hands it on once.
             self._processes[place] = subprocess.Popen(  # noqa: S603 - the user's own command line
                 command, stdout=log, stderr=log, start_new_session=True
             )
+
+    def _tell_page(self) -> None:
+        """The address of the one page is in the first worker's log, which says it before anything else is heard."""
+        if self._log_at is None:
+            return
+        with _log_of(self.places[0]).open("rb") as log:
+            log.seek(self._log_at)
+            head = log.read(_HEAD)
+        if (found := _ADDRESS.search(head)) is not None:
+            print(f"Dashboard: {found[1].decode()}", file=sys.stderr, flush=True)
+        if found is not None or len(head) == _HEAD:
+            self._log_at = None
 
     def _revive(self) -> None:
         """A worker that was killed goes on where it was; one that says what is wrong would only say it again."""
@@ -76,6 +99,10 @@ class Fleet:
         for process in self._processes.values():
             if process.poll() is None:
                 process.send_signal(number)
+
+
+def _log_of(place: Path) -> Path:
+    return place.parent / f"{place.name}.log"
 
 
 @contextmanager

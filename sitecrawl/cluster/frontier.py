@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+from sitecrawl.cluster.board import Board
 from sitecrawl.cluster.connection import check, connect, connect_async
 from sitecrawl.cluster.desk import Desk, Lent, LentVisit
 from sitecrawl.cluster.journal import Journal
@@ -51,6 +52,14 @@ class Totals:
     @property
     def failed(self) -> int:
         return self._pump.line.total("failed")
+
+    @property
+    def excluded(self) -> int:
+        return self._pump.line.total("excluded")
+
+    @property
+    def demoted(self) -> int:
+        return self._pump.line.total("demoted")
 
     @property
     def queued(self) -> int:
@@ -147,6 +156,8 @@ class ClusterFrontier:
             connect=lambda: connect_async(options.redis, cluster=False, patient=True),
             revival=politeness.revival,
         )
+        line = connect_async(options.redis, cluster=joined.is_cluster)
+        self.board = Board(Shards(line, self.keys, cluster=joined.is_cluster), self._journal.session)
         self.pump.leasing.on_dead = self._give_up
         self.pump.line.on_fault = lambda: self.count("cluster/faults", 1)
         self.pump.busy = self._is_busy
@@ -320,6 +331,11 @@ class ClusterFrontier:
     def waiting(self) -> int:
         """URLs that wait, on all shards."""
         return self.pump.line.total("waiting")
+
+    @property
+    def ahead(self) -> int:
+        """URLs that this worker was lent, and has not yet handed out."""
+        return self._desk.waiting
 
     def is_finished(self) -> bool:
         """Whether nothing is left to hand out, now or later, on any worker."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from sitecrawl.dashboard.answers import Answers
+from sitecrawl.dashboard.figures import Figures
+from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.metrics import CONTENT_TYPE, exposition
 from sitecrawl.dashboard.operator import Operator
 from sitecrawl.dashboard.streams import Reader, Streams, encode, to_json
-from sitecrawl.dashboard.tables import Query, Tables
-from sitecrawl.dashboard.watch import Watch
+from sitecrawl.dashboard.tables import Query, Row
 from sitecrawl.dashboard.web import Answer, pause
 from sitecrawl.errors import SitecrawlError, StorageError
 
@@ -43,10 +44,42 @@ MAX_QUERIES: Final = 4
 """Tables that are looked over at the same time."""
 
 
+class Watching(Protocol):
+    """What is seen of a crawl: `sitecrawl.dashboard.watch` for one process, `together` for a cluster."""
+
+    spider: str
+    meter: Meter
+
+    @property
+    def figures(self) -> Figures: ...
+
+    def look(self) -> None: ...
+
+    def sample(self) -> dict[str, Any]: ...
+
+    def overview(self) -> dict[str, Any]: ...
+
+
+class Rows(Protocol):
+    """The tables; each raises `OptionError` for what it does not have."""
+
+    async def hosts(self, query: Query) -> Row: ...
+
+    async def sections(self, query: Query) -> Row: ...
+
+    async def sitemaps(self, query: Query) -> Row: ...
+
+    def host(self, name: str) -> Row: ...
+
+    def pages(self) -> Row: ...
+
+    def errors(self) -> Row: ...
+
+
 class LiveDesk:
     """Answers from one running crawl. Contract: `sitecrawl.dashboard.web.Desk`."""
 
-    def __init__(self, watch: Watch, tables: Tables, operator: Operator, streams: Streams) -> None:
+    def __init__(self, watch: Watching, tables: Rows, operator: Operator, streams: Streams) -> None:
         self._watch = watch
         self._tables = tables
         self._operator = operator

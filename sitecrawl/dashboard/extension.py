@@ -17,13 +17,14 @@ from twisted.internet.task import LoopingCall
 
 from sitecrawl import configuration
 from sitecrawl.attendant import has_our_scheduler
-from sitecrawl.configuration import redis_of
-from sitecrawl.dashboard.desk import LiveDesk
+from sitecrawl.cluster.frontier import ClusterFrontier
+from sitecrawl.dashboard.desk import LiveDesk, Rows
 from sitecrawl.dashboard.guard import port_of, token_of
-from sitecrawl.dashboard.operator import Operator
+from sitecrawl.dashboard.operator import ClusterOperator, Operator
 from sitecrawl.dashboard.popular import Popular
 from sitecrawl.dashboard.streams import Streams
 from sitecrawl.dashboard.tables import Tables
+from sitecrawl.dashboard.together import ClusterTables, Together
 from sitecrawl.dashboard.watch import Watch
 from sitecrawl.dashboard.web import Server, pause
 from sitecrawl.errors import StorageError
@@ -52,12 +53,17 @@ class Dashboard:
         self._streams = Streams()
         self._server: Server | None = None
         self._has_failed = False
+        self._watch: Watch | Together
+        self._popular: Popular | None = None
+        """None on a cluster, whose URLs are on Redis."""
+        self._together: Together | None = None
+        """None without a cluster."""
         self._ticks: AsyncioLoopingCall | LoopingCall | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Dashboard:
         settings = crawler.settings
-        if not has_our_scheduler(settings) or redis_of(settings) is not None:  # a cluster's frontier is elsewhere
+        if not has_our_scheduler(settings):
             raise NotConfigured  # with a reason, it would be a warning
         serves = settings.getbool("SITECRAWL_DASHBOARD", default=True)
         dashboard = cls(
@@ -72,28 +78,38 @@ class Dashboard:
 
     def spider_opened(self, spider: Spider) -> None:
         self._runtime = runtime = Runtime.of(self._crawler)
+        shared = runtime.frontier if isinstance(runtime.frontier, ClusterFrontier) else None
         try:
-            self._operator = Operator(self._crawler, runtime, spider)
+            self._operator = (ClusterOperator if shared else Operator)(self._crawler, runtime, spider)
         except StorageError as error:
             logger.error("There is no dashboard, and no history: %s", error)
             return
         runtime.add_part(self._operator)
-        self._watch = Watch(runtime, self._operator, spider=spider.name)
-        self._popular = Popular(runtime.database, runtime.local)
-        if self._port is not None:
-            self._serve(spider, self._port)
+        if shared is not None:
+            self._join(spider, shared)
+        else:
+            self._watch_alone(spider)
         self._ticks = create_looping_call(self._tick)
         self._ticks.start(SAMPLE_SECONDS, now=False)
 
-    def _serve(self, spider: Spider, port: int) -> None:
-        if not is_reactor_installed():
-            logger.warning("There is no dashboard: it needs Twisted's reactor (TWISTED_REACTOR_ENABLED)")
+    def _join(self, spider: Spider, frontier: ClusterFrontier) -> None:
+        assert isinstance(self._operator, ClusterOperator)
+        self._watch = self._together = Together(
+            self._runtime, frontier, self._operator, spider=spider.name, watched=lambda: len(self._streams) > 0
+        )
+        if self._port is not None:
+            self._serve(ClusterTables(frontier, self._watch.meter), self._port)
+
+    def _watch_alone(self, spider: Spider) -> None:
+        runtime = self._runtime
+        self._watch = Watch(runtime, self._operator, spider=spider.name)
+        self._popular = Popular(runtime.database, runtime.local)
+        if self._port is None:
             return
 
         def sitemaps() -> SitemapStore | None:
             return getattr(getattr(spider, "gathering", None), "store", None)
 
-        runtime = self._runtime
         politeness = configuration.politeness(self._crawler.settings)
         tables = Tables(
             runtime.local,
@@ -104,13 +120,20 @@ class Dashboard:
             pause=pause,
             clock=time.monotonic,
         )
+        self._serve(tables, self._port)
+        if self._server is not None:
+            runtime.on_finish.append(self._popular.finished)
+
+    def _serve(self, tables: Rows, port: int) -> None:
+        if not is_reactor_installed():
+            logger.warning("There is no dashboard: it needs Twisted's reactor (TWISTED_REACTOR_ENABLED)")
+            return
         desk = LiveDesk(self._watch, tables, self._operator, self._streams)
         try:
             self._server = Server(desk, self._token, port)
         except CannotListenError as error:
             logger.error("There is no dashboard: SITECRAWL_DASHBOARD_PORT %d cannot be had (%s)", port, error)
             return
-        runtime.on_finish.append(self._popular.finished)
         if self._announces:
             print(f"Dashboard: {self._server.url}", file=sys.stderr, flush=True)
         else:
@@ -131,6 +154,8 @@ class Dashboard:
             return
         if len(self._streams):
             self._streams.send("sample", self._watch.sample())
+        if self._popular is None:
+            return
         try:
             self._popular.look()
         except StorageError as error:  # the scheduler will meet it, too, and ends the crawl
@@ -140,11 +165,14 @@ class Dashboard:
         """The scheduler has closed all files, and the history is stored."""
         if self._ticks is not None and self._ticks.running:
             self._ticks.stop()
-        if self._server is None:
+        if self._ticks is None or (self._server is None and self._together is None):
             return
-        frontier = self._runtime.local
+        frontier = self._runtime.frontier
         limit = self._crawler.settings.getint("SITECRAWL_MAX_PAGES")
         full = 0 < limit <= frontier.counts.fetched
         self._watch.ending = ending(reason, full=full, held=frontier.held, silent=frontier.silent)
+        if self._together is not None:
+            await self._together.close()
         self._streams.end("ended", self._watch.overview())
-        await self._server.close()
+        if self._server is not None:
+            await self._server.close()

@@ -15,7 +15,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.dashboard.meter import Meter
+from sitecrawl.frontier.frontier import Frontier
 from sitecrawl.runtime import Runtime
 from sitecrawl.seen.bloom import ScalableBloom
 from sitecrawl.storage import Database
@@ -126,21 +128,16 @@ class Sampler:
 
     def take(self) -> Figures:
         now = time.monotonic()
-        frontier = self._runtime.local
-        counts, ledger = frontier.counts, frontier.economy.ledger
+        frontier = self._runtime.frontier
         stats = self._runtime.stats.get_stats()
         traffic = Traffic.read(stats)
         p50, p95 = self._meter.percentiles()
+        counts = self._of_cluster(frontier) if isinstance(frontier, ClusterFrontier) else _of_frontier(frontier)
         return Figures(
             at=time.time(),
             seconds=now - self._started,
-            fetched=counts.fetched,
-            failed=counts.failed,
-            excluded=counts.excluded,
-            waiting=frontier.waiting,
             in_flight=len(frontier.in_flight),
-            known=counts.known,
-            rate=self._page_rate(now, counts.fetched),
+            rate=self._page_rate(now, counts["fetched"]),
             byte_rate=self._byte_rate(now, traffic.received),
             received=traffic.received,
             errors=traffic.errors,
@@ -148,11 +145,7 @@ class Sampler:
             good=self._meter.good,
             p50=p50,
             p95=p95,
-            hosts=len(frontier.hosts),
             active=len({visit.host.key for visit in frontier.in_flight.values() if visit.host is not None}),
-            demoted=len(frontier.judge.demoted),
-            silent=frontier.silent,
-            reserve=ledger.reserve / ledger.total if ledger.total else 0.0,
             checkpoint_age=now - self.checkpoint_at,
             checkpoints=self.checkpoints,
             memory=resident(),
@@ -160,16 +153,45 @@ class Sampler:
             database=self._size.at(now),
             statuses=dict(sorted(traffic.statuses.items())),
             failures=dict(traffic.failures),
-            seen=_seen(self._runtime),
             sitemaps={
                 name.partition("/")[2]: number for name, number in stats.items() if name.startswith("sitemaps/")
             },
+            **counts,
         )
+
+    def _of_cluster(self, frontier: ClusterFrontier) -> dict[str, Any]:
+        """What is this worker's own; what is the crawl's is nobody's here, so that nothing counts twice."""
+        known = frontier.known
+        shared = dict.fromkeys(("failed", "excluded", "waiting", "known", "demoted", "silent"), 0)
+        seen = {
+            "cache_hits": known.hits,
+            "asked": known.hits + known.misses,
+            "cached": len(known),
+            "cache_capacity": known.capacity,
+        }
+        hosts = sum(1 for _ in frontier.hosts.live())
+        return {**shared, "fetched": self._meter.fetched, "hosts": hosts, "reserve": 0.0, "seen": seen}
 
     def _cores(self, now: float) -> float:
         usage = resource.getrusage(resource.RUSAGE_SELF)
         (before, since), self._cpu = self._cpu, (usage.ru_utime + usage.ru_stime, now)
         return (self._cpu[0] - before) / (now - since) if before and now > since else 0.0
+
+
+def _of_frontier(frontier: Frontier) -> dict[str, Any]:
+    counts, ledger = frontier.counts, frontier.economy.ledger
+    return {
+        "fetched": counts.fetched,
+        "failed": counts.failed,
+        "excluded": counts.excluded,
+        "waiting": frontier.waiting,
+        "known": counts.known,
+        "hosts": len(frontier.hosts),
+        "demoted": len(frontier.judge.demoted),
+        "silent": frontier.silent,
+        "reserve": ledger.reserve / ledger.total if ledger.total else 0.0,
+        "seen": _seen(frontier),
+    }
 
 
 class _DatabaseSize:
@@ -188,9 +210,9 @@ class _DatabaseSize:
         return self._size
 
 
-def _seen(runtime: Runtime) -> dict[str, int]:
+def _seen(frontier: Frontier) -> dict[str, int]:
     """Of the URL-seen test: what was asked, and which tier knew."""
-    seen = runtime.local.seen
+    seen = frontier.seen
     stats, bloom = seen.stats, seen.bloom
     return {
         "new": stats.new,

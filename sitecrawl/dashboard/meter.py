@@ -49,12 +49,15 @@ class Meter:
         """Of all downloads together."""
         self.mishaps: dict[str, Mishap] = {}
         """By kind: a status such as `404`, the name of an exception, `robots.txt`."""
+        self.fetched = 0
+        """URLs that answered."""
         self.good = 0
         """Fetches that were worth it."""
         self._recent: deque[float] = deque(maxlen=_RECENT)
 
     def finished(self, fetch: Fetch, good: bool) -> None:  # noqa: FBT001 - the runtime calls it
         self.good += good
+        self.fetched += fetch.status > 0
         if fetch.exchange is not None:
             self._took(fetch.exchange.seconds)
         kind = _kind(fetch)

@@ -27,6 +27,9 @@ STOPPED: Final = "dashboard"
 MAX_SEEDS: Final = 1000
 """Of one action."""
 
+WISHES: Final = {"pause": "pause", "resume": "run", "stop": "stop"}
+"""What all workers of a cluster are told to do, by action."""
+
 _META_KEY: Final = b"operator-seeds"
 
 Fields = dict[str, Any]
@@ -150,6 +153,31 @@ class Operator:
             if section.shape == shape:
                 return host, section
         raise OptionError(f"{name} has no section {shape!r}")
+
+
+class ClusterOperator(Operator):
+    """On a cluster: what is for the whole crawl goes to all workers, as a wish in the next word to Redis."""
+
+    wish = ""
+    """Of `WISHES`, and not yet told."""
+
+    def act(self, name: str, fields: Fields) -> str:
+        if name in self._actions and name not in WISHES:
+            raise OptionError("On a cluster this cannot be done from its page: add seeds with redis-cli")
+        done = super().act(name, fields)
+        self.wish = WISHES[name]
+        return f"{done}. All workers do so within seconds"
+
+    def obey(self, wish: str) -> None:
+        """Do what another worker's page was asked for. What is not known is not done."""
+        if self.stopping:
+            return
+        if wish == "pause" and not self.paused:
+            self._pause({})
+        elif wish == "run" and self.paused:
+            self._resume({})
+        elif wish == "stop":
+            self._stop({})
 
 
 def _name(host: Host, section: Section | None) -> str:

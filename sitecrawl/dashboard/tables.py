@@ -5,10 +5,10 @@ Hosts and sections are those in memory, which have URLs waiting; any other host 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.popular import Popular
@@ -18,6 +18,7 @@ from sitecrawl.frontier.frontier import Frontier
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.judge import Reason, explain
 from sitecrawl.frontier.reading import unit_of
+from sitecrawl.frontier.record import UrlRecord
 from sitecrawl.frontier.sections import Section
 from sitecrawl.sitemap.printing import facts
 from sitecrawl.sitemap.record import Kind, SitemapRecord, State
@@ -252,17 +253,28 @@ class Tables:
 
     def errors(self) -> Row:
         """Kinds of error with their last examples, the most frequent first."""
-        ordered = sorted(self._meter.mishaps.items(), key=lambda pair: -pair[1].count)
-        keys = {example.referrer for _, mishap in ordered for example in mishap.examples}
-        records = self._frontier.urls.get_many(list(keys))
-        rows = []
-        for kind, mishap in ordered:
-            examples = [
-                {"url": e.url, "at": e.at, "referrer": record.url if (record := records[e.referrer]) else None}
-                for e in reversed(mishap.examples)
-            ]
-            rows.append({"kind": kind, "count": mishap.count, "examples": examples})
-        return {"rows": rows, "total": len(rows)}
+        return error_rows(self._meter, self._frontier.urls)
+
+
+class Urls(Protocol):
+    """What is known of URLs, by their fingerprints."""
+
+    def get_many(self, keys: Sequence[bytes], /) -> Mapping[bytes, UrlRecord | None]: ...
+
+
+def error_rows(meter: Meter, urls: Urls) -> Row:
+    """Kinds of error with their last examples, the most frequent first."""
+    ordered = sorted(meter.mishaps.items(), key=lambda pair: -pair[1].count)
+    keys = {example.referrer for _, mishap in ordered for example in mishap.examples}
+    records = urls.get_many(list(keys))
+    rows = []
+    for kind, mishap in ordered:
+        examples = [
+            {"url": e.url, "at": e.at, "referrer": record.url if (record := records[e.referrer]) else None}
+            for e in reversed(mishap.examples)
+        ]
+        rows.append({"kind": kind, "count": mishap.count, "examples": examples})
+    return {"rows": rows, "total": len(rows)}
 
 
 def _hold(unit: Host | Section) -> Row:

@@ -9,12 +9,20 @@ import { Tabs } from "./tables.js";
 const RECENT = 600; // samples that are drawn one by one
 const WORDS = { running: "running", paused: "paused", stopping: "stopping", ended: "ended", lost: "connection lost", connecting: "connecting" };
 
+const WHOLE = 3600; // samples of a cluster that are kept, from when the page was opened
+
 const workers = new Map();
 let state = "connecting";
+let crawl = null; // a cluster's counts of URLs, which are on Redis and not the sum of anything
+let drawn = null; // what is drawn of a cluster
 
-/** The figures of all workers together: counts add up, times and shares are the greatest. */
+/** The figures of all workers together: counts add up, times and shares are the greatest; URLs are counted on Redis. */
 function together() {
-  const all = [...workers.values()].map((worker) => worker.figures);
+  const joined = addedUp([...workers.values()].map((worker) => worker.figures));
+  return crawl ? { ...joined, ...crawl } : joined;
+}
+
+function addedUp(all) {
   if (all.length < 2) return all[0];
   const joined = structuredClone(all[0]);
   const greatest = new Set(["at", "seconds", "p50", "p95", "checkpoint_age", "reserve"]);
@@ -52,7 +60,7 @@ function showState(next, ending = "") {
   pill.dataset.state = next;
   pill.textContent = WORDS[next];
   const live = next === "running" || next === "paused";
-  for (const id of ["pause", "seed", "stop"]) byId(id).disabled = !live;
+  for (const id of ["pause", "seed", "stop"]) byId(id).disabled = !live || (id === "seed" && crawl !== null);
   byId("pause").textContent = next === "paused" ? "Resume" : "Pause";
   document.title = `${WORDS[next]} – ${byId("spider").textContent}`;
   if (changed && next !== "connecting") say(`The crawl is ${WORDS[next]}`);
@@ -64,17 +72,55 @@ function showState(next, ending = "") {
 }
 
 const charts = new Charts();
-const tabs = new Tabs();
+let tabs = null;
 
 function begin(overview) {
   workers.clear();
   for (const worker of overview.workers) workers.set(worker.id, worker);
   const [first] = workers.values();
+  crawl = overview.crawl ?? null;
+  tabs ??= new Tabs(crawl !== null);
+  byId("note").textContent = shown(overview.note ?? "");
+  byId("note").hidden = !overview.note;
   byId("spider").textContent = shown(first.spider);
+  if (crawl) growAll();
   show();
 }
 
+/** The workers of a cluster as they are now: some may be new, some gone. Their clocks are their own, so this one's counts. */
+function takeAll(sample) {
+  const [first] = workers.values();
+  crawl = sample.crawl;
+  workers.clear();
+  for (const worker of sample.workers) workers.set(worker.id, worker.id === first.id ? { ...first, ...worker } : worker);
+  growAll();
+  show();
+}
+
+function growAll() {
+  const f = { ...together(), at: [...workers.values()][0].figures.at };
+  drawn ??= { recent: { t: [] }, history: { t: [] } };
+  for (const [kept, most] of [[drawn.recent, RECENT], [drawn.history, WHOLE]]) {
+    if (f.at <= (kept.t.at(-1) ?? 0)) continue;
+    for (const [name, value] of Object.entries(pointOf(f))) {
+      const values = (kept[name] ??= []);
+      values.push(typeof value === "number" ? value : null);
+      if (values.length > most) values.shift();
+    }
+  }
+}
+
+/** A sample as a point of what is drawn. */
+function pointOf(f) {
+  const of = (digit) => Object.entries(f.statuses).reduce((all, [status, n]) => all + (status[0] === digit ? n : 0), 0);
+  return { ...f, t: f.at, ok: of("2"), redirects: of("3"), refused: of("4"), broken: of("5") };
+}
+
 function take(sample) {
+  if (sample.crawl) {
+    takeAll(sample);
+    return;
+  }
   for (const { id, state: now, figures } of sample.workers) {
     const worker = workers.get(id);
     if (!worker) continue;
@@ -87,8 +133,7 @@ function take(sample) {
 
 /** Add a sample to what is drawn. */
 function grow(worker, f) {
-  const of = (digit) => Object.entries(f.statuses).reduce((all, [status, n]) => all + (status[0] === digit ? n : 0), 0);
-  const point = { ...f, t: f.at, ok: of("2"), redirects: of("3"), refused: of("4"), broken: of("5") };
+  const point = pointOf(f);
   // Totals of earlier runs are in the history, and not in the samples.
   for (const [name, before] of Object.entries((worker.before ??= earlier(worker)))) point[name] += before;
   for (const [name, values] of Object.entries(worker.recent)) {
@@ -103,8 +148,9 @@ function grow(worker, f) {
 
 const earlier = (worker) => worker.totals_before ?? {};
 
-/** What is drawn. The workers of a cluster have clocks of their own: drawn is the first, until they are joined. */
+/** What is drawn: the history of one process, or what all workers of a cluster together were since the page was opened. */
 function series() {
+  if (drawn) return { recent: drawn.recent, whole: drawn.history };
   const [worker] = workers.values();
   return { recent: worker.recent, whole: worker.history };
 }
@@ -114,12 +160,12 @@ function show() {
   const f = together();
   showTiles(f);
   const parts = [
-    workers.size > 1 ? `${workers.size} workers` : null, first.directory, `order ${first.order}`,
+    crawl ? `${workers.size} ${workers.size === 1 ? "worker" : "workers"}` : null, first.directory, `order ${first.order}`,
     first.resumed ? "resumed" : null, duration(f.seconds),
   ];
   byId("where").textContent = shown(parts.filter(Boolean).join("  ·  "));
   charts.show(series());
-  tabs.sample(f);
+  tabs.sample(f, [...workers.values()]);
   if (state !== "ended") showState(first.state === "ended" ? "ended" : first.state, first.ending);
 }
 

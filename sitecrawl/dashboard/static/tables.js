@@ -2,7 +2,7 @@
 
 import { askBlock, askRelease } from "./actions.js";
 import { byId, el, fill, link, shown } from "./dom.js";
-import { bytes, count, decimal, duration, isoMoment, percent, seconds, time } from "./format.js";
+import { bytes, count, decimal, duration, isoMoment, percent, rate, seconds, time } from "./format.js";
 
 const REFRESH = 5000; // milliseconds
 const SHARE = 300; // a table that took a second to look over is not looked over for 300
@@ -257,6 +257,37 @@ class Errors extends Tab {
   }
 }
 
+/** The workers of a cluster: of these, too, the samples tell all. */
+class Workers extends Tab {
+  load() { if (this.data) this.render(); }
+
+  sample(figures, workers) {
+    this.data = { figures, workers };
+    this.render();
+  }
+
+  body({ workers }) {
+    const sum = (name) => workers.reduce((all, worker) => all + worker.figures[name], 0);
+    const heads = [
+      ["Worker", null, true], ["State", null, true], ["Pages"], ["Pages/s"], ["Received"], ["Bytes/s"], ["Errors"], ["In flight"],
+      ["Lent ahead"], ["Memory"], ["Cores"], ["Last heard"],
+    ];
+    const cells = (of) => [
+      number(count(of("fetched"))), number(rate(of("rate"))), number(bytes(of("received"))), number(bytes(of("byte_rate"))),
+      number(count(of("errors"))), number(count(of("in_flight"))), number(count(of("ahead"))), number(bytes(of("memory"))),
+      number(decimal(of("cpu"))),
+    ];
+    const rows = workers.map((worker) => [
+      { node: el("span", {}, el("div", { class: "name mono" }, worker.place), el("span", { class: "reason" }, worker.name)), text: true },
+      { node: mark(worker.state), text: true }, ...cells((name) => worker.figures[name]),
+      number(worker.age < 4 ? "now" : `${seconds(worker.age)} ago`),
+    ]);
+    const all = [text("All"), text(count(workers.length)), ...cells(sum), number("")];
+    const about = el("p", { class: "about" }, "Pages, bytes and errors count from each worker's own start. One that was silent for 6 seconds is shown as lost: what it was lent goes to the others.");
+    return [about, table("Workers", heads, [...rows, all])];
+  }
+}
+
 /** The parts of the engine: of these the samples tell all. */
 class Engine extends Tab {
   load() { this.render(); }
@@ -273,6 +304,7 @@ class Engine extends Tab {
     );
     const share = (part, all) => (all ? percent(part / all) : "–");
     const counted = (map) => Object.entries(map).map(([name, value]) => [name.replaceAll("_", " "), count(value)]);
+    if (this.cluster) return [el("div", { class: "cards" }, ...this.ofCluster(f, card, share, counted))];
     const { seen } = f;
     const behind = seen.asked - seen.cache_hits;
     const cards = [
@@ -291,12 +323,28 @@ class Engine extends Tab {
     if (Object.keys(f.sitemaps).length) cards.push(card("Sitemaps", ...counted(f.sitemaps)));
     return [el("div", { class: "cards" }, ...cards)];
   }
+
+  ofCluster(f, card, share, counted) {
+    const cards = [
+      card("Frontier, on Redis", ["Known", count(f.known)], ["Waiting", count(f.waiting)], ["Fetched", count(f.fetched)], ["Given up", count(f.failed)],
+        ["Excluded, by robots.txt and rules", count(f.excluded)], ["Waiting for silent hosts", count(f.silent)]),
+      card("Caches of known URLs", ["Asked", count(f.seen.asked)], ["The cache knew", share(f.seen.cache_hits, f.seen.asked)],
+        ["Entries", `${count(f.seen.cached)} of ${count(f.seen.cache_capacity)}`]),
+      card("Processes", ["Memory", bytes(f.memory)], ["Cores in use", decimal(f.cpu)], ["The longest run", duration(f.seconds)],
+        ["The oldest checkpoint", `${seconds(f.checkpoint_age)} ago`], ["Databases", bytes(f.database)]),
+      card("Answers", ...(Object.keys(f.statuses).length ? counted(f.statuses) : [["None yet", "–"]])),
+    ];
+    if (Object.keys(f.failures).length) cards.push(card("Downloads that failed", ...counted(f.failures)));
+    return cards;
+  }
 }
 
 export class Tabs {
-  constructor() {
+  constructor(cluster) {
     this.engine = new Engine("engine", "Engine");
-    this.all = [
+    this.engine.cluster = cluster;
+    this.workers = new Workers("workers", "Workers");
+    this.all = cluster ? [this.workers, new Errors("errors", "Errors of this worker"), this.engine] : [
       new Hosts("hosts", "Hosts", { hint: "Search hosts" }),
       new Sections("sections", "Sections", { hint: "Search sections" }),
       new Sections("held", "Held back", { hint: "Search what is held back", source: "sections", fixed: { demoted: 1 } }),
@@ -339,12 +387,14 @@ export class Tabs {
     this.current.open(byId("panel"));
   }
 
-  sample(figures) {
+  sample(figures, workers) {
     this.engine.sample(figures);
-    const tell = (id, value) => { this.numbers[id].textContent = value ? count(value) : ""; };
+    this.workers.sample(figures, workers);
+    const tell = (id, value) => { if (this.numbers[id]) this.numbers[id].textContent = value ? count(value) : ""; };
+    tell("workers", workers.length);
     tell("hosts", figures.hosts);
     tell("held", figures.demoted);
-    tell("errors", figures.errors);
+    tell("errors", this.engine.cluster ? workers[0].figures.errors : figures.errors);
   }
 
   /** The crawl has ended: what is shown stays. */

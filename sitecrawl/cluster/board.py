@@ -1,0 +1,80 @@
+"""What the workers of a crawl tell each other of themselves, for who looks at it: a board on Redis.
+
+It has a connection of its own, so it works until a worker is gone, and the crawl waits for nothing that is done here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Final, NamedTuple
+
+import redis
+
+from sitecrawl.cluster.shards import Shards
+
+MAX_WORKERS: Final = 500
+"""Workers that are listed, those heard last."""
+_FORGET: Final = 600_000
+"""Milliseconds after which a silent worker is no longer listed."""
+_PATIENCE: Final = 8_000
+"""Milliseconds for which a wish outlives the last worker: a pause does not outlive the run."""
+_SECONDS: Final = 5.0
+"""For which an answer is waited for."""
+
+
+class Heard(NamedTuple):
+    """What a worker said last."""
+
+    session: str
+    age: float
+    """Seconds since then, by Redis' clock."""
+    text: bytes
+    """As it was written: to be read with care."""
+
+
+class News(NamedTuple):
+    """An answer of the board."""
+
+    workers: list[Heard]
+    """None, unless they were asked for."""
+    wish: str
+    """What all workers are to do; empty if nobody wished for anything."""
+    wished: int
+    """When, in Unix milliseconds of Redis, as the next."""
+    now: int
+
+
+class Board:
+    """`session` is this worker's name."""
+
+    def __init__(self, shards: Shards, session: str) -> None:
+        self._shards = shards
+        self.session = session
+
+    async def tell(self, text: str, *, read: bool, wish: str = "") -> News | None:
+        """Write what is to be known of this worker, and hear the others; None if Redis does not answer."""
+        args = {
+            "session": self.session,
+            "figures": text,
+            "read": int(read),
+            "most": MAX_WORKERS,
+            "forget": _FORGET,
+            "patience": _PATIENCE,
+            "wish": wish,
+            "shard": 0,
+        }
+        try:
+            async with asyncio.timeout(_SECONDS):
+                answer = await self._shards.call(0, "watch", args)
+        except (redis.RedisError, OSError):  # TimeoutError is one
+            return None
+        workers = [
+            Heard(session.decode(errors="replace"), max(0.0, age / 1000), text)
+            for session, age, text in answer[b"workers"]
+        ]
+        return News(workers, answer[b"wish"].decode(errors="replace"), int(answer[b"at"]), int(answer[b"now"]))
+
+    async def close(self) -> None:
+        with contextlib.suppress(redis.RedisError, OSError):
+            await self._shards.client.aclose()

@@ -1,0 +1,78 @@
+"""A worker of a cluster in a few hundred bytes of JSON: how it is written, and read again with care.
+
+What another worker has written may be of another version, cut short, or not a worker's at all: whatever is not as it
+should be is left out, and the text of it is shown as the web's is.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from sitecrawl.dashboard.figures import Figures
+from sitecrawl.dashboard.streams import to_json
+
+MAX_BYTES: Final = 8_000
+"""What is longer is not a worker's."""
+NUMBERS: Final = (
+    "at", "seconds", "fetched", "in_flight", "ahead", "rate", "byte_rate", "received", "errors", "duplicates", "good",
+    "p50", "p95", "hosts", "active", "checkpoint_age", "checkpoints", "memory", "cpu", "database",
+)  # fmt: skip
+COUNTERS: Final = ("statuses", "failures", "seen")
+LIVE: Final = ("rate", "byte_rate", "in_flight", "ahead", "hosts", "active", "memory", "cpu")
+"""What a worker that is gone has none of."""
+STATES: Final = frozenset({"running", "paused", "stopping", "ended"})
+
+_GREATEST: Final = 1e18
+_NAMES: Final = ("name", "place", "spider")
+_CHARACTERS: Final = 100
+_COUNTED: Final = 20
+"""Entries of a counter, the greatest."""
+
+Worker = dict[str, Any]
+
+
+def written(worker: Mapping[str, Any], figures: Figures, ahead: int) -> str:
+    """The worker's names, state and figures, in less than `MAX_BYTES`."""
+    numbers = {name: round(getattr(figures, name), 4) for name in NUMBERS if name != "ahead"}
+    counters = {name: _greatest(getattr(figures, name)) for name in COUNTERS}
+    names = {name: str(worker[name])[:_CHARACTERS] for name in _NAMES}
+    return to_json({**names, "state": worker["state"], "figures": {**numbers, "ahead": ahead, **counters}})
+
+
+def read(text: bytes) -> Worker | None:
+    """What another worker has written; None if it cannot be one. All that it may have is there, and of its type."""
+    if len(text) > MAX_BYTES:
+        return None
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if (
+        not isinstance(found, dict)
+        or str(found.get("state")) not in STATES
+        or not isinstance(found.get("figures"), dict)
+    ):
+        return None
+    given = found["figures"]
+    figures: dict[str, Any] = {name: _number(given.get(name)) for name in NUMBERS}
+    figures |= {name: _counters(given.get(name)) for name in COUNTERS}
+    names = {name: str(found.get(name, ""))[:_CHARACTERS] for name in _NAMES}
+    return {**names, "state": found["state"], "figures": figures}
+
+
+def _greatest(counter: Mapping[Any, float]) -> dict[str, float]:
+    ordered = sorted(counter.items(), key=lambda pair: -pair[1])[:_COUNTED]
+    return {str(name)[:_CHARACTERS]: number for name, number in ordered}
+
+
+def _number(value: object) -> float:
+    if isinstance(value, int | float) and math.isfinite(value) and 0 <= value < _GREATEST:
+        return value
+    return 0
+
+
+def _counters(value: object) -> dict[str, float]:
+    return _greatest({name: _number(number) for name, number in value.items()}) if isinstance(value, dict) else {}

@@ -1,0 +1,238 @@
+"""The workers of a cluster on one page: each tells the others how it fares, and any of them shows all."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from sitecrawl import __version__
+from sitecrawl.cluster.board import Heard, News
+from sitecrawl.cluster.frontier import ClusterFrontier
+from sitecrawl.dashboard.figures import Figures, Sampler
+from sitecrawl.dashboard.meter import Meter
+from sitecrawl.dashboard.operator import ClusterOperator
+from sitecrawl.dashboard.peers import LIVE, Worker, read, written
+from sitecrawl.dashboard.tables import Query, Row, error_rows
+from sitecrawl.errors import OptionError
+from sitecrawl.progress import Rate
+from sitecrawl.runtime import Runtime
+from sitecrawl.storage import Batch
+
+BEAT_SECONDS: Final = 2.0
+"""Between two words of a worker; a second where somebody looks."""
+LOST_SECONDS: Final = 6.0
+"""A worker that was silent for so long is shown as lost."""
+_LOOKED_AT: Final = 10.0
+"""Seconds for which the others are read after somebody asked for them."""
+_LAST: Final = 3.0
+"""Seconds for which the end of the page waits for the others' last figures."""
+
+ELSEWHERE: Final = (
+    "The page of a cluster has no such table: hosts and sections are on Redis. `scrapy frontier`, `scrapy rank` and "
+    "`scrapy sitemaps` list them"
+)
+NOTE: Final = (
+    "These are all workers of a cluster. Pause, Resume and Stop are for all of them. Seeds are added with redis-cli "
+    "(RPUSH {key} URL); nothing can be blocked or set free. Hosts, sections, top pages and "
+    "sitemaps: scrapy frontier, scrapy rank, scrapy sitemaps. The charts begin when the page is opened."
+)
+
+
+class Together:
+    """Call `tick` once a second. `watched` says whether anybody looks at the page now."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        frontier: ClusterFrontier,
+        operator: ClusterOperator,
+        *,
+        spider: str,
+        watched: Callable[[], bool],
+    ) -> None:
+        self._runtime = runtime
+        self._frontier = frontier
+        self._operator = operator
+        self.spider = spider
+        self.meter = Meter()
+        self.ending = ""
+        self._sampler = Sampler(runtime, self.meter, (Rate().update, Rate().update))
+        self._watched = watched
+        self._looked_at = -_LOOKED_AT
+        self._beaten = 0.0
+        self._beat: asyncio.Task[None] | None = None
+        self._since = 0
+        """When this worker first heard of the board, in Redis' milliseconds."""
+        self._obeyed = 0
+        self._others: list[Heard] = []
+        self._heard = 0.0
+        """When, in monotonic seconds."""
+        self._own = self._sampler.take()
+        runtime.on_finish.append(self.meter.finished)
+        runtime.add_part(self)
+
+    def flush(self, batch: Batch) -> None:
+        """Part of every checkpoint."""
+        self._sampler.checkpoint()
+
+    @property
+    def figures(self) -> Figures:
+        """This worker's; the counts of URLs are the whole crawl's, as Redis told this worker."""
+        return replace(self._own, **self._crawl())
+
+    def _crawl(self) -> dict[str, Any]:
+        counts = self._frontier.counts
+        return {
+            "fetched": counts.fetched,
+            "failed": counts.failed,
+            "excluded": counts.excluded,
+            "waiting": self._frontier.waiting,
+            "known": counts.known,
+            "demoted": counts.demoted,
+            "silent": self._frontier.silent,
+        }
+
+    # Telling
+
+    def look(self) -> None:
+        """Take a sample, and tell at once what is wished for."""
+        self._own = self._sampler.take()
+        if self._operator.wish:
+            self._begin()
+
+    def tick(self) -> None:
+        self.look()
+        rest = 0.5 if self._is_read() else BEAT_SECONDS - 0.5  # ticks are a second apart, more or less
+        if time.monotonic() >= self._beaten + rest:
+            self._begin()
+
+    def _begin(self) -> None:
+        if self._beat is None or self._beat.done():
+            self._beat = asyncio.get_running_loop().create_task(self.beat())
+
+    async def beat(self) -> None:
+        """Tell how this worker fares, hear how the others do, and do what is wished for."""
+        self._beaten = time.monotonic()
+        wish, self._operator.wish = self._operator.wish, ""
+        news = await self._frontier.board.tell(self._text(), read=self._is_read(), wish=wish)
+        if news is None:
+            self._runtime.stats.inc_value("dashboard/beats_lost")
+            self._operator.wish = self._operator.wish or wish
+            return
+        self._others, self._heard = news.workers, time.monotonic()
+        if wish:
+            self._obeyed = news.wished
+        self._obey(news)
+
+    def _is_read(self) -> bool:
+        return self._watched() or time.monotonic() < self._looked_at + _LOOKED_AT
+
+    def _obey(self, news: News) -> None:
+        """A pause is for those that join later, too; a stop is for those that were there."""
+        self._since = self._since or news.now
+        if news.wished > self._obeyed and (news.wish != "stop" or news.wished >= self._since):
+            self._obeyed = news.wished
+            self._operator.obey(news.wish)
+            self._beaten = 0.0  # that it is done is told at the next tick
+
+    def _text(self) -> str:
+        names = {"name": self._name, "place": self._runtime.path.name, "spider": self.spider, "state": self.state}
+        return written(names, self._own, self._frontier.ahead)
+
+    async def close(self) -> None:
+        """The worker has ended: the last word to the others, and from them if anybody looks."""
+        if self._beat is not None:
+            await asyncio.wait([self._beat])
+        self._own = self._sampler.take()
+        until = time.monotonic() + _LAST
+        await self.beat()
+        while self._watched() and time.monotonic() < until and not all(self._is_over(one) for one in self._workers()):
+            await asyncio.sleep(0.3)
+            await self.beat()
+        await self._frontier.board.close()
+
+    def _is_over(self, worker: Worker) -> bool:
+        return worker["state"] in {"ended", "lost"}
+
+    # What the page shows
+
+    def sample(self) -> dict[str, Any]:
+        return {"workers": self._workers(), "crawl": self._crawl()}
+
+    def overview(self) -> dict[str, Any]:
+        """All there is to know at first."""
+        self._looked_at = time.monotonic()
+        key = self._runtime.crawler.settings.get("REDIS_START_URLS_KEY") or "%(name)s:start_urls"
+        sample = self.sample()
+        sample["workers"][0] |= {
+            "spider": self.spider,
+            "version": __version__,
+            "directory": str(self._runtime.path),
+            "order": self._runtime.crawler.settings.get("SITECRAWL_ORDER", ""),
+            "resumed": self._runtime.directory.resumed,
+            "ending": self.ending,
+        }
+        return {**sample, "note": NOTE.format(key=key.replace("%(name)s", self.spider))}
+
+    def _workers(self) -> list[Worker]:
+        """This one first, by its own figures of now."""
+        own = read(self._text().encode())
+        assert own is not None
+        passed = time.monotonic() - self._heard
+        others = [
+            _shown(heard.session, heard.age + passed, worker)
+            for heard in sorted(self._others)
+            if heard.session != self._frontier.board.session and (worker := read(heard.text)) is not None
+        ]
+        return [_shown(self._frontier.board.session, 0.0, own), *others]
+
+    @property
+    def state(self) -> str:
+        if self.ending:
+            return "ended"
+        if self._operator.stopping:
+            return "stopping"
+        return "paused" if self._operator.paused else "running"
+
+    @property
+    def _name(self) -> str:
+        return f"{socket.gethostname()}-{os.getpid()}"
+
+
+def _shown(session: str, age: float, worker: Worker) -> Worker:
+    """One that is gone has counted what it has counted, and does nothing now."""
+    state = "lost" if age >= LOST_SECONDS and worker["state"] != "ended" else worker["state"]
+    if state in {"lost", "ended"}:
+        worker["figures"] |= dict.fromkeys(LIVE, 0)
+    return {**worker, "id": session, "age": round(age, 1), "state": state}
+
+
+class ClusterTables:
+    """What a worker can list of a crawl that is on Redis: what went wrong with its own fetches."""
+
+    def __init__(self, frontier: ClusterFrontier, meter: Meter) -> None:
+        self._frontier = frontier
+        self._meter = meter
+
+    def errors(self) -> Row:
+        return error_rows(self._meter, self._frontier.urls)
+
+    def host(self, name: str) -> Row:
+        raise OptionError(ELSEWHERE)
+
+    def pages(self) -> Row:
+        raise OptionError(ELSEWHERE)
+
+    async def hosts(self, query: Query) -> Row:
+        raise OptionError(ELSEWHERE)
+
+    async def sections(self, query: Query) -> Row:
+        raise OptionError(ELSEWHERE)
+
+    async def sitemaps(self, query: Query) -> Row:
+        raise OptionError(ELSEWHERE)

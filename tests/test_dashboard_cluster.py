@@ -1,0 +1,206 @@
+"""The dashboard of a cluster: all workers on the page of any of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import time
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from chromium import chromium
+from fleet import Worker, fleet, wait_until, web_of
+from playwright.sync_api import expect
+from redis_servers import Server, server
+from syntheticweb import Web
+
+from sitecrawl.dashboard.peers import MAX_BYTES, NUMBERS, read
+
+ADDRESS = re.compile(r"^Dashboard: (http://\S+)$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def redis() -> Iterator[Server]:
+    with server() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[Web]:
+    with web_of(40) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def workers(redis: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Worker]]:
+    """Two that stay, with nothing to do."""
+    settings = {"SITECRAWL_CLUSTER_CRAWL": "watched", "SITECRAWL_CLUSTER_WATCH": True}
+    with fleet(tmp_path_factory.mktemp("fleet"), 2, "", redis.url, **settings) as started:
+        yield started
+
+
+class Page:
+    """A plain HTTP client of a worker's page."""
+
+    def __init__(self, worker: Worker) -> None:
+        wait_until(lambda: ADDRESS.search(worker.log))
+        found = ADDRESS.search(worker.log)
+        assert found is not None
+        self.address = found[1]
+        self._url = urlsplit(self.address)
+
+    def ask(self, path: str, body: object = None) -> tuple[int, Any]:
+        connection = HTTPConnection(self._url.hostname or "", self._url.port, timeout=20)
+        try:
+            data = None if body is None else json.dumps(body)
+            headers = {} if body is None else {"Content-Type": "application/json"}
+            connection.request("GET" if body is None else "POST", self._url.path + path, data, headers)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+        finally:
+            connection.close()
+
+    def workers(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.ask("overview")[1]["workers"]
+        return found
+
+    def events(self) -> Iterator[tuple[str, Any]]:
+        """What the stream says, to its end."""
+        connection = HTTPConnection(self._url.hostname or "", self._url.port, timeout=30)
+        try:
+            connection.request("GET", self._url.path + "stream")
+            name = ""
+            for line in connection.getresponse():
+                kind, _, value = line.decode().strip().partition(": ")
+                if kind == "event":
+                    name = value
+                elif kind == "data":
+                    yield name, json.loads(value)
+        finally:
+            connection.close()
+
+
+def stat(worker: Worker, name: str) -> int:
+    return int(re.findall(rf"'{re.escape(name)}': (\d+)", worker.log)[-1])
+
+
+@pytest.mark.usefixtures("workers")  # they start meanwhile
+def test_all_workers_on_one_page(redis: Server, web: Web, tmp_path: Path) -> None:
+    """The stream of one lists both; when they have ended, what it has added up is what their statistics say."""
+    settings = {"DOWNLOAD_DELAY": 0.4, "SITECRAWL_CLUSTER_CRAWL": "totals"}
+    with fleet(tmp_path, 2, web.url(0), redis.url, **settings) as workers:
+        events = list(Page(workers[0]).events())
+        assert [worker.wait() for worker in workers] == [0, 0]
+    name, last = events[-1]
+    assert name == "ended"
+    assert [one["state"] for one in last["workers"]] == ["ended", "ended"]
+    assert len({one["id"] for one in last["workers"]}) == 2
+    figures = [one["figures"] for one in last["workers"]]
+    assert sum(one["fetched"] for one in figures) == web.pages == last["crawl"]["fetched"]
+    assert last["crawl"]["waiting"] == 0
+    received = sum(stat(worker, "downloader/response_bytes") for worker in workers)
+    assert sum(one["received"] for one in figures) == received
+
+
+class TestWatched:
+    def test_acts_are_for_all(self, workers: list[Worker]) -> None:
+        """What the page of one is asked for is done by both; what a cluster cannot do is said."""
+        one, two = (Page(worker) for worker in workers)
+        wait_until(lambda: len(one.workers()) == 2)
+        for action, state in (("pause", "paused"), ("resume", "running")):
+            status, told = one.ask(f"act/{action}", {})
+            assert status == 200
+            assert "All workers" in told["done"]
+            wait_until(lambda state=state: [found["state"] for found in two.workers()] == [state] * 2)
+        for action in ("seed", "block", "release"):
+            status, told = one.ask(f"act/{action}", {"urls": "http://a.example/", "host": "a.example"})
+            assert status == 400
+            assert "On a cluster" in told["error"]
+        assert "scrapy frontier" in one.ask("hosts")[1]["error"]
+        assert one.ask("errors") == (200, {"rows": [], "total": 0})
+        assert "generic:start_urls" in one.ask("overview")[1]["note"]
+
+    def test_text_of_another_worker(self, workers: list[Worker], redis: Server) -> None:
+        """Whatever stands on the board is shown as text."""
+        text = '<img src=x onerror="window.owned=1">'
+        figures = {"fetched": 12_345, "failures": {text: 3}}
+        entry = json.dumps({"state": "running", "place": text, "name": text, "figures": figures})
+        with redis.client() as client, chromium() as browser:
+            (told,) = client.keys("*{watched.0}:told")
+            heard = told.replace(b"told", b"heard")
+            client.hset(told, text, entry)
+            client.zadd(heard, {text: time.time() * 1000 + 60_000})
+            page = browser.new_page()
+            page.goto(Page(workers[0]).address)
+            expect(page.locator("tbody tr")).to_have_count(4)
+            expect(page.locator("tbody")).to_contain_text(text)
+            expect(page.locator("tbody tr").last).to_contain_text("12,345")
+            expect(page.locator("#note")).to_contain_text("RPUSH generic:start_urls")
+            expect(page.locator("#seed")).to_be_disabled()
+            page.click("#tab-engine")
+            expect(page.locator("#panel")).to_contain_text(text)
+            assert page.evaluate("window.owned") is None
+            assert page.locator("#panel img").count() == 0
+            client.hdel(told, text)
+            client.zrem(heard, text)
+
+    def test_lost_worker(self, workers: list[Worker], redis: Server) -> None:
+        """A worker that was killed is shown as lost, with nothing in use; what is no worker's is not shown."""
+        page = Page(workers[0])
+        with redis.client() as client:
+            (told,) = client.keys("*{watched.0}:told")
+            client.hset(told, "stranger", "<b>no JSON")
+            client.zadd(told.replace(b"told", b"heard"), {"stranger": time.time() * 1000})
+        workers[1].kill()
+        wait_until(lambda: [one["state"] for one in page.workers()] == ["running", "lost"])
+        lost = page.workers()[1]
+        assert lost["age"] >= 6
+        assert lost["figures"]["memory"] == 0
+
+    def test_stop(self, workers: list[Worker]) -> None:
+        """Stop ends whoever is there; whoever starts again afterwards goes on."""
+        assert Page(workers[0]).ask("act/stop", {})[0] == 200
+        assert workers[0].wait(20) == 0
+        workers[1].start()
+        wait_until(lambda: len(ADDRESS.findall(workers[1].log)) == 2)
+        time.sleep(1.7)
+        assert workers[1].process.poll() is None
+        workers[1].send(signal.SIGTERM)
+        assert workers[1].wait(20) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"[]",
+        b"\xff",
+        b"null",
+        b"[" * 5_000,
+        b'{"state": "running"}',
+        b'{"state": "<b>", "figures": {}}',
+        b'{"state": "running", "figures": []}',
+        b'{"state": ["running"], "figures": {}}',
+        b'{"state": "running", "figures": {}, "name": "' + b"x" * MAX_BYTES + b'"}',
+    ],
+)
+def test_no_worker(text: bytes) -> None:
+    """What cannot be a worker's is none."""
+    assert read(text) is None
+
+
+def test_worker_with_wrong_figures() -> None:
+    """What is not as it should be counts for nothing; names are text, and short."""
+    figures = (
+        '{"rate": "many", "cpu": NaN, "memory": -1, "fetched": 7, "good": 1e400, "statuses": {"a": [], "404": 2}}'
+    )
+    worker = read(f'{{"state": "running", "name": ["{"n" * 200}"], "figures": {figures}}}'.encode())
+    assert worker is not None
+    assert len(worker["name"]) == 100
+    assert worker["figures"]["statuses"] == {"404": 2, "a": 0}
+    assert {name: worker["figures"][name] for name in NUMBERS} == {**dict.fromkeys(NUMBERS, 0), "fetched": 7}
