@@ -194,10 +194,12 @@ def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
         )
     if settings.getfloat("SITECRAWL_LEASE_SECONDS") < 1:
         raise OptionError("SITECRAWL_LEASE_SECONDS has to be 1 or more")
+    order_named(settings.get("SITECRAWL_ORDER"))
     key = settings.get("REDIS_START_URLS_KEY") or "%(name)s:start_urls"
     return ClusterOptions(
         redis=params,
-        crawl=settings.get("SITECRAWL_CLUSTER_CRAWL") or spider,
+        crawl=shared_name(settings, spider),
+        spider=spider,
         shards=shards,
         lease_seconds=settings.getfloat("SITECRAWL_LEASE_SECONDS"),
         buckets=max(16, capacity // shards // _URLS_A_BUCKET),
@@ -212,6 +214,20 @@ def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
     )
 
 
+def shared_name(settings: BaseSettings, spider: str) -> str:
+    """What the crawl is called on Redis. Raises `OptionError`."""
+    name: str = settings.get("SITECRAWL_CLUSTER_CRAWL") or spider
+    if _NO_NAME.search(name) or len(name) > _LONGEST_NAME:
+        raise OptionError(
+            f"A crawl on Redis is named by up to {_LONGEST_NAME} characters without braces and spaces, and not "
+            f"{name[:_LONGEST_NAME]!r}: set SITECRAWL_CLUSTER_CRAWL"
+        )
+    return name
+
+
+_NO_NAME: Final = re.compile(r"[{}\s\x00-\x1f\x7f]")
+"""Braces would move the hash tag, and with it the shards of a Redis Cluster; the rest nobody can type."""
+_LONGEST_NAME: Final = 200
 _URLS_A_BUCKET: Final = 64
 """Redis keeps a hash as one packed list up to 128 entries; half of that leaves room for chance and for growth."""
 _REDIS: Final = {"REDIS_URL": "url", "REDIS_HOST": "host", "REDIS_PORT": "port", "REDIS_DB": "db"}

@@ -46,7 +46,7 @@ class ReadingCommand(ScrapyCommand):
         params = configuration.redis_of(self.settings)
         if params is None:
             return FrontierReader(self.directory(opts))
-        crawl = self.settings.get("SITECRAWL_CLUSTER_CRAWL") or "generic"
+        crawl = configuration.shared_name(self.settings, "generic")
         try:
             directory = self.directory(opts)
         except StorageError:

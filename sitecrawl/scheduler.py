@@ -71,6 +71,7 @@ class Scheduler(BaseScheduler):
         self._checkpoints.start(_CHECKPOINT_SECONDS, now=False)
         if isinstance(self._frontier, ClusterFrontier):
             self._frontier.wake, self._frontier.fail = self._wake, self._give_up
+            self._frontier.checkpoint = self._checkpoint
             self._frontier.count = self._stats.inc_value
             self._frontier.take_seed = self._take_seed
             self._frontier.pump.scope.widen = self._widen

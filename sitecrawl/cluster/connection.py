@@ -28,7 +28,7 @@ def connect(params: Mapping[str, Any]) -> redis.Redis | redis.RedisCluster:
         client.close()
         return redis.RedisCluster.from_url(**given) if "url" in given else redis.RedisCluster(**given)
     except (redis.RedisError, OSError, ValueError) as error:
-        raise StorageError(f"Redis at {_where(params)} cannot be reached: {error}") from error
+        raise StorageError(f"Redis at {shown(params)} cannot be reached: {error}") from error
 
 
 def connect_async(params: Mapping[str, Any], *, cluster: bool, patient: bool = False) -> Any:
@@ -55,12 +55,12 @@ def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in params.items() if name not in own}
 
 
-def _where(params: Mapping[str, Any]) -> str:
-    """Without a password."""
+def shown(params: Mapping[str, Any]) -> str:
+    """Which Redis it is, for a message: without a password, wherever that stands."""
     url = str(params.get("url", ""))
     if url:
         scheme, _, rest = url.partition("://")
-        return f"{scheme}://{rest.rpartition('@')[2]}"
+        return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"
     return f"{params.get('host', 'localhost')}:{params.get('port', 6379)}"
 
 

@@ -13,8 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
+import redis
+
 from sitecrawl.cluster.board import Board
-from sitecrawl.cluster.connection import check, connect, connect_async
+from sitecrawl.cluster.connection import check, connect, connect_async, shown
 from sitecrawl.cluster.desk import Desk, Lent, LentVisit
 from sitecrawl.cluster.journal import Journal
 from sitecrawl.cluster.options import ClusterOptions
@@ -106,6 +108,8 @@ def join(options: ClusterOptions) -> Joined:
         if not options.unsafe:
             check(client)
         return Joined(options, open_crawl(client, options), hasattr(client, "get_primaries"))
+    except redis.RedisError as error:  # read-only, full, or not for this user
+        raise StorageError(f"Redis at {shown(options.redis)} refuses the crawl: {error}") from error
     finally:
         client.close()
 
@@ -178,6 +182,8 @@ class ClusterFrontier:
         """Where the last page is in the page store."""
         self.withdraw: Callable[[list[int]], None] = lambda rows: None
         """Tells the page store that these rows are not this worker's to have."""
+        self.checkpoint: Callable[[], None] = lambda: None
+        """Makes durable at once what has been done."""
         self.wake: Callable[[], None] = lambda: None
         """Called when there is something to hand out, or the crawl has ended."""
         self.fail: Callable[[StorageError], None] = lambda error: None
@@ -482,6 +488,7 @@ class ClusterFrontier:
     def stale(self, outcomes: list[Outcome]) -> None:
         self.count("cluster/stale", len(outcomes))
         self.withdraw([outcome.row for outcome in outcomes if outcome.row])
+        self.checkpoint()
 
     def failed(self, error: StorageError) -> None:
         self.fail(error)

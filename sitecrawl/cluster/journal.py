@@ -53,6 +53,7 @@ class Journal:
         number = self._numbers.pop(id(parcel), None)
         if number is not None:
             self._done.append(number)
+            self._new = [one for one in self._new if one is not parcel]
 
     def changed(self, parcel: Parcel) -> None:
         """Write it once more with the next batch."""

@@ -39,6 +39,10 @@ _TRANSIENT: Final = (
 )
 
 
+_WRITES: Final = frozenset({"apply", "renew", "resign"})
+"""Steps that write whatever they find. A Redis that is full or read-only answers others as if it were well."""
+
+
 class Shard:
     """What is known of a shard since it last answered."""
 
@@ -105,7 +109,7 @@ class Line:
                 found.append(answer)
         if problem is not None:
             self.fault(problem)
-        elif self.failures:
+        elif self.failures and calls[0].step in _WRITES:
             self.failures = 0
             logger.warning("Redis answers again")
         return found

@@ -21,7 +21,10 @@ class ClusterOptions:
     redis: Mapping[str, Any]
     """Arguments of the client: `url`, or `host`, `port`, ..."""
     crawl: str
-    """The crawl's name: workers with the same name work on the same crawl."""
+    """The crawl's name: workers with the same name work on the same crawl. Without braces, whitespace and control
+    characters: it is a part of the keys' hash tags."""
+    spider: str = ""
+    """Whose requests wait there: another spider's workers could do nothing with them."""
     shards: int = 16
     """Parts of the URL space; fixed when the crawl begins."""
     lease_seconds: float = 30.0

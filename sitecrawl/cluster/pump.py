@@ -56,7 +56,11 @@ class Listener(Protocol):
         """Redis has taken a parcel, with so many new URLs."""
 
     def stale(self, outcomes: list[Outcome]) -> None:
-        """The leases of these were over: their pages are others' to store."""
+        """The leases of these were over: their pages are others' to store.
+
+        What is left of their parcel is sent when this returns, and it has to be durable by then: a restart that sends
+        the parcel as it was would be told that it has been taken, whole.
+        """
 
     def failed(self, error: StorageError) -> None:
         """There is no going on."""
@@ -152,6 +156,8 @@ class Pump:
 
     async def _round(self) -> None:
         now = time.monotonic()
+        if self.line.in_doubt and not await self._is_back():
+            return
         await self._send_parcels()
         await self._send_forwards()
         await self._give_back(now)
@@ -258,9 +264,6 @@ class Pump:
 
     async def _renew(self, now: float) -> None:
         """Leases last on, and what has arrived leaves the outboxes."""
-        if self.line.in_doubt:
-            await self._resign(lent.token for lent in self._desk.lent.values())
-            self.line.in_doubt = self.line.failures > 0
         due = now - self._renewed >= self._options.lease_seconds / _RENEWALS
         if self._told_starting is not self.starting or (self.starting and due):
             await self._tell_starting(starting=self.starting)
@@ -293,10 +296,19 @@ class Pump:
         if answer is not None:
             self._told_starting = starting
 
-    async def _resign(self, keep: Iterable[int]) -> None:
-        """Give back what was lent under tokens that are not known here."""
-        kept = list(keep)
-        await self.line.call([Call(shard, "resign", self.line.args(shard, keep=kept)) for shard in self.line.shards])
+    async def _is_back(self) -> bool:
+        """After a fault: give back what a lost answer may have lent. Whether any shard takes it, and so writes."""
+        answers = await self._resign(self._desk.lent)
+        self.line.in_doubt = self.line.failures > 0
+        return any(answer is not None for answer in answers)
+
+    async def _resign(self, keep: Iterable[tuple[int, int]]) -> list[dict[bytes, Any] | None]:
+        """Give back what was lent, but for these shards and tokens. Each shard counts its tokens for itself."""
+        kept: dict[int, list[int]] = {shard: [] for shard in self.line.shards}
+        for shard, token in keep:
+            kept[shard].append(token)
+        calls = [Call(shard, "resign", self.line.args(shard, keep=tokens)) for shard, tokens in kept.items()]
+        return await self.line.call(calls)
 
     # After a crash: this worker's own, or another's
 

@@ -16,7 +16,7 @@ from typing import Any, Final, Self, cast
 
 from redis import RedisError
 
-from sitecrawl.cluster.connection import connect
+from sitecrawl.cluster.connection import connect, shown
 from sitecrawl.cluster.shards import Keys, unpack
 from sitecrawl.errors import StorageError
 from sitecrawl.fingerprint import Fingerprinter
@@ -41,7 +41,11 @@ class ClusterReader:
     def __init__(self, params: Mapping[str, Any], crawl: str, directory: Path | None = None) -> None:
         self._client: Any = connect(params)
         self._directory = directory
-        facts: Any = self._client.hgetall(Keys(crawl, 1).base(0) + "crawl")
+        try:
+            facts: Any = self._client.hgetall(Keys(crawl, 1).base(0) + "crawl")
+        except RedisError as error:
+            self._client.close()
+            raise StorageError(f"Redis at {shown(params)} does not let the crawl be read: {error}") from error
         if not facts:
             self._client.close()
             raise StorageError(f"There is no crawl {crawl!r} on this Redis: name it with SITECRAWL_CLUSTER_CRAWL")

@@ -114,6 +114,7 @@ def open_crawl(client: redis.Redis | redis.RedisCluster, options: ClusterOptions
     keys = Keys(options.crawl, options.shards)
     wanted = {
         b"format": FORMAT.encode(),
+        b"spider": options.spider.encode(),
         b"hash": HASH_NAME.encode(),
         b"shards": str(options.shards).encode(),
         b"buckets": str(options.buckets).encode(),

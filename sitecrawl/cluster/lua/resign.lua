@@ -1,8 +1,9 @@
 -- A worker gives back what it was lent and does not know of (any more): after a crash or a lost answer, and at its end.
 --
--- args: session, keep (the tokens that it does know), channel, shard. Returns the shard.
+-- args: session, ms, keep (the tokens that it does know), channel, shard. Returns the shard.
 
 local idle = S.ready == 0
+redis.call('ZADD', base .. 'sessions', plain(now + args.ms), args.session)  -- fails where nothing can be written
 local kept = {}
 for _, token in ipairs(args.keep) do kept[plain(token)] = true end
 for _, token in ipairs(redis.call('ZRANGE', base .. 'leases', 0, -1)) do

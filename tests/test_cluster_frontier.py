@@ -1,0 +1,170 @@
+"""A worker's frontier on a real Redis, without Scrapy around it: what is durable when, and what faults cost."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from cluster_helpers import KEY, Steps, audit, seed
+from redis_servers import Server, server
+
+from sitecrawl.cluster.frontier import ClusterFrontier, join
+from sitecrawl.cluster.journal import Journal
+from sitecrawl.cluster.options import ClusterOptions
+from sitecrawl.fingerprint import HASH_NAME
+from sitecrawl.frontier.economy import NewUrl
+from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.record import State
+from sitecrawl.frontier.visit import Visit
+from sitecrawl.storage import Database
+
+
+@pytest.fixture
+def redis() -> Iterator[Server]:
+    with server() as started:
+        yield started
+
+
+class Worker:
+    """A frontier with its database and a checkpoint, as `Runtime` and the scheduler give it."""
+
+    def __init__(self, redis: Server, folder: Path, shards: int) -> None:
+        self.database = Database(folder / "db", hash_name=HASH_NAME)
+        joined = join(ClusterOptions({"url": redis.url}, "test", shards=shards))
+        self.frontier = ClusterFrontier(
+            self.database,
+            joined,
+            host_key=str.encode,
+            clock=time.monotonic,
+            politeness=PolitenessOptions(delay=0, delay_factor=0),
+        )
+
+    def checkpoint(self) -> None:
+        batch = self.database.batch()
+        self.frontier.flush(batch)
+        self.database.write(batch)
+        self.frontier.flushed()
+
+    async def seed(self, *urls: str) -> None:
+        self.frontier.add([NewUrl(KEY.url(url), url, url.split("/")[2]) for url in urls], depth=0)
+        self.checkpoint()
+
+    async def visits(self, number: int) -> list[Visit]:
+        found: list[Visit] = []
+        async with asyncio.timeout(10):
+            while len(found) < number:
+                visit = self.frontier.next()
+                if visit is not None:
+                    found.append(visit)
+                await asyncio.sleep(0.005)
+        return found
+
+
+@asynccontextmanager
+async def working(redis: Server, folder: Path, shards: int = 1) -> AsyncIterator[Worker]:
+    worker = Worker(redis, folder, shards)
+    worker.frontier.start()
+    try:
+        yield worker
+    finally:
+        await worker.frontier.close()
+        worker.database.close()
+
+
+async def until(what: Callable[[], bool]) -> None:
+    for _ in range(1_000):
+        if what():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it did not come to pass in time")
+
+
+def test_what_is_left_of_a_parcel_is_durable_before_it_is_sent(redis: Server, tmp_path: Path) -> None:
+    """A restart would be told that the parcel has been taken: with a stale page in it, that page would be stored
+    twice and its credit be spent twice.
+    """
+
+    async def run() -> None:
+        async with working(redis, tmp_path) as worker:
+            await worker.seed("http://a.example/", "http://b.example/")
+            stale, good = sorted(await worker.visits(2), key=lambda visit: visit.url)
+            for visit in (stale, good):
+                worker.frontier.done(visit, State.FETCHED, status=200)
+            steps.expire(0, token_of(worker, stale))
+            taken_then = []
+
+            def checkpoint() -> None:
+                taken_then.append(steps.state(0).get("fetched", 0))
+                worker.checkpoint()
+
+            worker.frontier.checkpoint = checkpoint
+            steps.call(0, "lease", "two", want=1, hosts=1, span=1, most=1)
+            worker.checkpoint()
+            await until(lambda: bool(steps.state(0).get("fetched")))
+            assert taken_then == [0]
+            (parcel,) = Journal(worker.database).load()
+            assert [outcome.key for outcome in parcel.outcomes] == [good.key]
+        audit(steps)
+
+    with redis.client() as client:
+        steps = Steps(client, shards=1)
+        asyncio.run(run())
+
+
+def token_of(worker: Worker, visit: Visit) -> int:
+    return next(token for (_, token), lent in worker.frontier._desk.lent.items() if visit.key in lent.open)
+
+
+@pytest.mark.parametrize("fault", ["full", "read-only"])
+def test_redis_that_cannot_be_written_is_asked_seldom(fault: str, redis: Server, tmp_path: Path) -> None:
+    """It still answers what writes nothing; that is not taken for the end of the fault, and there is one warning."""
+
+    async def run() -> None:
+        async with working(redis, tmp_path) as worker:
+            await worker.seed("http://a.example/", "http://b.example/")
+            for visit in await worker.visits(2):
+                worker.frontier.done(visit, State.FETCHED, status=200)
+            if fault == "full":
+                client.config_set("maxmemory", "1")
+            else:
+                client.replicaof("127.0.0.1", 1)
+            client.config_resetstat()
+            worker.checkpoint()
+            await asyncio.sleep(1.5)
+            calls = {name: found["calls"] for name, found in client.info("commandstats").items()}
+            assert 2 <= calls["cmdstat_evalsha"] <= 10
+            assert worker.frontier.pump.line.failures >= 2
+            client.config_set("maxmemory", "0")
+            client.replicaof("NO", "ONE")
+            await until(lambda: steps.state(0).get("fetched") == 2)
+        audit(steps)
+
+    with redis.client() as client:
+        steps = Steps(client, shards=1)
+        asyncio.run(run())
+
+
+def test_lease_of_a_lost_answer_comes_back(redis: Server, tmp_path: Path) -> None:
+    """Also where another shard has lent this worker something under the same token."""
+
+    async def run() -> None:
+        async with working(redis, tmp_path, shards=2) as worker:
+            hosts = {steps.keys.shard_of(name): name for name in (f"h{n}.example" for n in range(20))}
+            await worker.seed(f"http://{hosts[0]}/")
+            (visit,) = await worker.visits(1)
+            pump = worker.frontier.pump
+            steps.add(seed(f"http://{hosts[1]}/"))
+            assert steps.lease(1, pump.line.session)[0][0] == token_of(worker, visit) == 1
+            pump.line.fault(ConnectionError("lost"))
+            pump.kick()
+            await until(lambda: not steps.client.exists(steps.keys.base(1) + "l:1"))
+            assert steps.client.exists(steps.keys.base(0) + "l:1")
+        audit(steps)
+
+    with redis.client() as client:
+        steps = Steps(client, shards=2)
+        asyncio.run(run())
