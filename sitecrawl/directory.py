@@ -22,6 +22,8 @@ from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
 MAGIC: Final = "sitecrawl crawl"
 FORMAT: Final = 1
 MANIFEST: Final = "crawl.json"
+WORKER_PREFIX: Final = "worker-"
+"""What the directories of a shared crawl's workers are called, below one of its own."""
 _DRAFT: Final = "crawl.json.new"
 """The manifest while it is written: all that a crash leaves of a crawl that had hardly begun."""
 
@@ -85,6 +87,23 @@ class CrawlDirectory:
         except OSError as error:
             raise _unusable(self.path, error) from error
         return manifest
+
+
+def workers_below(path: Path) -> list[Path]:
+    """The directories of a shared crawl's workers; none where `path` is a crawl itself."""
+    return sorted(file.parent for file in path.glob(f"{WORKER_PREFIX}*/{MANIFEST}"))
+
+
+def manifest_of(path: Path) -> Manifest:
+    """The manifest of the crawl in `path`. Raises `StorageError` where there is none."""
+    manifest = read_manifest(path)
+    if manifest is None and (workers := workers_below(path)):
+        raise StorageError(
+            f"{path} is shared by {len(workers)} workers: name the directory of one, such as {workers[0]}"
+        )
+    if manifest is None:
+        raise StorageError(f"{path} holds no crawl: it has no {MANIFEST}")
+    return manifest
 
 
 def read_manifest(path: Path) -> Manifest | None:

@@ -129,6 +129,12 @@ class Fetch:
 def _join(crawler: Crawler) -> Joined | None:
     """The crawl on Redis that the settings name, if they do. Here alone local or cluster is chosen."""
     options = configuration.cluster(crawler.settings, crawler.spidercls.name)
+    if options is not None and crawler.settings.getint("DEPTH_LIMIT") > 0:
+        logger.warning(
+            "Workers do not go level by level: what is first found by a longer way counts as that deep, so a depth "
+            "limit of %d may leave out some pages that one process would fetch",
+            crawler.settings.getint("DEPTH_LIMIT"),
+        )
     return join(options) if options is not None else None
 
 

@@ -33,7 +33,7 @@ from sitecrawl.checking.store import Index, State, check_store
 from sitecrawl.checking.survey import Survey
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
-from sitecrawl.directory import MANIFEST, Manifest, read_manifest
+from sitecrawl.directory import MANIFEST, Manifest, manifest_of, read_manifest
 from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, StorageError
 from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.frontier.record import State as UrlState
@@ -95,7 +95,7 @@ def _manifest(directory: Path, report: Report) -> Manifest | None:
         report.findings.append(_lost_manifest(str(error)))
         return None
     if manifest is None and not (directory / "db").exists():
-        raise StorageError(f"{directory} holds no crawl: it has no {MANIFEST}")
+        manifest_of(directory)  # which says why there is none
     if manifest is None:
         report.findings.append(_lost_manifest("it is missing, and with it the key of all fingerprints"))
     return manifest

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import signal
@@ -14,11 +15,12 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from shutil import which
 from types import FrameType
+from typing import BinaryIO
 
 import redis
 
+from sitecrawl.directory import WORKER_PREFIX
 from sitecrawl.errors import StorageError
-from sitecrawl.pagestore.workers import PREFIX
 
 _PATIENCE = 30.0
 """Seconds that a redis-server may take to start, with what it has to load."""
@@ -27,6 +29,8 @@ _MAX_RESTARTS = 20
 _HEAD = 65_536
 """Bytes of a worker's log, from its start on, in which its page's address is looked for."""
 _ADDRESS = re.compile(rb"^(?:.*INFO: )?Dashboard: (http://127\.0\.0\.1:\d+/[\w-]+/)\s*$", re.MULTILINE)
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""A terminal that is closed ends a crawl as Ctrl-C does: workers and Redis are not its children, and would stay."""
 
 
 class Fleet:
@@ -34,7 +38,7 @@ class Fleet:
 
     def __init__(self, command: Sequence[str], directory: Path, workers: int) -> None:
         self._command = list(command)
-        self.places = [directory / f"{PREFIX}{number}" for number in range(1, workers + 1)]
+        self.places = [directory / f"{WORKER_PREFIX}{number}" for number in range(1, workers + 1)]
         self._processes: dict[Path, subprocess.Popen[bytes]] = {}
         self._log_at: int | None = None
         """Where in its log the first worker's page may be told; None when it has been."""
@@ -43,7 +47,7 @@ class Fleet:
 
     def run(self) -> int:
         """The exit code: 0 if all workers ended by themselves, or were interrupted."""
-        old = [signal.signal(number, self._stop) for number in (signal.SIGINT, signal.SIGTERM)]
+        old = [signal.signal(number, self._stop) for number in _ENDS]
         try:
             for place in self.places:
                 self._start(place)
@@ -52,7 +56,7 @@ class Fleet:
                 self._tell_page()
                 self._revive()
         finally:
-            for number, handler in zip((signal.SIGINT, signal.SIGTERM), old, strict=True):
+            for number, handler in zip(_ENDS, old, strict=True):
                 signal.signal(number, handler)
             for process in self._processes.values():
                 if process.poll() is None:
@@ -98,7 +102,7 @@ class Fleet:
         self._stopping = True
         for process in self._processes.values():
             if process.poll() is None:
-                process.send_signal(number)
+                process.send_signal(signal.SIGTERM if number == signal.SIGHUP else number)
 
 
 def _log_of(place: Path) -> Path:
@@ -116,14 +120,35 @@ def redis_server(directory: Path) -> Iterator[str]:
     options = ["--bind", "127.0.0.1", "--port", str(port), "--dir", str(folder.resolve())]
     command = [_program(), *options, "--appendonly", "yes", "--save", "", "--daemonize", "no"]
     with ExitStack() as stack:
+        lock = stack.enter_context((folder / "lock").open("ab+"))
+        _lock(lock, directory)
         log = stack.enter_context((directory / "redis.log").open("ab"))
         process = subprocess.Popen(  # noqa: S603 - a program that was looked up here
-            command, stdout=log, stderr=log, start_new_session=True
+            command, stdout=log, stderr=log, start_new_session=True, pass_fds=[lock.fileno()]
         )
+        lock.truncate(0)
+        lock.write(f"{process.pid} {port}".encode())
+        lock.flush()
         stack.callback(process.wait)
         stack.callback(process.terminate)
         _await(process, port, directory)
         yield f"redis://127.0.0.1:{port}/0"
+
+
+def _lock(lock: BinaryIO, directory: Path) -> None:
+    """Two servers on one append-only file would spoil it. The server inherits the lock: it lasts as long as
+    that runs, also when whoever started it was killed. Raises `StorageError`.
+    """
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.seek(0)
+        pid, _, port = lock.read().decode("ascii", "replace").partition(" ")
+        raise StorageError(
+            f"A redis-server runs in {directory} already (process {pid or 'unknown'}, port {port or 'unknown'}), and "
+            f"with it perhaps workers of a run that was killed. Go on with them: --redis redis://127.0.0.1:{port}/0, "
+            "or wait for the workers to end, end that process, and start again"
+        ) from None
 
 
 def _await(process: subprocess.Popen[bytes], port: int, directory: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scrapy.exceptions import UsageError
 
-from sitecrawl.directory import MANIFEST, read_manifest
+from sitecrawl.directory import manifest_of, workers_below
 from sitecrawl.errors import StorageError
 from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.gathering.added import leave
@@ -54,20 +54,21 @@ class Command(ReadingCommand):
             raise UsageError("name one of: list, show <url>, add <url>..., export", print_help=False)
         with exit_code_on_error(self):
             directory = self.directory(opts)
-            key = _fingerprints(directory)
             if what == "add":
+                manifest_of(directory)
                 _add(directory, urls)
             elif what == "show":
-                _show(directory, key, urls[0])
+                _show(directory, urls[0])
             else:
                 _list(directory, opts, format="urls" if what == "export" else opts.format)
 
 
-def _fingerprints(directory: Path) -> Fingerprinter:
-    manifest = read_manifest(directory)
-    if manifest is None:
-        raise StorageError(f"{directory} holds no crawl: it has no {MANIFEST}")
-    return Fingerprinter(bytes.fromhex(manifest.key))
+def _places(directory: Path) -> list[Path]:
+    """Where the sitemaps of a crawl stand: in its directory, or in those of its workers."""
+    places = workers_below(directory) or [directory]
+    for place in places:
+        manifest_of(place)
+    return places
 
 
 def _open(directory: Path) -> Database:
@@ -75,9 +76,18 @@ def _open(directory: Path) -> Database:
 
 
 def _list(directory: Path, opts: argparse.Namespace, *, format: str) -> None:  # noqa: A002 - as in `--format`
-    with closing(_open(directory)) as database:
-        records = [record for record in read_sitemaps(database) if _is_wanted(record, opts)]
+    found: dict[str, SitemapRecord] = {}
+    for place in _places(directory):
+        with closing(_open(place)) as database:
+            for record in read_sitemaps(database):
+                found[record.url] = max(found.get(record.url, record), record, key=_knowledge)
+    records = [record for record in found.values() if _is_wanted(record, opts)]
     write(islice(ordered(records), opts.limit), sys.stdout, format=format)
+
+
+def _knowledge(record: SitemapRecord) -> tuple[int, float]:
+    """Any worker may hear of a sitemap; one of them has read it."""
+    return record.visits, record.visited
 
 
 def _is_wanted(record: SitemapRecord, opts: argparse.Namespace) -> bool:
@@ -86,13 +96,17 @@ def _is_wanted(record: SitemapRecord, opts: argparse.Namespace) -> bool:
     return opts.all or (record.kind == Kind.SITEMAP and record.successes > 0)
 
 
-def _show(directory: Path, fingerprints: Fingerprinter, text: str) -> None:
-    key = fingerprints.url(Canonicalizer().canonical(guess_url(text)))
-    with closing(_open(directory)) as database:
-        data = database.get("sitemaps", key)
-    if data is None:
+def _show(directory: Path, text: str) -> None:
+    places = _places(directory)
+    key = Fingerprinter(bytes.fromhex(manifest_of(places[0]).key)).url(Canonicalizer().canonical(guess_url(text)))
+    found = []
+    for place in places:
+        with closing(_open(place)) as database:
+            if (data := database.get("sitemaps", key)) is not None:
+                found.append(SitemapRecord.unpack(data))
+    if not found:
         raise StorageError(f"{visible(text)} is no sitemap that the crawl in {directory} knows")
-    show(SitemapRecord.unpack(data), sys.stdout)
+    show(max(found, key=_knowledge), sys.stdout)
 
 
 def _add(directory: Path, texts: list[str]) -> None:

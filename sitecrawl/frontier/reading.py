@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, Self
 
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
-from sitecrawl.directory import MANIFEST, read_manifest
+from sitecrawl.directory import manifest_of, workers_below
 from sitecrawl.errors import CorruptFile, InvalidUrl, StorageError
 from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.frontier.counts import Counts
@@ -29,7 +29,7 @@ from sitecrawl.frontier.record import RANK_BYTES, State, UrlRecord
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.tables import HostTable, Overlay
 from sitecrawl.history import META_KEY, History
-from sitecrawl.storage import Database
+from sitecrawl.storage import WORKER, Database
 from sitecrawl.url import parse, shortened, site_of
 
 _HEAD_ENTRIES: Final = 8
@@ -92,6 +92,12 @@ class HostLink(NamedTuple):
     """How many; one whose links are all nofollow counts a tenth."""
 
 
+_SHARED: Final = (
+    "{} is shared with other workers, and what waits is in Redis: scrapy frontier and scrapy rank read it there with "
+    "-s SITECRAWL_CLUSTER=URL; a report is of a crawl in one process"
+)
+
+
 class FrontierReader:
     """Opens the crawl in `directory` read-only.
 
@@ -100,12 +106,15 @@ class FrontierReader:
     """
 
     def __init__(self, directory: Path) -> None:
-        manifest = read_manifest(directory)
-        if manifest is None:
-            raise StorageError(f"{directory} holds no crawl: it has no {MANIFEST}")
+        if workers_below(directory):
+            raise StorageError(_SHARED.format(directory))
+        manifest = manifest_of(directory)
         self.directory = directory
         self._fingerprints = Fingerprinter(bytes.fromhex(manifest.key))
         self._database = Database(directory / "db", hash_name=HASH_NAME, read_only=True)
+        if self._database.get("meta", WORKER) is not None:
+            self._database.close()
+            raise StorageError(_SHARED.format(directory))
         try:
             meta = Overlay(self._database, "meta")
             counts, ledger = Counts(meta), meta.get(b"ledger")

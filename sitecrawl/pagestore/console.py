@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sitecrawl.directory import WORKER_PREFIX
 from sitecrawl.errors import SitecrawlError, StorageError
 from sitecrawl.pagestore.store import INDEX_FILE
-from sitecrawl.pagestore.workers import PREFIX
 
 
 def crawl_directory(asked: str | None, crawls: Path) -> Path:
@@ -21,7 +21,7 @@ def crawl_directory(asked: str | None, crawls: Path) -> Path:
     if asked is not None:
         return Path(asked)
     found = {index.parent for index in crawls.glob(f"*/{INDEX_FILE}")}
-    found |= {index.parent.parent for index in crawls.glob(f"*/{PREFIX}*/{INDEX_FILE}")}
+    found |= {index.parent.parent for index in crawls.glob(f"*/{WORKER_PREFIX}*/{INDEX_FILE}")}
     if not found:
         raise StorageError(f"there is no crawl below {crawls.absolute()}: name its directory with -d")
     return max(found, key=lambda path: (path.stat().st_mtime, path))

@@ -8,11 +8,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol, Self
 
+from sitecrawl.directory import WORKER_PREFIX
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.reader import PageFilter, PageReader, StoredPage
 from sitecrawl.pagestore.store import INDEX_FILE
-
-PREFIX = "worker-"
 
 
 class Reader(Protocol):
@@ -62,7 +61,7 @@ class WorkersReader:
 
 def stores_below(directory: Path) -> list[Path]:
     """The workers' directories below that of a crawl on a cluster."""
-    return sorted(index.parent for index in directory.glob(f"{PREFIX}*/{INDEX_FILE}"))
+    return sorted(index.parent for index in directory.glob(f"{WORKER_PREFIX}*/{INDEX_FILE}"))
 
 
 def open_pages(directory: Path) -> Reader:

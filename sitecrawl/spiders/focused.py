@@ -11,6 +11,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from sitecrawl import charset, media
+from sitecrawl.configuration import redis_of
 from sitecrawl.errors import OptionError
 from sitecrawl.items import PageItem
 from sitecrawl.lines import html_lines
@@ -67,6 +68,10 @@ class FocusedSpider(SiteSpider):
         for what, text in {**given, **dict(zip(map(str, files), texts, strict=True))}.items():
             if not any(words(text)):
                 raise OptionError(f"There is no word in {what}: it says nothing of what is relevant")
+        if urls and redis_of(crawler.settings) is not None:
+            raise OptionError(
+                f"On a cluster one worker alone would get the example {urls[0]}: save it, and name the file instead"
+            )
         if "seeds" not in kwargs and not getattr(cls, "start_urls", None) and urls:
             kwargs["seeds"] = " ".join(urls)
         spider = super().from_crawler(crawler, *args, **kwargs)

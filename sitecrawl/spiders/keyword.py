@@ -36,6 +36,7 @@ class KeywordSpider(SiteSpider):
 
     name = "keyword"
     own_arguments = ("start", "keyword", "output_dir")
+    one_process = "it stops at the nearest page that has the keyword, and the other workers would go on"
 
     keyword: Keyword
     folder: PageFolder | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
@@ -12,7 +12,7 @@ from scrapy.settings import BaseSettings
 
 from sitecrawl.addon import Addon
 from sitecrawl.attendant import has_our_scheduler
-from sitecrawl.configuration import job_directory
+from sitecrawl.configuration import job_directory, only_looks, redis_of
 from sitecrawl.errors import InvalidUrl, OptionError
 from sitecrawl.gathering import Gathering
 from sitecrawl.items import PageItem
@@ -41,6 +41,8 @@ class SiteSpider(Spider):
     seed_priority = 0
     """As of a request, for spiders that give their links priorities: seeds would come last."""
 
+    one_process: ClassVar[str] = ""
+    """Why the spider cannot share a crawl with other workers; empty if it can."""
     own_arguments: tuple[str, ...] = ()
     """What the spider takes for itself, before the others are read."""
 
@@ -59,8 +61,10 @@ class SiteSpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        has_queue = bool(crawler.settings.get("SITECRAWL_CLUSTER"))
-        arguments = cls.read_arguments(kwargs, has_queue=has_queue)
+        is_shared = redis_of(crawler.settings) is not None and not only_looks()
+        arguments = cls.read_arguments(kwargs, has_queue=is_shared)
+        if is_shared:
+            cls.check_shared(arguments)
         _check_scheduler(crawler.settings)
         for name, value in (
             ("SITECRAWL_MAX_PAGES", arguments.max_pages),
@@ -71,8 +75,6 @@ class SiteSpider(Spider):
                 crawler.settings.set(name, value, priority="spider")
         if arguments.watch:
             crawler.settings.set("SITECRAWL_CLUSTER_WATCH", value=True, priority="spider")
-        if arguments.recrawl and has_queue:
-            raise OptionError("recrawl is for one process: on a cluster every page is fetched once")
         if arguments.job:
             path = job_directory(crawler.settings, arguments.job, kwargs.get("_job", ""))
             crawler.settings.set("JOBDIR", str(path), priority="cmdline")  # it stands there, too
@@ -89,6 +91,21 @@ class SiteSpider(Spider):
         if arguments.recrawl:
             spider.recrawling = Recrawling(crawler, spider.is_sitemap)
         return spider
+
+    @classmethod
+    def check_shared(cls, arguments: SiteArguments) -> None:
+        """Raises `OptionError` for what cannot be done by many workers: a difference that nobody would see."""
+        if cls.one_process:
+            raise OptionError(
+                f"The spider {cls.name} is for one process: {cls.one_process}. Leave SITECRAWL_CLUSTER out"
+            )
+        if arguments.recrawl:
+            raise OptionError("recrawl is for one process: on a cluster every page is fetched once")
+        if arguments.watch and (arguments.sitemaps or arguments.named):
+            raise OptionError(
+                "watch visits sitemaps again in one process alone: on a cluster each is read once. To wait for more "
+                "seeds without that, set SITECRAWL_CLUSTER_WATCH=True and leave watch out"
+            )
 
     @classmethod
     def read_arguments(cls, given: Mapping[str, Any], *, has_queue: bool = False) -> SiteArguments:

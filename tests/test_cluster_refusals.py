@@ -1,0 +1,171 @@
+"""What many workers cannot do is refused when it is asked for: nobody would see the difference."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from console import command
+from crawling import PROJECT, environment, scrapy, scrapy_command
+from fleet import wait_until
+from localweb import Answer, LocalWeb, linked
+from redis_servers import Server, server
+from scrapy.settings import Settings
+from scrapy.utils.test import get_crawler
+
+from sitecrawl import configuration
+from sitecrawl.addon import SETTINGS
+from sitecrawl.cluster.fleet import redis_server
+from sitecrawl.cluster.frontier import join
+from sitecrawl.cluster.options import ClusterOptions
+from sitecrawl.errors import OptionError, StorageError
+from sitecrawl.spiders.focused import FocusedSpider
+from sitecrawl.spiders.generic import GenericSpider
+from sitecrawl.spiders.keyword import KeywordSpider
+from sitecrawl.spiders.site import SiteSpider
+from sitecrawl.spiders.sitemap import SitemapSpider
+
+XML = {"Content-Type": "application/xml"}
+
+
+@pytest.fixture(scope="module")
+def redis() -> Iterator[Server]:
+    with server() as started:
+        yield started
+
+
+class TestSpiders:
+    @pytest.mark.parametrize(
+        ("spider", "arguments", "why"),
+        [
+            (KeywordSpider, {"keyword": "x"}, "stops at the nearest page"),
+            (FocusedSpider, {"topic": "x", "examples": "http://a.example/"}, "save it"),
+            (GenericSpider, {"recrawl": "1"}, "fetched once"),
+            (GenericSpider, {"sitemaps": "1", "watch": "1"}, "SITECRAWL_CLUSTER_WATCH"),
+            (SitemapSpider, {"watch": "1"}, "SITECRAWL_CLUSTER_WATCH"),
+        ],
+    )
+    def test_what_one_process_alone_can_do(
+        self, spider: type[SiteSpider], arguments: dict[str, str], why: str
+    ) -> None:
+        """It is an error on a cluster, before anything is fetched."""
+        arguments = {"seeds": "http://127.0.0.1:1/", **arguments}
+        with pytest.raises(OptionError, match=why):
+            spider.from_crawler(get_crawler(spider, {"SITECRAWL_CLUSTER": "redis://127.0.0.1:1"}), **arguments)
+
+    @pytest.mark.parametrize(
+        ("name", "value", "why"),
+        [
+            ("SITECRAWL_ORDER", "deepest", "no order 'deepest'"),
+            ("SITECRAWL_CLUSTER_CRAWL", "a}b", "without braces"),
+            ("SITECRAWL_CLUSTER_CRAWL", "a b", "without braces"),
+            ("SITECRAWL_CLUSTER_CRAWL", "x" * 201, "200 characters"),
+        ],
+    )
+    def test_settings(self, name: str, value: str, why: str) -> None:
+        """What Redis would take for something else is refused here."""
+        given = {**SETTINGS, "SITECRAWL_CLUSTER": "redis://127.0.0.1:1", name: value}
+        with pytest.raises(OptionError, match=why):
+            configuration.cluster(Settings(given), "generic")
+
+
+class TestJoining:
+    def options(self, redis: Server, **more: str) -> ClusterOptions:
+        return ClusterOptions({"url": redis.url, **more}, "test", spider="generic", shards=2)
+
+    def test_another_spiders_crawl(self, redis: Server) -> None:
+        """A worker of another spider could do nothing with the requests that wait."""
+        join(self.options(redis))
+        with pytest.raises(OptionError, match=r"spider 'generic', not 'sitemap'.*SITECRAWL_CLUSTER_CRAWL"):
+            join(ClusterOptions({"url": redis.url}, "test", spider="sitemap", shards=2))
+
+    def test_redis_that_cannot_be_written(self, redis: Server) -> None:
+        """A replica, and a user without rights: one error of ours."""
+        with redis.client() as client:
+            client.replicaof("127.0.0.1", 1)
+            try:
+                with pytest.raises(StorageError, match="refuses the crawl"):
+                    join(self.options(redis))
+            finally:
+                client.replicaof("NO", "ONE")
+            client.execute_command("ACL", "SETUSER", "weak", "on", ">secret", "~nothing:*", "+@all")
+        with pytest.raises(StorageError, match="no permission") as refused:
+            join(ClusterOptions({"url": f"redis://127.0.0.1:{redis.port}/0?username=weak&password=secret"}, "test"))
+        assert "secret" not in str(refused.value)
+
+
+class TestFleet:
+    def test_second_redis_in_one_directory(self, tmp_path: Path) -> None:
+        """Two servers would write into one append-only file; the second is told who has it."""
+        with redis_server(tmp_path) as url, pytest.raises(StorageError, match=f"--redis {url}"):
+            redis_server(tmp_path).__enter__()
+        with redis_server(tmp_path) as again:
+            assert again
+
+    def test_closed_terminal(self, tmp_path: Path) -> None:
+        """Workers and their Redis end with the terminal, and none of them stays behind."""
+        with LocalWeb(lambda path, _: linked(f"{path}a", f"{path}b")) as web:
+            words = ("cluster", "generic", "--workers", "1", "-d", str(tmp_path), "-a", f"seeds={web.root}/")
+            command_line = scrapy_command(*words, settings={"DOWNLOAD_DELAY": 0.3, "ROBOTSTXT_OBEY": False})
+            fleet = subprocess.Popen(command_line, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL)
+            try:
+                wait_until(lambda: len(web.paths()) > 1)
+                fleet.send_signal(signal.SIGHUP)
+                assert fleet.wait(30) == 0
+            finally:
+                fleet.terminate()
+                fleet.wait(30)
+        assert "The crawl was interrupted" in (tmp_path / "worker-1.log").read_text()
+        with redis_server(tmp_path):
+            pass  # the other has ended, or this one would be refused
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory, redis: Server) -> Path:
+    """The directory of a crawl by two workers that has ended, and its site's address in the file `root`."""
+    place = tmp_path_factory.mktemp("shared")
+
+    def pages(path: str, host: str) -> Answer | str | None:
+        listed = f"<urlset><url><loc>http://{host}/a</loc></url></urlset>".encode()
+        if path == "/robots.txt":
+            return Answer(f"Sitemap: http://{host}/s.xml\n".encode())
+        return Answer(listed, 200, XML) if path == "/s.xml" else linked() if path in {"/", "/a"} else None
+
+    with LocalWeb(pages) as web:
+        words = ("-a", "sitemaps=1", "-a", f"seeds={web.root}/", "--workers", "2", "-d", str(place))
+        done = scrapy("cluster", "generic", "--redis", redis.url, *words, settings={"SITECRAWL_DELAY_FACTOR": 0})
+        assert done.returncode == 0, done.stderr
+        (place / "root").write_text(web.root)
+    return place
+
+
+class TestCommands:
+    def test_sitemaps_of_all_workers(self, place: Path) -> None:
+        """Whichever worker has read a sitemap: it is listed, and shown."""
+        sitemap = (place / "root").read_text() + "/s.xml"
+        listed = command("sitemaps", "-d", str(place), "export")
+        assert (listed.stdout, listed.stderr) == (f"{sitemap}\n", "")
+        shown = command("sitemaps", "-d", str(place), "show", sitemap)
+        assert shown.returncode == 0
+        assert sitemap in shown.stdout
+
+    @pytest.mark.parametrize(
+        ("words", "why"),
+        [
+            (("sitemaps", "-d", "{}", "add", "http://a.example/s.xml"), "such as {}/worker-1"),
+            (("frontier", "-d", "{}"), "-s SITECRAWL_CLUSTER=URL"),
+            (("frontier", "-d", "{}/worker-1"), "-s SITECRAWL_CLUSTER=URL"),
+            (("rank", "-d", "{}/worker-2"), "-s SITECRAWL_CLUSTER=URL"),
+            (("report", "{}/worker-1"), "one process"),
+            (("check-crawl", "{}"), "such as {}/worker-1"),
+        ],
+    )
+    def test_what_has_no_answer_here(self, words: tuple[str, ...], why: str, place: Path) -> None:
+        """One line that says what to do, instead of an empty list."""
+        done = command(*(word.format(place) for word in words))
+        assert done.returncode > 0
+        assert why.format(place) in done.stderr
+        assert done.stderr.count("\n") == 1
