@@ -30,7 +30,9 @@ class Steps:
 
     def __init__(self, client: redis.Redis | redis.RedisCluster, **options: Any) -> None:
         self.client: Any = client
-        self.options = ClusterOptions({}, options.pop("crawl", "test"), **options)
+        crawl = options.pop("crawl", "test")
+        # A crawl of real workers has its spider's name.
+        self.options = ClusterOptions({}, crawl, spider="" if crawl == "test" else crawl, **options)
         open_crawl(client, self.options)
         self.keys = Keys(self.options.crawl, self.options.shards)
         self.packer = Packer(self.keys.shard_of, Clock(1000))

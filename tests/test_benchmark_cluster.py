@@ -9,6 +9,9 @@ from pathlib import Path
 from redis_servers import free_port
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+sys.path.append(str(BENCHMARKS))
+
+import cluster_filter  # noqa: E402
 
 
 def run(script: str, *words: str) -> list[str]:
@@ -38,3 +41,12 @@ def test_order_on_a_cluster(tmp_path: Path) -> None:
     lines = run("order.py", *given)
     assert "good 200/200" in lines[0]
     assert "ended" in lines[0]
+
+
+def test_what_a_filter_could_save() -> None:
+    """Links that a cache has forgotten, and a filter that never errs has not."""
+    links = {1: [2, 3], 2: [3], 3: [2, 2]}
+    assert cluster_filter.breadth_first(links) == [1, 2, 3]
+    assert cluster_filter.count(links, [1, 2, 3], cache=1) == (5, 2, 1)
+    whole, short = cluster_filter.entry_bytes()
+    assert 0 < short < whole
