@@ -3,8 +3,8 @@
     python benchmarks/cluster_filter.py ../shared/data/graphs/cnr-2000.tsv.gz
 
 A worker's filter can only tell that a URL is perhaps known, so that its text need not be sent: what the worker's
-CLOCK cache does already. A filter that never errs and never forgets is a set of all that the worker has ever sent; the
-links that such a set knows and the cache does not are the most that any filter can save. Pages come breadth first.
+CLOCK cache does already. A filter that never errs and never forgets is a set of all that the worker has ever sent;
+the links that such a set knows and the cache does not are the most that any filter can save. Pages come breadth first.
 
 A filter on the shards would stand before the exact look-up. Both run in one script on a real Redis.
 """
