@@ -4,7 +4,8 @@
 
 A worker's filter can only tell that a URL is perhaps known, so that its text need not be sent: what the worker's
 CLOCK cache does already. A filter that never errs and never forgets is a set of all that the worker has ever sent;
-the links that such a set knows and the cache does not are the most that any filter can save. Pages come breadth first.
+the links that such a set knows and the cache does not are the most that any filter can save. Pages come
+breadth first.
 
 A filter on the shards would stand before the exact look-up. Both run in one script on a real Redis.
 """
