@@ -240,9 +240,13 @@ def ending(reason: str, *, full: bool, held: int = 0, silent: int = 0) -> str:
     return _ENDINGS.get(reason, f"stopped: {reason}")
 
 
+_PASSWORD = re.compile(r"(://[^/@\s:]*:)[^/@\s]+@")
+
+
 def resume_command(argv: Sequence[str], directory: Path) -> str | None:
     """The command line once more, with `directory` as JOBDIR; None if it was no `scrapy crawl`.
 
+    Passwords in URLs are left out: what is printed is kept in logs.
     `argv` is that of Python's own process (`sys.orig_argv`): Scrapy takes words out of `sys.argv`.
     """
     place = next((n for n, word in enumerate(argv) if Path(word).name == "scrapy"), 0)
@@ -251,7 +255,8 @@ def resume_command(argv: Sequence[str], directory: Path) -> str | None:
         return None
     program = argv[: place + 1] if argv[place - 1] == "-m" else [_shortest(argv[place])]
     given = any(re.match(r"(-s|--set=?)?JOBDIR=", word) for word in words)
-    return shlex.join([*program, *words, *(() if given else ("-s", f"JOBDIR={directory}"))])
+    shown = [_PASSWORD.sub(r"\1PASSWORD@", word) for word in words]
+    return shlex.join([*program, *shown, *(() if given else ("-s", f"JOBDIR={directory}"))])
 
 
 def _shortest(path: str) -> str:

@@ -262,6 +262,15 @@ class TestResumeCommand:
         assert command is not None
         assert shlex.split(command) == [*argv, "-s", "JOBDIR=crawls/my crawl"]
 
+    def test_keeps_passwords_to_itself(self) -> None:
+        """Of a database or a Redis; whoever resumes knows them."""
+        urls = ["-s", "SITECRAWL_CLUSTER=redis://me:s3cret@redis:6379/0", "-a", "seeds=http://a.example/x:y@z"]
+        command = resume_command(["python", "-m", "scrapy", "crawl", "generic", *urls], Path("x"))
+        assert command is not None
+        assert "s3cret" not in command
+        assert "redis://me:PASSWORD@redis:6379/0" in command
+        assert "http://a.example/x:y@z" in command
+
     @pytest.mark.parametrize("given", [["-s", "JOBDIR=x"], ["-sJOBDIR=x"], ["--set=JOBDIR=x"], ["--set", "JOBDIR=x"]])
     def test_keeps_a_directory_that_was_given(self, given: list[str]) -> None:
         """JOBDIR stands there once."""
