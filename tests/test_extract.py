@@ -128,9 +128,13 @@ def test_rules_are_checked_before_the_crawl(web: LocalWeb, tmp_path: Path) -> No
 def test_a_hostile_page_costs_a_bounded_time(tmp_path: Path) -> None:
     """A page that is too large is not searched, a pattern that would not end finds nothing; both are counted."""
     rules = tmp_path / "rules.yaml"
-    rules.write_text("rules: [{name: one, fields: {found: {regex: '(a|aa)+b'}, title: {css: title}}}]")
+    rules.write_text(
+        "rules: [{name: many, url: /many, each: {css: i}, fields: {all: {css: b}}},"
+        " {name: one, fields: {found: {regex: '(a|aa)+b'}, title: {css: title}}}]"
+    )
     pages: dict[str, Page] = {
-        "/": "<title>home</title><a href=/slow>s</a><a href=/large>l</a>",
+        "/": "<title>home</title><a href=/slow>s</a><a href=/large>l</a><a href=/many>m</a>",
+        "/many": "<title>many</title>" + "<i><b>x</b></i>" * 600,
         "/slow": "<title>slow</title>" + "a" * 5000,
         "/large": "<title>large</title>" + "x" * 20_000,
     }
@@ -140,10 +144,14 @@ def test_a_hostile_page_costs_a_bounded_time(tmp_path: Path) -> None:
             settings={
                 "JOBDIR": tmp_path / "job", "SITECRAWL_DELAY_FACTOR": 0, "STATS_DUMP": True, "LOG_LEVEL": "INFO",
                 "SITECRAWL_MAX_REGEX_TIME": 0.05, "SITECRAWL_MAX_EXTRACT_SIZE": 10_000,
+                "SITECRAWL_MAX_EXTRACT_TIME": 0.001,
             },
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
     stats = stats_of(done.stderr)
-    assert (stats["limits/regex_time"], stats["limits/extract_size"]) == (1, 1)
+    assert stats["limits/extract_size"] == 1
+    assert stats["limits/regex_time"] == 1
+    assert stats["limits/extract_time"] >= 1
     items = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
-    assert {item.get("title") for item in items} <= {"home", "slow"}
+    assert {item["title"] for item in items if "title" in item} <= {"home", "slow", "many"}
+    assert 0 < sum(item["rule"] == "many" for item in items) < 600

@@ -103,6 +103,9 @@ OURS = {
     "SITECRAWL_SUMMARY": False,
 }
 
+RACING = {"start-urls", "spider-middlewares", "offsite", "memory"}
+"""Spiders that begin in two places of one tree: from which of them a page is found first is the network's affair."""
+
 
 class Run:
     """All spiders in one process, with the same settings."""
@@ -134,7 +137,11 @@ class Run:
         self.hits = Counter((hit.method, hit.path, hit.body, hit.headers.get("Cookie")) for hit in web.hits)
 
     def items(self, name: str) -> Counter[str]:
-        return Counter(json.dumps(item, sort_keys=True) for item in self.results[name]["items"])
+        """Each item as JSON."""
+        items = self.results[name]["items"]
+        if name in RACING:
+            items = [{key: value for key, value in item.items() if key != "depth"} for item in items]
+        return Counter(json.dumps(item, sort_keys=True) for item in items)
 
     def stat(self, name: str, stat: str) -> Any:
         return self.results[name]["stats"].get(stat)
