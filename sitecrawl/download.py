@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Sequence
 from functools import partial
 from math import inf
 from time import monotonic
@@ -38,16 +37,14 @@ from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call, is_asyncio_available
 from scrapy.utils.ssl import _make_ssl_context
-from twisted.internet import interfaces
-from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.task import LoopingCall
 from twisted.python.failure import Failure
-from zope.interface import implementer
 
 from sitecrawl import addresses, http, limits
 from sitecrawl.errors import InvalidUrl, OptionError
 from sitecrawl.items import pairs
 from sitecrawl.limits import NO_LIMIT, Limit
+from sitecrawl.names import resolve
 from sitecrawl.runtime import Runtime
 from sitecrawl.url import Url, parse
 
@@ -131,7 +128,7 @@ class DownloadHandler(BaseDownloadHandler):
             settings.getint(limits.HEADER_SIZE.setting) or NO_LIMIT,
             settings.getint(limits.CHUNKS.setting) or NO_LIMIT,
         )
-        self._client = http.Client(_resolve, _make_ssl_context(settings), read_limits)
+        self._client = http.Client(resolve, _make_ssl_context(settings), read_limits)
         self._running: set[_Running] = set()
         self._patience = settings.getfloat("SITECRAWL_SHUTDOWN_TIME")
         self._cut_off_at = inf
@@ -385,37 +382,3 @@ def _proxy(request: Request) -> http.Endpoint | None:
 
 def _bind_address(given: Any) -> tuple[str, int] | None:
     return (given, 0) if isinstance(given, str) else given
-
-
-# Names
-
-
-async def _resolve(name: str) -> Sequence[str]:
-    """All addresses of `name`, in the resolver's order."""
-    from twisted.internet import reactor  # noqa: PLC0415 - it must be installed first
-
-    found = _Addresses()
-    reactor.nameResolver.resolveHostName(found, name)
-    return await found.future
-
-
-@implementer(interfaces.IResolutionReceiver)
-class _Addresses:
-    def __init__(self) -> None:
-        self.future: asyncio.Future[list[str]] = asyncio.get_running_loop().create_future()
-        self._found: list[str] = []
-
-    def resolutionBegan(self, resolution: interfaces.IHostResolution) -> None:  # noqa: N802 - Twisted's name
-        self._name = resolution.name
-
-    def addressResolved(self, address: interfaces.IAddress) -> None:  # noqa: N802 - Twisted's name
-        if isinstance(address, IPv4Address | IPv6Address) and address.host not in self._found:
-            self._found.append(address.host)
-
-    def resolutionComplete(self) -> None:  # noqa: N802 - Twisted's name
-        if self.future.done():
-            return
-        if self._found:
-            self.future.set_result(self._found)
-        else:
-            self.future.set_exception(http.UnknownHost(f"No address is known for {self._name}"))

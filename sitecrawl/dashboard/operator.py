@@ -65,6 +65,13 @@ class Operator:
     def stopping(self) -> bool:
         return is_closing(self._crawler)
 
+    @property
+    def state(self) -> str:
+        """What the crawl does, as long as it has not ended."""
+        if self.stopping:
+            return "stopping"
+        return "paused" if self.paused else "running"
+
     def act(self, name: str, fields: Fields) -> str:
         """Do it; returns what was done. Raises `OptionError` for what cannot be, `KeyError` for no such action."""
         action = self._actions[name]

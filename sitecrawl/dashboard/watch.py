@@ -106,11 +106,7 @@ class Watch:
 
     @property
     def state(self) -> str:
-        if self.ending:
-            return "ended"
-        if self._operator.stopping:
-            return "stopping"
-        return "paused" if self._operator.paused else "running"
+        return "ended" if self.ending else self._operator.state
 
     @property
     def _name(self) -> str:
