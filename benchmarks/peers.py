@@ -278,8 +278,11 @@ def _wait(process: subprocess.Popen[bytes]) -> tuple[int, resource.struct_rusage
 
 
 def _environment(peer: Peer) -> dict[str, str]:
-    """The working directory of a crawl is no Scrapy project: only what a crawler names itself rules it."""
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("SCRAPY")}
+    """The working directory of a crawl is no Scrapy project: only what a crawler names itself rules it.
+
+    What is installed has been compiled to byte code, and what runs from a checkout may keep it as well.
+    """
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("SCRAPY", "PYTHONDONTWRITE"))}
     return {**plain, **peer.environment}
 
 

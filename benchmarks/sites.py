@@ -24,6 +24,7 @@ from sitecrawl.frontier.frontier import Frontier, FrontierOptions, Visit
 from sitecrawl.frontier.judge import explain
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import State
+from sitecrawl.items import sha1
 
 ROOT = "http://site.example"
 ENOUGH = 0.99
@@ -95,7 +96,7 @@ def fetch(replay: Replayed, visit: Visit, page: Page) -> None:
         frontier.expand(visit, [replay.found(ROOT + link.path, nofollow=link.nofollow) for link in page.links])
         body = f"{page.text} {page.links}".encode()
         host = frontier.host_key(visit)
-        verdict = frontier.content.add(host, body, title=page.title, text_hash=simhash(page.text))
+        verdict = frontier.content.add(host, sha1(body), title=page.title, text_hash=simhash(page.text))
         good = verdict == Verdict.NEW and not page.noindex
     frontier.done(visit, State.FETCHED, status=page.status, good=good)
 

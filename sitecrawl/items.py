@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import ItemsView, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -38,6 +39,16 @@ class Exchange:
     request_body: bytes = b""
     protocol: str = "HTTP/1.1"
     ip: str | None = None
+    sha1: bytes = field(init=False, repr=False, compare=False)
+    """Of `body`: the page store and the search for duplicates both want it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sha1", sha1(self.body))
+
+
+def sha1(data: bytes) -> bytes:
+    """20 bytes. WARC files have it, so bodies are known by it everywhere; nobody has ever made a body for a digest."""
+    return hashlib.sha1(data, usedforsecurity=False).digest()
 
 
 def _lossy_text(body: bytes) -> str:
@@ -99,6 +110,12 @@ class PageItem:
     """The URL's fingerprint in the frontier; empty where a spider made the item by hand."""
     exchange: Exchange | None = field(default=None, repr=False, metadata={"serializer": _summary})
     """The exchange as it went over the wire; None where a spider made the item by hand."""
+
+    @property
+    def sha1(self) -> bytes:
+        """Of `body`. What came without a content coding has its exchange's."""
+        exchange = self.exchange
+        return exchange.sha1 if exchange is not None and exchange.body is self.body else sha1(self.body)
 
     @property
     def text(self) -> str:

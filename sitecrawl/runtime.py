@@ -319,7 +319,7 @@ class Runtime:
             return True
         verdict = self.frontier.content.add(
             self.frontier.host_key(fetch.visit),
-            page.body,
+            page.sha1,
             title=page.title or "",
             text_hash=page.text_hash,
         )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 
 import pytest
 
 from sitecrawl.content import ContentIndex, Verdict, simhash
 from sitecrawl.content.duplicates import MAX_CANDIDATES
+from sitecrawl.items import Exchange, PageItem, sha1
 from sitecrawl.markup import elements
 from sitecrawl.storage import Database
 
@@ -45,7 +47,7 @@ class Crawl:
         self.open()
 
     def add(self, body: bytes, title: str = "Title", host: bytes = A) -> Verdict:
-        return self.index.add(host, body, title=title, text_hash=simhash(elements(body, 100).text))
+        return self.index.add(host, sha1(body), title=title, text_hash=simhash(elements(body, 100).text))
 
 
 @pytest.fixture
@@ -96,9 +98,9 @@ def test_a_near_duplicate_on_another_host(crawl):
 
 def test_pages_without_text(crawl):
     """Of images and the like only the bytes count."""
-    assert crawl.index.add(A, b"image") == Verdict.NEW
-    assert crawl.index.add(A, b"other") == Verdict.NEW
-    assert crawl.index.add(A, b"image") == Verdict.EQUAL
+    assert crawl.index.add(A, sha1(b"image")) == Verdict.NEW
+    assert crawl.index.add(A, sha1(b"other")) == Verdict.NEW
+    assert crawl.index.add(A, sha1(b"image")) == Verdict.EQUAL
 
 
 @pytest.mark.parametrize("restart", [True, False])
@@ -131,17 +133,38 @@ def test_three_bits_in_any_places(crawl):
         for bit in rng.sample(range(64), 3):
             other ^= 1 << bit
         title = str(number)
-        assert crawl.index.add(A, b"1" + title.encode(), title=title, text_hash=one) == Verdict.NEW
-        assert crawl.index.add(A, b"2" + title.encode(), title=title, text_hash=other) == Verdict.NEAR
+        assert crawl.index.add(A, sha1(b"1" + title.encode()), title=title, text_hash=one) == Verdict.NEW
+        assert crawl.index.add(A, sha1(b"2" + title.encode()), title=title, text_hash=other) == Verdict.NEAR
 
 
 def test_a_title_on_many_pages(crawl):
     """However many pages have one title and a block in common, few of them are compared."""
     for number in range(1000):
-        crawl.index.add(A, b"%d" % number, title="Same", text_hash=number << 20)
+        crawl.index.add(A, sha1(b"%d" % number), title="Same", text_hash=number << 20)
     crawl.commit()
     candidates = list(crawl.index._candidates(stem(crawl), 1 << 40))
     assert 0 < len(candidates) <= 4 * MAX_CANDIDATES
+
+
+@pytest.mark.parametrize("pages", [1, 4, 5, 50])
+def test_the_pages_of_a_title_after_a_checkpoint(crawl, pages):
+    """A near duplicate is found among few pages with its title, which are all compared, and among many."""
+    rng = random.Random(pages)
+    stored = [rng.getrandbits(64) for _ in range(pages)]
+    for number, text_hash in enumerate(stored):
+        assert crawl.index.add(A, sha1(b"%d" % number), title="Same", text_hash=text_hash) == Verdict.NEW
+    crawl.commit()
+    assert crawl.index.add(A, sha1(b"near"), title="Same", text_hash=stored[-1] ^ 1 << 63) == Verdict.NEAR
+    assert crawl.index.add(A, sha1(b"far"), title="Same", text_hash=~stored[-1] & (1 << 64) - 1) == Verdict.NEW
+    assert crawl.index.add(A, sha1(b"else"), title="Other", text_hash=stored[-1]) == Verdict.NEW
+
+
+@pytest.mark.parametrize("body", [b"<p>", b"as transferred"])
+def test_the_digest_of_a_page(body):
+    """It is that of its body, also where that is not what was transferred."""
+    exchange = Exchange("http://a.example/", 0.0, 0.1, 200, [], [], b"as transferred")
+    page = PageItem("http://a.example/", 200, 0.0, body=body, exchange=exchange)
+    assert page.sha1 == hashlib.sha1(body).digest() == PageItem("http://a.example/", 200, 0.0, body=body).sha1
 
 
 def stem(crawl) -> bytes:
@@ -153,6 +176,6 @@ def stem(crawl) -> bytes:
 def test_one_checkpoint_of_pages_with_one_title(crawl):
     """The same holds for the pages of the open checkpoint."""
     for number in range(1000):
-        crawl.index.add(A, b"%d" % number, title="Same", text_hash=number << 20)
+        crawl.index.add(A, sha1(b"%d" % number), title="Same", text_hash=number << 20)
     prefix = next(key for key in crawl.index._added if key[:1] == b"N")[:17]
     assert len(list(crawl.index._candidates(prefix, 1 << 40))) <= 4 * MAX_CANDIDATES

@@ -22,7 +22,6 @@ line is kept under the name `X-Crawler-...`, as Common Crawl does, and a Content
 from __future__ import annotations
 
 import base64
-import hashlib
 import re
 import uuid
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from http.client import responses
 
-from sitecrawl.items import Exchange, Headers
+from sitecrawl.items import Exchange, Headers, sha1
 from sitecrawl.pagestore.options import WarcOptions
 
 REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
@@ -75,8 +74,13 @@ def new_record_id() -> str:
 
 
 def digest(data: bytes) -> str:
-    """SHA-1 in base32, the form that CDX indexes and other crawlers' WARC files use (without the `sha1:` label)."""
-    return base64.b32encode(hashlib.sha1(data, usedforsecurity=False).digest()).decode("ascii")
+    """The SHA-1 of `data` as WARC files have it."""
+    return base32(sha1(data))
+
+
+def base32(digest: bytes) -> str:
+    """A SHA-1 in the form that CDX indexes and other crawlers' WARC files use (without the `sha1:` label)."""
+    return base64.b32encode(digest).decode("ascii")
 
 
 _NO_PAYLOAD = digest(b"")

@@ -83,7 +83,7 @@ class WarcStore:
         is_as_before = exchange.status == record.NOT_MODIFIED and exchange.method == "GET"
         if is_as_before and (found := self._index.last_version(clean_text(url_key(exchange.url)))) is not None:
             return found
-        digest = record.digest(exchange.body)
+        digest = record.base32(exchange.sha1)
         return digest, self._index.original(digest) if exchange.body else None
 
     def checkpoint(self) -> dict[str, Any]:
