@@ -6,6 +6,7 @@ value that a crawl of whole sites wants. docs/settings.md says what each means.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from math import inf
@@ -129,6 +130,7 @@ _SPIDER_MIDDLEWARES: Final = {
     "middlewares.LinkRecorder": 960,
 }
 _HANDLERS: Final = dict.fromkeys(("http", "https"), "sitecrawl.download.DownloadHandler")
+_TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"
 _DECODING: Final = ("scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware", 590)
 """Scrapy's middleware in whose place ours comes, unless the project names it, and its order."""
 
@@ -144,13 +146,13 @@ class Addon:
             _set(settings, name, value)
         _set(settings, "USER_AGENT", _user_agent(settings.get("SITECRAWL_CONTACT")))
         for name, components in {**_COMPONENTS, "SPIDER_MIDDLEWARES": _spider_middlewares(settings)}.items():
+            _leave_out(settings, name, [path for path, priority in components.items() if priority is None])
             for path, priority in components.items():
-                component: Any = load_object(path)
-                if priority is None:
-                    settings.set_in_component_priority_dict(name, component, priority)
-                else:
+                if priority is not None:
+                    component: Any = load_object(path)
                     settings.setdefault_in_component_priority_dict(name, component, priority)
         _replace_decoding(settings)
+        _without_tunnels(settings)
         handlers = {**_HANDLERS, **settings.getdict("DOWNLOAD_HANDLERS")}
         settings.set("DOWNLOAD_HANDLERS", handlers, settings.getpriority("DOWNLOAD_HANDLERS") or 0)
 
@@ -207,6 +209,24 @@ def _is_of_use(settings: BaseSettings, name: str) -> bool:
 def _set(settings: BaseSettings, name: str, value: Any) -> None:
     """Set what nobody but Scrapy's defaults has set."""
     settings.set(name, value, priority="addon")
+
+
+def _leave_out(settings: Settings, name: str, paths: Sequence[str]) -> None:
+    """Have none of `paths`, not even imported: one of them brings another HTTP client along, a tenth of a second."""
+    base = settings.getdict(f"{name}_BASE")
+    settings.set(f"{name}_BASE", {path: order for path, order in base.items() if path not in paths}, "addon")
+    if settings.getdict(name):  # the project's own, which may name one of them in some way
+        for path in paths:
+            component: Any = load_object(path)
+            settings.set_in_component_priority_dict(name, component, None)
+
+
+def _without_tunnels(settings: Settings) -> None:
+    """Retry no error that Scrapy's HTTP client alone raises, for which that would be imported."""
+    has_own = _HANDLERS.keys() & settings.getdict("DOWNLOAD_HANDLERS").keys()
+    if settings.getpriority("RETRY_EXCEPTIONS") == 0 and not has_own:
+        named = settings.getlist("RETRY_EXCEPTIONS")
+        settings.set("RETRY_EXCEPTIONS", [error for error in named if error != _TUNNEL_ERROR], "addon")
 
 
 def _spider_middlewares(settings: Settings) -> dict[str, int | None]:

@@ -47,7 +47,7 @@ class Exchange:
 
 
 def sha1(data: bytes) -> bytes:
-    """20 bytes. WARC files have it, so bodies are known by it everywhere; nobody has ever made a body for a digest."""
+    """20 bytes. WARC files have it, so bodies are known by it everywhere. Nobody can make a body for a given one."""
     return hashlib.sha1(data, usedforsecurity=False).digest()
 
 

@@ -12,8 +12,10 @@ import pytest
 from crawling import PROJECT, scrapy
 from localweb import LocalWeb, linked
 from scrapy.settings import Settings
+from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 
-from sitecrawl.addon import SCRAPY_DEFAULTS, SETTINGS, Addon
+from sitecrawl.addon import _COMPONENTS, SCRAPY_DEFAULTS, SETTINGS, Addon
 from sitecrawl.errors import OptionError
 
 SPIDER = """
@@ -131,6 +133,41 @@ def test_components_can_be_moved_and_switched_off() -> None:
     settings = settings_with(ITEM_PIPELINES=({"pipelines.WarcPipeline": None, "shop.Own": 1}, "project"))
     pipelines = {getattr(path, "__name__", path): order for path, order in settings.getdict("ITEM_PIPELINES").items()}
     assert pipelines == {"pipelines.WarcPipeline": None, "shop.Own": 1}
+
+
+TELNET = "scrapy.extensions.telnet.TelnetConsole"
+MEMORY = "scrapy.extensions.memusage.MemoryUsage"
+SPIDER_STATE = "scrapy.extensions.spiderstate.SpiderState"
+
+
+@pytest.mark.parametrize("own", [{}, {MEMORY: 1}, {TELNET: 5}, {load_object(TELNET): 5, SPIDER_STATE: 0}])
+def test_what_is_left_out_stays_out(own: dict[object, int]) -> None:
+    """Whatever else a project has, and in whatever form it names what does not go together with ours."""
+    settings = settings_with(EXTENSIONS=(own, "project"))
+    enabled = settings.get_component_priority_dict_with_base("EXTENSIONS")
+    paths = {path if isinstance(path, str) else global_object_name(path) for path in enabled}
+    assert paths.isdisjoint(path for path, order in _COMPONENTS["EXTENSIONS"].items() if order is None)
+    assert {"scrapy.extensions.corestats.CoreStats", "sitecrawl.progress.Progress"} <= paths
+    assert paths >= {MEMORY}
+
+
+TUNNEL = "scrapy.core.downloader.handlers.http11.TunnelError"
+
+
+@pytest.mark.parametrize(
+    ("given", "retried"),
+    [
+        ({}, False),
+        ({"DOWNLOAD_HANDLERS": ({"ftp": "shop.Handler"}, "project")}, False),
+        ({"DOWNLOAD_HANDLERS": ({"https": "shop.Handler"}, "project")}, True),
+        ({"RETRY_EXCEPTIONS": ([TUNNEL], "project")}, True),
+    ],
+)
+def test_errors_of_tunnels(given: dict[str, tuple[object, str]], retried: bool) -> None:
+    """Scrapy's own HTTP client has them: who uses that, or names them, has them retried."""
+    settings = settings_with(**given)
+    assert (TUNNEL in settings.getlist("RETRY_EXCEPTIONS")) == retried
+    assert settings.getlist("RETRY_EXCEPTIONS")
 
 
 def test_a_projects_own_way_to_the_network_stays() -> None:
