@@ -72,6 +72,7 @@ SETTINGS: Final[dict[str, Any]] = {
 
 SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
     "SCHEDULER": "sitecrawl.scheduler.Scheduler",
+    "DOWNLOADER": "sitecrawl.downloader.Downloader",
     # The frontier keeps one request a host and its pauses; Scrapy's slots have nothing to add to them.
     "CONCURRENT_REQUESTS": 64,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
