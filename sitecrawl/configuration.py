@@ -31,6 +31,7 @@ from sitecrawl.sitemap.schedule import ScheduleOptions
 CRAWLS = Path("crawls")
 """Where crawls without a JOBDIR go, below the working directory."""
 
+_NO_NAMES: Final = frozenset({".", ".."})
 _JOB: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 """What a job may be called: its name comes over HTTP, and names a directory."""
 
@@ -52,8 +53,10 @@ def is_job() -> bool:
 
 def directory(settings: BaseSettings, spider: str, job: str = "") -> Path:
     """The crawl's directory: JOBDIR; that of scrapyd's job; or a new one named after spider and time. For a mere
-    look, one that will go.
+    look, one that will go. Raises `OptionError` for a job whose directory would be that of all.
     """
+    if job in _NO_NAMES:
+        raise OptionError(f"A job cannot be called {job!r}: its directory would hold those of the others")
     if jobdir := settings.get("JOBDIR"):
         return Path(jobdir)
     if only_looks():

@@ -74,3 +74,14 @@ def test_spiders(words: list[str], said: str) -> None:
     done = scrapy("crawl", *words)
     assert said in done.stderr + done.stdout
     assert done.returncode == 2
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_a_job_has_a_directory_of_its_own(tmp_path: Path, name: str) -> None:
+    """scrapyd passes any name on: one that leads to the directory of all jobs is refused, and nothing is written."""
+    words = ("-a", "seeds=http://127.0.0.1:9/", "-a", f"_job={name}")
+    done = scrapy("crawl", "generic", *words, settings={"JOBDIR": tmp_path / "jobs" / "generic" / name})
+    assert done.returncode == 1
+    assert f"A job cannot be called '{name}'" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not [*tmp_path.iterdir()]
