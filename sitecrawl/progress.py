@@ -35,6 +35,7 @@ from sitecrawl.configuration import is_job
 from sitecrawl.errors import OptionError
 from sitecrawl.pagestore.printing import visible
 from sitecrawl.pagestore.store import INDEX_FILE
+from sitecrawl.requests import GUESS
 from sitecrawl.runtime import Runtime
 from sitecrawl.summary import Summary, Totals, Traffic, duration, ending, printable, resume_command, size
 
@@ -120,7 +121,8 @@ class HostErrors:
         self._arrived = None
 
     def response_received(self, response: Response, request: Request) -> None:
-        if response.status >= 400 and request.callback is not NO_CALLBACK:  # a site without robots.txt is no error
+        is_error = request.callback is not NO_CALLBACK and GUESS not in request.meta  # robots.txt, or a sitemap
+        if response.status >= 400 and is_error:
             self._count(response.url)
 
     def _count(self, url: str) -> None:

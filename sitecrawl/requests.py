@@ -25,6 +25,11 @@ from scrapy.http.request import NO_CALLBACK
 
 from sitecrawl.errors import CorruptFile, SitecrawlError
 
+GUESS: Final = "sitecrawl_guess"
+"""The `meta` key of a request for what may well not be there, such as a sitemap at a usual address: it is no error if
+it is not."""
+GUESSES: Final = "guesses/response_status_count/"
+"""Prefix of the stats that count answers by which such a thing is not there, by status."""
 VISIT: Final = "sitecrawl_visit"
 """The key in `Request.meta` that names the visit a request stands for; never stored."""
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from sitecrawl.limits import PRIVATE_ADDRESS
 from sitecrawl.pagestore.printing import visible
+from sitecrawl.requests import GUESSES
 
 WORST: Final = 5
 """Hosts and kinds of error that are named."""
@@ -70,7 +71,7 @@ class Traffic:
     """One run in figures. A robots.txt is no response here."""
 
     statuses: Counter[int] = field(default_factory=Counter)
-    """Responses by status."""
+    """Responses by status, without errors that were answers to guesses."""
     failures: Counter[str] = field(default_factory=Counter)
     """Downloads that brought nothing, by what went wrong; every attempt counts."""
     received: int = 0
@@ -83,12 +84,16 @@ class Traffic:
     """Exceptions of the spider's own code."""
     private: int = 0
     """Connections that were refused for their address."""
+    guesses: int = 0
+    """Addresses that were guessed, such as those that sitemaps usually have, and were none."""
 
     @classmethod
     def read(cls, stats: Mapping[str, Any]) -> Traffic:
         """The figures among Scrapy's statistics."""
         statuses = _numbered(stats, "downloader/response_status_count/")
         statuses.subtract(_numbered(stats, "robotstxt/response_status_count/"))
+        guesses = _numbered(stats, GUESSES)
+        statuses.subtract(guesses)
         followed, new = stats.get("links/followed", 0), stats.get("links/new", 0)
         return cls(
             statuses=+statuses,
@@ -97,6 +102,7 @@ class Traffic:
             duplicates=followed - new + stats.get("dupefilter/filtered", 0),
             forbidden=stats.get("robotstxt/forbidden", 0),
             private=stats.get(PRIVATE_ADDRESS.stat, 0),
+            guesses=guesses.total(),
             spider_errors=sum(n for name, n in stats.items() if name.startswith("spider_exceptions/")),
         )
 
@@ -180,6 +186,8 @@ class Summary:
             yield "worst hosts", None, _most(self.hosts)
         yield "duplicates", traffic.duplicates, "links to URLs that were known"
         yield "robots.txt", traffic.forbidden, "URLs that it excludes"
+        if traffic.guesses:
+            yield "guesses", traffic.guesses, "addresses that sitemaps usually have, where none is"
         if traffic.private:
             yield "private", traffic.private, f"addresses that no seed names, see {PRIVATE_ADDRESS.setting}"
         yield from self._totals()

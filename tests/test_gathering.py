@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -112,6 +113,16 @@ class TestDiscovery:
             asked = [path for path in web.paths() if not path.startswith("/sitemap-")]
         assert asked == ["/", "/sitemap.xml", "/sitemap_index.xml", "/sitemap.txt", "/1"]
         assert sitemaps(found) == {"/sitemap.txt": How.USUAL}
+
+    def test_a_guess_is_no_error(self, tmp_path: Path) -> None:
+        """What is not at the usual addresses counts for itself; what robots.txt names has to be there."""
+        with LocalWeb({"/": linked(), "/robots.txt": "Sitemap: /gone.xml"}) as web:
+            told = crawl("sitemap", tmp_path / "job", "-a", f"domains={web.root}").stderr
+            guessed = set(web.paths()) - {"/", "/robots.txt", "/gone.xml"}
+        assert re.search(r"4xx errors +1  404 \(1\)", told)
+        assert re.search(rf"guesses +{len(guessed)} ", told)
+        assert re.search(r"worst hosts +\S+ \(1\)", told)
+        assert len(guessed) > 3
 
     def test_soft_404(self, tmp_path: Path) -> None:
         """A site that answers every address with the same page has no sitemap, and the search ends."""

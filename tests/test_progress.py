@@ -27,6 +27,7 @@ from scrapy.settings import Settings
 
 from sitecrawl.errors import OptionError
 from sitecrawl.progress import AboveLine, HostErrors, Rate, Status, wants_line
+from sitecrawl.requests import GUESS
 from sitecrawl.summary import Summary, Totals, Traffic, duration, ending, printable, resume_command, size
 
 HOSTILE = "a\x1b]0;owned\x07\x9b2J\r\n\u202e[red]b[/red]"
@@ -145,6 +146,8 @@ class TestTraffic:
                 "downloader/response_status_count/404": 3,
                 "robotstxt/response_status_count/404": 3,
                 "robotstxt/response_status_count/200": 1,
+                "downloader/response_status_count/410": 5,
+                "guesses/response_status_count/410": 4,
                 "downloader/exception_type_count/scrapy.exceptions.DownloadTimeoutError": 4,
                 "downloader/exception_type_count/scrapy.exceptions.IgnoreRequest": 5,
                 "downloader/exception_type_count/middlewares.robots.Unreachable": 6,
@@ -156,8 +159,8 @@ class TestTraffic:
                 "spider_exceptions/KeyError": 1,
             }
         )
-        assert traffic == Traffic(Counter({200: 9}), Counter({"timed out": 4}), 1000, 42, 5, 1)
-        assert (traffic.responses, traffic.errors) == (9, 5)
+        assert traffic == Traffic(Counter({200: 9, 410: 1}), Counter({"timed out": 4}), 1000, 42, 5, 1, guesses=4)
+        assert (traffic.responses, traffic.errors) == (10, 6)
 
     def test_nothing_yet(self) -> None:
         """No statistics are no traffic."""
@@ -174,6 +177,8 @@ class TestHostErrors:
         errors.response_received(Response(good.url, status=200), good)
         errors.request_left_downloader(lost)
         errors.response_received(Response("http://gone.example/x", status=404), good)
+        guess = Request("http://good.example/sitemap.xml", meta={GUESS: True})
+        errors.response_received(Response(guess.url, status=404), guess)
         assert errors.hosts == Counter({"lost.example:81": 1, "gone.example": 1})
 
     def test_hosts_are_bounded(self) -> None:
@@ -192,6 +197,12 @@ class TestSummary:
         line = "  private                    7  addresses that no seed names, see SITECRAWL_ALLOW_PRIVATE"
         assert line in text_of(summary(traffic=Traffic.read({"limits/private_address": 7}))).splitlines()
         assert "private" not in text_of(summary(traffic=Traffic.read({})))
+
+    def test_guesses(self) -> None:
+        """A site without sitemaps has no errors."""
+        line = "  guesses                    3  addresses that sitemaps usually have, where none is"
+        assert line in text_of(summary(traffic=Traffic(guesses=3))).splitlines()
+        assert "guesses" not in text_of(summary(traffic=Traffic()))
 
     def test_whole(self, tmp_path: Path) -> None:
         """Every figure has its line."""

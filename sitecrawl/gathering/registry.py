@@ -11,7 +11,7 @@ from scrapy.http import Response
 from sitecrawl.errors import InvalidUrl
 from sitecrawl.frontier.frontier import NewUrl
 from sitecrawl.frontier.record import Flag
-from sitecrawl.requests import pack_conditional
+from sitecrawl.requests import GUESS, pack_conditional
 from sitecrawl.runtime import Runtime
 from sitecrawl.sitemap.discover import How
 from sitecrawl.sitemap.record import Kind, SitemapRecord
@@ -88,6 +88,8 @@ class Registry:
         meta: dict[str, object] = {}
         if record.kind == Kind.ROBOTS:  # no robots.txt forbids itself (RFC 9309, section 2.2.2)
             meta["dont_obey_robotstxt"] = True
+        if record.is_guess:
+            meta[GUESS] = True
         if not self._runtime.frontier.has_records:  # another worker may get the answer
             meta[SITEMAP] = [record.kind.value, record.how.value, record.parent, record.vouchers]
         request = pack_conditional(record.etag, record.modified, **({"meta": meta} if meta else {}))

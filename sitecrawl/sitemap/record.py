@@ -116,6 +116,11 @@ class SitemapRecord:
     """Links that were new, of a visit that is not over."""
 
     @property
+    def is_guess(self) -> bool:
+        """Whether nobody names it, and it has not turned out to be a sitemap."""
+        return self.kind == Kind.MISSING or (self.how == How.USUAL and self.state != State.VALID)
+
+    @property
     def spam_share(self) -> float:
         """The share of its entries for which it may not speak."""
         return self.alien / (self.entries + self.alien) if self.alien else 0.0
