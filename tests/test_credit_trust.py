@@ -135,7 +135,7 @@ def test_the_graph_is_bounded(monkeypatch):
     graph.link(SEED, farm(0), 1.0)
     graph.link(farm(999), SEED, 1.0)  # a host all of whose links are dropped passes nothing on
     assert graph.dropped == 51
-    changes = {target: pages for _, target, pages in graph.changes()}
+    changes = dict(graph.changes())[SEED]
     assert len(changes) == 100
     assert changes[farm(0)] == 2.0
     graph.seed(SEED)
@@ -145,10 +145,11 @@ def test_the_graph_is_bounded(monkeypatch):
 
 
 def test_what_changed_is_told_once():
-    """An edge is written down with its whole weight, and no more until it changes again."""
+    """A host's edges are written down with their whole weight, and no more until one changes again; so are seeds."""
     graph = HostGraph([(A, B, 5.0)], [(SEED, 2.0)])
     graph.link(A, B, 1.0)
-    assert list(graph.changes()) == [(A, B, 6.0)]
+    assert (dict(graph.changes()), graph.new_seeds()) == ({A: {B: 6.0}}, None)
+    graph.seed(A)
+    assert graph.new_seeds() == {SEED: 2.0, A: 1.0}
     graph.saved()
-    assert list(graph.changes()) == []
-    assert list(graph.seeds()) == [(SEED, 2.0)]
+    assert (dict(graph.changes()), graph.new_seeds()) == ({}, None)

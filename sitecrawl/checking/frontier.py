@@ -16,6 +16,7 @@ from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.errors import CorruptFile
 from sitecrawl.frontier.counts import Counts
+from sitecrawl.frontier.economy import EDGE_BYTES
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.record import RANK_BYTES, Flag, State, UrlRecord
@@ -29,9 +30,9 @@ _ENTRY_BYTES = SECTION_BYTES + RANK_BYTES + 16
 
 _LENGTHS = {
     "content": {b"D": (17, 0), b"N": (28, 0)},
-    "edges": {b"E": (17, 8), b"S": (21, 0)},
+    "edges": {b"E": (1 + KEY_BYTES, EDGE_BYTES), b"S": (1 + KEY_BYTES + SECTION_BYTES, 0)},
 }
-"""How long key and value are, by the key's first byte (docs/formats/database.md)."""
+"""How long a key is, and of how long pieces its value is made, by the key's first byte (docs/formats/database.md)."""
 
 T = TypeVar("T")
 
@@ -221,7 +222,8 @@ def _check_requests(database: Database, survey: Survey) -> Iterator[Finding]:
 def misshapen_rows(database: Database, family: str) -> Iterator[bytes]:
     """The keys of rows in `content` or `edges` that nothing of ours has written."""
     for key, value in database.scan(family):
-        if _LENGTHS[family].get(key[:1]) != (len(key), len(value)):
+        length, piece = _LENGTHS[family].get(key[:1], (0, 0))
+        if len(key) != length or (len(value) % piece if piece else value):
             yield key
 
 

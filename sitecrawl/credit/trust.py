@@ -16,7 +16,7 @@ and their trust stays with the source.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 DAMPING: Final = 0.85
@@ -36,7 +36,8 @@ class HostGraph:
         self._trust: dict[bytes, float] = {}
         self._count = 0
         self.dropped = 0
-        self._changed: dict[bytes, set[bytes]] = {}
+        self._changed: set[bytes] = set()
+        self._has_new_seeds = False
         self._names: dict[bytes, bytes] = {}
         """One object for each host: to find it in a dictionary then takes no look at its bytes."""
         for source, target, pages in edges:
@@ -45,6 +46,7 @@ class HostGraph:
 
     def seed(self, host: bytes) -> None:
         self._seeds[host] = self._seeds.get(host, 0.0) + 1
+        self._has_new_seeds = True
         self._seed_count += 1
 
     def link(self, source: bytes, target: bytes, weight: float) -> None:
@@ -59,7 +61,7 @@ class HostGraph:
             source, target, pages = self._name(source), self._name(target), 0.0
             targets = self._edges.setdefault(source, {})
         targets[target] = pages + weight
-        self._changed.setdefault(source, set()).add(target)
+        self._changed.add(source)
 
     def _name(self, host: bytes) -> bytes:
         return self._names.setdefault(host, host)
@@ -98,16 +100,14 @@ class HostGraph:
             moved[host] += rest * seeds
         self._trust = moved
 
-    def changes(self) -> Iterator[tuple[bytes, bytes, float]]:
-        """The edges that were changed since `saved`."""
-        return (
-            (source, target, self._edges[source][target])
-            for source, targets in self._changed.items()
-            for target in targets
-        )
+    def changes(self) -> Iterator[tuple[bytes, Mapping[bytes, float]]]:
+        """The hosts of which an edge was changed since `saved`, and all of their edges."""
+        return ((source, self._edges[source]) for source in self._changed)
+
+    def new_seeds(self) -> Mapping[bytes, float] | None:
+        """All seeds' hosts with the number of their seeds; None if none came since `saved`."""
+        return self._seeds if self._has_new_seeds else None
 
     def saved(self) -> None:
         self._changed.clear()
-
-    def seeds(self) -> Iterator[tuple[bytes, float]]:
-        return iter(self._seeds.items())
+        self._has_new_seeds = False

@@ -6,9 +6,10 @@ their records are read in one go: most links of a site lead to the same few page
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -22,7 +23,8 @@ from sitecrawl.frontier.tables import HostTable, Overlay, UrlTable
 from sitecrawl.storage import Batch, Database
 
 _EDGE, _SITE_LINK = b"E", b"S"
-_PAGES = struct.Struct(">d")
+_HOST_PAGES = struct.Struct(f">{KEY_BYTES}sd")
+EDGE_BYTES = _HOST_PAGES.size
 SEEDS = bytes(KEY_BYTES)
 """The source of edges that stand for the seeds."""
 
@@ -172,10 +174,10 @@ class Economy:
 
     def flush(self, batch: Batch) -> None:
         """Hand all changes to `batch`. Call `settle` before."""
-        for source, target, pages in self.graph.changes():
-            self._edges.put(_EDGE + source + target, _PAGES.pack(pages))
-        for host, seeds in self.graph.seeds():
-            self._edges.put(_EDGE + SEEDS + host, _PAGES.pack(seeds))
+        for source, targets in self.graph.changes():
+            self._edges.put(_EDGE + source, _row(targets))
+        if (seeds := self.graph.new_seeds()) is not None:
+            self._edges.put(_EDGE + SEEDS, _row(seeds))
         self._meta.put(b"ledger", self.ledger.pack())
         self._edges.flush(batch)
         self._meta.flush(batch)
@@ -184,6 +186,11 @@ class Economy:
         self.graph.saved()
         self._edges.flushed()
         self._meta.flushed()
+
+
+def _row(targets: Mapping[bytes, float]) -> bytes:
+    """One row for all that a host links to: a page changes many edges of one host, and each row has its price."""
+    return b"".join(itertools.starmap(_HOST_PAGES.pack, targets.items()))
 
 
 def _load_graph(database: Database) -> HostGraph:
@@ -203,7 +210,7 @@ def read_edges(database: Database) -> Iterator[tuple[bytes, bytes, float]]:
     """
     try:
         for key, value in database.scan("edges", _EDGE, bytes([_EDGE[0] + 1])):
-            (pages,) = _PAGES.unpack(value)
-            yield key[1 : 1 + KEY_BYTES], key[1 + KEY_BYTES :], pages
+            for target, pages in _HOST_PAGES.iter_unpack(value):
+                yield key[1:], target, pages
     except struct.error as error:
         raise CorruptFile(f"The graph of hosts in {database.path} cannot be read: {error}") from error
