@@ -8,7 +8,8 @@ import random
 import pytest
 
 from sitecrawl.content import ContentIndex, Verdict, simhash
-from sitecrawl.content.duplicates import MAX_CANDIDATES
+from sitecrawl.content.duplicates import FIRST, MAX_CANDIDATES, _prefixes
+from sitecrawl.errors import CorruptFile
 from sitecrawl.items import Exchange, PageItem, sha1
 from sitecrawl.markup import elements
 from sitecrawl.storage import Database
@@ -142,19 +143,23 @@ def test_a_title_on_many_pages(crawl):
     for number in range(1000):
         crawl.index.add(A, sha1(b"%d" % number), title="Same", text_hash=number << 20)
     crawl.commit()
-    candidates = list(crawl.index._candidates(stem(crawl), 1 << 40))
+    candidates = list(crawl.index._candidates(_prefixes(stem(crawl), 1 << 40)))
     assert 0 < len(candidates) <= 4 * MAX_CANDIDATES
 
 
-@pytest.mark.parametrize("pages", [1, 4, 5, 50])
-def test_the_pages_of_a_title_after_a_checkpoint(crawl, pages):
-    """A near duplicate is found among few pages with its title, which are all compared, and among many."""
+@pytest.mark.parametrize("near", [0, -1])
+@pytest.mark.parametrize("commits", [False, True])
+@pytest.mark.parametrize("pages", [1, FIRST, FIRST + 1, 50])
+def test_the_pages_of_a_title(crawl, pages, commits, near):
+    """A near duplicate is found of a title's first pages and of the others, in the same checkpoint and later."""
     rng = random.Random(pages)
     stored = [rng.getrandbits(64) for _ in range(pages)]
     for number, text_hash in enumerate(stored):
         assert crawl.index.add(A, sha1(b"%d" % number), title="Same", text_hash=text_hash) == Verdict.NEW
-    crawl.commit()
-    assert crawl.index.add(A, sha1(b"near"), title="Same", text_hash=stored[-1] ^ 1 << 63) == Verdict.NEAR
+    if commits:
+        crawl.commit()
+        crawl.crash()
+    assert crawl.index.add(A, sha1(b"near"), title="Same", text_hash=stored[near] ^ 1 << 63) == Verdict.NEAR
     assert crawl.index.add(A, sha1(b"far"), title="Same", text_hash=~stored[-1] & (1 << 64) - 1) == Verdict.NEW
     assert crawl.index.add(A, sha1(b"else"), title="Other", text_hash=stored[-1]) == Verdict.NEW
 
@@ -165,6 +170,18 @@ def test_the_digest_of_a_page(body):
     exchange = Exchange("http://a.example/", 0.0, 0.1, 200, [], [], b"as transferred")
     page = PageItem("http://a.example/", 200, 0.0, body=body, exchange=exchange)
     assert page.sha1 == hashlib.sha1(body).digest() == PageItem("http://a.example/", 200, 0.0, body=body).sha1
+
+
+def test_a_torn_row(crawl):
+    """What cannot be read is said, and not taken for something else."""
+    crawl.index.add(A, sha1(b"one"), title="Same", text_hash=1)
+    key = next(key for key in crawl.index._added if key[:1] == b"T")
+    batch = crawl.database.batch()
+    batch.put("content", key, b"torn")
+    crawl.database.write(batch)
+    crawl.crash()
+    with pytest.raises(CorruptFile):
+        crawl.index.add(A, sha1(b"two"), title="Same", text_hash=2)
 
 
 def stem(crawl) -> bytes:
@@ -178,4 +195,4 @@ def test_one_checkpoint_of_pages_with_one_title(crawl):
     for number in range(1000):
         crawl.index.add(A, sha1(b"%d" % number), title="Same", text_hash=number << 20)
     prefix = next(key for key in crawl.index._added if key[:1] == b"N")[:17]
-    assert len(list(crawl.index._candidates(prefix, 1 << 40))) <= 4 * MAX_CANDIDATES
+    assert 0 < len(list(crawl.index._candidates(_prefixes(prefix, 1 << 40)))) <= 4 * MAX_CANDIDATES

@@ -29,7 +29,7 @@ SECTION_BYTES = KEY_BYTES + SHAPE_BYTES
 _ENTRY_BYTES = SECTION_BYTES + RANK_BYTES + 16
 
 _LENGTHS = {
-    "content": {b"D": (17, 0), b"N": (28, 0)},
+    "content": {b"D": (17, 0), b"T": (17, 8), b"N": (28, 0)},
     "edges": {b"E": (1 + KEY_BYTES, EDGE_BYTES), b"S": (1 + KEY_BYTES + SECTION_BYTES, 0)},
 }
 """How long a key is, and of how long pieces its value is made, by the key's first byte (docs/formats/database.md)."""
