@@ -6,6 +6,7 @@ import json
 import struct
 import subprocess
 import sys
+import weakref
 import zlib
 from pathlib import Path
 from random import Random
@@ -109,6 +110,35 @@ def test_its_memory_is_known(kind: Kind) -> None:
     bloom.add_many(random_keys(50_000, 1))
     taken = sum(len(kind.dump(layer)) for layer in bloom._layers)
     assert bloom.memory() == pytest.approx(taken, rel=0.02)
+
+
+@pytest.mark.parametrize("capacity", [1, 7, 64, 1000, 12_345])
+def test_the_size_of_a_layer_is_known_before_it_is_written(kind: Kind, capacity: int) -> None:
+    """The file names the sizes of all layers before the first of them."""
+    layer = kind.layer(capacity, 0.001)
+    kind.fill(layer, [kind.point(bytes(16))])
+    assert kind.size(layer) == len(kind.dump(layer))
+
+
+def test_a_save_copies_one_layer_at_a_time(kind: Kind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two hundred megabytes of layers are not two hundred more while they are written."""
+    bloom = ScalableBloom(kind, capacity=100, error_rate=0.01)
+    bloom.add_many(random_keys(700, seed=1))
+    alive: list[weakref.ref[Copy]] = []
+    dump = kind.dump
+
+    class Copy(bytearray):
+        """Bytes whose end can be noticed."""
+
+    def dumped(layer: object) -> Copy:
+        assert not [copy for copy in alive if copy() is not None]
+        copy = Copy(dump(layer))
+        alive.append(weakref.ref(copy))
+        return copy
+
+    monkeypatch.setattr(kind, "dump", dumped)
+    bloom.save(tmp_path / "filter", "hash-1")
+    assert len(alive) == 3 + 1  # three layers, and the witness of the hash function
 
 
 @pytest.mark.parametrize(("capacity", "error_rate"), [(0, 0.01), (-5, 0.01), (1, 0), (1, 1), (1, -0.1), (1, 2)])

@@ -119,7 +119,6 @@ class ScalableBloom:
 
         Raises `StorageError`; the old file is then still there.
         """
-        layers = [self._kind.dump(layer) for layer in self._layers]
         header = {
             "filter": self.name,
             "hash": hash_name,
@@ -127,9 +126,10 @@ class ScalableBloom:
             "error_rate": self.error_rate,
             "capacity": self._capacity,
             "counts": self._counts,
-            "sizes": [len(data) for data in layers],
+            "sizes": [self._kind.size(layer) for layer in self._layers],
         }
-        write_file(path, MAGIC, VERSION, header, layers)
+        # One after the other: all copies at once would take as much memory as the filter itself.
+        write_file(path, MAGIC, VERSION, header, map(self._kind.dump, self._layers))
 
 
 def load_bloom(path: Path, kind: Kind, *, error_rate: float, hash_name: str) -> ScalableBloom:

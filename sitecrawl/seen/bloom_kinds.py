@@ -6,11 +6,15 @@ import importlib.util
 import zlib
 from collections.abc import Iterable
 from io import BytesIO
+from struct import calcsize
 from typing import Any, Final, Protocol
 
 from pybloom_live import BloomFilter
 
 from sitecrawl.errors import OptionError
+
+_RBLOOM_HEAD_BYTES: Final = 8
+"""How many hash functions there are, before the bits."""
 
 
 class Kind(Protocol):
@@ -26,6 +30,9 @@ class Kind(Protocol):
     def fill(self, layer: Any, points: Iterable[Any]) -> None: ...
 
     def dump(self, layer: Any) -> bytes: ...
+
+    def size(self, layer: Any) -> int:
+        """Bytes of `dump`, without making them."""
 
     def load(self, data: bytes) -> Any: ...
 
@@ -50,6 +57,9 @@ class PybloomLive:
         layer.tofile(file)
         return file.getvalue()
 
+    def size(self, layer: Any) -> int:
+        return calcsize(BloomFilter.FILE_FMT) + int(layer.bitarray.nbytes)
+
     def load(self, data: bytes) -> Any:
         return BloomFilter.fromfile(BytesIO(data))
 
@@ -73,6 +83,10 @@ class Rbloom:
     def dump(self, layer: Any) -> bytes:
         data: bytes = layer.save_bytes()
         return data
+
+    def size(self, layer: Any) -> int:
+        bits: int = layer.size_in_bits
+        return _RBLOOM_HEAD_BYTES + bits // 8
 
     def load(self, data: bytes) -> Any:
         from rbloom import Bloom  # noqa: PLC0415

@@ -21,6 +21,7 @@ import os
 import struct
 import zlib
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,7 +35,7 @@ Header = dict[str, Any]
 
 
 def write_file(path: Path, magic: bytes, version: int, header: Header, body: Iterable[bytes] = ()) -> None:
-    """Replace `path` atomically and durably; the parts of `body` are written one after the other.
+    """Replace `path` atomically and durably; the parts of `body` are asked for and written one after the other.
 
     Raises `StorageError`, and then the old file is still there.
     """
@@ -43,9 +44,10 @@ def write_file(path: Path, magic: bytes, version: int, header: Header, body: Ite
     try:
         with beside.open("wb") as file:
             crc = 0
-            for part in (_HEAD.pack(magic, version, len(encoded)), encoded, *body):
+            for part in chain((_HEAD.pack(magic, version, len(encoded)), encoded), body):
                 crc = zlib.crc32(part, crc)
                 file.write(part)
+                del part  # it may be as large as the file: the next one need not find it here
             file.write(_CRC.pack(crc))
             file.flush()
             os.fsync(file.fileno())
