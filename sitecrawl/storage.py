@@ -51,10 +51,13 @@ FAMILIES: Final = (
     "meta",
 )
 
-_BLOCK_CACHE_BYTES = 64 << 20
+_LEAST_BLOCK_CACHE_BYTES = 16 << 20
+_MOST_BLOCK_CACHE_BYTES = 64 << 20
 """Shared by all families, their filters and indexes included: the filter of ten million keys has 12 MB."""
-_WRITE_BUFFER_BYTES = 16 << 20
-_ALL_WRITE_BUFFERS_BYTES = 64 << 20
+_TABLES_TO_CACHE = 20
+"""A cache is as much smaller than the tables: what is larger holds blocks that are not asked for again."""
+_WRITE_BUFFER_BYTES = 8 << 20
+_ALL_WRITE_BUFFERS_BYTES = 32 << 20
 """Over all families: each by itself would come to hold two full buffers."""
 _LOG_BYTES = 128 << 20
 """Beyond it, the families that still need the log's oldest part are written out: opening reads all of it again."""
@@ -100,9 +103,13 @@ class Database:
         had_tables = any(path.glob("*.sst"))
         if had_tables and not read_only:
             _refuse_lost_tables(path)
-        self._rdict = _open_patiently(path) if read_only else _open(path, read_only=False)
+        self.cache_capacity = _LEAST_BLOCK_CACHE_BYTES
+        """Bytes of the tables' blocks that are kept in memory."""
+        self._cache = Cache(self.cache_capacity)
+        self._rdict = _open_patiently(path, self._cache) if read_only else _open(path, self._cache, read_only=False)
         self._families = {name: self._rdict.get_column_family(name) for name in FAMILIES}
         self.handles = {name: self._rdict.get_column_family_handle(name) for name in FAMILIES}
+        self._fit_cache()
         self._check_format(hash_name.encode(), is_new=not had_tables and not read_only)
 
     def _check_format(self, hash_name: bytes, *, is_new: bool) -> None:
@@ -183,6 +190,15 @@ class Database:
             self._rdict.write(batch.raw, options)
         except Exception as error:
             raise _storage_error(self.path, error) from error
+        self._fit_cache()
+
+    def _fit_cache(self) -> None:
+        """Let the cache grow with the tables. It never shrinks: merging takes from them what writing adds again."""
+        tables = sum(f.property_int_value("rocksdb.live-sst-files-size") or 0 for f in self._families.values())
+        wanted = min(tables // _TABLES_TO_CACHE, _MOST_BLOCK_CACHE_BYTES)
+        if wanted > self.cache_capacity:
+            self.cache_capacity = wanted
+            self._cache.set_capacity(wanted)
 
     def size_on_disk(self) -> int:
         """Bytes of all files of the database."""
@@ -223,8 +239,7 @@ def _options(cache: Cache, family: str) -> Options:
     return options
 
 
-def _open(path: Path, *, read_only: bool) -> Rdict:
-    cache = Cache(_BLOCK_CACHE_BYTES)
+def _open(path: Path, cache: Cache, *, read_only: bool) -> Rdict:
     families = {name: _options(cache, name) for name in ("default", *FAMILIES)}
     if read_only:
         families["default"].set_max_open_files(-1)  # only an open file outlives its deletion by a crawl at work
@@ -242,7 +257,7 @@ def _open(path: Path, *, read_only: bool) -> Rdict:
 
 def _refuse_lost_tables(path: Path) -> None:
     """Look before opening for writing: what a shortened MANIFEST does not name, RocksDB deletes at once."""
-    rdict = _open_patiently(path)
+    rdict = _open_patiently(path, Cache(_LEAST_BLOCK_CACHE_BYTES))
     try:
         names_format = rdict.get_column_family("meta").get(b"format") is not None
     except Exception as error:
@@ -253,14 +268,14 @@ def _refuse_lost_tables(path: Path) -> None:
         raise _lost_tables(path)
 
 
-def _open_patiently(path: Path) -> Rdict:
+def _open_patiently(path: Path, cache: Cache) -> Rdict:
     """Read-only. A crawl at work may replace a file between two steps of it: then the next attempt succeeds."""
     for _ in range(_OPENINGS - 1):
         try:
-            return _open(path, read_only=True)
+            return _open(path, cache, read_only=True)
         except CorruptFile:
             time.sleep(_PAUSE)
-    return _open(path, read_only=True)
+    return _open(path, cache, read_only=True)
 
 
 def _lost_tables(path: Path) -> CorruptFile:

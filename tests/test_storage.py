@@ -104,6 +104,28 @@ def test_values_come_back(path):
     database.close()
 
 
+def test_the_cache_grows_with_the_tables(path, monkeypatch):
+    """Blocks in memory are a share of what is on disk, from a least to a most, also after the next opening."""
+    monkeypatch.setattr(storage, "_WRITE_BUFFER_BYTES", 64 << 10)
+    monkeypatch.setattr(storage, "_LEAST_BLOCK_CACHE_BYTES", 10 << 10)
+    monkeypatch.setattr(storage, "_MOST_BLOCK_CACHE_BYTES", 50 << 10)
+    database, capacities, some = opened(path), [], random.Random(1)
+    for number in range(40):
+        batch = database.batch()
+        for key in range(1000):
+            batch.put("urls", b"%d" % (1000 * number + key), some.randbytes(40))
+        database.write(batch, sync=False)
+        capacities.append(database.cache_capacity)
+    assert capacities[0] == 10 << 10
+    assert capacities == sorted(capacities)
+    assert len(set(capacities)) > 3
+    assert capacities[-1] == 50 << 10
+    database.close()
+    database = opened(path)
+    assert database.cache_capacity == 50 << 10
+    database.close()
+
+
 def test_scans_are_ordered_and_bounded(path):
     """A scan goes from its start, inclusive, to its end, exclusive, by the keys' bytes."""
     database = opened(path)
