@@ -102,7 +102,13 @@ class Scheduler(BaseScheduler):
         except StorageError as error:
             self._report(error)
         finally:
+            self._close()
+
+    def _close(self) -> None:
+        try:
             self._runtime.close()
+        except StorageError as error:
+            self._report(error)
 
     def _received(self, response: Response, request: Request) -> None:
         """What `CaptureMiddleware` would have noted, in a project that has the scheduler alone."""

@@ -209,12 +209,16 @@ class Database:
         return size
 
     def close(self) -> None:
+        """Raises `StorageError` if a write has failed, now or before; what `write` returned from is on disk."""
         self.handles.clear()
         for family in self._families.values():
             with contextlib.suppress(Exception):  # closing a family twice is no error worth a message
                 family.close()
         self._families.clear()
-        self._rdict.close()
+        try:
+            self._rdict.close()
+        except Exception as error:
+            raise _storage_error(self.path, error) from error
 
 
 def _options(cache: Cache, family: str) -> Options:

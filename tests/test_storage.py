@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -123,6 +124,29 @@ def test_the_cache_grows_with_the_tables(path, monkeypatch):
     database.close()
     database = opened(path)
     assert database.cache_capacity == 50 << 10
+    database.close()
+
+
+def test_a_log_that_cannot_grow_is_an_error_of_storage_to_the_end(path):
+    """A write that fails says so, and so does the close after it; what was written before is there."""
+    database = opened(path)
+    batch = database.batch()
+    batch.put("urls", b"before", b"1")
+    database.write(batch)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
+    try:
+        batch = database.batch()
+        batch.put("urls", b"large", random.Random(1).randbytes(20_000))
+        with pytest.raises(StorageError, match="File too large"):
+            database.write(batch)
+        with pytest.raises(StorageError, match="File too large"):
+            database.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    database = opened(path)
+    assert database.get("urls", b"before") == b"1"
+    assert database.get("urls", b"large") is None
     database.close()
 
 
