@@ -161,13 +161,13 @@ def _parsed(target: str, base: str, max_url_length: int) -> Url | None:
 _ANY_ORIGIN = "http://any.invalid"  # what an absolute URL is does not hang on its base
 
 # A site's pages share most of their links, and what a link resolves to depends on the base's directory alone, so one
-# parse serves many pages: 0.2 us instead of 2.5. Bounded in entries and in their length: 32 MB at most.
+# parse serves many pages: 0.2 us instead of 2.5. Bounded in entries and in their length: 16 MB at most.
 _REMEMBERED_LENGTH = 250
 # Nothing, a query, and what the parser first has to strip.
 _NEEDS_THE_WHOLE_BASE = frozenset(["", "?", *map(chr, range(0x21))])
 
 
-@lru_cache(maxsize=1 << 15)
+@lru_cache(maxsize=1 << 14)
 def _remembered(target: str, directory: str, max_url_length: int) -> Url | None:
     return _parsed(target, directory + "/", max_url_length)
 

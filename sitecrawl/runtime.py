@@ -48,7 +48,7 @@ PAGES_PER_CHECKPOINT = 500
 """After so many finished URLs a checkpoint is due, however short the time since the last."""
 
 
-KEYS_KEPT = 32_768
+KEYS_KEPT = 16_384
 """URLs whose fingerprints stay in memory, about 0.3 kB each: most links lead to the same few pages."""
 
 

@@ -26,8 +26,8 @@ MAX_SECTIONS: Final = 64
 """Shapes of one host that are told apart."""
 MAX_KEY_SETS: Final = 32
 """Sets of query keys of one path shape that are told apart."""
-RECORDS_KEPT: Final = 16_384
-"""Records that stay in memory after a checkpoint, up to twice: about 0.7 kB each."""
+RECORDS_KEPT: Final = 8_192
+"""Records that stay in memory after a checkpoint, up to twice: about 0.7 kB each. A checkpoint is about as many."""
 
 
 class Overlay:

@@ -81,12 +81,12 @@ WHERE last.url_key = ? AND last.status = 200 AND last.method = 'GET' AND held.pa
 ORDER BY last.id DESC LIMIT 1
 """
 _CHECKPOINT = "UPDATE checkpoint SET number = ?, warc_file = ?, warc_offset = ?, last_id = ?"
-_CACHE_KIB = 16 << 10
+_CACHE_KIB = 8 << 10
 _BUSY_SECONDS = 30.0
 _MAX_PENDING = 1_000
 """Rows held back before they go into the open transaction."""
-_MAX_RECENT = 20_000
-"""Digests remembered. More than rows can be pending: so `original` finds these too."""
+_MAX_RECENT = 5_000
+"""Digests remembered, about 0.4 kB each. More than rows can be pending: so `original` finds these too."""
 
 
 class Position(NamedTuple):
