@@ -56,7 +56,7 @@ _MOST_BLOCK_CACHE_BYTES = 64 << 20
 """Shared by all families, their filters and indexes included: the filter of ten million keys has 12 MB."""
 _TABLES_TO_CACHE = 20
 """A cache is as much smaller than the tables: what is larger holds blocks that are not asked for again."""
-_WRITE_BUFFER_BYTES = 8 << 20
+_WRITE_BUFFER_BYTES = 16 << 20
 _ALL_WRITE_BUFFERS_BYTES = 32 << 20
 """Over all families: each by itself would come to hold two full buffers."""
 _LOG_BYTES = 128 << 20
