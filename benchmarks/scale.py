@@ -5,8 +5,9 @@
 
 The seen set (CLOCK cache, Bloom filter `rbloom`, exact set on disk) gets `--seen` new fingerprints of 16 bytes in
 batches of 1,000. At every mark a line says what it holds in memory (growth of the process), on disk, and what an
-operation takes: an add over the last `WINDOW`, then look-ups of known and of unknown keys. Times are the processor's,
-all threads together, so that RocksDB's merging in the background counts; in brackets, of the clock on the wall.
+operation takes: an add over the last `ADDS`, one flush included, then `LOOK_UPS` of known and of unknown keys. Times
+are the processor's, all threads together, so that RocksDB's merging in the background counts; in brackets, of the
+clock on the wall.
 
 The frontier's lines are those of `frontier_scale.py`, which this runs. `--quick` is for the tests.
 """
@@ -31,8 +32,10 @@ from sitecrawl.seen.store import SeenOptions, SeenStore
 
 FIRST_MARK: Final = 100_000
 BATCH: Final = 1000
-WINDOW: Final = 200_000
 FLUSH_EVERY: Final = 1_000_000
+ADDS: Final = FLUSH_EVERY
+"""So that one flush is among them, as among every million."""
+LOOK_UPS: Final = 200_000
 SHOWN: Final = ("add, µs", "known, µs", "unknown, µs", "memory, bytes/URL", "disk, bytes/URL")
 
 
@@ -109,12 +112,11 @@ class SeenSet:
         return Cost(1e6 * cpu / len(numbers), 1e6 * wall / len(numbers))
 
     def measure(self, size: int) -> Row:
-        window = min(WINDOW, size // 2)
-        self.grow(size - window)
+        self.grow(size - min(ADDS, size // 2))
         add = self.grow(size)
-        random = Random(size)
-        known = self.ask([random.randrange(size) for _ in range(window)], known=True)
-        unknown = self.ask(range(size, size + window), known=False)
+        random, count = Random(size), min(LOOK_UPS, size // 2)
+        known = self.ask([random.randrange(size) for _ in range(count)], known=True)
+        unknown = self.ask(range(size, size + count), known=False)
         self._store.flush()
         return Row(size, add, known, unknown, resident() - self._before, on_disk(self._directory))
 
