@@ -19,8 +19,26 @@ def pairs(headers: Mapping[bytes, list[bytes]]) -> Headers:
     return [(name, value) for name, values in stored for value in values]
 
 
+class _Digested:
+    """Has a body whose SHA-1 is taken once. No field: what is made again of its fields takes it anew."""
+
+    __slots__ = ("_sha1",)
+    body: bytes
+    _sha1: bytes
+
+    @property
+    def sha1(self) -> bytes:
+        """Of `body`: the page store and the search for duplicates both want it."""
+        try:
+            return self._sha1
+        except AttributeError:
+            digest = sha1(self.body)
+            object.__setattr__(self, "_sha1", digest)
+            return digest
+
+
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(_Digested):
     """One HTTP request and what came back, as near to the wire as the HTTP client shows it."""
 
     url: str
@@ -39,11 +57,6 @@ class Exchange:
     request_body: bytes = b""
     protocol: str = "HTTP/1.1"
     ip: str | None = None
-    sha1: bytes = field(init=False, repr=False, compare=False)
-    """Of `body`: the page store and the search for duplicates both want it."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sha1", sha1(self.body))
 
 
 def sha1(data: bytes) -> bytes:

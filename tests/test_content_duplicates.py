@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import hashlib
 import random
 
@@ -170,6 +172,15 @@ def test_the_digest_of_a_page(body):
     exchange = Exchange("http://a.example/", 0.0, 0.1, 200, [], [], b"as transferred")
     page = PageItem("http://a.example/", 200, 0.0, body=body, exchange=exchange)
     assert page.sha1 == hashlib.sha1(body).digest() == PageItem("http://a.example/", 200, 0.0, body=body).sha1
+
+
+def test_the_digest_of_a_copy():
+    """What is copied, or made of another's fields, has the digest of its own body."""
+    exchange = Exchange("http://a.example/", 0.0, 0.1, 200, [], [], b"one")
+    assert exchange.sha1 is exchange.sha1
+    for made in (copy.copy(exchange), copy.deepcopy(exchange), Exchange(**dataclasses.asdict(exchange))):
+        assert (made, made.sha1) == (exchange, exchange.sha1)
+    assert dataclasses.replace(exchange, body=b"two").sha1 == sha1(b"two")
 
 
 def test_a_torn_row(crawl):

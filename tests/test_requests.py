@@ -21,6 +21,7 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.item import Field
 
 from sitecrawl.errors import CorruptFile
+from sitecrawl.items import Exchange, PageItem
 from sitecrawl.requests import VISIT, Unstorable, pack_request, unpack_request
 
 URL = "http://a.example/page"
@@ -94,6 +95,13 @@ def nested_tuples(depth: int):
     for _ in range(depth):
         value = (value,)
     return value
+
+
+def page() -> PageItem:
+    """As the page store has seen it: its digest is known."""
+    exchange = Exchange(URL, 0.0, 0.1, 200, [], [(b"Server", b"x")], b"body")
+    assert exchange.sha1
+    return PageItem(URL, 200, 0.0, body=b"body", exchange=exchange)
 
 
 @pytest.fixture
@@ -172,6 +180,7 @@ def test_everything_at_once(spider):
         Product(name="half"),
         Offer(Decimal("2.50"), Product(name="cup")),
         Shop("corner"),
+        page(),
         nested_tuples(30),
         {"deep": [({"er": {Decimal(1)}},)]},
     ],
