@@ -13,8 +13,9 @@ from math import inf
 from pathlib import Path
 from typing import Any, Final
 
-from scrapy.settings import BaseSettings, Settings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, Settings
 from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 
 from sitecrawl import __version__
 from sitecrawl.configuration import is_job, only_looks
@@ -215,11 +216,17 @@ def _set(settings: BaseSettings, name: str, value: Any) -> None:
 def _leave_out(settings: Settings, name: str, paths: Sequence[str]) -> None:
     """Have none of `paths`, not even imported: one of them brings another HTTP client along, a tenth of a second."""
     base = settings.getdict(f"{name}_BASE")
-    settings.set(f"{name}_BASE", {path: order for path, order in base.items() if path not in paths}, "addon")
+    kept = {component: order for component, order in base.items() if _path(component) not in paths}
+    priority = max(SETTINGS_PRIORITIES["addon"], settings.getpriority(f"{name}_BASE") or 0)
+    settings.set(f"{name}_BASE", kept, priority)  # a project's own base, too
     if settings.getdict(name):  # the project's own, which may name one of them in some way
         for path in paths:
             component: Any = load_object(path)
             settings.set_in_component_priority_dict(name, component, None)
+
+
+def _path(component: Any) -> str:
+    return component if isinstance(component, str) else global_object_name(component)
 
 
 def _without_tunnels(settings: Settings) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 from crawling import PROJECT, scrapy
 from localweb import LocalWeb, linked
 from scrapy.settings import Settings
+from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
@@ -137,6 +138,7 @@ def test_components_can_be_moved_and_switched_off() -> None:
 
 TELNET = "scrapy.extensions.telnet.TelnetConsole"
 MEMORY = "scrapy.extensions.memusage.MemoryUsage"
+RETRY = "scrapy.downloadermiddlewares.retry.RetryMiddleware"
 SPIDER_STATE = "scrapy.extensions.spiderstate.SpiderState"
 
 
@@ -149,6 +151,19 @@ def test_what_is_left_out_stays_out(own: dict[object, int]) -> None:
     assert paths.isdisjoint(path for path, order in _COMPONENTS["EXTENSIONS"].items() if order is None)
     assert {"scrapy.extensions.corestats.CoreStats", "sitecrawl.progress.Progress"} <= paths
     assert paths >= {MEMORY}
+
+
+@pytest.mark.parametrize("kind", [str, load_object])
+@pytest.mark.parametrize("priority", ["default", "addon", "project", "cmdline"])
+def test_what_is_left_out_stays_out_of_a_projects_own_base(kind: Callable[[str], object], priority: str) -> None:
+    """Also where the base is not Scrapy's, which nobody has to change and some do."""
+    name, robots = "DOWNLOADER_MIDDLEWARES_BASE", "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+    base = {kind(path): order for path, order in Settings().getdict(name).items() if priority != "default"}
+    settings = settings_with(**{name: (base, priority)} if base else {})
+    enabled = settings.get_component_priority_dict_with_base("DOWNLOADER_MIDDLEWARES")
+    paths = {path if isinstance(path, str) else global_object_name(path) for path in build_component_list(enabled)}
+    assert robots not in paths
+    assert {RETRY, "middlewares.robots.RobotsMiddleware"} <= paths
 
 
 TUNNEL = "scrapy.core.downloader.handlers.http11.TunnelError"
