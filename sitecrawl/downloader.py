@@ -7,6 +7,7 @@ once, and that needs neither.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from typing import Any
@@ -15,6 +16,7 @@ from scrapy import Request
 from scrapy.core.downloader import Downloader as ScrapyDownloader
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.crawler import Crawler
+from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.http import Response
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.python import global_object_name
@@ -71,4 +73,6 @@ class Downloader(ScrapyDownloader):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        self.middleware = MiddlewareManager(*self.middleware.middlewares, crawler=crawler)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ScrapyDeprecationWarning)  # Scrapy's manager has just said the same
+            self.middleware = MiddlewareManager(*self.middleware.middlewares, crawler=crawler)

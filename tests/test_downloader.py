@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from scrapy.exceptions import IgnoreRequest, ScrapyDeprecationWarning
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
-from sitecrawl.downloader import MiddlewareManager
+from sitecrawl.downloader import Downloader, MiddlewareManager
 
 URL = "http://a.example/"
 REQUEST, OTHER = Request(URL), Request(URL + "other")
@@ -127,3 +128,15 @@ def test_a_middleware_that_wants_the_spider_gets_it() -> None:
         manager = MiddlewareManager(outdated, crawler=crawler)
     assert asyncio.run(manager.download_async(download, REQUEST)) is DOWNLOADED
     assert outdated.spiders == [crawler.spider] * 2
+
+
+def test_a_warning_comes_once() -> None:
+    """The middlewares are Scrapy's own choice, made and warned about by it."""
+    crawler = get_crawler(Spider, {"DOWNLOADER_MIDDLEWARES": {Outdated: 1}, "DOWNLOAD_HANDLERS_BASE": {}})
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        manager = Downloader(crawler).middleware
+    told = [str(warning.message).partition("()")[0] for warning in warned if "spider argument" in str(warning.message)]
+    assert sorted(told) == ["Outdated.process_request", "Outdated.process_response"]
+    assert isinstance(manager, MiddlewareManager)
+    assert isinstance(manager.middlewares[0], Outdated)
