@@ -16,6 +16,7 @@ from sitecrawl import limits
 from sitecrawl.attendant import attend
 from sitecrawl.download import Interrupted, LimitExceeded, PrivateAddress
 from sitecrawl.items import Exchange, pairs
+from sitecrawl.requests import GUESSES
 from sitecrawl.runtime import Fetch, Runtime
 
 BUSY = frozenset({429, 503})
@@ -75,6 +76,8 @@ class CaptureMiddleware:
         fetch.status = exchange.status
         fetch.error = ""
         fetch.exchange = exchange if exchange.url.startswith(_WEB_SCHEMES) else None
+        if fetch.is_miss:  # here, where Scrapy's statistics count every answer as well
+            self._runtime.stats.inc_value(f"{GUESSES}{exchange.status}")
         busy = exchange.status in BUSY
         wait = retry_after(exchange.headers, exchange.started + exchange.seconds) if busy else 0.0
         if wait > self._max_retry_after:

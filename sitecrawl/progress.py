@@ -35,7 +35,7 @@ from sitecrawl.configuration import is_job
 from sitecrawl.errors import OptionError
 from sitecrawl.pagestore.printing import visible
 from sitecrawl.pagestore.store import INDEX_FILE
-from sitecrawl.requests import GUESS
+from sitecrawl.requests import is_miss
 from sitecrawl.runtime import Runtime
 from sitecrawl.summary import Summary, Totals, Traffic, duration, ending, printable, resume_command, size
 
@@ -121,8 +121,9 @@ class HostErrors:
         self._arrived = None
 
     def response_received(self, response: Response, request: Request) -> None:
-        is_error = request.callback is not NO_CALLBACK and GUESS not in request.meta  # robots.txt, or a sitemap
-        if response.status >= 400 and is_error:
+        if response.status < 400 or request.callback is NO_CALLBACK:  # a site without robots.txt is no error
+            return
+        if not is_miss(request, response.status):
             self._count(response.url)
 
     def _count(self, url: str) -> None:

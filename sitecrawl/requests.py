@@ -27,9 +27,13 @@ from sitecrawl.errors import CorruptFile, SitecrawlError
 
 GUESS: Final = "sitecrawl_guess"
 """The `meta` key of a request for what may well not be there, such as a sitemap at a usual address: it is no error if
-it is not."""
+it is not. The scheduler lets no request have it that a spider has made of another's `meta`."""
 GUESSES: Final = "guesses/response_status_count/"
 """Prefix of the stats that count answers by which such a thing is not there, by status."""
+_NOT_NOW: Final = frozenset({408, 429})
+"""Client errors that say nothing of what was asked for, only of how (RFC 9110 §15.5.9, RFC 6585 §4)."""
+SITEMAP: Final = "sitecrawl_sitemap"
+"""The key in `Request.meta` under which a sitemap's request says what it is, where workers share a crawl."""
 VISIT: Final = "sitecrawl_visit"
 """The key in `Request.meta` that names the visit a request stands for; never stored."""
 
@@ -37,6 +41,11 @@ _NO_CALLBACK_NAME = "-"
 _TUPLE, _SET, _FROZENSET, _DATETIME, _DATE, _DECIMAL, _ITEM = range(1, 8)
 _MAX_DEPTH = 32
 """Extension types within one another: msgpack takes 20 KB of the C stack to read each."""
+
+
+def is_miss(request: Request, status: int) -> bool:
+    """Whether an answer with `status` only says that a guess was wrong. A server that fails has not said so."""
+    return 400 <= status < 500 and GUESS in request.meta and status not in _NOT_NOW
 
 
 class Unstorable(SitecrawlError):

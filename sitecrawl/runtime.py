@@ -34,7 +34,7 @@ from sitecrawl.frontier.seen import CrawlSeen
 from sitecrawl.items import Exchange, PageItem
 from sitecrawl.links import Link
 from sitecrawl.pagestore import WarcStore
-from sitecrawl.requests import GUESS, VISIT
+from sitecrawl.requests import VISIT, is_miss
 from sitecrawl.seedhosts import SeedHosts
 from sitecrawl.storage import Batch, Database
 from sitecrawl.url import Canonicalizer, Url
@@ -120,9 +120,9 @@ class Fetch:
         return 300 <= self.status < 400
 
     @property
-    def is_guess(self) -> bool:
-        """Whether nobody has said that there is anything at its URL."""
-        return self.request is not None and GUESS in self.request.meta
+    def is_miss(self) -> bool:
+        """Whether nobody has said that there is anything at its URL, and nothing is."""
+        return self.request is not None and is_miss(self.request, self.status)
 
     @property
     def state(self) -> State:

@@ -27,7 +27,7 @@ from sitecrawl.errors import InvalidUrl, StorageError
 from sitecrawl.feedfiles import FeedFiles
 from sitecrawl.frontier.frontier import NewUrl, Visit
 from sitecrawl.frontier.record import NO_REFERRER, Flag
-from sitecrawl.requests import VISIT, Unstorable, pack_request, unpack_request
+from sitecrawl.requests import GUESS, SITEMAP, VISIT, Unstorable, pack_request, unpack_request
 from sitecrawl.runtime import Fetch, Runtime
 from sitecrawl.spiderstate import SpiderState
 from sitecrawl.url import parse
@@ -36,6 +36,7 @@ from sitecrawl.waking import wake
 logger = logging.getLogger(__name__)
 
 _CHECKPOINT_SECONDS = 1.0
+_OURS = frozenset({GUESS, SITEMAP})
 
 
 class Scheduler(BaseScheduler):
@@ -143,6 +144,7 @@ class Scheduler(BaseScheduler):
             return False
         if fetch is not None and fetch.is_redirect:
             request = _without_credentials(request)
+        request = _of_its_own(request, fetch)
         depth = request.meta.get("depth", 0)
         blob, flags = self._pack(request)
         if request.dont_filter:
@@ -329,6 +331,18 @@ class Scheduler(BaseScheduler):
     def _count(self, event: str, *, volatile: bool) -> None:
         self._stats.inc_value(f"scheduler/{event}")
         self._stats.inc_value(f"scheduler/{event}/{'memory' if volatile else 'disk'}")
+
+
+def _of_its_own(request: Request, fetch: Fetch | None) -> Request:
+    """A spider may hand a page's whole `meta` on. What we say in it of the page is true of no other, except where the
+    page itself is: then the last redirect that `meta` knows is the page's own.
+    """
+    if _OURS.isdisjoint(request.meta):
+        return request
+    page, led_by = fetch.request if fetch is not None else None, request.meta.get("redirect_urls")
+    if page is not None and isinstance(led_by, list) and led_by[-1:] == [page.url]:
+        return request
+    return request.replace(meta={key: value for key, value in request.meta.items() if key not in _OURS})
 
 
 def _without_credentials(request: Request) -> Request:

@@ -136,7 +136,9 @@ def test_a_warning_comes_once() -> None:
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         manager = Downloader(crawler).middleware
-    told = [str(warning.message).partition("()")[0] for warning in warned if "spider argument" in str(warning.message)]
+    told = [
+        str(warning.message).partition("()")[0] for warning in warned if "spider argument" in str(warning.message)
+    ]
     assert sorted(told) == ["Outdated.process_request", "Outdated.process_response"]
     assert isinstance(manager, MiddlewareManager)
     assert isinstance(manager.middlewares[0], Outdated)

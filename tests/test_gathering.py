@@ -124,6 +124,23 @@ class TestDiscovery:
         assert re.search(r"worst hosts +\S+ \(1\)", told)
         assert len(guessed) > 3
 
+    def test_a_guess_that_fails_is_an_error(self, tmp_path: Path) -> None:
+        """Every attempt, as of any other URL; and what is asked for anew by a project's wish counts each time."""
+        site: dict[str, Page] = {
+            "/": linked(),
+            "/sitemap.xml": Answer(status=500),
+            "/sitemap.txt": Answer(status=403),
+        }
+        with LocalWeb(site) as web:
+            retries = {"RETRY_ENABLED": True, "RETRY_HTTP_CODES": "500,403", "RETRY_TIMES": 1}
+            told = crawl("sitemap", tmp_path / "job", "-a", f"domains={web.root}", **retries).stderr
+            paths = web.paths()
+        assert paths.count("/sitemap.xml") == paths.count("/sitemap.txt") == 2
+        assert re.search(r"5xx errors +2  500 \(2\)", told)
+        assert re.search(rf"guesses +{len(paths) - 3} ", told)
+        assert "4xx errors" not in told
+        assert re.search(r"worst hosts +\S+ \(1\)", told)
+
     def test_soft_404(self, tmp_path: Path) -> None:
         """A site that answers every address with the same page has no sitemap, and the search ends."""
         lost = linked(*(f"/{n}" for n in range(9)), title="Oops")

@@ -181,6 +181,14 @@ class TestHostErrors:
         errors.response_received(Response(guess.url, status=404), guess)
         assert errors.hosts == Counter({"lost.example:81": 1, "gone.example": 1})
 
+    @pytest.mark.parametrize("status", [408, 429, 500, 503])
+    def test_a_server_that_fails_has_not_said_that_a_guess_was_wrong(self, status: int) -> None:
+        """Whatever it was asked for."""
+        errors = HostErrors()
+        guess = Request("http://down.example/sitemap.xml", meta={GUESS: True})
+        errors.response_received(Response(guess.url, status=status), guess)
+        assert errors.hosts == Counter({"down.example": 1})
+
     def test_hosts_are_bounded(self) -> None:
         """A crawl of a million dead hosts keeps those that fail most."""
         errors = HostErrors(limit=10)

@@ -86,7 +86,7 @@ class Meter:
 
 def _kind(fetch: Fetch) -> str:
     if fetch.status >= 400:
-        return "" if fetch.is_guess else str(fetch.status)
+        return "" if fetch.is_miss else str(fetch.status)
     if fetch.status:
         return ""
     return fetch.error or ("excluded" if fetch.excluded else "")

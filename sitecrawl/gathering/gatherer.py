@@ -20,7 +20,6 @@ from sitecrawl.gathering.redirects import Redirects
 from sitecrawl.gathering.registry import Registry
 from sitecrawl.gathering.turns import Stopping, Turns
 from sitecrawl.links import Link
-from sitecrawl.requests import GUESSES
 from sitecrawl.runtime import Fetch, Runtime
 from sitecrawl.sitemap import schedule
 from sitecrawl.sitemap.discover import How
@@ -103,8 +102,6 @@ class Gatherer:
             self._answered.discard(arrival.key)
             return True
         is_page = arrival.is_page and not record.is_guess
-        if record.is_guess and response.status >= 400:
-            self._stats.inc_value(f"{GUESSES}{response.status}")
         fetch.good = None if is_page else True  # what is no page says nothing of the pages of its section
         return not is_page
 

@@ -11,7 +11,7 @@ from scrapy.http import Response
 from sitecrawl.errors import InvalidUrl
 from sitecrawl.frontier.frontier import NewUrl
 from sitecrawl.frontier.record import Flag
-from sitecrawl.requests import GUESS, pack_conditional
+from sitecrawl.requests import GUESS, SITEMAP, pack_conditional
 from sitecrawl.runtime import Runtime
 from sitecrawl.sitemap.discover import How
 from sitecrawl.sitemap.record import Kind, SitemapRecord
@@ -23,8 +23,6 @@ MAX_PER_HOST: Final = 50_000
 """Sitemaps of one host that are remembered."""
 _PRIORITY: Final = 1000
 """Sitemaps go before pages: what they list may be newer than anything that waits."""
-SITEMAP: Final = "sitecrawl_sitemap"
-"""The key in `Request.meta` under which a sitemap's request says what it is, where workers share a crawl."""
 _DEPTH: Final = 1
 """Of sitemaps that no other one names. Not 0: where a seed redirects to is in scope."""
 
