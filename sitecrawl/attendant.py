@@ -60,9 +60,17 @@ class Attendant:
             if not self._failed:
                 self._runtime.save()
         except StorageError as error:
+            self._failed = True
             self._report(error)
         finally:
+            self._close()
+
+    def _close(self) -> None:
+        try:
             self._runtime.close()
+        except StorageError as error:
+            if not self._failed:  # else it is the same once more
+                self._report(error)
 
     def _checkpoint(self) -> None:
         try:

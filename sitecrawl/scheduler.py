@@ -101,6 +101,7 @@ class Scheduler(BaseScheduler):
                 self._settle()
                 self._runtime.save()
         except StorageError as error:
+            self._failed = True
             self._report(error)
         finally:
             self._close()
@@ -109,7 +110,8 @@ class Scheduler(BaseScheduler):
         try:
             self._runtime.close()
         except StorageError as error:
-            self._report(error)
+            if not self._failed:  # else it is the same once more
+                self._report(error)
 
     def _received(self, response: Response, request: Request) -> None:
         """What `CaptureMiddleware` would have noted, in a project that has the scheduler alone."""

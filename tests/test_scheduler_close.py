@@ -1,0 +1,65 @@
+"""A crawl whose database takes nothing more ends with one error, whoever keeps its checkpoints."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.utils.test import get_crawler
+
+from sitecrawl.attendant import Attendant
+from sitecrawl.runtime import Runtime
+from sitecrawl.scheduler import Scheduler
+from sitecrawl.storage import Batch
+
+
+class Any(Spider):
+    name = "any"
+
+
+class Large:
+    """A part of every checkpoint that is larger than files may become."""
+
+    def flush(self, batch: Batch) -> None:
+        batch.put("meta", b"large", bytes(200_000))
+
+
+def close_scheduler(crawler: Crawler) -> Callable[[], object]:
+    scheduler = Scheduler.from_crawler(crawler)
+    return lambda: scheduler.close("finished")
+
+
+def close_attendant(crawler: Crawler) -> Callable[[], object]:
+    return Attendant(crawler)._closed
+
+
+@pytest.mark.parametrize("keeper", [close_scheduler, close_attendant])
+def test_one_error(
+    tmp_path: Path, keeper: Callable[[Crawler], Callable[[], object]], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The last checkpoint fails, and closing says so again; without a checkpoint, closing alone would say it."""
+
+    async def end() -> Crawler:
+        crawler = get_crawler(Any, {"ADDONS": {"sitecrawl.addon.Addon": 500}, "JOBDIR": str(tmp_path)})
+        crawler.spider = crawler._create_spider()
+        crawler.engine = SimpleNamespace(_slot=None)  # type: ignore[assignment]
+        close = keeper(crawler)
+        Runtime.of(crawler).add_part(Large())
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+        try:
+            close()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        return crawler
+
+    crawler = asyncio.run(end())
+    assert [record.levelname for record in caplog.records if "File too large" in record.message] == ["ERROR"]
+    assert crawler.stats is not None
+    assert crawler.stats.get_value("scheduler/storage_errors") == 1
