@@ -21,6 +21,7 @@ RATE: Final = 200
 ENGINE: Final = "engine: Scrapy, Twisted, the event loop"
 START: Final = "start-up: imports"
 PARTS: Final = {
+    ENGINE: ("sitecrawl/downloader.py",),
     "download: HTTP client, robots.txt, middlewares": (
         "sitecrawl/download.py", "sitecrawl/http/", "sitecrawl/robotstxt.py", "sitecrawl/addresses.py",
         "middlewares/",
