@@ -22,6 +22,7 @@ from sitecrawl.checking import Report, check, repair
 from sitecrawl.checking.salvage import salvage
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.fingerprint import HASH_NAME
+from sitecrawl.frontier.economy import SEEDS, read_edges
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.record import Flag, State, UrlRecord
 from sitecrawl.pagestore import Capture, PageReader
@@ -244,6 +245,8 @@ HEALED = {
     "request stray": (lambda job: change(job, "requests", bytes(16), b"\x80"), "1 stored requests belong to no"),
     "content": (lambda job: change(job, "content", b"D?", b""), "db/content: 1 rows"),
     "edges": (lambda job: change(job, "edges", b"E" + bytes(16), b"?"), "db/edges: 1 rows"),
+    "seeds lost": (lambda job: change(job, "edges", b"E" + bytes(8), None), "db/edges: the row of the seeds"),
+    "seeds unreadable": (lambda job: change(job, "edges", b"E" + bytes(8), b"?"), "db/edges: 1 rows"),
     "page forgotten": (forget_page, "1 stored pages are of URLs that the frontier does not know"),
     "page too early": (stored_too_early, "1 pages are stored, and their URLs still wait"),
     "position lost": (meta(b"pages", None), "position of the page store is missing"),
@@ -280,6 +283,21 @@ def test_damage_is_named_and_healed(name: str, job: Path) -> None:
     _, after = repair(job)
     assert told(after) == []
     assert_checkers_pass(job)
+
+
+@pytest.mark.parametrize("name", ["seeds lost", "seeds unreadable"])
+def test_the_seeds_are_counted_again(name: str, job: Path) -> None:
+    """Trust starts where it did."""
+    before = seeds(job)
+    HEALED[name][0](job)
+    repair(job)
+    assert seeds(job) == before
+    assert len(before) == 2
+
+
+def seeds(directory: Path) -> set[tuple[bytes, bytes, float]]:
+    with closing(opened(directory)) as database:
+        return {edge for edge in read_edges(database) if edge[0] == SEEDS}
 
 
 def test_the_crawl_goes_on(job: Path, web: LocalWeb) -> None:

@@ -16,7 +16,7 @@ from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.errors import CorruptFile
 from sitecrawl.frontier.counts import Counts
-from sitecrawl.frontier.economy import EDGE_BYTES
+from sitecrawl.frontier.economy import EDGE_BYTES, SEEDS_KEY
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.record import RANK_BYTES, Flag, State, UrlRecord
@@ -51,6 +51,8 @@ def check_frontier(database: Database, survey: Survey) -> Iterator[Finding]:
     yield from _check_queue(database, survey)
     yield from _check_requests(database, survey)
     yield from _check_credit(load_ledger(database), survey)
+    if seeds_are_missing(database, survey):
+        yield Finding("db/edges", "the row of the seeds is missing, and nobody has trust", "counts the seeds again")
     for family in _LENGTHS:
         if misshapen := sum(1 for _ in misshapen_rows(database, family)):
             yield Finding(f"db/{family}", f"{misshapen:,} rows are none of this family", "drops them")
@@ -225,6 +227,11 @@ def misshapen_rows(database: Database, family: str) -> Iterator[bytes]:
         length, piece = _LENGTHS[family].get(key[:1], (0, 0))
         if len(key) != length or (len(value) % piece if piece else value):
             yield key
+
+
+def seeds_are_missing(database: Database, survey: Survey) -> bool:
+    """Whether no host is trusted, although there are seeds."""
+    return bool(survey.seeds) and database.get("edges", SEEDS_KEY) is None
 
 
 # Credit

@@ -24,12 +24,14 @@ from sitecrawl.checking.frontier import (
     request_rows,
     section_agrees,
     sections,
+    seeds_are_missing,
 )
 from sitecrawl.checking.survey import Survey, Tally, is_absurd, records
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import owed, policy_named
 from sitecrawl.errors import CorruptFile
 from sitecrawl.frontier.counts import Counts
+from sitecrawl.frontier.economy import SEEDS_KEY, edges_row
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.record import Flag, State, UrlRecord
@@ -173,6 +175,8 @@ def mend_numbers(database: Database) -> None:
     for key, host in survey.hosts.items():
         if _mend_host(host, survey.by_host.get(key, Tally()), ledger):
             batch.put("hosts", key, host.pack())
+    if seeds_are_missing(database, survey):
+        batch.put("edges", SEEDS_KEY, edges_row(survey.seeds))
     meta = Overlay(database, "meta")
     _mend_counts(load_counts(database), survey, meta)
     meta.put(b"ledger", _settled(ledger, survey).pack())

@@ -52,6 +52,8 @@ class Survey:
         self.requests = 0
         """Queued URLs that have a row in `requests`."""
         self.history = 0.0
+        self.seeds: Counter[bytes] = Counter()
+        """By host."""
         self._ledger = ledger
         self._purses = 0
         """The credit in records, with what hosts owe them of dividends that were settled."""
@@ -66,6 +68,8 @@ class Survey:
         self.by_host[record.host].add(record)
         self.by_section[record.host + record.section].add(record)
         self.history += record.history
+        if record.depth == 0:
+            self.seeds[record.host] += 1
         self._purses += record.credit
         if record.state == State.QUEUED:
             self.requests += bool(record.flags & Flag.REQUEST)

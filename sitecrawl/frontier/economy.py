@@ -27,6 +27,8 @@ _HOST_PAGES = struct.Struct(f">{KEY_BYTES}sd")
 EDGE_BYTES = _HOST_PAGES.size
 SEEDS = bytes(KEY_BYTES)
 """The source of edges that stand for the seeds."""
+SEEDS_KEY = _EDGE + SEEDS
+"""The key of their row in the `edges` family."""
 
 FOLLOW, NOFOLLOW = 10, 1
 """What a link counts, in tenths."""
@@ -175,9 +177,9 @@ class Economy:
     def flush(self, batch: Batch) -> None:
         """Hand all changes to `batch`. Call `settle` before."""
         for source, targets in self.graph.changes():
-            self._edges.put(_EDGE + source, _row(targets))
+            self._edges.put(_EDGE + source, edges_row(targets))
         if (seeds := self.graph.new_seeds()) is not None:
-            self._edges.put(_EDGE + SEEDS, _row(seeds))
+            self._edges.put(SEEDS_KEY, edges_row(seeds))
         self._meta.put(b"ledger", self.ledger.pack())
         self._edges.flush(batch)
         self._meta.flush(batch)
@@ -188,7 +190,7 @@ class Economy:
         self._meta.flushed()
 
 
-def _row(targets: Mapping[bytes, float]) -> bytes:
+def edges_row(targets: Mapping[bytes, float]) -> bytes:
     """One row for all that a host links to: a page changes many edges of one host, and each row has its price."""
     return b"".join(itertools.starmap(_HOST_PAGES.pack, targets.items()))
 
