@@ -183,6 +183,13 @@ def test_the_digest_of_a_copy():
     assert dataclasses.replace(exchange, body=b"two").sha1 == sha1(b"two")
 
 
+def test_a_title_that_is_no_unicode(crawl):
+    """A spider may have made it of broken bytes."""
+    assert crawl.index.add(A, sha1(b"one"), title="\ud800", text_hash=1) == Verdict.NEW
+    assert crawl.index.add(A, sha1(b"two"), title="\udfff", text_hash=1) == Verdict.NEW
+    assert crawl.index.add(A, sha1(b"three"), title="\ud800", text_hash=1) == Verdict.NEAR
+
+
 def test_a_torn_row(crawl):
     """What cannot be read is said, and not taken for something else."""
     crawl.index.add(A, sha1(b"one"), title="Same", text_hash=1)

@@ -73,7 +73,7 @@ class ContentIndex:
         digest = b"D" + sha1[:16]
         if digest in self._added:
             return Verdict.EQUAL
-        of_title = host + CityHash64(title).to_bytes(8, "big")
+        of_title = host + CityHash64(title.encode("utf-8", "surrogatepass")).to_bytes(8, "big")
         known, row = self._database.get_many(_FAMILY, [digest, b"T" + of_title])
         if known is not None:
             return Verdict.EQUAL
