@@ -76,7 +76,7 @@ class CaptureMiddleware:
         fetch.status = exchange.status
         fetch.error = ""
         fetch.exchange = exchange if exchange.url.startswith(_WEB_SCHEMES) else None
-        if exchange.status >= 400 and fetch.is_miss:  # here, as Scrapy's statistics, that count every answer
+        if fetch.is_miss:  # here, as Scrapy's statistics, that count every answer
             self._runtime.stats.inc_value(f"{GUESSES}{exchange.status}")
         busy = exchange.status in BUSY
         wait = retry_after(exchange.headers, exchange.started + exchange.seconds) if busy else 0.0

@@ -215,6 +215,8 @@ def _set(settings: BaseSettings, name: str, value: Any) -> None:
 
 def _leave_out(settings: Settings, name: str, paths: Sequence[str]) -> None:
     """Have none of `paths`, not even imported: one of them brings another HTTP client along, a tenth of a second."""
+    if not paths:
+        return
     base = settings.getdict(f"{name}_BASE")
     kept = {component: order for component, order in base.items() if _path(component) not in paths}
     priority = max(SETTINGS_PRIORITIES["addon"], settings.getpriority(f"{name}_BASE") or 0)

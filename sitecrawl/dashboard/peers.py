@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import socket
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -32,6 +34,11 @@ _COUNTED: Final = 20
 """Entries of a counter, the greatest."""
 
 Worker = dict[str, Any]
+
+
+def process_name() -> str:
+    """What this process is called among workers."""
+    return f"{socket.gethostname()}-{os.getpid()}"
 
 
 def written(worker: Mapping[str, Any], figures: Figures, ahead: int) -> str:

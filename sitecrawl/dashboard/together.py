@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +14,7 @@ from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.dashboard.figures import Figures, Sampler
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.operator import ClusterOperator
-from sitecrawl.dashboard.peers import LIVE, Worker, read, written
+from sitecrawl.dashboard.peers import LIVE, Worker, process_name, read, written
 from sitecrawl.dashboard.tables import Query, Row, error_rows
 from sitecrawl.errors import OptionError
 from sitecrawl.progress import Rate
@@ -141,7 +139,7 @@ class Together:
             self._beaten = 0.0  # that it is done is told at the next tick
 
     def _text(self) -> str:
-        names = {"name": self._name, "place": self._runtime.path.name, "spider": self.spider, "state": self.state}
+        names = {"name": process_name(), "place": self._runtime.path.name, "spider": self.spider, "state": self.state}
         return written(names, self._own, self._frontier.ahead)
 
     async def close(self) -> None:
@@ -194,10 +192,6 @@ class Together:
     @property
     def state(self) -> str:
         return "ended" if self.ending else self._operator.state
-
-    @property
-    def _name(self) -> str:
-        return f"{socket.gethostname()}-{os.getpid()}"
 
 
 def _shown(session: str, age: float, worker: Worker) -> Worker:

@@ -6,8 +6,6 @@ The page shows a list of workers, of which a crawl by itself is one. So pages of
 from __future__ import annotations
 
 import logging
-import os
-import socket
 import time
 from collections import deque
 from typing import Any, Final
@@ -16,6 +14,7 @@ from sitecrawl import __version__
 from sitecrawl.dashboard.figures import COLUMNS, TOTALS, Sampler
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.operator import Operator
+from sitecrawl.dashboard.peers import process_name
 from sitecrawl.errors import StorageError
 from sitecrawl.history import META_KEY, History
 from sitecrawl.progress import Rate
@@ -83,12 +82,12 @@ class Watch:
 
     def sample(self) -> dict[str, Any]:
         """What changes every second."""
-        return {"workers": [{"id": self._name, "state": self.state, "figures": self.figures.as_json()}]}
+        return {"workers": [{"id": process_name(), "state": self.state, "figures": self.figures.as_json()}]}
 
     def overview(self) -> dict[str, Any]:
         """All there is to know at first."""
         worker = {
-            "id": self._name,
+            "id": process_name(),
             "spider": self.spider,
             "directory": str(self._runtime.path),
             "version": __version__,
@@ -107,10 +106,6 @@ class Watch:
     @property
     def state(self) -> str:
         return "ended" if self.ending else self._operator.state
-
-    @property
-    def _name(self) -> str:
-        return f"{socket.gethostname()}-{os.getpid()}"
 
 
 def _history(runtime: Runtime) -> History:
