@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -199,6 +202,49 @@ def test_an_index_of_another_format(tmp_path, pragma, message):
         WarcStore(tmp_path)
     with pytest.raises(FormatMismatch, match=message):
         PageReader(tmp_path)
+
+
+def test_an_index_is_there_wholly_or_not_at_all(tmp_path):
+    """Who looks while the store is made finds none, or an empty one."""
+    answers = set()
+    made = threading.Event()
+
+    def look() -> None:
+        while not made.is_set():
+            for number in range(30):
+                try:
+                    with PageReader(tmp_path / str(number)) as reader:
+                        answers.add(len(list(reader.pages())))
+                except StorageError as error:
+                    answers.add("holds no stored pages" in str(error) or str(error))
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        for number in range(30):
+            WarcStore(tmp_path / str(number)).close()
+    finally:
+        made.set()
+        looking.join()
+    assert answers <= {0, True}
+
+
+def test_what_was_left_of_an_index_is_no_part_of_the_next(tmp_path):
+    """A draft that a kill left, and the log of an index that is gone: both would be taken for the new one's."""
+    store = fill(tmp_path, 0, 3)
+    store.checkpoint()
+    log = (tmp_path / "pages.sqlite-wal").read_bytes()
+    store.close()
+    shutil.rmtree(tmp_path / "warc")
+    (tmp_path / "pages.sqlite").unlink()
+    (tmp_path / "pages.sqlite-wal").write_bytes(log)
+    (tmp_path / "pages.sqlite.new").write_bytes(b"half a dat")
+    with closing(WarcStore(tmp_path)) as store, PageReader(tmp_path) as reader:
+        assert list(reader.pages()) == []
+        store.put(exchange("http://site.example/after"))
+        store.checkpoint()
+        assert [capture.url for capture in reader.pages()] == ["http://site.example/after"]
+    assert not (tmp_path / "pages.sqlite.new").exists()
 
 
 def test_files_of_others_are_not_touched(tmp_path):

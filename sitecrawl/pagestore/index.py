@@ -19,10 +19,12 @@ from __future__ import annotations
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 from sitecrawl.errors import CorruptFile, FormatMismatch, StorageError
+from sitecrawl.files import sync_directory
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.faults import file_errors
 
@@ -116,6 +118,8 @@ class PageIndex:
     def __init__(self, path: Path) -> None:
         self.path = path
         with file_errors(path):
+            if not path.exists() or not path.stat().st_size:
+                _create(path)
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS)
             try:
                 self._prepare()
@@ -127,14 +131,10 @@ class PageIndex:
         self._withdrawn = False
 
     def _prepare(self) -> None:
-        fresh = not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if not fresh:
-            check_format(self._db, self.path)
+        check_format(self._db, self.path)
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = FULL")
         self._db.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-        if fresh:
-            self._create()
         self.last_id: int = self._db.execute("SELECT coalesce(max(id), 0) FROM pages").fetchone()[0]
         self.position = Position(*self._db.execute("SELECT * FROM checkpoint").fetchone())
         if self.last_id != self.position.last_id:
@@ -142,11 +142,6 @@ class PageIndex:
                 f"{self.path} ends at capture {self.last_id:,}, its last checkpoint at {self.position.last_id:,}: "
                 "rows were deleted or added by hand. Restore it from a backup"
             )
-
-    def _create(self) -> None:
-        self._db.executescript(
-            f"BEGIN; {_SCHEMA} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT;"
-        )
 
     def add(self, capture: Capture) -> None:
         """Takes the row with the id `last_id + 1`, until the next `commit` as a promise only."""
@@ -238,6 +233,21 @@ class PageIndex:
         self._recent.move_to_end(digest)
         if len(self._recent) > _MAX_RECENT:
             self._recent.popitem(last=False)
+
+
+def _create(path: Path) -> None:
+    """An index without rows, which is there wholly or not at all: readers may look for it at any moment."""
+    draft = path.with_name(f"{path.name}.new")
+    # A database that is renamed would take what another one left for its own.
+    for left in (draft, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+        left.unlink(missing_ok=True)
+    with closing(sqlite3.connect(draft, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = MEMORY")
+        db.executescript(
+            f"BEGIN; {_SCHEMA} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT;"
+        )
+    draft.replace(path)
+    sync_directory(path.parent)
 
 
 def check_format(db: sqlite3.Connection, path: Path) -> None:
