@@ -30,6 +30,9 @@ SEEDS = bytes(KEY_BYTES)
 SEEDS_KEY = _EDGE + SEEDS
 """The key of their row in the `edges` family."""
 
+_SITE_LINKS_KEPT = 1 << 15
+"""Links of sites into sections that are known without a look at the disk: 0.1 kB each."""
+
 FOLLOW, NOFOLLOW = 10, 1
 """What a link counts, in tenths."""
 
@@ -61,8 +64,8 @@ class Outlinks:
     site: bytes
     tenth: int
     """What a tenth of a link is worth, in credit."""
-    targets: list[tuple[bytes, int]] = field(default_factory=list)
-    """Fingerprint and weight."""
+    targets: dict[int, list[bytes]] = field(default_factory=dict)
+    """Fingerprints, by what a link to them counts."""
     sections: dict[bytes, int] = field(default_factory=dict)
     """The sections that the page links to, with the greatest weight."""
     again: bool = False
@@ -93,12 +96,14 @@ class Economy:
         self.ledger = policy() if stored is None else Ledger.unpack(stored)
         self.graph = _load_graph(database)
         self._pages: list[Outlinks] = []
+        self._counted: set[bytes] = set()
+        """Keys of site links that are in the `edges` family: a site's pages repeat most of theirs."""
 
     # A page's links
 
     def open(self, page: UrlRecord, host: Host, links: Sequence[NewUrl], *, rest: int = 0) -> Outlinks:
         """`page` spends its credit on `links`, which are distinct and not the page itself, but for `rest` shares."""
-        nofollow = sum(link.nofollow for link in links)
+        nofollow = sum([link.nofollow for link in links])
         holds = not page.flags & Flag.VOLATILE  # what is in memory only would take its credit with it in a crash
         tenth = self.ledger.spend(page, host, len(links) - nofollow, nofollow, rest=rest) if holds else 0
         again = bool(page.flags & Flag.AGAIN)
@@ -109,10 +114,9 @@ class Economy:
         return outlinks
 
     def _link_hosts(self, host: Host, links: Sequence[NewUrl]) -> None:
-        weights: dict[str, int] = {}
-        for link in links:
-            if link.host != host.name:
-                weights[link.host] = max(link.weight, weights.get(link.host, 0))
+        weights = {link.host: NOFOLLOW for link in links if link.nofollow}
+        weights |= {link.host: FOLLOW for link in links if not link.nofollow}
+        weights.pop(host.name, None)
         for name, weight in weights.items():
             self.graph.link(host.key, self.hosts.key_of(name), weight / FOLLOW)
 
@@ -137,9 +141,10 @@ class Economy:
                 sections[key] = record.host + record.section
                 changed(key, record)
         for page in self._pages:
-            for key, weight in page.targets:
-                if key in sections:
-                    page.touch(sections[key], weight)
+            for weight, keys in page.targets.items():
+                for section in dict.fromkeys(map(sections.get, keys)):
+                    if section is not None:
+                        page.touch(section, weight)
         self._count_inbound()
         self._pages.clear()
 
@@ -147,20 +152,24 @@ class Economy:
         """The credit that is on its way, by where it goes."""
         amounts: defaultdict[bytes, int] = defaultdict(int)
         for page in self._pages:
-            tenth = page.tenth
-            for key, weight in page.targets:
-                amounts[key] += tenth * weight
+            for weight, keys in page.targets.items():
+                amount = page.tenth * weight
+                for key in keys:
+                    amounts[key] += amount
         return amounts
 
     def _count_inbound(self) -> None:
         """Across hosts sites count and not pages: the first page of a site that links into a section."""
         links: list[tuple[bytes | None, Host, Section, int]] = []
         for page in self._pages:
+            on_host, of_site = page.host.key, _SITE_LINK + page.site
             for section_key, weight in page.sections.items():
+                key = None if section_key.startswith(on_host) else of_site + section_key
+                if key in self._counted:
+                    continue
                 host = self.hosts.live_host(section_key[:KEY_BYTES])
                 section = host.sections.get(section_key[KEY_BYTES:]) if host is not None else None
                 if host is not None and section is not None:
-                    key = None if host is page.host else _SITE_LINK + page.site + section_key
                     links.append((key, host, section, weight))
         counted = self._edges.contains_many({key for key, *_ in links if key is not None})
         for key, host, section, weight in links:
@@ -171,6 +180,9 @@ class Economy:
                 self._edges.put(key)
             section.inbound += weight / FOLLOW
             self.hosts.changed(host, section)
+        if len(self._counted) + len(counted) > _SITE_LINKS_KEPT:
+            self._counted.clear()
+        self._counted |= counted
 
     # Durability
 

@@ -23,7 +23,7 @@ from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.errors import CorruptFile, OptionError
 from sitecrawl.frontier.counts import Counts
-from sitecrawl.frontier.economy import Economy, NewUrl
+from sitecrawl.frontier.economy import FOLLOW, NOFOLLOW, Economy, NewUrl
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.judge import Judge, TrapOptions
 from sitecrawl.frontier.order import (
@@ -166,17 +166,22 @@ class Frontier:
         outlinks = self.economy.open(record, host, links, rest=rest)
         self.urls.put(visit.key, record)
         self.hosts.changed(host)
-        new = {link.key for link in self._unseen(links)}
-        outlinks.targets = [(link.key, link.weight) for link in links if link.key not in new]
+        unseen = self._unseen(links)
+        new = {link.key for link in unseen}
+        known = [link for link in links if link.key not in new]
+        outlinks.targets = {
+            FOLLOW: [link.key for link in known if not link.nofollow],
+            NOFOLLOW: [link.key for link in known if link.nofollow],
+        }
         hosts, in_section, on_host = set(), 0, 0
-        for link in links:
-            if link.key in new:
-                target = self.register.insert(link, depth=depth, referrer=visit.key, outlinks=outlinks)
-                hosts.add(target)
-                if target is host:
-                    on_host += 1
-                    in_section += self.urls.section_of(link.key) == record.section
-            elif link.priority and (target_host := self.register.prefer(link.key, link.priority)) is not None:
+        for link in unseen:
+            target = self.register.insert(link, depth=depth, referrer=visit.key, outlinks=outlinks)
+            hosts.add(target)
+            if target is host:
+                on_host += 1
+                in_section += self.urls.section_of(link.key) == record.section
+        for link in known:
+            if link.priority and (target_host := self.register.prefer(link.key, link.priority)) is not None:
                 hosts.add(target_host)
         visit.news = visit.news[0] + in_section, visit.news[1] + on_host
         self._place(hosts)
