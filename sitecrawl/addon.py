@@ -48,7 +48,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_DATABASE_URL": "",
     "SITECRAWL_DATABASE_TABLE": "pages",
     "SITECRAWL_ITEMS_TABLE": "items",
-    "SITECRAWL_SEEN_BLOOM": "pybloom-live",
+    "SITECRAWL_SEEN_BLOOM": "auto",
     "SITECRAWL_SEEN_CAPACITY": 1_000_000,
     "SITECRAWL_SEEN_ERROR_RATE": 0.01,
     "SITECRAWL_SEEN_CACHE": 65_536,
@@ -116,9 +116,9 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     },
     "ITEM_PIPELINES": {"pipelines.WarcPipeline": 900},
     "EXTENSIONS": {
+        "sitecrawl.memory.Memory": -2,  # before the database's threads allocate
         "sitecrawl.dashboard.extension.Dashboard": -1,  # it says where it is before the live line begins
         "sitecrawl.progress.Progress": 0,
-        "sitecrawl.garbage.Garbage": 0,
         "scrapy.extensions.logstats.LogStats": None,  # the progress line says it
         "scrapy.extensions.spiderstate.SpiderState": None,  # it pickles; the scheduler keeps `spider.state`
         "scrapy.extensions.telnet.TelnetConsole": None,

@@ -167,7 +167,5 @@ def test_any_order_of_events() -> None:
         LeaseMachine.redis = client
         run_state_machine_as_test(
             LeaseMachine,
-            settings=settings(
-                max_examples=40, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
-            ),
+            settings=settings(max_examples=40, stateful_step_count=30, suppress_health_check=list(HealthCheck)),
         )

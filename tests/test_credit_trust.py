@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.credit.trust import DAMPING, HostGraph
@@ -30,7 +30,6 @@ def graph_of(*edges: tuple[bytes, bytes], seeds: tuple[bytes, ...] = (SEED,)) ->
     seeds=st.lists(st.tuples(st.sampled_from(HOSTS), st.integers(1, 9)), min_size=1),
     demoted=st.sets(st.sampled_from(HOSTS)),
 )
-@settings(deadline=None)
 def test_trust_is_conserved(edges, seeds, demoted):
     """Whatever the graph, the trust of all hosts is one, and nobody's is negative."""
     graph = HostGraph((), [(host, float(count)) for host, count in seeds])

@@ -379,7 +379,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
 
 TestFrontierMachine = FrontierMachine.TestCase
-TestFrontierMachine.settings = settings(max_examples=25, stateful_step_count=35, deadline=None)
+TestFrontierMachine.settings = settings(max_examples=25, stateful_step_count=35)
 
 
 @pytest.fixture

@@ -112,7 +112,7 @@ class QueueMachine(RuleBasedStateMachine):
 
 
 TestQueueMachine = QueueMachine.TestCase
-TestQueueMachine.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestQueueMachine.settings = settings(max_examples=40, stateful_step_count=40)
 
 
 @pytest.mark.parametrize("head", [1, 2, 3])

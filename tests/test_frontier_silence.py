@@ -135,4 +135,4 @@ class SilenceMachine(RuleBasedStateMachine):
 
 
 TestSilenceMachine = SilenceMachine.TestCase
-TestSilenceMachine.settings = settings(max_examples=15, stateful_step_count=40, deadline=None)
+TestSilenceMachine.settings = settings(max_examples=15, stateful_step_count=40)

@@ -206,7 +206,7 @@ def test_an_index_of_another_format(tmp_path, pragma, message):
 
 def test_an_index_is_there_wholly_or_not_at_all(tmp_path):
     """Who looks while the store is made finds none, or an empty one."""
-    answers = set()
+    answers: set[int | str] = set()
     made = threading.Event()
 
     def look() -> None:

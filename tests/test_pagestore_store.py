@@ -25,7 +25,7 @@ def store(tmp_path):
     store.close()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.tuples(st.text(max_size=20), ANY_HEADERS, st.binary(max_size=300)), min_size=1, max_size=6))
 def test_any_exchange_is_stored_and_accepted_by_both_checkers(answers):
     """Hostile URLs, headers and bodies come back, and leave files that warcio and FastWARC accept."""

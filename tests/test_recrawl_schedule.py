@@ -7,7 +7,7 @@ from math import exp
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.errors import CorruptFile
@@ -50,7 +50,6 @@ def test_a_304_is_no_change() -> None:
     assert (record.changes, record.digest, record.watched) == (0, b"x", 10.0)
 
 
-@settings(deadline=None)
 @given(st.floats(1e-2, 1e3), st.floats(0.2, 5.0), st.floats(1e-2, 1e6))
 def test_the_last_fetch_is_worth_its_price(seconds: float, importance: float, price: float) -> None:
     """Where no limit holds it, the interval is where a little more freshness costs what it is worth."""

@@ -203,7 +203,6 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.text("abc", min_size=1, max_size=3), VALUES, max_size=4))
 def test_any_meta(meta):
     """Whatever is made of the types that can be stored comes back equal."""
@@ -306,7 +305,6 @@ def test_a_request_class_without_a_name(spider):
 # Bytes that nobody packed
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=60))
 def test_hostile_bytes(data):
     """Any bytes are a request or a corrupt file, and no other error."""
@@ -319,7 +317,7 @@ PACKED = pack_request(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.integers(0, 10_000), st.integers(0, 255))
 def test_a_flipped_byte(place, byte):
     """A stored request of which a byte has changed is a request or a corrupt file, and no other error."""
@@ -331,7 +329,7 @@ def test_a_flipped_byte(place, byte):
 FIELDS = ["class", "callback", "errback", "headers", "body", "cookies", "encoding", "priority", "flags", "cb_kwargs"]
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.dictionaries(st.sampled_from([*FIELDS, "meta", "method", "url", "x"]), VALUES, max_size=3))
 def test_hostile_fields(fields):
     """Fields with values that no request has are a corrupt file, and no other error."""

@@ -178,7 +178,7 @@ class TestFile:
 
     @staticmethod
     def load(file: Path, kind: Kind, *, error_rate: float = 0.01, hash_name: str = "hash-1") -> ScalableBloom:
-        return load_bloom(file, kind, error_rate=error_rate, hash_name=hash_name)
+        return load_bloom(file, kind.name, error_rate=error_rate, hash_name=hash_name)
 
     def test_a_loaded_filter_answers_as_the_saved_one(self, file: Path, kind: Kind) -> None:
         """Every answer is the same, the wrong ones too, and it grows on from there."""
@@ -201,8 +201,8 @@ class TestFile:
         """The hash does not depend on the process, as Python's own does."""
         program = (
             "import sys; from pathlib import Path; from random import Random\n"
-            "from sitecrawl.seen.bloom import load_bloom; from sitecrawl.seen.bloom_kinds import KINDS\n"
-            "b = load_bloom(Path(sys.argv[1]), KINDS[sys.argv[2]], error_rate=0.01, hash_name='hash-1')\n"
+            "from sitecrawl.seen.bloom import load_bloom\n"
+            "b = load_bloom(Path(sys.argv[1]), sys.argv[2], error_rate=0.01, hash_name='hash-1')\n"
             "r = Random(1); print(all(r.randbytes(16) in b for _ in range(1000)))"
         )
         args = [sys.executable, "-c", program, str(file), kind.name]
@@ -251,6 +251,12 @@ class TestFile:
         other = next(k for k in KINDS.values() if k.name != kind.name)
         with pytest.raises(FormatMismatch):
             self.load(file, other)
+
+    def test_auto_reads_what_is_there(self, file: Path, kind: Kind) -> None:
+        """A filter is not given up because a faster library has come."""
+        loaded = load_bloom(file, "auto", error_rate=0.01, hash_name="hash-1")
+        assert loaded.name == kind.name
+        assert all(loaded.contains_many(random_keys(1000, 1)))
 
     def test_a_library_that_hashes_differently_is_noticed(
         self, file: Path, kind: Kind, monkeypatch: pytest.MonkeyPatch

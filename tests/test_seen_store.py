@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,12 @@ def test_a_failed_opening_leaves_no_lock(tmp_path: Path) -> None:
     assert seen_count(path, EXACT) == 100
 
 
+def test_a_probabilistic_set_keeps_its_filter(tmp_path: Path) -> None:
+    """Without an exact set nothing could fill another one, so a faster library that was installed is not taken."""
+    path = filled(tmp_path / "seen", replace(PROBABILISTIC, bloom="pybloom-live"))
+    assert seen_count(path, PROBABILISTIC) == 100
+
+
 class TestFilterOfAnExactSet:
     """The exact set knows better: whatever the filter's file is, no key is lost."""
 
@@ -114,11 +121,24 @@ class TestFilterOfAnExactSet:
         store.close()
         assert seen_count(path, EXACT) == 100
 
-    @pytest.mark.parametrize("other", [SeenOptions(bloom="rbloom"), SeenOptions(error_rate=0.2)])
+    @pytest.mark.parametrize("other", [SeenOptions(bloom="pybloom-live"), SeenOptions(error_rate=0.2)])
     def test_another_filter_may_be_chosen_at_any_time(self, tmp_path: Path, other: SeenOptions) -> None:
         """The kind and the rate of the filter are free to change between two runs."""
         path = filled(tmp_path / "seen", EXACT)
         assert seen_count(path, other) == 100
+        assert seen_count(path, EXACT) == 100
+
+    def test_a_filter_whose_library_is_gone_is_filled_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """By the one that is left: nobody has asked for the other by name."""
+        path = filled(tmp_path / "seen", replace(EXACT, bloom="rbloom"))
+        monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+        store = SeenStore(path, EXACT)
+        assert "sitecrawl[fast]" in (store.rebuilt or "")
+        assert store.seen.bloom is not None
+        assert store.seen.bloom.name == "pybloom-live"
+        store.close()
         assert seen_count(path, EXACT) == 100
 
     def test_a_filter_of_an_earlier_flush_is_filled_again(self, tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ from sitecrawl.errors import OptionError, StorageError
 from sitecrawl.fingerprint import HASH_NAME
 from sitecrawl.frontier.seen import SERIAL
 from sitecrawl.seen.bloom import MAGIC, VERSION, load_bloom
-from sitecrawl.seen.bloom_kinds import kind_named
 from sitecrawl.seen.files import read_file
 from sitecrawl.storage import Database
 
@@ -27,7 +26,7 @@ def check_seen(directory: Path, database: Database, serial: int, notes: list[str
         return
     try:
         header, _ = read_file(path, MAGIC, VERSION)
-        bloom = load_bloom(path, kind_named(header["filter"]), error_rate=header["error_rate"], hash_name=HASH_NAME)
+        bloom = load_bloom(path, "auto", error_rate=header["error_rate"], hash_name=HASH_NAME)
     except (FileNotFoundError, StorageError, OptionError) as error:
         notes.append(f"the Bloom filter cannot be used: the next start fills it again ({error})")
         return

@@ -62,9 +62,7 @@ class CrawlSeen:
     def _load(self) -> ScalableBloom | None:
         options = self._options
         try:
-            return load_bloom(
-                self._file, kind_named(options.bloom), error_rate=options.error_rate, hash_name=self._hash_name
-            )
+            return load_bloom(self._file, options.bloom, error_rate=options.error_rate, hash_name=self._hash_name)
         except (FileNotFoundError, CorruptFile, FormatMismatch) as error:
             logger.info("The Bloom filter is filled again from the table of URLs: %s", error)
             return None

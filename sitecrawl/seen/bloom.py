@@ -32,8 +32,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from sitecrawl.errors import CorruptFile, FormatMismatch, OptionError
-from sitecrawl.seen.bloom_kinds import Kind, witness
-from sitecrawl.seen.files import read_file, write_file
+from sitecrawl.seen.bloom_kinds import Kind, kind_named, witness
+from sitecrawl.seen.files import Header, read_file, write_file
 
 MAGIC: Final = b"SCBLOOM\n"
 VERSION: Final = 1
@@ -132,13 +132,16 @@ class ScalableBloom:
         write_file(path, MAGIC, VERSION, header, map(self._kind.dump, self._layers))
 
 
-def load_bloom(path: Path, kind: Kind, *, error_rate: float, hash_name: str) -> ScalableBloom:
+def load_bloom(path: Path, name: str, *, error_rate: float, hash_name: str) -> ScalableBloom:
     """The filter that `ScalableBloom.save` wrote to `path`, checked against what is wanted.
+
+    `name`: what its layers have to be made of; with `auto` they are made of what they were.
 
     Raises `FileNotFoundError`; `FormatMismatch` if it was written by another format, filter, hash or error rate;
     `CorruptFile` if its content is not what was written.
     """
     header, body = read_file(path, MAGIC, VERSION)
+    kind = kind_named(name) if name != "auto" else _kind_of(header, path)
     wanted = {"filter": kind.name, "hash": hash_name, "witness": witness(kind), "error_rate": error_rate}
     found = {name: header.get(name) for name in wanted}
     if found != wanted:
@@ -154,3 +157,10 @@ def load_bloom(path: Path, kind: Kind, *, error_rate: float, hash_name: str) -> 
         bloom._counts.append(count)  # noqa: SLF001
         body = body[size:]
     return bloom
+
+
+def _kind_of(header: Header, path: Path) -> Kind:
+    try:
+        return kind_named(str(header.get("filter")))
+    except OptionError as error:  # nobody has asked for it by name
+        raise FormatMismatch(f"{path} cannot be read here: {error}") from error

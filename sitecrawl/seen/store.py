@@ -37,8 +37,9 @@ VERSION: Final = 1
 class SeenOptions:
     """How a seen set is built. Only `exact` changes what it answers; the others cost memory or time."""
 
-    bloom: str = "pybloom-live"
-    """Which Bloom filter: `pybloom-live`, `rbloom` (eight times as fast), `auto` (the fastest installed)."""
+    bloom: str = "auto"
+    """Which Bloom filter: `pybloom-live`, `rbloom` (eight times as fast), or `auto`: what the directory has, and in a
+    new one the fastest that is installed."""
     error_rate: float = 0.01
     """Wrong yeses of the Bloom filter, as a share of new keys: look-ups on disk, or without `exact` lost pages."""
     capacity: int = 1_000_000
@@ -107,9 +108,9 @@ class SeenStore:
         return ScalableBloom(kind, capacity=options.capacity, error_rate=options.error_rate)
 
     def _open_bloom(self) -> ScalableBloom:
-        kind = kind_named(self._options.bloom)
+        options = self._options
         try:
-            return load_bloom(self._filter, kind, error_rate=self._options.error_rate, hash_name=HASH_NAME)
+            return load_bloom(self._filter, options.bloom, error_rate=options.error_rate, hash_name=HASH_NAME)
         except FileNotFoundError:
             if self._exact is None:
                 raise CorruptFile(f"{self._filter} is missing: restore it, or start in a new directory") from None
