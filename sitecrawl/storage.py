@@ -291,12 +291,18 @@ def _refuse_lost_tables(path: Path) -> None:
 
 
 def _open_patiently(path: Path, cache: Cache) -> Rdict:
-    """Read-only. A crawl at work may replace a file between two steps of it: then the next attempt succeeds."""
+    """Read-only. A crawl at work may replace a file between two steps of it: then the next attempt succeeds.
+
+    A log that goes meanwhile is no error to RocksDB, but what was in it may be in no table that it has heard of.
+    """
     for _ in range(_OPENINGS - 1):
-        try:
-            return _open(path, cache, read_only=True)
-        except CorruptFile:
-            time.sleep(_PAUSE)
+        logs = list(path.glob("*.log"))
+        with contextlib.suppress(CorruptFile):
+            rdict = _open(path, cache, read_only=True)
+            if all(log.exists() for log in logs):
+                return rdict
+            rdict.close()
+        time.sleep(_PAUSE)
     return _open(path, cache, read_only=True)
 
 

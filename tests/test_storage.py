@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -295,6 +296,30 @@ def test_a_reader_beside_the_writer(path):
             reader.write(batch)
         reader.close()
     database.close()
+
+
+def test_a_log_that_goes_while_a_reader_opens(path, monkeypatch):
+    """What was in it is in a table by then, of which the reader has not heard: it looks again."""
+    database, copy = opened(filled(path)), path.with_name("copy")
+    batch = database.batch()
+    batch.put("urls", b"late", b"1")
+    database.write(batch)
+    shutil.copytree(path, copy)
+    database.close()
+    open_one = storage._open
+
+    def open_late(*args, **how):
+        monkeypatch.setattr(storage, "_open", open_one)
+        for log in copy.glob("*.log"):
+            log.unlink()
+        stale = open_one(*args, **how)
+        shutil.rmtree(copy)
+        shutil.copytree(path, copy)
+        return stale
+
+    monkeypatch.setattr(storage, "_open", open_late)
+    with closing(opened(copy, read_only=True)) as reader:
+        assert reader.get("urls", b"late") == b"1"
 
 
 def test_a_reader_makes_nothing(path):
