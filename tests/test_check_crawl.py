@@ -22,6 +22,7 @@ from sitecrawl.checking import Report, check, repair
 from sitecrawl.checking.salvage import salvage
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.directory import MANIFEST, CrawlDirectory
+from sitecrawl.errors import NothingYet
 from sitecrawl.fingerprint import HASH_NAME
 from sitecrawl.frontier.economy import SEEDS, read_edges
 from sitecrawl.frontier.hosts import Host
@@ -418,6 +419,18 @@ def test_a_crawl_that_was_killed_as_it_began(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (2, "")
         assert "holds nothing yet" in done.stderr
     assert [entry.name for entry in (tmp_path / "job").iterdir()] == [MANIFEST]
+
+
+def test_a_crawl_that_begins_just_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A manifest that was not there at the first look, and a database at the second, is no manifest that is lost."""
+
+    def read(directory: Path) -> None:
+        CrawlDirectory(directory, "generic")
+        (directory / "db").mkdir()
+
+    monkeypatch.setattr("sitecrawl.checking.crawl.read_manifest", read)
+    with pytest.raises(NothingYet):
+        check(tmp_path)
 
 
 def test_a_manifest_that_is_lost(job: Path) -> None:
