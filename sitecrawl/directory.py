@@ -9,12 +9,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from sitecrawl.errors import CorruptFile, FormatMismatch, StorageError
 from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
@@ -74,16 +75,23 @@ class CrawlDirectory:
         return self.path / "db"
 
     def _create(self, spider: str) -> Manifest:
-        manifest = Manifest(spider, time.time(), self._key.hex())
+        """The manifest, written now; of two crawls that begin at once, the one's is the other's too."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             foreign = sorted(entry.name for entry in self.path.iterdir() if entry.name != _DRAFT)
-            if foreign:
+            if foreign and not (self.path / MANIFEST).exists():
                 raise FormatMismatch(
                     f"{self.path} is not a crawl of sitecrawl: it holds {', '.join(foreign[:3])} and no {MANIFEST}. "
                     "Choose an empty or a new directory as JOBDIR"
                 )
-            _write_atomically(self.path / MANIFEST, json.dumps(asdict(manifest), indent=2).encode())
+            with (self.path / _DRAFT).open("ab") as draft:
+                fcntl.lockf(draft, fcntl.LOCK_EX)
+                manifest = read_manifest(self.path)
+                if manifest is None:
+                    manifest = Manifest(spider, time.time(), self._key.hex())
+                    _write(draft, json.dumps(asdict(manifest), indent=2).encode())
+                    (self.path / _DRAFT).replace(self.path / MANIFEST)
+            (self.path / _DRAFT).unlink(missing_ok=True)  # opened when the other's was in place already
         except OSError as error:
             raise _unusable(self.path, error) from error
         return manifest
@@ -139,10 +147,9 @@ def _unusable(path: Path, error: OSError) -> StorageError:
     )
 
 
-def _write_atomically(file: Path, content: bytes) -> None:
-    draft = file.with_name(_DRAFT)
-    with draft.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
-    draft.replace(file)
+def _write(file: BinaryIO, content: bytes) -> None:
+    """Let `file` hold that and nothing else, durably."""
+    file.truncate(0)  # what a crash left
+    file.write(content)
+    file.flush()
+    os.fsync(file.fileno())

@@ -28,6 +28,10 @@ class FormatMismatch(StorageError):
     """A file written by another format version, another hash or another crawl."""
 
 
+class NothingYet(StorageError):
+    """A crawl that has not come as far as its first entry."""
+
+
 class CrawlDirectoryInUse(StorageError):
     """Another process has this crawl's directory open."""
 

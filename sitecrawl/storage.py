@@ -8,6 +8,8 @@ Invariants:
 - Everything that a checkpoint changes goes down in *one* `Batch`, synced. A crash leaves the database at the
   last batch, never between two.
 - The `meta` family names format and hash; a database that does not match is refused, never read as empty.
+- Their names are the first batch: as long as log and tables hold nothing, the database is only being made, or what a
+  kill left of that, and to a reader it is not there.
 - Keys are compared as bytes, so integers in keys are big-endian.
 """
 
@@ -33,7 +35,7 @@ from rocksdict import (
     WriteOptions,
 )
 
-from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, StorageError
+from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, NothingYet, StorageError
 
 FORMAT: Final = b"sitecrawl-db-1"
 WORKER: Final = b"cluster/session"
@@ -95,11 +97,13 @@ class Database:
     """A RocksDB with the families of `FAMILIES`.
 
     `hash_name` is the name of the fingerprint function whose values are keys. Raises `CrawlDirectoryInUse`,
-    `FormatMismatch`, `CorruptFile` or `StorageError`.
+    `FormatMismatch`, `CorruptFile` or `StorageError`; with `read_only` also `NothingYet`.
     """
 
     def __init__(self, path: Path, *, hash_name: str, read_only: bool = False) -> None:
         self.path = path
+        if read_only and _is_blank(path):
+            raise _nothing_yet(path)
         had_tables = any(path.glob("*.sst"))
         if had_tables and not read_only:
             _refuse_lost_tables(path)
@@ -110,18 +114,18 @@ class Database:
         self._families = {name: self._rdict.get_column_family(name) for name in FAMILIES}
         self.handles = {name: self._rdict.get_column_family_handle(name) for name in FAMILIES}
         self._fit_cache()
-        self._check_format(hash_name.encode(), is_new=not had_tables and not read_only)
+        self._check_format(hash_name.encode(), is_new=not had_tables, read_only=read_only)
 
-    def _check_format(self, hash_name: bytes, *, is_new: bool) -> None:
+    def _check_format(self, hash_name: bytes, *, is_new: bool, read_only: bool) -> None:
         stored = self.get("meta", b"format"), self.get("meta", b"hash")
-        if stored == (None, None) and is_new:
+        if stored == (None, None) and is_new and not read_only:
             batch = self.batch()
             batch.put("meta", b"format", FORMAT)
             batch.put("meta", b"hash", hash_name)
             self.write(batch)
         elif stored == (None, None):  # a shortened MANIFEST is to RocksDB an older state, before any table
             self.close()
-            raise _lost_tables(self.path)
+            raise _nothing_yet(self.path) if is_new else _lost_tables(self.path)
         elif stored != (FORMAT, hash_name):
             self.close()
             raise FormatMismatch(
@@ -259,6 +263,20 @@ def _open(path: Path, cache: Cache, *, read_only: bool) -> Rdict:
         raise _storage_error(path, error) from error
 
 
+def _is_blank(path: Path) -> bool:
+    """Whether nothing was ever written there. RocksDB takes many steps to make a database, and asked for one that is
+    missing it makes a directory, also to a reader.
+    """
+    try:
+        # First the logs: what is in one of them goes into a table before it is deleted.
+        logs = sum(file.stat().st_size for file in path.iterdir() if file.suffix == ".log")
+        return not logs and not any(file.suffix == ".sst" for file in path.iterdir())
+    except FileNotFoundError:
+        return not path.exists()
+    except OSError:
+        return False  # RocksDB says what is wrong
+
+
 def _refuse_lost_tables(path: Path) -> None:
     """Look before opening for writing: what a shortened MANIFEST does not name, RocksDB deletes at once."""
     rdict = _open_patiently(path, Cache(_LEAST_BLOCK_CACHE_BYTES))
@@ -273,13 +291,26 @@ def _refuse_lost_tables(path: Path) -> None:
 
 
 def _open_patiently(path: Path, cache: Cache) -> Rdict:
-    """Read-only. A crawl at work may replace a file between two steps of it: then the next attempt succeeds."""
+    """Read-only. A crawl at work may replace a file between two steps of it: then the next attempt succeeds.
+
+    A log that goes meanwhile is no error to RocksDB, but what was in it may be in no table that it has heard of.
+    """
     for _ in range(_OPENINGS - 1):
-        try:
-            return _open(path, cache, read_only=True)
-        except CorruptFile:
-            time.sleep(_PAUSE)
+        logs = list(path.glob("*.log"))
+        with contextlib.suppress(CorruptFile):
+            rdict = _open(path, cache, read_only=True)
+            if all(log.exists() for log in logs):
+                return rdict
+            rdict.close()
+        time.sleep(_PAUSE)
     return _open(path, cache, read_only=True)
+
+
+def _nothing_yet(path: Path) -> NothingYet:
+    return NothingYet(
+        f"{path} holds nothing yet: its crawl begins just now, or was stopped as it began. Look again later, or "
+        "start it again with the same directory"
+    )
 
 
 def _lost_tables(path: Path) -> CorruptFile:

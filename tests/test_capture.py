@@ -112,8 +112,8 @@ def test_the_archive_of_accidents_is_sound(hostile: tuple[Path, str, Counter[str
     files = [str(path) for path in (jobdir / "warc").iterdir()]
     done = subprocess.run([PROJECT_BIN / "warcio", "check", *files], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
-    reader = PageReader(jobdir)
-    bodies = {capture.url.rpartition("/")[2]: reader.read(capture).body for capture in reader.pages(PageFilter())}
+    with PageReader(jobdir) as reader:
+        bodies = {one.url.rpartition("/")[2]: reader.read(one).body for one in reader.pages(PageFilter())}
     assert bodies["png-as-html"] == PNG
     assert bodies["html-as-png"] == linked("/from-a-png").encode()
 
@@ -145,10 +145,10 @@ class TestFullDisk:
     def stored(jobdir: Path) -> dict[str, bytes]:
         if not (jobdir / "pages.sqlite").exists():
             return {}
-        reader = PageReader(jobdir)
-        captures = list(reader.pages(PageFilter(kind="page")))
-        assert len({capture.url for capture in captures}) == len(captures)
-        return {capture.url: reader.read(capture).body for capture in captures}
+        with PageReader(jobdir) as reader:
+            captures = list(reader.pages(PageFilter(kind="page")))
+            assert len({capture.url for capture in captures}) == len(captures)
+            return {capture.url: reader.read(capture).body for capture in captures}
 
     @staticmethod
     def limited(seeds: str, jobdir: Path, limit: int) -> tuple[int, str]:

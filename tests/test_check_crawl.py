@@ -21,6 +21,8 @@ from pagestore_helpers import assert_checkers_pass, warc_files
 from sitecrawl.checking import Report, check, repair
 from sitecrawl.checking.salvage import salvage
 from sitecrawl.credit.ledger import Ledger
+from sitecrawl.directory import MANIFEST, CrawlDirectory
+from sitecrawl.errors import NothingYet
 from sitecrawl.fingerprint import HASH_NAME
 from sitecrawl.frontier.economy import SEEDS, read_edges
 from sitecrawl.frontier.hosts import Host
@@ -407,6 +409,28 @@ def test_no_database(job: Path) -> None:
     shutil.rmtree(job / "db")
     _, after = repair(job)
     assert "restore the database from a copy" in told(after)[0]
+
+
+def test_a_crawl_that_was_killed_as_it_began(tmp_path: Path) -> None:
+    """There is nothing to check or to repair, and nothing is made."""
+    CrawlDirectory(tmp_path / "job", "generic")
+    for words in ([], ["--repair"]):
+        done = command("check-crawl", *words, str(tmp_path / "job"))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "holds nothing yet" in done.stderr
+    assert [entry.name for entry in (tmp_path / "job").iterdir()] == [MANIFEST]
+
+
+def test_a_crawl_that_begins_just_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A manifest that was not there at the first look, and a database at the second, is no manifest that is lost."""
+
+    def read(directory: Path) -> None:
+        CrawlDirectory(directory, "generic")
+        (directory / "db").mkdir()
+
+    monkeypatch.setattr("sitecrawl.checking.crawl.read_manifest", read)
+    with pytest.raises(NothingYet):
+        check(tmp_path)
 
 
 def test_a_manifest_that_is_lost(job: Path) -> None:

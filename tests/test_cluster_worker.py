@@ -6,6 +6,7 @@ import json
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,9 @@ from redis_servers import Server, free_port, server
 from stalling import Proxy
 from syntheticweb import Web
 
+from sitecrawl.cluster.connection import connect
 from sitecrawl.cluster.reading import ClusterReader
+from sitecrawl.cluster.shards import Keys
 from sitecrawl.errors import StorageError
 
 SPIDERS = """
@@ -277,3 +280,14 @@ class TestReading:
         """It says which setting names it."""
         with pytest.raises(StorageError, match="SITECRAWL_CLUSTER_CRAWL"):
             ClusterReader({"url": redis.url}, "none")
+
+    def test_a_crawl_that_begins_just_now(self, redis: Server) -> None:
+        """Before all is written that says how to read it, there is none."""
+        name = Keys("young", 1).base(0) + "crawl"
+        with closing(connect({"url": redis.url})) as client:
+            for field, value in {"key": "00" * 16, "format": "1", "shards": "4", "buckets": "8"}.items():
+                with pytest.raises(StorageError, match="There is no crawl 'young'"):
+                    ClusterReader({"url": redis.url}, "young")
+                client.hset(name, field, value)
+        with ClusterReader({"url": redis.url}, "young") as reader:
+            assert list(reader.units()) == []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 
@@ -37,6 +39,35 @@ def test_a_resumed_crawl(tmp_path):
     first, second = CrawlDirectory(tmp_path, "generic"), CrawlDirectory(tmp_path, "generic")
     assert second.resumed
     assert second.manifest == first.manifest
+
+
+MAKER = """
+import sys, time
+from pathlib import Path
+from sitecrawl.directory import CrawlDirectory
+
+base, own, other = Path(sys.argv[1]), *sys.argv[2:]
+end = time.monotonic() + 60
+for number in range(50):
+    (base / f"{number}-{own}").touch()
+    while not (base / f"{number}-{other}").exists():
+        assert time.monotonic() < end, "the other one is gone"
+    print(CrawlDirectory(base / str(number), "generic").manifest.key)
+"""
+
+
+def test_two_crawls_that_begin_at_once(tmp_path):
+    """One makes the directory and the other finds it made: both know the same key, and it stays."""
+    words = [sys.executable, "-c", MAKER, str(tmp_path)]
+    makers = [subprocess.Popen([*words, *names], stdout=subprocess.PIPE, text=True) for names in ("ab", "ba")]
+    first, second = (maker.communicate(timeout=90)[0].split() for maker in makers)
+    assert len(first) == 50
+    assert first == second
+    for number, key in enumerate(first):
+        manifest = read_manifest(tmp_path / str(number))
+        assert manifest is not None
+        assert manifest.key == key
+        assert [entry.name for entry in (tmp_path / str(number)).iterdir()] == [MANIFEST]
 
 
 def test_the_crawl_of_another_spider(tmp_path):

@@ -223,5 +223,6 @@ def test_scrapy_redis(jobs: Jobs, store: redis.Redis, *, spider: str, paths: lis
     assert sorted(item["path"] for item in pushed) == paths
     assert spider != "myspider" or pushed[0]["job"] == "123"
     assert scrapy("check-crawl", str(folder / "job")).returncode == 0
-    stored = {urlsplit(capture.url).path for capture in PageReader(folder / "job").pages(PageFilter(status=200))}
+    with PageReader(folder / "job") as reader:
+        stored = {urlsplit(capture.url).path for capture in reader.pages(PageFilter(status=200))}
     assert set(paths) <= stored

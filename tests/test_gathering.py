@@ -148,8 +148,9 @@ class TestDiscovery:
             found = gather(web, tmp_path / "job")
             assert len(web.paths()) < 70
         assert sitemaps(found) == {}
-        pages = PageReader(tmp_path / "job").pages(PageFilter(kind="page", status=200))
-        assert [page.url for page in pages] == [f"{web.root}/"]
+        with PageReader(tmp_path / "job") as reader:
+            pages = [page.url for page in reader.pages(PageFilter(kind="page", status=200))]
+        assert pages == [f"{web.root}/"]
 
     def test_a_soft_404_that_is_named(self, tmp_path: Path) -> None:
         """A page at an address that robots.txt names as an XML sitemap is none: the search goes on."""

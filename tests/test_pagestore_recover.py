@@ -19,6 +19,7 @@ from pagestore_helpers import assert_checkers_pass, exchange, stored, warc_files
 
 from sitecrawl.errors import CorruptFile, FormatMismatch, StorageError
 from sitecrawl.pagestore import PageReader, WarcOptions, WarcStore
+from sitecrawl.pagestore.index import PageIndex
 
 KILLS = 12
 
@@ -227,6 +228,31 @@ def test_an_index_is_there_wholly_or_not_at_all(tmp_path):
         made.set()
         looking.join()
     assert answers <= {0, True}
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from sitecrawl.pagestore import index
+
+def die(path):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+index.sync_directory = die
+index.PageIndex(Path(sys.argv[1]))
+"""
+
+
+def test_an_index_does_not_change_its_mode(tmp_path):
+    """It is made in WAL mode: a kill in a change of the mode would leave a journal, which no reader may roll back."""
+    file = tmp_path / "pages.sqlite"
+    done = subprocess.run([sys.executable, "-c", KILLED, str(file)], check=False)
+    assert done.returncode == -signal.SIGKILL
+    made = file.read_bytes()
+    with closing(sqlite3.connect(file)) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    PageIndex(file).close()
+    assert file.read_bytes() == made
 
 
 def test_what_was_left_of_an_index_is_no_part_of_the_next(tmp_path):

@@ -137,7 +137,8 @@ def test_warc_files(folder: Path, web: LocalWeb) -> None:
         "ITEM_PIPELINES": {"pipelines.WarcPipeline": 900},
     }
     run(folder, web, "stock", **parts)
-    stored = {capture.url.removeprefix(web.root) for capture in PageReader(folder / "job").pages(PageFilter())}
+    with PageReader(folder / "job") as reader:
+        stored = {capture.url.removeprefix(web.root) for capture in reader.pages(PageFilter())}
     assert stored == {"/", "/moved", *(f"/{n}" for n in range(1, PAGES))}
     assert scrapy("check-crawl", str(folder / "job")).returncode == 0
     run(folder, web, "stock", **parts)  # Scrapy's scheduler has its own files beside

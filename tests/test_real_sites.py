@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 from xml.etree import ElementTree as ET
@@ -46,7 +47,7 @@ def test_every_page_that_an_independent_walk_reaches_is_stored_once(web, jobdir)
     """What another parser reaches by links is in the store, each page once, and nothing else is."""
     canonical = Canonicalizer().canonical
     walked = {canonical(parse(url)) for url in web.walk()}
-    with sqlite3.connect(jobdir / "pages.sqlite") as index:
+    with closing(sqlite3.connect(jobdir / "pages.sqlite")) as index:
         urls = [url for (url,) in index.execute("SELECT url FROM pages WHERE kind = 'page'")]
     stored = Counter(canonical(parse(url)) for url in urls)
     assert set(stored) == walked
@@ -56,16 +57,16 @@ def test_every_page_that_an_independent_walk_reaches_is_stored_once(web, jobdir)
 
 def test_stored_bodies_are_the_served_ones(web, jobdir):
     """A page read back by its capture has the body that the server sent, revisits included."""
-    reader = PageReader(jobdir)
-    captures = list(reader.pages(PageFilter(kind="page")))
-    different = [c.url for c in captures if reader.read(c).body != web.answer(c.url)[2]]
+    with PageReader(jobdir) as reader:
+        captures = list(reader.pages(PageFilter(kind="page")))
+        different = [c.url for c in captures if reader.read(c).body != web.answer(c.url)[2]]
     assert captures
     assert different == []
 
 
 def test_no_page_of_another_host_is_fetched(jobdir):
     """No page comes from a host without seed, and hosts outside the seeds' sites are not even asked."""
-    with sqlite3.connect(jobdir / "pages.sqlite") as index:
+    with closing(sqlite3.connect(jobdir / "pages.sqlite")) as index:
         captures = [(urlsplit(url).hostname, kind) for url, kind in index.execute("SELECT url, kind FROM pages")]
     hosts = {urlsplit(seed).hostname for seed in SEEDS}
     assert {host for host, kind in captures if kind == "page"} == hosts
@@ -111,7 +112,7 @@ def test_sitemaps_of_real_sites(web, tmp_path, host):
     assert done.returncode == 0, done.stderr
     assert web.answer(f"http://{host}/robots.txt")[0] == 404
     listed = {(e.text or "").strip() for e in ET.fromstring(web.answer(f"http://{host}/sitemap.xml")[2]).iter(LOC)}
-    reader = PageReader(tmp_path / "job")
-    stored = {capture.url for capture in reader.pages(PageFilter(kind="page", status=200))}
+    with PageReader(tmp_path / "job") as reader:
+        stored = {capture.url for capture in reader.pages(PageFilter(kind="page", status=200))}
     assert len(listed) > 10
     assert listed <= stored

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,10 +20,14 @@ from hypothesis import strategies as st
 from localweb import Answer, LocalWeb, linked
 from playwright.sync_api import Browser
 
+from sitecrawl.directory import MANIFEST, read_manifest
+from sitecrawl.errors import StorageError
+from sitecrawl.frontier.reading import FrontierReader
 from sitecrawl.history import History
+from sitecrawl.pagestore import PageReader
 from sitecrawl.report import graph
 from sitecrawl.report.drawing import chart, nice, speeds, time_marks
-from sitecrawl.report.gather import Report, gather
+from sitecrawl.report.gather import Report, Stored, gather
 from sitecrawl.report.render import charts, importance_bars, percent, render, shown
 from sitecrawl.report.survey import UrlSurvey, share_of_top
 from sitecrawl.url import parse
@@ -68,6 +73,37 @@ def job(web: LocalWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def report(job: Path) -> Report:
     return gather(job)
+
+
+class TestBeginning:
+    """A crawl that comes into being between two looks of the report."""
+
+    def test_its_manifest(self, job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The report is of one manifest: that with which the frontier was read."""
+        young = shutil.copytree(job, tmp_path / "job")
+        (young / MANIFEST).rename(tmp_path / MANIFEST)
+
+        def read(directory: Path) -> FrontierReader:
+            (tmp_path / MANIFEST).rename(directory / MANIFEST)
+            return FrontierReader(directory)
+
+        monkeypatch.setattr("sitecrawl.report.gather.FrontierReader", read)
+        assert gather(young).manifest == read_manifest(job)
+
+    def test_its_page_store(self, job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where there was no page store at first, the report is of a crawl without one."""
+        young = shutil.copytree(job, tmp_path / "job")
+        (young / "pages.sqlite").rename(tmp_path / "pages.sqlite")
+
+        def read(directory: Path) -> PageReader:
+            try:
+                return PageReader(directory)
+            except StorageError:
+                (tmp_path / "pages.sqlite").rename(directory / "pages.sqlite")
+                raise
+
+        monkeypatch.setattr("sitecrawl.report.gather.PageReader", read)
+        assert gather(young).stored == Stored()
 
 
 class TestFigures:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -202,7 +203,7 @@ def test_ordinary_requests_are_stored(ours: Run, name: str) -> None:
 
 def test_inline_downloads_are_no_pages_of_the_request_under_way(ours: Run) -> None:
     """A download with a page's `meta` is stored as itself, and the page too."""
-    with sqlite3.connect(ours.jobs / "inline-downloads" / "pages.sqlite") as index:
+    with closing(sqlite3.connect(ours.jobs / "inline-downloads" / "pages.sqlite")) as index:
         stored = Counter(
             url.rpartition("/")[2] for (url,) in index.execute("SELECT url FROM pages WHERE status = 200")
         )
@@ -212,7 +213,7 @@ def test_inline_downloads_are_no_pages_of_the_request_under_way(ours: Run) -> No
 
 def test_files_and_data_urls_are_not_in_the_page_store(ours: Run) -> None:
     """What came over no network is not archived as if it had."""
-    with sqlite3.connect(ours.jobs / "schemes" / "pages.sqlite") as index:
+    with closing(sqlite3.connect(ours.jobs / "schemes" / "pages.sqlite")) as index:
         assert list(index.execute("SELECT url FROM pages")) == []
 
 

@@ -55,7 +55,8 @@ def deployed(scrapyd: Scrapyd, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def pages(directory: Path) -> Counter[str]:
     """The pages in a job's directory."""
-    return Counter(capture.url for capture in PageReader(directory).pages(PageFilter(kind="page")))
+    with PageReader(directory) as reader:
+        return Counter(capture.url for capture in reader.pages(PageFilter(kind="page")))
 
 
 def test_deploy(scrapyd: Scrapyd, deployed: str) -> None:

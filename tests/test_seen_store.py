@@ -197,6 +197,13 @@ def test_a_lost_key_is_an_error(tmp_path: Path, options: SeenOptions) -> None:
         SeenStore(path, options)
 
 
+def test_a_making_that_was_killed_begins_again(tmp_path: Path) -> None:
+    """The filter of a probabilistic set is written before its key: alone and empty it is no lost set."""
+    path = filled(tmp_path / "seen", PROBABILISTIC, count=0)
+    (path / "key").unlink()
+    assert seen_count(filled(path, PROBABILISTIC), PROBABILISTIC) == 100
+
+
 def test_a_directory_that_cannot_be_made_is_an_error(tmp_path: Path, options: SeenOptions) -> None:
     """The operating system's reason is in the message."""
     (tmp_path / "seen").write_text("no directory")

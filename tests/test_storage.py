@@ -9,13 +9,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from rocksdict import Options, Rdict
 
 from sitecrawl import storage
-from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, StorageError
+from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, NothingYet, StorageError
 from sitecrawl.storage import FAMILIES, Database
 
 KILLS = 8
@@ -296,11 +298,76 @@ def test_a_reader_beside_the_writer(path):
     database.close()
 
 
+def test_a_log_that_goes_while_a_reader_opens(path, monkeypatch):
+    """What was in it is in a table by then, of which the reader has not heard: it looks again."""
+    database, copy = opened(filled(path)), path.with_name("copy")
+    batch = database.batch()
+    batch.put("urls", b"late", b"1")
+    database.write(batch)
+    shutil.copytree(path, copy)
+    database.close()
+    open_one = storage._open
+
+    def open_late(*args, **how):
+        monkeypatch.setattr(storage, "_open", open_one)
+        for log in copy.glob("*.log"):
+            log.unlink()
+        stale = open_one(*args, **how)
+        shutil.rmtree(copy)
+        shutil.copytree(path, copy)
+        return stale
+
+    monkeypatch.setattr(storage, "_open", open_late)
+    with closing(opened(copy, read_only=True)) as reader:
+        assert reader.get("urls", b"late") == b"1"
+
+
 def test_a_reader_makes_nothing(path):
-    """Reading a database that is not there is an error, and does not make one."""
-    with pytest.raises(StorageError):
+    """Reading a database that is not there is an error, and leaves no trace."""
+    with pytest.raises(NothingYet):
         opened(path, read_only=True)
-    assert not list(path.glob("*.sst"))
+    assert not path.exists()
+
+
+def steps_of_making(path: Path) -> Iterator[None]:
+    """What stands in a database's directory while it is made, step by step."""
+    yield
+    path.mkdir()
+    (path / "LOCK").touch()
+    (path / "MANIFEST-000001").touch()
+    yield
+    families: dict[str, Options] = {}
+    for name in ("default", "urls", *FAMILIES[1:]):
+        families[name] = Options(raw_mode=True)
+        families[name].create_if_missing(True)
+        families[name].create_missing_column_families(True)
+        Rdict(str(path), families["default"], column_families=families).close()
+        yield
+    (log,) = path.glob("*.log")
+    log.write_bytes(bytes(7))  # the head of a record is as long
+    yield
+
+
+def test_a_database_that_is_being_made(path):
+    """To a reader it is not there yet, whatever is missing of it; who writes makes it complete."""
+    for number, _ in enumerate(steps_of_making(path)):
+        with pytest.raises(NothingYet, match="holds nothing yet"):
+            opened(path, read_only=True)
+        copy = path.with_name(f"copy-{number}")
+        if path.exists():
+            shutil.copytree(path, copy)
+        opened(copy).close()
+        opened(copy, read_only=True).close()
+
+
+def test_a_lost_log_is_damage_where_there_are_tables(path):
+    """Nothing in the log is no sign of a new database as soon as there are tables."""
+    (file,) = filled(path).glob("MANIFEST*")
+    for log in path.glob("*.log"):
+        assert log.stat().st_size == 0
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    with pytest.raises(CorruptFile):
+        opened(path, read_only=True)
 
 
 def test_a_place_that_cannot_hold_it(tmp_path):

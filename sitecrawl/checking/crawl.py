@@ -89,13 +89,14 @@ def check(directory: Path, *, quick: bool = False) -> Report:
 
 
 def _manifest(directory: Path, report: Report) -> Manifest | None:
+    had_database = (directory / "db").exists()  # a crawl makes it after the manifest, perhaps just now
     try:
         manifest = read_manifest(directory)
     except CorruptFile as error:
         report.findings.append(_lost_manifest(str(error)))
         return None
-    if manifest is None and not (directory / "db").exists():
-        manifest_of(directory)  # which says why there is none
+    if manifest is None and not had_database:
+        manifest = manifest_of(directory)  # which says why there is none
     if manifest is None:
         report.findings.append(_lost_manifest("it is missing, and with it the key of all fingerprints"))
     return manifest

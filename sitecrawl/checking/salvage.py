@@ -21,10 +21,11 @@ from typing import Final
 
 from rocksdict import BottommostLevelCompaction, CompactOptions, Options, Rdict
 
-from sitecrawl.errors import CorruptFile, StorageError
+from sitecrawl.errors import CorruptFile, NothingYet, StorageError
 from sitecrawl.files import sync_directory
 from sitecrawl.fingerprint import HASH_NAME
 from sitecrawl.pagestore.faults import file_errors
+from sitecrawl.pagestore.store import INDEX_FILE
 from sitecrawl.storage import FAMILIES, FORMAT, Database
 
 _DRAFT: Final = "db.new"
@@ -33,10 +34,15 @@ _DAMAGED: Final = "db.damaged"
 
 def is_readable(path: Path) -> str:
     """Why the database cannot be read to its end; empty if it can. Raises what is no damage."""
+    has_pages = (path.parent / INDEX_FILE).exists()
     try:
         database = Database(path, hash_name=HASH_NAME, read_only=True)
     except CorruptFile as error:
         return str(error)
+    except NothingYet:
+        if has_pages:  # a crawl makes its database first
+            return "it is missing or empty, and there is a page store beside it"
+        raise
     try:
         for family in FAMILIES:
             for _ in database.scan(family):
@@ -61,6 +67,7 @@ def salvage(directory: Path) -> Path:
     """
     source, draft, damaged = directory / "db", directory / _DRAFT, directory / _DAMAGED
     with file_errors(source):
+        source.mkdir(exist_ok=True)
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
         for file in source.iterdir():

@@ -30,6 +30,8 @@ from sitecrawl.pagestore.workers import open_pages
 from sitecrawl.url import site_of
 
 _A_TIME: Final = 500
+_FACTS: Final = frozenset({b"key", b"shards", b"buckets"})
+"""What has to be known of a crawl before it can be read."""
 _DONE = struct.Struct(">BHf")
 _URL, _DEPTH, _HISTORY = 0, 2, 6
 _TRIAL = ("novelty", "demoted", "since", "reason", "tried", "cost", "limit")
@@ -46,7 +48,7 @@ class ClusterReader:
         except RedisError as error:
             self._client.close()
             raise StorageError(f"Redis at {shown(params)} does not let the crawl be read: {error}") from error
-        if not facts:
+        if not facts.keys() >= _FACTS:  # a worker that begins a crawl writes them one by one
             self._client.close()
             raise StorageError(f"There is no crawl {crawl!r} on this Redis: name it with SITECRAWL_CLUSTER_CRAWL")
         self._keys = Keys(crawl, int(facts[b"shards"]))

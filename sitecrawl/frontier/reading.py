@@ -108,9 +108,9 @@ class FrontierReader:
     def __init__(self, directory: Path) -> None:
         if workers_below(directory):
             raise StorageError(_SHARED.format(directory))
-        manifest = manifest_of(directory)
         self.directory = directory
-        self._fingerprints = Fingerprinter(bytes.fromhex(manifest.key))
+        self.manifest = manifest_of(directory)
+        self._fingerprints = Fingerprinter(bytes.fromhex(self.manifest.key))
         self._database = Database(directory / "db", hash_name=HASH_NAME, read_only=True)
         if self._database.get("meta", WORKER) is not None:
             self._database.close()

@@ -83,6 +83,8 @@ WHERE last.url_key = ? AND last.status = 200 AND last.method = 'GET' AND held.pa
 ORDER BY last.id DESC LIMIT 1
 """
 _CHECKPOINT = "UPDATE checkpoint SET number = ?, warc_file = ?, warc_offset = ?, last_id = ?"
+_BESIDE = ("-wal", "-shm", "-journal")
+"""Ends of the names of what SQLite keeps beside a database."""
 _CACHE_KIB = 8 << 10
 _BUSY_SECONDS = 30.0
 _MAX_PENDING = 1_000
@@ -236,16 +238,20 @@ class PageIndex:
 
 
 def _create(path: Path) -> None:
-    """An index without rows, which is there wholly or not at all: readers may look for it at any moment."""
+    """An index without rows, which is there wholly or not at all: readers may look for it at any moment.
+
+    In WAL mode from the first: a kill in a later change of the mode leaves a journal, and no reader may roll it back.
+    """
     draft = path.with_name(f"{path.name}.new")
     # A database that is renamed would take what another one left for its own.
-    for left in (draft, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+    for left in (draft, *(file.with_name(file.name + end) for file in (draft, path) for end in _BESIDE)):
         left.unlink(missing_ok=True)
     with closing(sqlite3.connect(draft, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = MEMORY")
         db.executescript(
             f"BEGIN; {_SCHEMA} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}; COMMIT;"
         )
+        db.execute("PRAGMA journal_mode = WAL")
     draft.replace(path)
     sync_directory(path.parent)
 

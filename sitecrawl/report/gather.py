@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sitecrawl import __version__
-from sitecrawl.directory import Manifest, read_manifest
-from sitecrawl.errors import StorageError
+from sitecrawl.directory import Manifest
 from sitecrawl.fingerprint import Fingerprinter
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.reading import FrontierReader, Unit
@@ -105,9 +104,8 @@ class Report:
 
 def gather(directory: Path, *, search_pages: int = SEARCHED) -> Report:
     """Read the crawl in `directory`, as of its last checkpoint. Raises `StorageError` and its kin."""
-    manifest = read_manifest(directory)
     with FrontierReader(directory) as reader:
-        assert manifest is not None  # else the reader would have said so
+        manifest = reader.manifest
         urls = survey(reader)
         hosts = list(reader.hosts())
         largest = sorted(hosts, key=lambda host: (-host.known, host.name))
@@ -162,13 +160,9 @@ def _graph(reader: FrontierReader, largest: list[Host], urls: UrlSurvey) -> grap
 
 
 def _read_pages(directory: Path, manifest: Manifest, dead: set[bytes], search_pages: int) -> tuple[Stored, Linkers]:
-    try:
-        reader = PageReader(directory)
-    except StorageError:
-        if (directory / INDEX_FILE).exists():
-            raise
+    if not (directory / INDEX_FILE).exists():
         return Stored(), Linkers({}, 0, 0)
-    with reader:
+    with PageReader(directory) as reader:
         fingerprints = Fingerprinter(bytes.fromhex(manifest.key))
         searched = find_linkers(reader, fingerprints, dead, search_pages if dead else 0)
         captures, size, first, last, copies = reader.rows(_STORED)[0]

@@ -91,13 +91,18 @@ class SeenStore:
         return bytes(key)
 
     def _create_key(self, path: Path, header: dict[str, object]) -> bytes:
-        if self._filter.exists() or (self._directory / "exact").exists():
+        if (self._directory / "exact").exists() or self._has_filtered():
             raise CorruptFile(f"{path} is missing, and without it no key compares: restore it, or start anew")
         key = Fingerprinter.new_key()
         if not self._options.exact:
             self._new_bloom().save(self._filter, HASH_NAME)
         write_file(path, MAGIC, VERSION, header, [key])
         return key
+
+    def _has_filtered(self) -> bool:
+        """Whether the filter has keys: an empty one is written before the set's key, and a kill may come between."""
+        name, rate = self._options.bloom, self._options.error_rate
+        return self._filter.exists() and bool(load_bloom(self._filter, name, error_rate=rate, hash_name=HASH_NAME))
 
     def _open_exact(self) -> RocksSet | None:
         return RocksSet(self._directory / "exact", hash_name=HASH_NAME) if self._options.exact else None
