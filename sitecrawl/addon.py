@@ -116,9 +116,9 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     },
     "ITEM_PIPELINES": {"pipelines.WarcPipeline": 900},
     "EXTENSIONS": {
-        "sitecrawl.memory.Memory": -2,  # before the database's threads allocate
         "sitecrawl.dashboard.extension.Dashboard": -1,  # it says where it is before the live line begins
         "sitecrawl.progress.Progress": 0,
+        "sitecrawl.garbage.Garbage": 0,
         "scrapy.extensions.logstats.LogStats": None,  # the progress line says it
         "scrapy.extensions.spiderstate.SpiderState": None,  # it pickles; the scheduler keeps `spider.state`
         "scrapy.extensions.telnet.TelnetConsole": None,
