@@ -234,8 +234,7 @@ def _html_elements(body: bytes, facts: PageFacts, options: PageOptions) -> list[
 def _base(found: Iterable[Element], document: str) -> str:
     """The document base URL (HTML, section 2.4.3): the first `<base href>` of the page counts, wherever it is."""
     for element in found:
-        href = element.attributes.get("href")
-        if element.tag == "base" and href is not None:
+        if element.tag == "base" and (href := element.attributes.get("href")) is not None:
             try:
                 return parse(href, document).href
             except InvalidUrl:

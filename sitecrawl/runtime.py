@@ -288,7 +288,7 @@ class Runtime:
                 link.host,
                 nofollow or link.nofollow,
                 0.0 if score is None else score(link),
-                priority=link.priority,
+                link.priority,
             )
             for link in links
         ]
