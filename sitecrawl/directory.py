@@ -98,8 +98,11 @@ class CrawlDirectory:
 
 
 def workers_below(path: Path) -> list[Path]:
-    """The directories of a shared crawl's workers; none where `path` is a crawl itself."""
-    return sorted(file.parent for file in path.glob(f"{WORKER_PREFIX}*/{MANIFEST}"))
+    """The directories of a shared crawl's workers; none where `path` is a crawl itself. Raises `StorageError`."""
+    try:
+        return sorted(file.parent for file in path.glob(f"{WORKER_PREFIX}*/{MANIFEST}"))
+    except OSError as error:
+        raise _unusable(path, error) from error
 
 
 def manifest_of(path: Path) -> Manifest:

@@ -37,6 +37,7 @@ from sitecrawl.directory import MANIFEST, Manifest, manifest_of, read_manifest
 from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, StorageError
 from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.frontier.record import State as UrlState
+from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.store import INDEX_FILE
 from sitecrawl.storage import WORKER, Database
@@ -89,7 +90,8 @@ def check(directory: Path, *, quick: bool = False) -> Report:
 
 
 def _manifest(directory: Path, report: Report) -> Manifest | None:
-    had_database = (directory / "db").exists()  # a crawl makes it after the manifest, perhaps just now
+    with file_errors(directory):
+        had_database = (directory / "db").exists()  # a crawl makes it after the manifest, perhaps just now
     try:
         manifest = read_manifest(directory)
     except CorruptFile as error:
@@ -190,7 +192,8 @@ def repair(directory: Path) -> tuple[Report, Report]:
 
     It can be stopped at any time, also by a crash, and begun again.
     """
-    finish_move(directory)
+    with file_errors(directory):
+        finish_move(directory)
     before = after = check(directory)
     for _ in range(_ROUNDS):
         if all(not finding.repairable for finding in after.findings):

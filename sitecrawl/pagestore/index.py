@@ -270,10 +270,10 @@ def check_format(db: sqlite3.Connection, path: Path) -> None:
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
     """A connection that never writes, and works while a crawl writes. Raises as `PageIndex` does."""
-    if not path.is_file():
-        raise StorageError(f"{path} is missing: {path.parent} holds no stored pages")
-    uri = f"{path.resolve().as_uri()}?mode=ro"
     with file_errors(path):
+        if not path.is_file():
+            raise StorageError(f"{path} is missing: {path.parent} holds no stored pages")
+        uri = f"{path.resolve().as_uri()}?mode=ro"
         db = sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS)
         try:
             check_format(db, path)
