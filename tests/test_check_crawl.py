@@ -344,6 +344,21 @@ def test_an_index_made_again_says_what_the_old_one_said(job: Path) -> None:
         assert new._replace(seconds=old.seconds, fetched=old.fetched) == old
 
 
+def test_a_journal_beside_the_index(job: Path) -> None:
+    """What a program left that was killed as it wrote to the old index is not applied to the new one."""
+    file, before = job / "pages.sqlite", stored(job)
+    with closing(sqlite3.connect(file, isolation_level=None)) as db:
+        db.executescript("PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN IMMEDIATE")
+        db.execute("UPDATE pages SET title = hex(zeroblob(2000))")
+        journal = (job / "pages.sqlite-journal").read_bytes()
+        db.execute("ROLLBACK")
+    file.write_bytes(b"no index")
+    (job / "pages.sqlite-journal").write_bytes(journal)
+    assert told(repair(job)[1]) == []
+    assert not (job / "pages.sqlite-journal").exists()
+    assert stored(job) == before
+
+
 def test_a_value_of_another_type_in_the_index(job: Path) -> None:
     """A flipped bit can make a number or a blob of a text: that is damage like any other."""
     with closing(sqlite3.connect(job / "pages.sqlite")) as index, index:
