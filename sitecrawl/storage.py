@@ -40,6 +40,8 @@ from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, N
 FORMAT: Final = b"sitecrawl-db-1"
 WORKER: Final = b"cluster/session"
 """In `meta`: the name of the worker whose database this is, where the frontier is on Redis."""
+DAMAGED: Final = ".damaged"
+"""What a repair adds to the name of the database that it puts another one in the place of."""
 FAMILIES: Final = (
     "urls",
     "queue",
@@ -104,8 +106,10 @@ class Database:
 
     def __init__(self, path: Path, *, hash_name: str, read_only: bool = False) -> None:
         self.path = path
-        if read_only and _is_blank(path):
-            raise _nothing_yet(path)
+        if _is_blank(path):
+            _refuse_lost_database(path)
+            if read_only:
+                raise _nothing_yet(path)
         had_entries = _has_entries(path)
         if had_entries and not read_only:
             _refuse_lost_tables(path)
@@ -275,6 +279,16 @@ def _is_blank(path: Path) -> bool:
         return not path.exists()
     except OSError:
         return False  # RocksDB says what is wrong
+
+
+def _refuse_lost_database(path: Path) -> None:
+    """A repair that was stopped has moved it away: a new one in its place would be in the way of the repaired one."""
+    damaged = path.with_name(path.name + DAMAGED)
+    if damaged.exists():
+        raise CorruptFile(
+            f"{path} holds nothing, and {damaged} is what a repair that was stopped has moved away: let "
+            f"`scrapy check-crawl --repair {path.parent}` finish it"
+        )
 
 
 def _has_entries(path: Path) -> bool:

@@ -22,7 +22,7 @@ from sitecrawl.checking import Report, check, repair
 from sitecrawl.checking.salvage import salvage
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.directory import MANIFEST, CrawlDirectory
-from sitecrawl.errors import NothingYet
+from sitecrawl.errors import CorruptFile, NothingYet
 from sitecrawl.fingerprint import HASH_NAME
 from sitecrawl.frontier.economy import SEEDS, read_edges
 from sitecrawl.frontier.hosts import Host
@@ -414,6 +414,11 @@ def test_a_salvage_that_was_stopped(moment: str, job: Path) -> None:
     if moment == "between the renames":
         salvage(job)
         (job / "db").rename(job / "db.new")
+        (job / "pages.sqlite").unlink()  # a crawl that stores no pages begins anew where there is no database
+        shutil.rmtree(job / "warc")
+        assert "a repair that was stopped" in told(check(job))[0]
+        with pytest.raises(CorruptFile, match="a repair that was stopped"):
+            opened(job)
     else:
         shutil.copytree(job / "db", job / "db.new")
     assert told(repair(job)[1]) == []
