@@ -16,6 +16,8 @@ Invariants:
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -67,6 +69,8 @@ _LOG_BYTES = 128 << 20
 """Beyond it, the families that still need the log's oldest part are written out: opening reads all of it again."""
 _SCANNED_FAMILIES: Final = frozenset({"queue"})
 """Never asked for one key, so a Bloom filter would only cost memory."""
+_NO_LOCKS = tuple(map(os.strerror, (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)))
+"""What a file system says that knows no locks."""
 _FIRST_BATCH_BYTES = 512
 """At least what the names of format and hash take in the log, and less than they take with a crawl's checkpoint."""
 _OPENINGS = 5
@@ -356,6 +360,8 @@ def _lost_tables(path: Path) -> CorruptFile:
 def _storage_error(path: Path, error: Exception) -> StorageError:
     """rocksdict raises bare `Exception`s: only their text tells them apart."""
     text = str(error)
+    if "While lock file" in text and any(reason in text for reason in _NO_LOCKS):
+        return StorageError(f"{path} cannot be locked ({text}): choose a directory on a file system with locks")
     if "While lock file" in text or "lock hold by current process" in text:
         return CrawlDirectoryInUse(f"{path} is open in another process: wait for it, or stop it")
     if "No space left" in text:

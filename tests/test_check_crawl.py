@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import shutil
 import sqlite3
@@ -22,7 +24,7 @@ from sitecrawl.checking import Report, check, repair
 from sitecrawl.checking.salvage import salvage
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.directory import MANIFEST, CrawlDirectory
-from sitecrawl.errors import CorruptFile, NothingYet
+from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, NothingYet, StorageError
 from sitecrawl.fingerprint import HASH_NAME
 from sitecrawl.frontier.economy import SEEDS, read_edges
 from sitecrawl.frontier.hosts import Host
@@ -562,6 +564,18 @@ def test_a_crawl_that_runs(web: LocalWeb, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert "is being crawled: stop the crawl with Ctrl-C" in done.stderr
     assert told(check(directory)) == []
+
+
+def test_a_file_system_without_locks(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no crawl that runs."""
+
+    def no_lock(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.lockf", no_lock)
+    with pytest.raises(StorageError, match="a file system with locks") as caught:
+        check(job)
+    assert not isinstance(caught.value, CrawlDirectoryInUse)
 
 
 UNREACHABLE = "x" * 300

@@ -387,6 +387,18 @@ def test_a_lost_log_is_damage_where_there_are_tables(path):
         opened(path, read_only=True)
 
 
+def test_a_file_system_without_locks(path, monkeypatch):
+    """It is no other process that has the database open."""
+
+    def no_database(*_, **__):
+        raise Exception(f"IO error: While lock file: {path}/LOCK: No locks available")  # noqa: TRY002 - as RocksDB
+
+    monkeypatch.setattr(storage, "Rdict", no_database)
+    with pytest.raises(StorageError, match="a file system with locks") as caught:
+        opened(path)
+    assert not isinstance(caught.value, CrawlDirectoryInUse)
+
+
 def test_a_place_that_cannot_hold_it(tmp_path):
     """A path that is a file is an error of ours, with the path in it."""
     file = tmp_path / "file"

@@ -6,6 +6,7 @@ families agree, then the page store with itself, then the two with one another.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -124,6 +125,10 @@ def _alone(directory: Path) -> Iterator[None]:
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(descriptor)
+        if error.errno not in {errno.EAGAIN, errno.EACCES}:
+            raise StorageError(
+                f"{lock} cannot be locked ({error.strerror}): check a copy on a file system with locks"
+            ) from error
         raise CrawlDirectoryInUse(
             f"{directory} is being crawled: stop the crawl with Ctrl-C, or wait until it ends, and check it then"
         ) from error
