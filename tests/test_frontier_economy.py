@@ -197,7 +197,8 @@ def test_any_links(steps, kept):
         crawl = Bench(Path(folder) / "db", "aopic")
         for host in FAMILY:
             crawl.add(*(f"{shape}{number}" for number in range(20) for shape in ("", "s/", "t/")), host=host)
-        counted, inbound, edges = set(), defaultdict(float), defaultdict(lambda: defaultdict(float))
+        counted, inbound = set[bytes](), defaultdict[bytes, float](float)
+        edges = defaultdict[bytes, dict[bytes, float]](lambda: defaultdict(float))
         for step in steps:
             if step == "commit":
                 crawl.commit()
@@ -228,7 +229,9 @@ def count(crawl: Bench, links, counted: set, inbound: dict, edges: dict) -> None
     assert visit is not None
     crawl.link(visit, *links)
     crawl.finish(visit)
-    page, weights, hosts = crawl.frontier.urls.get(visit.key), defaultdict(float), defaultdict(float)
+    page = crawl.frontier.urls.get(visit.key)
+    assert page is not None
+    weights, hosts = defaultdict[bytes, float](float), defaultdict[bytes, float](float)
     for link in {link.key: link for link in reversed(links) if link.key != visit.key}.values():
         section = crawl.section_of(link.url.partition(link.host)[2][1:], link.host).key
         weights[section] = max(weights[section], 0.1 if link.nofollow else 1.0)
