@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from sitecrawl.errors import CorruptFile, FormatMismatch, StorageError
+from sitecrawl.files import sync_directory
 from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
 
 MAGIC: Final = "sitecrawl crawl"
@@ -91,6 +92,7 @@ class CrawlDirectory:
                     manifest = Manifest(spider, time.time(), self._key.hex())
                     _write(draft, json.dumps(asdict(manifest), indent=2).encode())
                     (self.path / _DRAFT).replace(self.path / MANIFEST)
+                    sync_directory(self.path)  # its key cannot be made again, and the database is durable at once
             (self.path / _DRAFT).unlink(missing_ok=True)  # opened when the other's was in place already
         except OSError as error:
             raise _unusable(self.path, error) from error
@@ -98,8 +100,11 @@ class CrawlDirectory:
 
 
 def workers_below(path: Path) -> list[Path]:
-    """The directories of a shared crawl's workers; none where `path` is a crawl itself."""
-    return sorted(file.parent for file in path.glob(f"{WORKER_PREFIX}*/{MANIFEST}"))
+    """The directories of a shared crawl's workers; none where `path` is a crawl itself. Raises `StorageError`."""
+    try:
+        return sorted(file.parent for file in path.glob(f"{WORKER_PREFIX}*/{MANIFEST}"))
+    except OSError as error:
+        raise _unusable(path, error) from error
 
 
 def manifest_of(path: Path) -> Manifest:

@@ -8,14 +8,16 @@ Invariants:
 - Everything that a checkpoint changes goes down in *one* `Batch`, synced. A crash leaves the database at the
   last batch, never between two.
 - The `meta` family names format and hash; a database that does not match is refused, never read as empty.
-- Their names are the first batch: as long as log and tables hold nothing, the database is only being made, or what a
-  kill left of that, and to a reader it is not there.
+- Their names are the first batch: as long as log and tables hold no more than that, the database is only being made,
+  or what a kill left of that, and to a reader it is not there.
 - Keys are compared as bytes, so integers in keys are big-endian.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -40,6 +42,8 @@ from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, N
 FORMAT: Final = b"sitecrawl-db-1"
 WORKER: Final = b"cluster/session"
 """In `meta`: the name of the worker whose database this is, where the frontier is on Redis."""
+DAMAGED: Final = ".damaged"
+"""What a repair adds to the name of the database that it puts another one in the place of."""
 FAMILIES: Final = (
     "urls",
     "queue",
@@ -65,6 +69,10 @@ _LOG_BYTES = 128 << 20
 """Beyond it, the families that still need the log's oldest part are written out: opening reads all of it again."""
 _SCANNED_FAMILIES: Final = frozenset({"queue"})
 """Never asked for one key, so a Bloom filter would only cost memory."""
+_NO_LOCKS = tuple(map(os.strerror, (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)))
+"""What a file system says that knows no locks."""
+_FIRST_BATCH_BYTES = 512
+"""At least what the names of format and hash take in the log, and less than they take with a crawl's checkpoint."""
 _OPENINGS = 5
 _PAUSE = 0.05
 """Seconds between two of them."""
@@ -102,10 +110,12 @@ class Database:
 
     def __init__(self, path: Path, *, hash_name: str, read_only: bool = False) -> None:
         self.path = path
-        if read_only and _is_blank(path):
-            raise _nothing_yet(path)
-        had_tables = any(path.glob("*.sst"))
-        if had_tables and not read_only:
+        if _is_blank(path):
+            _refuse_lost_database(path)
+            if read_only:
+                raise _nothing_yet(path)
+        had_entries = _has_entries(path)
+        if had_entries and not read_only:
             _refuse_lost_tables(path)
         self.cache_capacity = _LEAST_BLOCK_CACHE_BYTES
         """Bytes of the tables' blocks that are kept in memory."""
@@ -114,7 +124,7 @@ class Database:
         self._families = {name: self._rdict.get_column_family(name) for name in FAMILIES}
         self.handles = {name: self._rdict.get_column_family_handle(name) for name in FAMILIES}
         self._fit_cache()
-        self._check_format(hash_name.encode(), is_new=not had_tables, read_only=read_only)
+        self._check_format(hash_name.encode(), is_new=not had_entries, read_only=read_only)
 
     def _check_format(self, hash_name: bytes, *, is_new: bool, read_only: bool) -> None:
         stored = self.get("meta", b"format"), self.get("meta", b"hash")
@@ -268,17 +278,44 @@ def _is_blank(path: Path) -> bool:
     missing it makes a directory, also to a reader.
     """
     try:
-        # First the logs: what is in one of them goes into a table before it is deleted.
-        logs = sum(file.stat().st_size for file in path.iterdir() if file.suffix == ".log")
-        return not logs and not any(file.suffix == ".sst" for file in path.iterdir())
+        return not _holds_more(path, 0)
     except FileNotFoundError:
         return not path.exists()
     except OSError:
         return False  # RocksDB says what is wrong
 
 
+def _refuse_lost_database(path: Path) -> None:
+    """A repair that was stopped has moved it away: a new one in its place would be in the way of the repaired one."""
+    damaged = path.with_name(path.name + DAMAGED)
+    if damaged.exists():
+        raise CorruptFile(
+            f"{path} holds nothing, and {damaged} is what a repair that was stopped has moved away: let "
+            f"`scrapy check-crawl --repair {path.parent}` finish it"
+        )
+
+
+def _has_entries(path: Path) -> bool:
+    """Whether more was written there than the names of format and hash: then these have to be there."""
+    try:
+        return _holds_more(path, _FIRST_BATCH_BYTES)
+    except FileNotFoundError:
+        return path.exists()  # a log that a crawl at work has put into tables
+    except OSError:
+        return False  # RocksDB says what is wrong
+
+
+def _holds_more(path: Path, size: int) -> bool:
+    """Whether there are tables, or more than so many bytes of logs. Raises `OSError`."""
+    # First the logs: what is in one of them goes into a table before it is deleted.
+    logs = sum(file.stat().st_size for file in path.iterdir() if file.suffix == ".log")
+    return logs > size or any(file.suffix == ".sst" for file in path.iterdir())
+
+
 def _refuse_lost_tables(path: Path) -> None:
-    """Look before opening for writing: what a shortened MANIFEST does not name, RocksDB deletes at once."""
+    """Look before opening for writing: what a shortened MANIFEST does not name, RocksDB deletes at once, and so it
+    does with a log that cannot be read from its start.
+    """
     rdict = _open_patiently(path, Cache(_LEAST_BLOCK_CACHE_BYTES))
     try:
         names_format = rdict.get_column_family("meta").get(b"format") is not None
@@ -315,14 +352,16 @@ def _nothing_yet(path: Path) -> NothingYet:
 
 def _lost_tables(path: Path) -> CorruptFile:
     return CorruptFile(
-        f"{path} names no format, so its list of tables is damaged: restore it from a copy, or let "
-        f"`scrapy check-crawl --repair {path.parent}` make the list again"
+        f"{path} names no format, so its list of tables or its log is damaged: restore it from a copy, or let "
+        f"`scrapy check-crawl --repair {path.parent}` keep what can be read"
     )
 
 
 def _storage_error(path: Path, error: Exception) -> StorageError:
     """rocksdict raises bare `Exception`s: only their text tells them apart."""
     text = str(error)
+    if "While lock file" in text and any(reason in text for reason in _NO_LOCKS):
+        return StorageError(f"{path} cannot be locked ({text}): choose a directory on a file system with locks")
     if "While lock file" in text or "lock hold by current process" in text:
         return CrawlDirectoryInUse(f"{path} is open in another process: wait for it, or stop it")
     if "No space left" in text:

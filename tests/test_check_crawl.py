@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import shutil
 import sqlite3
@@ -22,7 +24,7 @@ from sitecrawl.checking import Report, check, repair
 from sitecrawl.checking.salvage import salvage
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.directory import MANIFEST, CrawlDirectory
-from sitecrawl.errors import NothingYet
+from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, NothingYet, StorageError
 from sitecrawl.fingerprint import HASH_NAME
 from sitecrawl.frontier.economy import SEEDS, read_edges
 from sitecrawl.frontier.hosts import Host
@@ -344,6 +346,21 @@ def test_an_index_made_again_says_what_the_old_one_said(job: Path) -> None:
         assert new._replace(seconds=old.seconds, fetched=old.fetched) == old
 
 
+def test_a_journal_beside_the_index(job: Path) -> None:
+    """What a program left that was killed as it wrote to the old index is not applied to the new one."""
+    file, before = job / "pages.sqlite", stored(job)
+    with closing(sqlite3.connect(file, isolation_level=None)) as db:
+        db.executescript("PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN IMMEDIATE")
+        db.execute("UPDATE pages SET title = hex(zeroblob(2000))")
+        journal = (job / "pages.sqlite-journal").read_bytes()
+        db.execute("ROLLBACK")
+    file.write_bytes(b"no index")
+    (job / "pages.sqlite-journal").write_bytes(journal)
+    assert told(repair(job)[1]) == []
+    assert not (job / "pages.sqlite-journal").exists()
+    assert stored(job) == before
+
+
 def test_a_value_of_another_type_in_the_index(job: Path) -> None:
     """A flipped bit can make a number or a blob of a text: that is damage like any other."""
     with closing(sqlite3.connect(job / "pages.sqlite")) as index, index:
@@ -399,6 +416,11 @@ def test_a_salvage_that_was_stopped(moment: str, job: Path) -> None:
     if moment == "between the renames":
         salvage(job)
         (job / "db").rename(job / "db.new")
+        (job / "pages.sqlite").unlink()  # a crawl that stores no pages begins anew where there is no database
+        shutil.rmtree(job / "warc")
+        assert "a repair that was stopped" in told(check(job))[0]
+        with pytest.raises(CorruptFile, match="a repair that was stopped"):
+            opened(job)
     else:
         shutil.copytree(job / "db", job / "db.new")
     assert told(repair(job)[1]) == []
@@ -544,7 +566,27 @@ def test_a_crawl_that_runs(web: LocalWeb, tmp_path: Path) -> None:
     assert told(check(directory)) == []
 
 
-@pytest.mark.parametrize("words", [["a", "b"], ["nowhere"], ["--quick", "--repair"], ["--fast"]])
+def test_a_file_system_without_locks(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no crawl that runs."""
+
+    def no_lock(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.lockf", no_lock)
+    with pytest.raises(StorageError, match="a file system with locks") as caught:
+        check(job)
+    assert not isinstance(caught.value, CrawlDirectoryInUse)
+
+
+UNREACHABLE = "x" * 300
+"""The name of a directory that not even root can look for: to others it is as one without permission."""
+
+
+@pytest.mark.parametrize(
+    "words", [["a", "b"], ["nowhere"], ["--quick", "--repair"], ["--fast"], [UNREACHABLE], ["--repair", UNREACHABLE]]
+)
 def test_what_cannot_be_checked(words: list[str], tmp_path: Path) -> None:
     """A wrong call, or a directory without a crawl, is exit code 2."""
-    assert command("check-crawl", *words, cwd=tmp_path).returncode == 2
+    done = command("check-crawl", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr

@@ -86,6 +86,7 @@ def test_a_terminal_gets_no_control_characters(crawls):
         (["page", "unknown.example"], b"unknown.example is not stored in crawls/generic-2"),
         (["page", "-d", "nowhere", "site.example"], b"nowhere holds no stored pages"),
         (["pages", "-d", "crawls/unfinished"], b"holds no stored pages"),
+        (["pages", "-d", "x" * 300], b"File name too long"),
     ],
 )
 def test_nothing_to_show_is_one_line_and_an_exit_code(crawls, arguments, message):

@@ -129,3 +129,4 @@ def test_no_crawl(tmp_path: Path) -> None:
     done = command("sitemaps", "-d", str(tmp_path))
     assert done.returncode == 1
     assert "holds no crawl" in done.stderr
+    assert "cannot be used as a crawl's directory" in command("sitemaps", "-d", "x" * 300).stderr

@@ -70,6 +70,19 @@ def test_two_crawls_that_begin_at_once(tmp_path):
         assert [entry.name for entry in (tmp_path / str(number)).iterdir()] == [MANIFEST]
 
 
+def test_a_manifest_outlives_a_power_failure(tmp_path, monkeypatch):
+    """Its content is synced before it has its name, and then its name: without its key the crawl is lost."""
+    synced, sync = [], os.fsync
+
+    def fsync(descriptor):
+        synced.append((os.fstat(descriptor).st_ino, (tmp_path / MANIFEST).exists()))
+        sync(descriptor)
+
+    monkeypatch.setattr("os.fsync", fsync)
+    CrawlDirectory(tmp_path, "generic")
+    assert synced == [((tmp_path / MANIFEST).stat().st_ino, False), (tmp_path.stat().st_ino, True)]
+
+
 def test_the_crawl_of_another_spider(tmp_path):
     """Another spider's crawl is refused, with both names."""
     CrawlDirectory(tmp_path, "news")

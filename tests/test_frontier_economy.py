@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from unittest.mock import patch
+
 import pytest
 from frontier_helpers import Bench, all_credit, digest, url
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sitecrawl.errors import CorruptFile
+from sitecrawl.frontier import economy
 from sitecrawl.frontier.frontier import FrontierOptions
 from sitecrawl.frontier.record import Flag
+from sitecrawl.url import site_of
 
 A, B, C = "a.example", "b.example", "c.example"
 
@@ -173,6 +182,71 @@ def test_the_graph_of_hosts(crawl):
     a, b, c = (digest(host, 8) for host in (A, B, C))
     assert edges == {a: {b: 1.0, c: 0.1}}
     assert crawl.frontier.economy.graph._seeds == {a: 1.0}
+
+
+FAMILY = [A, f"www.{A}", B, C]
+LINK = st.builds(url, st.sampled_from(["0", "s/0", "s/1", "t/0", "new", "s/new", "v/new"]), st.sampled_from(FAMILY))
+LINKS = st.lists(st.builds(lambda link, no: link._replace(nofollow=no), LINK, st.booleans()), max_size=8)
+
+
+@given(st.lists(st.one_of(LINKS, st.sampled_from(["commit", "restart"])), max_size=20), st.sampled_from([0, 2, 1000]))
+@settings(max_examples=40)
+def test_any_links(steps, kept):
+    """Links count as if each were looked up alone, wherever checkpoints fall and however few links are remembered."""
+    with TemporaryDirectory() as folder, patch.object(economy, "_SITE_LINKS_KEPT", kept):
+        crawl = Bench(Path(folder) / "db", "aopic")
+        for host in FAMILY:
+            crawl.add(*(f"{shape}{number}" for number in range(20) for shape in ("", "s/", "t/")), host=host)
+        counted, inbound = set[bytes](), defaultdict[bytes, float](float)
+        edges = defaultdict[bytes, dict[bytes, float]](lambda: defaultdict(float))
+        for step in steps:
+            if step == "commit":
+                crawl.commit()
+            elif step == "restart":
+                crawl.restart()
+            else:
+                count(crawl, step, counted, inbound, edges)
+        assert all_credit_is_there(crawl)
+        sections = {key: one for host in crawl.frontier.hosts.live() for key, one in keyed(host)}
+        assert {key: one.inbound for key, one in sections.items() if one.inbound} == pytest.approx(inbound)
+        assert {key[1:] for key, _ in crawl.database.scan("edges", b"S")} == counted
+        graph = crawl.frontier.economy.graph._edges
+        assert dict(flat(graph)) == pytest.approx(dict(flat(edges)))
+        crawl.database.close()
+
+
+def keyed(host):
+    return [(section.key, section) for section in host.sections.values()]
+
+
+def flat(edges):
+    return [((source, target), pages) for source, targets in edges.items() for target, pages in targets.items()]
+
+
+def count(crawl: Bench, links, counted: set, inbound: dict, edges: dict) -> None:
+    """The next page links to `links`; the reference of what that counts, link by link."""
+    visit = crawl.frontier.next()
+    assert visit is not None
+    crawl.link(visit, *links)
+    crawl.finish(visit)
+    page = crawl.frontier.urls.get(visit.key)
+    assert page is not None
+    weights, hosts = defaultdict[bytes, float](float), defaultdict[bytes, float](float)
+    for link in {link.key: link for link in reversed(links) if link.key != visit.key}.values():
+        section = crawl.section_of(link.url.partition(link.host)[2][1:], link.host).key
+        weights[section] = max(weights[section], 0.1 if link.nofollow else 1.0)
+        hosts[crawl.host_key(link.host)] = max(hosts[crawl.host_key(link.host)], 0.1 if link.nofollow else 1.0)
+    site = crawl.host_key(site_of(visit.url.split("/")[2]))
+    for section, weight in weights.items():
+        on_host = section.startswith(page.host)
+        if section == page.host + page.section or (not on_host and site + section in counted):
+            continue
+        if not on_host:
+            counted.add(site + section)
+        inbound[section] += weight
+    for target, weight in hosts.items():
+        if target != page.host:
+            edges[page.host][target] += weight
 
 
 def test_a_torn_graph(crawl):

@@ -245,6 +245,7 @@ class TestCommand:
         ("words", "code", "told"),
         [
             (["nowhere"], 1, "nowhere holds no crawl"),
+            (["x" * 300], 1, "File name too long"),
             (["a", "b"], 2, "unknown argument"),
             (["a", "-d", "b"], 2, "named twice"),
             (["a", "--search-pages", "-1"], 2, "no number of pages"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
 import subprocess
 import sys
@@ -202,6 +204,18 @@ def test_a_making_that_was_killed_begins_again(tmp_path: Path) -> None:
     path = filled(tmp_path / "seen", PROBABILISTIC, count=0)
     (path / "key").unlink()
     assert seen_count(filled(path, PROBABILISTIC), PROBABILISTIC) == 100
+
+
+def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no other process that has the set open."""
+
+    def no_lock(*_: object) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", no_lock)
+    with pytest.raises(StorageError, match="No locks available") as caught:
+        SeenStore(tmp_path / "seen", EXACT)
+    assert not isinstance(caught.value, CrawlDirectoryInUse)
 
 
 def test_a_directory_that_cannot_be_made_is_an_error(tmp_path: Path, options: SeenOptions) -> None:

@@ -360,6 +360,23 @@ def test_a_database_that_is_being_made(path):
         opened(copy, read_only=True).close()
 
 
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_damaged_log_is_no_database_that_is_being_made(path, read_only):
+    """Where all is in the log still and its start cannot be read, it is not said to be empty, nor begun again."""
+    copy = path.with_name("copy")
+    with closing(opened(path)) as database:
+        batch = database.batch()
+        batch.put("urls", b"a", bytes(1_000))
+        database.write(batch)
+        shutil.copytree(path, copy)  # what a kill leaves
+    (log,) = copy.glob("*.log")
+    damage(log, 0.0)
+    damaged = log.read_bytes()
+    with pytest.raises(CorruptFile, match="log is damaged"):
+        opened(copy, read_only=read_only)
+    assert log.read_bytes() == damaged
+
+
 def test_a_lost_log_is_damage_where_there_are_tables(path):
     """Nothing in the log is no sign of a new database as soon as there are tables."""
     (file,) = filled(path).glob("MANIFEST*")
@@ -368,6 +385,18 @@ def test_a_lost_log_is_damage_where_there_are_tables(path):
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
     with pytest.raises(CorruptFile):
         opened(path, read_only=True)
+
+
+def test_a_file_system_without_locks(path, monkeypatch):
+    """It is no other process that has the database open."""
+
+    def no_database(*_, **__):
+        raise Exception(f"IO error: While lock file: {path}/LOCK: No locks available")  # noqa: TRY002 - as RocksDB
+
+    monkeypatch.setattr(storage, "Rdict", no_database)
+    with pytest.raises(StorageError, match="a file system with locks") as caught:
+        opened(path)
+    assert not isinstance(caught.value, CrawlDirectoryInUse)
 
 
 def test_a_place_that_cannot_hold_it(tmp_path):

@@ -6,6 +6,7 @@ families agree, then the page store with itself, then the two with one another.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -37,6 +38,7 @@ from sitecrawl.directory import MANIFEST, Manifest, manifest_of, read_manifest
 from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, StorageError
 from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.frontier.record import State as UrlState
+from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.store import INDEX_FILE
 from sitecrawl.storage import WORKER, Database
@@ -89,7 +91,8 @@ def check(directory: Path, *, quick: bool = False) -> Report:
 
 
 def _manifest(directory: Path, report: Report) -> Manifest | None:
-    had_database = (directory / "db").exists()  # a crawl makes it after the manifest, perhaps just now
+    with file_errors(directory):
+        had_database = (directory / "db").exists()  # a crawl makes it after the manifest, perhaps just now
     try:
         manifest = read_manifest(directory)
     except CorruptFile as error:
@@ -122,6 +125,10 @@ def _alone(directory: Path) -> Iterator[None]:
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         os.close(descriptor)
+        if error.errno not in {errno.EAGAIN, errno.EACCES}:
+            raise StorageError(
+                f"{lock} cannot be locked ({error.strerror}): check a copy on a file system with locks"
+            ) from error
         raise CrawlDirectoryInUse(
             f"{directory} is being crawled: stop the crawl with Ctrl-C, or wait until it ends, and check it then"
         ) from error
@@ -190,7 +197,8 @@ def repair(directory: Path) -> tuple[Report, Report]:
 
     It can be stopped at any time, also by a crash, and begun again.
     """
-    finish_move(directory)
+    with file_errors(directory):
+        finish_move(directory)
     before = after = check(directory)
     for _ in range(_ROUNDS):
         if all(not finding.repairable for finding in after.findings):

@@ -29,7 +29,7 @@ from sitecrawl.pagestore.capture import Capture, Place, describe
 from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.files import serial_of
 from sitecrawl.pagestore.gzipping import decode_content
-from sitecrawl.pagestore.index import Original, PageIndex, Position
+from sitecrawl.pagestore.index import BESIDE, Original, PageIndex, Position
 from sitecrawl.pagestore.record import Record
 from sitecrawl.pagestore.store import INDEX_FILE, WARC_DIRECTORY
 
@@ -62,7 +62,7 @@ def rebuild(state: State, limit: Position, *, origin: Origin, is_wanted: Callabl
     for path in rebuilder.drafts:
         path.replace(path.with_name(path.name.removesuffix(_DRAFT)))
     sync_directory(warcs)
-    for suffix in ("-wal", "-shm"):
+    for suffix in BESIDE:
         (state.directory / (INDEX_FILE + suffix)).unlink(missing_ok=True)  # SQLite would apply them to the new file
     draft.replace(state.directory / INDEX_FILE)
     sync_directory(state.directory)

@@ -26,10 +26,10 @@ from sitecrawl.files import sync_directory
 from sitecrawl.fingerprint import HASH_NAME
 from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.store import INDEX_FILE
-from sitecrawl.storage import FAMILIES, FORMAT, Database
+from sitecrawl.storage import DAMAGED, FAMILIES, FORMAT, Database
 
 _DRAFT: Final = "db.new"
-_DAMAGED: Final = "db.damaged"
+_DAMAGED: Final = f"db{DAMAGED}"
 
 
 def is_readable(path: Path) -> str:

@@ -83,7 +83,7 @@ WHERE last.url_key = ? AND last.status = 200 AND last.method = 'GET' AND held.pa
 ORDER BY last.id DESC LIMIT 1
 """
 _CHECKPOINT = "UPDATE checkpoint SET number = ?, warc_file = ?, warc_offset = ?, last_id = ?"
-_BESIDE = ("-wal", "-shm", "-journal")
+BESIDE = ("-wal", "-shm", "-journal")
 """Ends of the names of what SQLite keeps beside a database."""
 _CACHE_KIB = 8 << 10
 _BUSY_SECONDS = 30.0
@@ -244,7 +244,7 @@ def _create(path: Path) -> None:
     """
     draft = path.with_name(f"{path.name}.new")
     # A database that is renamed would take what another one left for its own.
-    for left in (draft, *(file.with_name(file.name + end) for file in (draft, path) for end in _BESIDE)):
+    for left in (draft, *(file.with_name(file.name + end) for file in (draft, path) for end in BESIDE)):
         left.unlink(missing_ok=True)
     with closing(sqlite3.connect(draft, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = MEMORY")
@@ -270,10 +270,10 @@ def check_format(db: sqlite3.Connection, path: Path) -> None:
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
     """A connection that never writes, and works while a crawl writes. Raises as `PageIndex` does."""
-    if not path.is_file():
-        raise StorageError(f"{path} is missing: {path.parent} holds no stored pages")
-    uri = f"{path.resolve().as_uri()}?mode=ro"
     with file_errors(path):
+        if not path.is_file():
+            raise StorageError(f"{path} is missing: {path.parent} holds no stored pages")
+        uri = f"{path.resolve().as_uri()}?mode=ro"
         db = sqlite3.connect(uri, uri=True, timeout=_BUSY_SECONDS)
         try:
             check_format(db, path)

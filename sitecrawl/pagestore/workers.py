@@ -10,6 +10,7 @@ from typing import Protocol, Self
 
 from sitecrawl.directory import WORKER_PREFIX
 from sitecrawl.pagestore.capture import Capture
+from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.reader import PageFilter, PageReader, StoredPage
 from sitecrawl.pagestore.store import INDEX_FILE
 
@@ -66,6 +67,8 @@ def stores_below(directory: Path) -> list[Path]:
 
 def open_pages(directory: Path) -> Reader:
     """A reader of a crawl's pages, whether one process made it or many. Raises `StorageError`."""
-    if not (directory / INDEX_FILE).exists() and stores_below(directory):
+    with file_errors(directory):
+        is_shared = not (directory / INDEX_FILE).exists() and bool(stores_below(directory))
+    if is_shared:
         return WorkersReader(directory)
     return PageReader(directory)

@@ -154,7 +154,10 @@ def _lock(directory: Path) -> int:
         raise storage_error(directory, error) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
+    except BlockingIOError as error:
         os.close(descriptor)
         raise CrawlDirectoryInUse(f"{directory} is open in another process: wait for it, or stop it") from error
+    except OSError as error:
+        os.close(descriptor)
+        raise storage_error(directory, error) from error
     return descriptor
