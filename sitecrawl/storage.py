@@ -20,6 +20,7 @@ import errno
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 from pathlib import Path
 from typing import Final, cast
 
@@ -110,11 +111,12 @@ class Database:
 
     def __init__(self, path: Path, *, hash_name: str, read_only: bool = False) -> None:
         self.path = path
-        if _is_blank(path):
+        written = _written(path)
+        if not written:
             _refuse_lost_database(path)
             if read_only:
                 raise _nothing_yet(path)
-        had_entries = _has_entries(path)
+        had_entries = written > _FIRST_BATCH_BYTES  # then the names of format and hash have to be there
         if had_entries and not read_only:
             _refuse_lost_tables(path)
         self.cache_capacity = _LEAST_BLOCK_CACHE_BYTES
@@ -273,16 +275,20 @@ def _open(path: Path, cache: Cache, *, read_only: bool) -> Rdict:
         raise _storage_error(path, error) from error
 
 
-def _is_blank(path: Path) -> bool:
-    """Whether nothing was ever written there. RocksDB takes many steps to make a database, and asked for one that is
-    missing it makes a directory, also to a reader.
+def _written(path: Path) -> float:
+    """Bytes in the logs, and infinity where there are tables; 0 where nothing was ever written.
+
+    RocksDB takes many steps to make a database, and asked for one that is missing it makes a directory, also to a
+    reader.
     """
     try:
-        return not _holds_more(path, 0)
+        # First the logs: what is in one of them goes into a table before it is deleted.
+        logs = sum(file.stat().st_size for file in path.iterdir() if file.suffix == ".log")
+        return inf if any(file.suffix == ".sst" for file in path.iterdir()) else logs
     except FileNotFoundError:
-        return not path.exists()
+        return inf if path.exists() else 0  # a log that a crawl at work has put into tables
     except OSError:
-        return False  # RocksDB says what is wrong
+        return _FIRST_BATCH_BYTES  # neither blank nor known to hold more: RocksDB says what is wrong
 
 
 def _refuse_lost_database(path: Path) -> None:
@@ -293,23 +299,6 @@ def _refuse_lost_database(path: Path) -> None:
             f"{path} holds nothing, and {damaged} is what a repair that was stopped has moved away: let "
             f"`scrapy check-crawl --repair {path.parent}` finish it"
         )
-
-
-def _has_entries(path: Path) -> bool:
-    """Whether more was written there than the names of format and hash: then these have to be there."""
-    try:
-        return _holds_more(path, _FIRST_BATCH_BYTES)
-    except FileNotFoundError:
-        return path.exists()  # a log that a crawl at work has put into tables
-    except OSError:
-        return False  # RocksDB says what is wrong
-
-
-def _holds_more(path: Path, size: int) -> bool:
-    """Whether there are tables, or more than so many bytes of logs. Raises `OSError`."""
-    # First the logs: what is in one of them goes into a table before it is deleted.
-    logs = sum(file.stat().st_size for file in path.iterdir() if file.suffix == ".log")
-    return logs > size or any(file.suffix == ".sst" for file in path.iterdir())
 
 
 def _refuse_lost_tables(path: Path) -> None:

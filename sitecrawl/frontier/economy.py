@@ -71,6 +71,13 @@ class Outlinks:
     again: bool = False
     """The page was fetched before: what it links to is no news, and counts once."""
 
+    def lead_to(self, known: Sequence[NewUrl]) -> None:
+        """The page links to URLs that are known already, which get their credit at the checkpoint."""
+        self.targets = {
+            FOLLOW: [link.key for link in known if not link.nofollow],
+            NOFOLLOW: [link.key for link in known if link.nofollow],
+        }
+
     def touch(self, section: bytes, weight: int) -> None:
         if not self.again and section != self.section and weight > self.sections.get(section, 0):
             self.sections[section] = weight

@@ -23,7 +23,7 @@ from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.errors import CorruptFile, OptionError
 from sitecrawl.frontier.counts import Counts
-from sitecrawl.frontier.economy import FOLLOW, NOFOLLOW, Economy, NewUrl
+from sitecrawl.frontier.economy import Economy, NewUrl
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.judge import Judge, TrapOptions
 from sitecrawl.frontier.order import (
@@ -169,10 +169,7 @@ class Frontier:
         unseen = self._unseen(links)
         new = {link.key for link in unseen}
         known = [link for link in links if link.key not in new]
-        outlinks.targets = {
-            FOLLOW: [link.key for link in known if not link.nofollow],
-            NOFOLLOW: [link.key for link in known if link.nofollow],
-        }
+        outlinks.lead_to(known)
         hosts, in_section, on_host = set(), 0, 0
         for link in unseen:
             target = self.register.insert(link, depth=depth, referrer=visit.key, outlinks=outlinks)

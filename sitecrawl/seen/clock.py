@@ -59,18 +59,19 @@ class Clock:
 
     def touch_many(self, keys: Iterable[bytes]) -> dict[bytes, int]:
         """`touch` for each of `keys`; returns those that were not in the cache, with their first places."""
-        slot_of, marks, missed, misses = self._slot_of, self._marks, dict[bytes, int](), 0
-        place = -1
+        slot_of, marks, missed = self._slot_of, self._marks, dict[bytes, int]()
+        hits = misses = 0
         for place, key in enumerate(keys):
             slot = slot_of.get(key)
             if slot is not None:
                 marks[slot] = 1
+                hits += 1
             else:
                 missed.setdefault(key, place)
                 misses += 1
                 self._insert(key)
+        self.hits += hits
         self.misses += misses
-        self.hits += place + 1 - misses
         return missed
 
     def _insert(self, key: bytes) -> None:
