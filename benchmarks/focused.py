@@ -23,14 +23,14 @@ from urllib.parse import urljoin, urlsplit
 
 from replaying import COMMIT_EVERY, replayed
 
-from sitecrawl.focus import SCALE, Focus
-from sitecrawl.frontier.frontier import FrontierOptions
+from sitecrawl.frontier.disk import FrontierOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import State
-from sitecrawl.lines import html_lines
-from sitecrawl.links import Link, read_page
-from sitecrawl.topic import Topic
-from sitecrawl.url import parse as parse_url
+from sitecrawl.page.links import Link, read_page
+from sitecrawl.page.text_lines import html_lines
+from sitecrawl.search.shark_search import SCALE, Focus
+from sitecrawl.search.topic import Topic
+from sitecrawl.urls.url import parse as parse_url
 
 TOOL = Path(__file__).resolve().parents[2] / "shared" / "tools" / "real_web.py"
 SEEDS = (

@@ -34,14 +34,14 @@ from itertools import accumulate
 from pathlib import Path
 from random import Random
 
-from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
-from sitecrawl.frontier.frontier import Frontier, FrontierOptions, NewUrl, Visit
+from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.crawl_seen import CrawlSeen
+from sitecrawl.frontier.disk import Frontier, FrontierOptions, NewUrl, Visit
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import State, UrlRecord
-from sitecrawl.frontier.seen import CrawlSeen
 from sitecrawl.seen.store import SeenOptions
-from sitecrawl.storage import Database
+from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
 HOSTS = 10_000
 SEEDS = 100

@@ -13,28 +13,29 @@ from typing import Final
 from protego import Protego
 from scrapy import Request, Spider
 
-from sitecrawl import charset, media
-from sitecrawl.content import simhash
+from sitecrawl.base.errors import CorruptFile, InvalidUrl, OptionError
+from sitecrawl.base.limits import LINKS, ROBOTS_SIZE
+from sitecrawl.crawl.requests import Unstorable, pack_request, unpack_request
+from sitecrawl.crawl.seeds import read_seeds
 from sitecrawl.credit.ledger import Ledger
-from sitecrawl.directives import header_links, refresh_target, robots_of_headers, robots_of_meta
-from sitecrawl.errors import CorruptFile, InvalidUrl, OptionError
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.record import UrlRecord
 from sitecrawl.frontier.sections import Section
 from sitecrawl.http import BadResponse, OverLimit, ReadLimits, ResponseReader, Truncated
-from sitecrawl.limits import LINKS, ROBOTS_SIZE
-from sitecrawl.links import read_page
+from sitecrawl.http.robots_txt import addressed, as_utf8
+from sitecrawl.page import charset
+from sitecrawl.page import media_type as media
+from sitecrawl.page.directives import header_links, refresh_target, robots_of_headers, robots_of_meta
+from sitecrawl.page.links import read_page
+from sitecrawl.page.simhash import simhash
 from sitecrawl.pagestore.gzipping import decode_content
-from sitecrawl.requests import Unstorable, pack_request, unpack_request
-from sitecrawl.robotstxt import addressed, as_utf8
-from sitecrawl.seeds import read_seeds
-from sitecrawl.shape import shape_of
-from sitecrawl.sitemap.discover import in_robots
 from sitecrawl.sitemap.entry import Limits, Report
+from sitecrawl.sitemap.locations import in_robots
 from sitecrawl.sitemap.parse import chunks_of, read_sitemap
 from sitecrawl.sitemap.record import SitemapRecord
-from sitecrawl.traps import looks
-from sitecrawl.url import MAX_URL_LENGTH, Canonicalizer, guess_url, parse, site_of, target_of
+from sitecrawl.urls.shape import shape_of
+from sitecrawl.urls.trap_signs import looks
+from sitecrawl.urls.url import MAX_URL_LENGTH, Canonicalizer, guess_url, parse, site_of, target_of
 
 CANONICALIZER: Final = Canonicalizer()
 PAGE: Final = "http://site.example/a/page.html?x=1"

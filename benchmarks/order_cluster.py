@@ -19,12 +19,12 @@ from redis_servers import server  # noqa: E402
 from sitecrawl.cluster.frontier import ClusterFrontier, join  # noqa: E402
 from sitecrawl.cluster.options import ClusterOptions  # noqa: E402
 from sitecrawl.cluster.shards import Keys, unpack  # noqa: E402
-from sitecrawl.fingerprint import HASH_NAME, Fingerprinter  # noqa: E402
-from sitecrawl.frontier.economy import NewUrl  # noqa: E402
+from sitecrawl.crawldir.database import Database  # noqa: E402
 from sitecrawl.frontier.hosts import PolitenessOptions  # noqa: E402
+from sitecrawl.frontier.link_credit import NewUrl  # noqa: E402
 from sitecrawl.frontier.record import State  # noqa: E402
-from sitecrawl.storage import Database  # noqa: E402
-from sitecrawl.url import Canonicalizer, Url  # noqa: E402
+from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter  # noqa: E402
+from sitecrawl.urls.url import Canonicalizer, Url  # noqa: E402
 
 _ROUND = 50
 """Pages between two rounds with Redis: what a worker fetches in about a tenth of a second."""

@@ -21,24 +21,19 @@ RATE: Final = 200
 ENGINE: Final = "engine: Scrapy, Twisted, the event loop"
 START: Final = "start-up: imports"
 PARTS: Final = {
-    ENGINE: ("sitecrawl/downloader.py",),
+    ENGINE: ("sitecrawl/extensions/downloader.py",),
     "download: HTTP client, robots.txt, middlewares": (
-        "sitecrawl/download.py", "sitecrawl/http/", "sitecrawl/robotstxt.py", "sitecrawl/addresses.py",
-        "middlewares/",
+        "sitecrawl/extensions/download_handler.py", "sitecrawl/http/", "middlewares/",
     ),
-    "parse: HTML, links, text": (
-        "sitecrawl/links.py", "sitecrawl/markup.py", "sitecrawl/page.py", "sitecrawl/charset.py",
-        "sitecrawl/media.py", "sitecrawl/directives.py", "sitecrawl/spiders/", "sitecrawl/items.py",
+    "duplicates: SimHash, digests": ("sitecrawl/frontier/duplicates.py", "sitecrawl/page/simhash.py"),
+    "URL: parsing, identity, fingerprint, scope": ("sitecrawl/urls/", "sitecrawl/spiders/scope.py"),
+    "parse: HTML, links, text": ("sitecrawl/page/", "sitecrawl/crawl/page_item.py", "sitecrawl/spiders/"),
+    "seen: CLOCK, Bloom": ("sitecrawl/seen/", "sitecrawl/frontier/crawl_seen.py"),
+    "credit: ledger, trust": ("sitecrawl/credit/", "sitecrawl/frontier/link_credit.py"),
+    "frontier: records, queues, judge": (
+        "sitecrawl/frontier/", "sitecrawl/scheduler.py", "sitecrawl/crawl/requests.py",
     ),
-    "duplicates: SimHash, digests": ("sitecrawl/content/",),
-    "URL: parsing, identity, fingerprint, scope": (
-        "sitecrawl/url.py", "sitecrawl/fingerprint.py", "sitecrawl/scope.py", "sitecrawl/shape.py",
-        "sitecrawl/traps.py",
-    ),
-    "seen: CLOCK, Bloom": ("sitecrawl/seen/", "sitecrawl/frontier/seen.py"),
-    "credit: ledger, trust": ("sitecrawl/credit/", "sitecrawl/frontier/economy.py"),
-    "frontier: records, queues, judge": ("sitecrawl/frontier/", "sitecrawl/scheduler.py", "sitecrawl/requests.py"),
-    "database: RocksDB": ("sitecrawl/storage.py",),
+    "database: RocksDB": ("sitecrawl/crawldir/database.py",),
     "store: WARC, index, pipelines": ("sitecrawl/pagestore/", "pipelines/"),
     "runtime, progress, the rest of ours": ("sitecrawl/",),
 }  # fmt: skip

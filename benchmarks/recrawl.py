@@ -23,10 +23,10 @@ from math import exp
 from pathlib import Path
 from random import Random
 
-from sitecrawl.fingerprint import HASH_NAME
+from sitecrawl.crawldir.database import Database
 from sitecrawl.recrawl.schedule import DAY, RecrawlOptions, Standing, Visits, visited
 from sitecrawl.recrawl.store import RevisitStore
-from sitecrawl.storage import Database
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 FASTEST, SLOWEST = 8.0, 0.004
 """Changes a day."""

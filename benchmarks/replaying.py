@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
-from sitecrawl.frontier.frontier import Frontier, FrontierOptions, NewUrl
+from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.crawl_seen import CrawlSeen
+from sitecrawl.frontier.disk import Frontier, FrontierOptions, NewUrl
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.order import Order
-from sitecrawl.frontier.seen import CrawlSeen
 from sitecrawl.seen.store import SeenOptions
-from sitecrawl.storage import Database
-from sitecrawl.url import Canonicalizer, Url
+from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.urls.url import Canonicalizer, Url
 
 COMMIT_EVERY = 500
 

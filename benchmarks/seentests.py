@@ -17,10 +17,10 @@ from typing import Protocol
 
 from seen import resident
 
-from sitecrawl.fingerprint import Fingerprinter
 from sitecrawl.seen.bloom import ScalableBloom
 from sitecrawl.seen.bloom_kinds import KINDS
 from sitecrawl.seen.store import SeenOptions, SeenStore
+from sitecrawl.urls.fingerprint import Fingerprinter
 
 _BATCH = 1000
 

@@ -26,13 +26,13 @@ from math import log
 from pathlib import Path
 from statistics import fmean, median
 
+from sitecrawl.crawldir.database import Database
 from sitecrawl.sitemap import schedule
 from sitecrawl.sitemap.entry import Report
 from sitecrawl.sitemap.parse import chunks_of, read_sitemap
 from sitecrawl.sitemap.record import SitemapRecord
 from sitecrawl.sitemap.schedule import DAY, ScheduleOptions
 from sitecrawl.sitemap.store import SitemapStore
-from sitecrawl.storage import Database
 
 HOUR = 3600.0
 SITEMAPS = 60

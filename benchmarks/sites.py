@@ -19,12 +19,13 @@ from pathlib import Path
 from generated import Page, Site, sites
 from replaying import COMMIT_EVERY, Replayed, replayed
 
-from sitecrawl.content import Verdict, simhash
-from sitecrawl.frontier.frontier import Frontier, FrontierOptions, Visit
-from sitecrawl.frontier.judge import explain
+from sitecrawl.frontier.disk import Frontier, FrontierOptions, Visit
+from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import State
-from sitecrawl.items import sha1
+from sitecrawl.frontier.trap_judge import explain
+from sitecrawl.page.items import sha1
+from sitecrawl.page.simhash import simhash
 
 ROOT = "http://site.example"
 ENOUGH = 0.99

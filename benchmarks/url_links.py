@@ -19,11 +19,11 @@ from scrapy.linkextractors import LinkExtractor
 from scrapy.utils.request import fingerprint as scrapy_fingerprint
 from w3lib.url import canonicalize_url
 
-from sitecrawl import links as links_module
-from sitecrawl import markup
-from sitecrawl.fingerprint import Fingerprinter
-from sitecrawl.links import PageFacts, read_page
-from sitecrawl.url import Canonicalizer, Url, parse
+from sitecrawl.page import links as links_module
+from sitecrawl.page import markup
+from sitecrawl.page.links import PageFacts, read_page
+from sitecrawl.urls.fingerprint import Fingerprinter
+from sitecrawl.urls.url import Canonicalizer, Url, parse
 
 URL = "http://www.example.com/docs/stable/index.html"
 HEADERS = [(b"Content-Type", b"text/html; charset=utf-8")]

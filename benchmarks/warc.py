@@ -22,7 +22,7 @@ from isal import isal_zlib
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from sitecrawl.items import Exchange, PageItem
+from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.pagestore import WarcStore, record
 
 PAGES = 1_000

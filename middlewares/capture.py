@@ -12,12 +12,12 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
 from scrapy.http import Response
 
-from sitecrawl import limits
-from sitecrawl.attendant import attend
-from sitecrawl.download import Interrupted, LimitExceeded, PrivateAddress
-from sitecrawl.items import Exchange, pairs
-from sitecrawl.requests import GUESSES
-from sitecrawl.runtime import Fetch, Runtime
+from sitecrawl.base import limits
+from sitecrawl.crawl.attendant import attend
+from sitecrawl.crawl.requests import GUESSES
+from sitecrawl.crawl.runtime import Fetch, Runtime
+from sitecrawl.extensions.download_handler import Interrupted, LimitExceeded, PrivateAddress
+from sitecrawl.page.items import Exchange, pairs
 
 BUSY = frozenset({429, 503})
 """Statuses by which a host says that it is asked too often (RFC 6585 §4, RFC 9110 §15.6.4)."""

@@ -6,7 +6,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 
-from sitecrawl.runtime import Runtime
+from sitecrawl.crawl.runtime import Runtime
 
 
 class HostGivenUp(IgnoreRequest):

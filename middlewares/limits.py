@@ -15,13 +15,13 @@ from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.httpobj import urlparse_cached
 
-from sitecrawl import limits
-from sitecrawl.download import LimitExceeded
-from sitecrawl.errors import InvalidUrl
+from sitecrawl.base import limits
+from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.crawl.requests import VISIT
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.extensions.download_handler import LimitExceeded
 from sitecrawl.pagestore.gzipping import MAX_CODINGS
-from sitecrawl.requests import VISIT
-from sitecrawl.runtime import Runtime
-from sitecrawl.url import parse
+from sitecrawl.urls.url import parse
 
 logger = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
-from sitecrawl.items import PageItem
-from sitecrawl.runtime import Runtime
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.page.items import PageItem
 
 
 class LinksMiddleware(BaseSpiderMiddleware):

@@ -12,7 +12,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
 from middlewares.capture import BUSY
-from sitecrawl.runtime import Runtime
+from sitecrawl.crawl.runtime import Runtime
 
 logger = logging.getLogger(__name__)
 

@@ -20,10 +20,10 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
-from sitecrawl.errors import FormatMismatch, OptionError
-from sitecrawl.items import PageItem
-from sitecrawl.runtime import Runtime
-from sitecrawl.url import Url, parse
+from sitecrawl.base.errors import FormatMismatch, OptionError
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.page.items import PageItem
+from sitecrawl.urls.url import Url, parse
 
 MAGIC: Final = b"sitecrawl links\1"
 _RECORD: Final = 8

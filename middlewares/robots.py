@@ -23,13 +23,13 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from twisted.internet.defer import Deferred
 
 from middlewares.capture import retry_after
-from sitecrawl import limits
-from sitecrawl.download import FIRST_PART, LimitExceeded, PrivateAddress
-from sitecrawl.errors import InvalidUrl
-from sitecrawl.limits import NO_LIMIT, Limit
-from sitecrawl.robotstxt import addressed, as_utf8
-from sitecrawl.runtime import Fetch, Runtime
-from sitecrawl.url import parse
+from sitecrawl.base import limits
+from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.base.limits import NO_LIMIT, Limit
+from sitecrawl.crawl.runtime import Fetch, Runtime
+from sitecrawl.extensions.download_handler import FIRST_PART, LimitExceeded, PrivateAddress
+from sitecrawl.http.robots_txt import addressed, as_utf8
+from sitecrawl.urls.url import parse
 
 logger = logging.getLogger(__name__)
 

@@ -9,10 +9,10 @@ from scrapy.statscollectors import StatsCollector
 from scrapy.utils.asyncio import run_in_thread
 
 from pipelines.failure import stop_on_storage_error
-from sitecrawl.attendant import attend
-from sitecrawl.items import PageItem
+from sitecrawl.crawl.attendant import attend
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.database import DatabaseOptions, DatabaseStore
-from sitecrawl.runtime import Runtime
 
 
 class DatabasePipeline:

@@ -7,7 +7,7 @@ from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
-from sitecrawl.errors import StorageError
+from sitecrawl.base.errors import StorageError
 
 
 def stop_on_storage_error(crawler: Crawler) -> None:

@@ -6,7 +6,7 @@ from itemadapter import ItemAdapter
 from scrapy.utils.asyncio import run_in_thread
 
 from pipelines.database import DatabasePipeline
-from sitecrawl.items import PageItem
+from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.itemtable import ItemStore
 
 

@@ -9,11 +9,11 @@ from scrapy_redis.pipelines import RedisPipeline as ScrapyRedisPipeline
 from scrapy_redis.pipelines import default_serialize
 
 from pipelines.failure import stop_on_storage_error
-from sitecrawl.attendant import has_our_scheduler
-from sitecrawl.errors import StorageError
-from sitecrawl.items import PageItem
+from sitecrawl.base.errors import StorageError
+from sitecrawl.crawl.attendant import has_our_scheduler
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.text import page_json
-from sitecrawl.runtime import Runtime
 
 
 class RedisPipeline(ScrapyRedisPipeline):  # type: ignore[misc]

@@ -4,9 +4,9 @@ from typing import Any, Protocol, Self
 
 from scrapy.crawler import Crawler
 
-from sitecrawl.attendant import attend
-from sitecrawl.items import Exchange, PageItem
-from sitecrawl.runtime import Runtime
+from sitecrawl.crawl.attendant import attend
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.page.items import Exchange, PageItem
 
 
 class Store(Protocol):

@@ -18,11 +18,11 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from sitecrawl import __version__
-from sitecrawl.configuration import is_job, only_looks
+from sitecrawl.base.errors import OptionError, meant
+from sitecrawl.base.limits import DEFAULTS
+from sitecrawl.crawl.configuration import is_job, only_looks
 from sitecrawl.credit.policies import POLICIES
-from sitecrawl.errors import OptionError, meant
 from sitecrawl.frontier.order import ORDERS
-from sitecrawl.limits import DEFAULTS
 from sitecrawl.seen.bloom_kinds import KINDS
 
 SETTINGS: Final[dict[str, Any]] = {
@@ -73,7 +73,7 @@ SETTINGS: Final[dict[str, Any]] = {
 
 SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
     "SCHEDULER": "sitecrawl.scheduler.Scheduler",
-    "DOWNLOADER": "sitecrawl.downloader.Downloader",
+    "DOWNLOADER": "sitecrawl.extensions.downloader.Downloader",
     # The frontier keeps one request a host and its pauses; Scrapy's slots have nothing to add to them.
     "CONCURRENT_REQUESTS": 64,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
@@ -84,12 +84,12 @@ SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
     "DOWNLOAD_WARNSIZE": 0,
     "FEED_EXPORT_ENCODING": "utf-8",
     # A page that failed is a figure of the summary, not an error of the program.
-    "LOG_FORMATTER": "sitecrawl.logformatter.LogFormatter",
+    "LOG_FORMATTER": "sitecrawl.extensions.log_formatter.LogFormatter",
     "RETRY_GIVE_UP_LOG_LEVEL": "INFO",
     "ROBOTSTXT_OBEY": True,
     "ROBOTSTXT_USER_AGENT": "sitecrawl",
     "STATS_DUMP": False,
-    "STATS_CLASS": "sitecrawl.stats.StatsCollector",
+    "STATS_CLASS": "sitecrawl.extensions.stats.StatsCollector",
     **{name: value for name, value in DEFAULTS.items() if not name.startswith("SITECRAWL_")},
 }
 """Scrapy's settings that a crawl of whole sites wants otherwise."""
@@ -117,8 +117,8 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     "ITEM_PIPELINES": {"pipelines.WarcPipeline": 900},
     "EXTENSIONS": {
         "sitecrawl.dashboard.extension.Dashboard": -1,  # it says where it is before the live line begins
-        "sitecrawl.progress.Progress": 0,
-        "sitecrawl.garbage.Garbage": 0,
+        "sitecrawl.console.progress.Progress": 0,
+        "sitecrawl.extensions.garbage.Garbage": 0,
         "scrapy.extensions.logstats.LogStats": None,  # the progress line says it
         "scrapy.extensions.spiderstate.SpiderState": None,  # it pickles; the scheduler keeps `spider.state`
         "scrapy.extensions.telnet.TelnetConsole": None,
@@ -131,7 +131,7 @@ _SPIDER_MIDDLEWARES: Final = {
     "middlewares.LinksMiddleware": 950,
     "middlewares.LinkRecorder": 960,
 }
-_HANDLERS: Final = dict.fromkeys(("http", "https"), "sitecrawl.download.DownloadHandler")
+_HANDLERS: Final = dict.fromkeys(("http", "https"), "sitecrawl.extensions.download_handler.DownloadHandler")
 _TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"
 _DECODING: Final = ("scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware", 590)
 """Scrapy's middleware in whose place ours comes, unless the project names it, and its order."""

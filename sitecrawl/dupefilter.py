@@ -24,9 +24,9 @@ from scrapy.dupefilters import BaseDupeFilter
 from scrapy.utils.job import job_dir
 from scrapy.utils.request import referer_str
 
-from sitecrawl import configuration
-from sitecrawl.fingerprint import Fingerprinter
+from sitecrawl.crawl import configuration
 from sitecrawl.seen.store import SeenOptions, SeenStore
+from sitecrawl.urls.fingerprint import Fingerprinter
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider

@@ -20,18 +20,18 @@ from scrapy.utils.request import RequestFingerprinter
 from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 
-from sitecrawl import limits
+from sitecrawl.base import limits
+from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.cluster.seedqueue import fields_of
-from sitecrawl.errors import InvalidUrl, StorageError
-from sitecrawl.feedfiles import FeedFiles
-from sitecrawl.frontier.frontier import NewUrl, Visit
+from sitecrawl.crawl.engine import wake
+from sitecrawl.crawl.feed_files import FeedFiles
+from sitecrawl.crawl.requests import GUESS, SITEMAP, VISIT, Unstorable, pack_request, unpack_request
+from sitecrawl.crawl.runtime import Fetch, Runtime
+from sitecrawl.crawl.spider_state import SpiderState
+from sitecrawl.frontier.disk import NewUrl, Visit
 from sitecrawl.frontier.record import NO_REFERRER, Flag
-from sitecrawl.requests import GUESS, SITEMAP, VISIT, Unstorable, pack_request, unpack_request
-from sitecrawl.runtime import Fetch, Runtime
-from sitecrawl.spiderstate import SpiderState
-from sitecrawl.url import parse
-from sitecrawl.waking import wake
+from sitecrawl.urls.url import parse
 
 logger = logging.getLogger(__name__)
 

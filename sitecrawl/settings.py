@@ -2,7 +2,7 @@
 
 from importlib.util import find_spec
 
-from sitecrawl.configuration import is_job
+from sitecrawl.crawl.configuration import is_job
 
 BOT_NAME = "sitecrawl"
 SPIDER_MODULES = ["sitecrawl.spiders"]

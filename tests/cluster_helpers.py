@@ -10,8 +10,8 @@ import redis
 from sitecrawl.cluster.options import ClusterOptions, limits_of
 from sitecrawl.cluster.parcel import BRINGS, Link, Outcome, Packer, Parcel
 from sitecrawl.cluster.shards import Keys, open_crawl, pack, script, unpack
-from sitecrawl.fingerprint import Fingerprinter
 from sitecrawl.seen.clock import Clock
+from sitecrawl.urls.fingerprint import Fingerprinter
 
 WRAP = 1 << 52
 KEY = Fingerprinter(bytes(16))

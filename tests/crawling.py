@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-from sitecrawl.fingerprint import HASH_NAME
+from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.record import State, UrlRecord
-from sitecrawl.storage import Database
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 PROJECT = Path(__file__).resolve().parent.parent
 

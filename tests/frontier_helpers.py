@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from sitecrawl.frontier.frontier import Frontier, FrontierOptions, NewUrl, Visit
+from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.disk import Frontier, FrontierOptions, NewUrl, Visit
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import Flag, State, UrlRecord
 from sitecrawl.frontier.sections import Section
 from sitecrawl.seen.clock import Clock
 from sitecrawl.seen.tiered import SeenSet
-from sitecrawl.storage import Database
 
 RUDE = PolitenessOptions(delay_factor=0.0, failure_delay=0.0, per_ip=0, max_failures=0)
 """No pause and no limit but one request a host."""

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sitecrawl.items import Exchange, Headers, PageItem
+from sitecrawl.page.items import Exchange, Headers, PageItem
 from sitecrawl.pagestore import PageReader
 
 STARTED = 1_800_000_000.25

@@ -17,7 +17,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from sitecrawl.addon import _COMPONENTS, SCRAPY_DEFAULTS, SETTINGS, Addon
-from sitecrawl.errors import OptionError
+from sitecrawl.base.errors import OptionError
 
 SPIDER = """
 import scrapy
@@ -70,7 +70,11 @@ def test_everything_turns_on(project: Path, web: LocalWeb, tmp_path: Path) -> No
     assert '{"title": "first"}' in (tmp_path / "items.jsonl").read_text()
     with closing(sqlite3.connect(tmp_path / "job" / "pages.sqlite")) as index:
         assert [*index.execute("SELECT count(*) FROM pages WHERE kind = 'page'")] == [(2,)]
-    for part in ("sitecrawl.progress.Progress", "middlewares.robots.RobotsMiddleware", "pipelines.warc.WarcPipeline"):
+    for part in (
+        "sitecrawl.console.progress.Progress",
+        "middlewares.robots.RobotsMiddleware",
+        "pipelines.warc.WarcPipeline",
+    ):
         assert part in log
 
 
@@ -149,7 +153,7 @@ def test_what_is_left_out_stays_out(own: dict[object, int]) -> None:
     enabled = settings.get_component_priority_dict_with_base("EXTENSIONS")
     paths = {path if isinstance(path, str) else global_object_name(path) for path in enabled}
     assert paths.isdisjoint(path for path, order in _COMPONENTS["EXTENSIONS"].items() if order is None)
-    assert {"scrapy.extensions.corestats.CoreStats", "sitecrawl.progress.Progress"} <= paths
+    assert {"scrapy.extensions.corestats.CoreStats", "sitecrawl.console.progress.Progress"} <= paths
     assert paths >= {MEMORY}
 
 
@@ -192,7 +196,7 @@ def test_a_projects_own_way_to_the_network_stays() -> None:
         DOWNLOAD_HANDLERS=({"https": "shop.Handler"}, "project"), DOWNLOADER_MIDDLEWARES=(own, "project")
     )
     handlers = settings.getdict("DOWNLOAD_HANDLERS")
-    assert handlers == {"http": "sitecrawl.download.DownloadHandler", "https": "shop.Handler"}
+    assert handlers == {"http": "sitecrawl.extensions.download_handler.DownloadHandler", "https": "shop.Handler"}
     names = {getattr(path, "__name__", path) for path in settings.getdict("DOWNLOADER_MIDDLEWARES")}
     assert "DecodingMiddleware" not in names
     assert own.keys() <= names

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitecrawl.addresses import is_public, literal
+from sitecrawl.http.addresses import is_public, literal
 
 
 @pytest.mark.parametrize(

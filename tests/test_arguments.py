@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sitecrawl.errors import OptionError
-from sitecrawl.links import Link
+from sitecrawl.base.errors import OptionError
+from sitecrawl.page.links import Link
 from sitecrawl.spiders.arguments import SiteArguments
 
 

@@ -6,7 +6,7 @@ import encodings
 
 import pytest
 
-from sitecrawl import charset
+from sitecrawl.page import charset
 
 # Encoding standard, section 4.2, "names and labels": the charset that decodes as the standard says, and its labels.
 LABELS = {

@@ -20,19 +20,19 @@ from crawling import PROJECT, crawl, environment, scrapy_command
 from localweb import LocalWeb, linked
 from pagestore_helpers import assert_checkers_pass, warc_files
 
+from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, NothingYet, StorageError
 from sitecrawl.checking import Report, check, repair
 from sitecrawl.checking.salvage import salvage
+from sitecrawl.crawldir.database import FAMILIES, Database
+from sitecrawl.crawldir.directory import MANIFEST, CrawlDirectory
 from sitecrawl.credit.ledger import Ledger
-from sitecrawl.directory import MANIFEST, CrawlDirectory
-from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, NothingYet, StorageError
-from sitecrawl.fingerprint import HASH_NAME
-from sitecrawl.frontier.economy import SEEDS, read_edges
 from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.link_credit import SEEDS, read_edges
 from sitecrawl.frontier.record import Flag, State, UrlRecord
 from sitecrawl.pagestore import Capture, PageReader
 from sitecrawl.seen.bloom import ScalableBloom
 from sitecrawl.seen.bloom_kinds import kind_named
-from sitecrawl.storage import FAMILIES, Database
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 PAGES = 40
 SMALL = {"SITECRAWL_WARC_SIZE": 9_000, "SITECRAWL_SEEN_CAPACITY": 1_000}

@@ -15,12 +15,12 @@ from redis_servers import Server, server
 from sitecrawl.cluster.frontier import ClusterFrontier, join
 from sitecrawl.cluster.journal import Journal
 from sitecrawl.cluster.options import ClusterOptions
-from sitecrawl.fingerprint import HASH_NAME
-from sitecrawl.frontier.economy import NewUrl
+from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.link_credit import NewUrl
 from sitecrawl.frontier.record import State
 from sitecrawl.frontier.visit import Visit
-from sitecrawl.storage import Database
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 
 @pytest.fixture

@@ -11,18 +11,18 @@ from cluster_helpers import link
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.cluster.desk import Desk
-from sitecrawl.cluster.duties import transfers
+from sitecrawl.cluster.in_transit import Traffic, outbox_of
 from sitecrawl.cluster.journal import Journal
-from sitecrawl.cluster.line import is_transient
+from sitecrawl.cluster.leader import transfers
+from sitecrawl.cluster.leased_hosts import Desk
 from sitecrawl.cluster.parcel import Outcome, Packer, Parcel
 from sitecrawl.cluster.seedqueue import fields_of
+from sitecrawl.cluster.shard_calls import is_transient
 from sitecrawl.cluster.shards import unpack
-from sitecrawl.cluster.traffic import Traffic, outbox_of
-from sitecrawl.fingerprint import HASH_NAME
+from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.seen.clock import Clock
-from sitecrawl.storage import Database
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 
 class TestLambda:

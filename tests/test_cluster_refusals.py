@@ -16,12 +16,12 @@ from redis_servers import Server, server
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
-from sitecrawl import configuration
 from sitecrawl.addon import SETTINGS
+from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.cluster.fleet import redis_server
 from sitecrawl.cluster.frontier import join
 from sitecrawl.cluster.options import ClusterOptions
-from sitecrawl.errors import OptionError, StorageError
+from sitecrawl.crawl import configuration
 from sitecrawl.spiders.focused import FocusedSpider
 from sitecrawl.spiders.generic import GenericSpider
 from sitecrawl.spiders.keyword import KeywordSpider

@@ -8,9 +8,9 @@ import pytest
 from cluster_helpers import Steps, audit, link, outcome, seed
 from redis_servers import Server, server
 
+from sitecrawl.base.errors import OptionError
+from sitecrawl.cluster.in_transit import outbox_of
 from sitecrawl.cluster.parcel import Outcome
-from sitecrawl.cluster.traffic import outbox_of
-from sitecrawl.errors import OptionError
 
 
 @pytest.fixture(scope="module")

@@ -18,10 +18,10 @@ from redis_servers import Server, free_port, server
 from stalling import Proxy
 from syntheticweb import Web
 
+from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.connection import connect
-from sitecrawl.cluster.reading import ClusterReader
+from sitecrawl.cluster.reader import ClusterReader
 from sitecrawl.cluster.shards import Keys
-from sitecrawl.errors import StorageError
 
 SPIDERS = """
 import scrapy

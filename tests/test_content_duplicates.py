@@ -9,12 +9,12 @@ import random
 
 import pytest
 
-from sitecrawl.content import ContentIndex, Verdict, simhash
-from sitecrawl.content.duplicates import FIRST, MAX_CANDIDATES, _prefixes
-from sitecrawl.errors import CorruptFile
-from sitecrawl.items import Exchange, PageItem, sha1
-from sitecrawl.markup import elements
-from sitecrawl.storage import Database
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.duplicates import FIRST, MAX_CANDIDATES, ContentIndex, Verdict, _prefixes
+from sitecrawl.page.items import Exchange, PageItem, sha1
+from sitecrawl.page.markup import elements
+from sitecrawl.page.simhash import simhash
 
 A, B = b"a" * 8, b"b" * 8
 WORDS = [f"word{n}" for n in range(5000)]

@@ -10,9 +10,9 @@ from cityhash import CityHash64
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.content import distance, simhash
-from sitecrawl.content.duplicates import MAX_DISTANCE
-from sitecrawl.markup import elements
+from sitecrawl.frontier.duplicates import MAX_DISTANCE
+from sitecrawl.page.markup import elements
+from sitecrawl.page.simhash import distance, simhash
 
 WORDS = [f"word{n}" for n in range(5000)]
 

@@ -68,27 +68,27 @@ def test_a_request_is_built_for_what_is_fetched(calls: Calls) -> None:
 
 def test_a_page_is_parsed_once(calls: Calls) -> None:
     """For its links, its title and its text together."""
-    assert calls("sitecrawl/markup.py", "_elements_of") == 1
-    assert calls("sitecrawl/links.py", "read_page") == 1
+    assert calls("sitecrawl/page/markup.py", "_elements_of") == 1
+    assert calls("sitecrawl/page/links.py", "read_page") == 1
 
 
 def test_a_url_is_parsed_once(calls: Calls) -> None:
     """Not at each of the forty places that link to it: the parser sees new URLs, and a few a page for itself."""
     assert calls("ada_url/ada_adapter.py", "join_url") <= 3
     assert calls("ada_url/ada_adapter.py", "normalize_url") <= 5
-    assert calls("sitecrawl/fingerprint.py", "url") <= 3
+    assert calls("sitecrawl/urls/fingerprint.py", "url") <= 3
 
 
 def test_the_database_is_asked_in_batches(calls: Calls) -> None:
     """One look-up a page says whether its content is known; the rest comes in one call a checkpoint."""
-    assert calls("sitecrawl/storage.py", "get") <= 0.2
-    assert calls("sitecrawl/storage.py", "get_many") <= 1.3
-    assert calls("sitecrawl/storage.py", "write") <= 0.2
+    assert calls("sitecrawl/crawldir/database.py", "get") <= 0.2
+    assert calls("sitecrawl/crawldir/database.py", "get_many") <= 1.3
+    assert calls("sitecrawl/crawldir/database.py", "write") <= 0.2
 
 
 def test_a_page_makes_few_rows(calls: Calls) -> None:
     """Most are records of the URLs that it links to; every row that is written costs 5 us."""
-    assert calls("sitecrawl/storage.py", "put") <= 30
+    assert calls("sitecrawl/crawldir/database.py", "put") <= 30
 
 
 def test_a_file_is_written_to_once_a_page(calls: Calls) -> None:

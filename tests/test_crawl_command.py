@@ -12,7 +12,7 @@ from crawling import crawl as crawl_generic
 from crawling import scrapy
 from localweb import LocalWeb
 
-from sitecrawl.fingerprint import HASH_NAME
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 
 @pytest.fixture(scope="module")

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from sitecrawl.base.errors import CorruptFile
 from sitecrawl.credit.ledger import TOTAL, Ledger
 from sitecrawl.credit.policies import POLICIES, policy_named
-from sitecrawl.errors import CorruptFile
 
 
 @dataclass(eq=False)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitecrawl.base.errors import OptionError
 from sitecrawl.credit.policies import POLICIES, HostsPolicy, PagesPolicy, policy_named
-from sitecrawl.errors import OptionError
 
 
 @dataclass

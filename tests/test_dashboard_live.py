@@ -18,21 +18,21 @@ from dashboards import Crawl, wait_for
 from localweb import Answer, LocalWeb, linked
 from prometheus_client.parser import text_string_to_metric_families
 
+from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.history import META_KEY
 from sitecrawl.dashboard.figures import COLUMNS
 from sitecrawl.dashboard.streams import MAX_READERS
 from sitecrawl.dashboard.web import MAX_BODY, MAX_CONNECTIONS
-from sitecrawl.fingerprint import HASH_NAME
-from sitecrawl.frontier.reading import FrontierReader
-from sitecrawl.history import META_KEY
-from sitecrawl.storage import Database
+from sitecrawl.frontier.reader import FrontierReader
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 SECONDS = 0.03
 TOKEN = "as-long-as-it-has-to-be"
 LATE = """
 import asyncio
 
-from sitecrawl.errors import StorageError
-from sitecrawl.runtime import Runtime
+from sitecrawl.base.errors import StorageError
+from sitecrawl.crawl.runtime import Runtime
 
 class Late:
     def __init__(self, database):

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from sitecrawl.base.errors import OptionError
 from sitecrawl.dashboard.answers import Answers
 from sitecrawl.dashboard.figures import COLUMNS, Figures
 from sitecrawl.dashboard.guard import HEADERS, Guard, port_of, token_of
@@ -19,7 +20,6 @@ from sitecrawl.dashboard.metrics import exposition
 from sitecrawl.dashboard.streams import MAX_READERS, Reader, Streams, encode
 from sitecrawl.dashboard.survey import Pace, look_over
 from sitecrawl.dashboard.tables import Query
-from sitecrawl.errors import OptionError
 
 TOKEN = "0123456789abcdefSECRET"
 OURS = {"Host": "127.0.0.1:8000"}

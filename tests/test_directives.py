@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitecrawl.directives import Robots, header_links, refresh_target, robots_of_headers, robots_of_meta
+from sitecrawl.page.directives import Robots, header_links, refresh_target, robots_of_headers, robots_of_meta
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from sitecrawl import directory
-from sitecrawl.directory import MANIFEST, CrawlDirectory, read_manifest
-from sitecrawl.errors import CorruptFile, FormatMismatch, StorageError
+from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
+from sitecrawl.crawldir import directory
+from sitecrawl.crawldir.directory import MANIFEST, CrawlDirectory, read_manifest
 
 
 def rewrite(path, **changes):
@@ -44,7 +44,7 @@ def test_a_resumed_crawl(tmp_path):
 MAKER = """
 import sys, time
 from pathlib import Path
-from sitecrawl.directory import CrawlDirectory
+from sitecrawl.crawldir.directory import CrawlDirectory
 
 base, own, other = Path(sys.argv[1]), *sys.argv[2:]
 end = time.monotonic() + 60

@@ -21,7 +21,7 @@ from localweb import Answer, LocalWeb, linked
 from scrapy import Request
 from scrapy.exceptions import UnsupportedURLSchemeError
 
-from sitecrawl.download import _endpoint, _target, _url
+from sitecrawl.extensions.download_handler import _endpoint, _target, _url
 from sitecrawl.frontier.record import State
 
 RESOLVERS = {"PYTHONPATH": f"{PROJECT}:{Path(__file__).parent / 'spiders_for_tests'}"}

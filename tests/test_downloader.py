@@ -13,7 +13,7 @@ from scrapy.exceptions import IgnoreRequest, ScrapyDeprecationWarning
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
-from sitecrawl.downloader import Downloader, MiddlewareManager
+from sitecrawl.extensions.downloader import Downloader, MiddlewareManager
 
 URL = "http://a.example/"
 REQUEST, OTHER = Request(URL), Request(URL + "other")

@@ -18,8 +18,8 @@ from localweb import LocalWeb, linked
 from scrapy import Request, Spider
 from scrapy.utils.test import get_crawler
 
+from sitecrawl.base.errors import CrawlDirectoryInUse, OptionError
 from sitecrawl.dupefilter import DupeFilter
-from sitecrawl.errors import CrawlDirectoryInUse, OptionError
 
 OURS = "sitecrawl.dupefilter.DupeFilter"
 SCRAPYS = "scrapy.dupefilters.RFPDupeFilter"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shareddata import shared
 
-from sitecrawl.fingerprint import SIZE, Fingerprinter, host_hash
+from sitecrawl.urls.fingerprint import SIZE, Fingerprinter, host_hash
 
 KEY = bytes(range(16))
 

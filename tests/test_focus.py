@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sitecrawl.focus import SCALE, Focus, Folders
-from sitecrawl.links import Link
-from sitecrawl.topic import Topic
+from sitecrawl.page.links import Link
+from sitecrawl.search.shark_search import SCALE, Focus, Folders
+from sitecrawl.search.topic import Topic
 
 
 def link(path: str, text: str = "") -> Link:

@@ -14,7 +14,7 @@ from crawling import scrapy
 from localweb import Answer, LocalWeb, Page
 from scrapy.utils.test import get_crawler
 
-from sitecrawl.errors import OptionError, SitecrawlError
+from sitecrawl.base.errors import OptionError, SitecrawlError
 from sitecrawl.spiders.focused import THRESHOLD, FocusedSpider
 
 SOLAR = "solar panels turn light into power; solar cells, panels on roofs"
@@ -113,6 +113,6 @@ def test_an_example_without_a_word(tmp_path: Path) -> None:
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """What to install is said."""
-    monkeypatch.setitem(sys.modules, "sitecrawl.focus", None)
+    monkeypatch.setitem(sys.modules, "sitecrawl.search.shark_search", None)
     with pytest.raises(OptionError, match=r"pip install 'sitecrawl\[focused\]'"):
         FocusedSpider.from_crawler(get_crawler(FocusedSpider), seeds="http://a.example/", topic="x")

@@ -12,11 +12,11 @@ from frontier_helpers import Bench, all_credit, digest, url
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sitecrawl.errors import CorruptFile
-from sitecrawl.frontier import economy
-from sitecrawl.frontier.frontier import FrontierOptions
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.frontier import link_credit as economy
+from sitecrawl.frontier.disk import FrontierOptions
 from sitecrawl.frontier.record import Flag
-from sitecrawl.url import site_of
+from sitecrawl.urls.url import site_of
 
 A, B, C = "a.example", "b.example", "c.example"
 

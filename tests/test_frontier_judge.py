@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from frontier_helpers import Bench, all_credit, check_sections, url
 
-from sitecrawl.errors import OptionError
-from sitecrawl.frontier.frontier import FrontierOptions
-from sitecrawl.frontier.judge import Reason, TrapOptions, explain
+from sitecrawl.base.errors import OptionError
+from sitecrawl.frontier.disk import FrontierOptions
+from sitecrawl.frontier.trap_judge import Reason, TrapOptions, explain
 
 TRAPS = TrapOptions(
     min_fetches=10,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.errors import OptionError
+from sitecrawl.base.errors import OptionError
 from sitecrawl.frontier.order import (
     ORDERS,
     Aopic,

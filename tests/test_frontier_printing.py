@@ -9,8 +9,9 @@ from io import StringIO
 
 import pytest
 
-from sitecrawl.frontier.printing import FORMATS, one_line, write, write_urls
-from sitecrawl.frontier.reading import KnownUrl, Site, Unit
+from sitecrawl.base.display import one_line
+from sitecrawl.frontier.printing import FORMATS, write, write_urls
+from sitecrawl.frontier.reader import KnownUrl, Site, Unit
 
 HOSTILE = "a\x1b]0;owned\x07\x9b2J\u202e\r\n\tb"
 CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")

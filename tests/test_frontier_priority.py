@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from frontier_helpers import Bench, all_credit, check_sections, url
 
-from sitecrawl.frontier.economy import NewUrl
+from sitecrawl.frontier.link_credit import NewUrl
 from sitecrawl.frontier.order import ORDERS
 
 

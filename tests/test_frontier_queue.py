@@ -12,8 +12,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.queue import DiskQueue
-from sitecrawl.storage import Database
 
 PREFIX = b"hosthost"
 ENTRIES = st.binary(min_size=2, max_size=2)

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from frontier_helpers import RUDE, Bench, url
 
-from sitecrawl.directory import CrawlDirectory
-from sitecrawl.errors import CorruptFile, FormatMismatch, StorageError
-from sitecrawl.fingerprint import Fingerprinter
-from sitecrawl.frontier import reading
+from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
+from sitecrawl.crawldir.directory import CrawlDirectory
+from sitecrawl.frontier import reader as reading
 from sitecrawl.frontier.hosts import PolitenessOptions
-from sitecrawl.frontier.judge import Reason
-from sitecrawl.frontier.reading import FrontierReader, KnownUrl
+from sitecrawl.frontier.reader import FrontierReader, KnownUrl
+from sitecrawl.frontier.trap_judge import Reason
+from sitecrawl.urls.fingerprint import Fingerprinter
 
 ALL_AT_ONCE = PolitenessOptions(delay_factor=0.0, per_host=1_000_000, per_ip=0)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.errors import CorruptFile
+from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.record import MAX_DEPTH, MAX_STATUS, RANK_BYTES, State, UrlRecord

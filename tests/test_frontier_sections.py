@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.errors import CorruptFile
+from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.sections import KEY_BYTES, WINDOW, Section, Trial
 

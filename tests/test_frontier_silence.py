@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from sitecrawl.frontier.frontier import Visit
+from sitecrawl.frontier.disk import Visit
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.record import State

@@ -10,14 +10,15 @@ import pytest
 from frontier_helpers import Bench, digest
 from scrapy import Request, Spider
 
-from sitecrawl.errors import CorruptFile
-from sitecrawl.fingerprint import Fingerprinter
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.crawl.requests import pack_request
+from sitecrawl.crawldir.database import FAMILIES, Database
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier import tables
-from sitecrawl.frontier.frontier import NewUrl
+from sitecrawl.frontier.disk import NewUrl
 from sitecrawl.frontier.record import RANK_BYTES, Flag, UrlRecord
-from sitecrawl.frontier.tables import HostTable, Overlay, UrlTable
-from sitecrawl.requests import pack_request
-from sitecrawl.storage import FAMILIES, Database
+from sitecrawl.frontier.tables import HostTable, UrlTable
+from sitecrawl.urls.fingerprint import Fingerprinter
 
 
 @pytest.fixture

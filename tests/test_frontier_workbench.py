@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from frontier_helpers import Bench
 
-from sitecrawl.frontier.frontier import Visit
+from sitecrawl.frontier.disk import Visit
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.workbench import _SMALL
 

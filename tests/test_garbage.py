@@ -9,7 +9,7 @@ from scrapy import Spider
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.test import get_crawler
 
-from sitecrawl.garbage import Garbage
+from sitecrawl.extensions.garbage import Garbage
 
 
 def test_it_runs_less_often_while_a_crawl_runs() -> None:

@@ -15,15 +15,15 @@ import pytest
 from crawling import PROJECT, environment, scrapy, scrapy_command, states_of
 from localweb import Answer, LocalWeb, Page, linked
 
-from sitecrawl.errors import StorageError
-from sitecrawl.fingerprint import HASH_NAME
+from sitecrawl.base.errors import StorageError
+from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.record import State as UrlState
 from sitecrawl.pagestore import PageFilter, PageReader
-from sitecrawl.sitemap.discover import How
 from sitecrawl.sitemap.entry import Form
+from sitecrawl.sitemap.locations import How
 from sitecrawl.sitemap.record import Kind, SitemapRecord, State
 from sitecrawl.sitemap.store import read_sitemaps
-from sitecrawl.storage import Database
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 XML = {"Content-Type": "application/xml"}
 SETTINGS: dict[str, object] = {"SITECRAWL_DELAY_FACTOR": 0, "RETRY_ENABLED": False}

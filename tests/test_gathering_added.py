@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from sitecrawl.errors import StorageError
-from sitecrawl.gathering.added import Added, leave
-from sitecrawl.storage import Database
-from sitecrawl.url import parse
+from sitecrawl.base.errors import StorageError
+from sitecrawl.crawl.sitemaps.added import Added, leave
+from sitecrawl.crawldir.database import Database
+from sitecrawl.urls.url import parse
 
 URLS = [parse(f"http://a.example/{number}.xml") for number in range(3)]
 

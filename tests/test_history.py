@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.errors import CorruptFile, FormatMismatch
-from sitecrawl.history import History
+from sitecrawl.base.errors import CorruptFile, FormatMismatch
+from sitecrawl.crawldir.history import History
 
 
 def filled(seconds: int, capacity: int = 10) -> History:

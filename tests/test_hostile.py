@@ -21,8 +21,8 @@ from crawling import crawl as generic
 from hostileweb import HostileWeb, Trick, head, linking, moved, only_page, pages, whole
 from localweb import Answer, LocalWeb, Page, linked
 
+from sitecrawl.base.limits import EXTRACT_SIZE, EXTRACT_TIME, LIMITS, REGEX_TIME, SITEMAP_ENTRIES, SITEMAP_SIZE, Limit
 from sitecrawl.frontier.record import State
-from sitecrawl.limits import EXTRACT_SIZE, EXTRACT_TIME, LIMITS, REGEX_TIME, SITEMAP_ENTRIES, SITEMAP_SIZE, Limit
 
 GOOD = [f"/page-{number}" for number in range(30)]
 VICTIM = "127.0.0.99"

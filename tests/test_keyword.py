@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.errors import OptionError
-from sitecrawl.items import PageItem
-from sitecrawl.keyword import MAX_LENGTH, SHOWN, Keyword, folded
+from sitecrawl.base.errors import OptionError
+from sitecrawl.page.items import PageItem
+from sitecrawl.search.keyword import MAX_LENGTH, SHOWN, Keyword, folded
 
 
 def page(body: str, charset: str | None = "utf-8", content_type: str = "text/html") -> PageItem:

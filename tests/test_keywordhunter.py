@@ -17,7 +17,7 @@ import pytest
 from crawling import PROJECT, environment, scrapy
 from localweb import Answer, LocalWeb, Page, linked
 
-from sitecrawl.keywordhunter import main, read_words
+from sitecrawl.commands.keywordhunter import main, read_words
 
 HTML = {"Content-Type": "text/html"}
 FAST = ("-s", "SITECRAWL_DELAY_FACTOR=0", "-s", "SITECRAWL_FAILURE_DELAY=0", "-s", "RETRY_ENABLED=False")
@@ -45,7 +45,7 @@ def web() -> Iterator[LocalWeb]:
 
 
 def hunter(*words: object, cwd: Path = PROJECT) -> list[str]:
-    return [sys.executable, "-m", "sitecrawl.keywordhunter", *map(str, words)]
+    return [sys.executable, "-m", "sitecrawl.commands.keywordhunter", *map(str, words)]
 
 
 def hunt(*words: object, cwd: Path = PROJECT) -> tuple[int, str, str]:

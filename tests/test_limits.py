@@ -11,7 +11,7 @@ from crawling import PROJECT
 from scrapy.settings import Settings
 
 from sitecrawl.addon import Addon
-from sitecrawl.limits import LIMITS, Limit
+from sitecrawl.base.limits import LIMITS, Limit
 
 
 def documented() -> list[list[str]]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.lines import html_lines, plain_lines
+from sitecrawl.page.text_lines import html_lines, plain_lines
 
 
 def texts(html: str) -> list[str]:

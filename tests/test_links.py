@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from realweb import tool
 
-from sitecrawl.errors import InvalidUrl
-from sitecrawl.links import Link, PageFacts, PageOptions, read_page
-from sitecrawl.url import parse
+from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.page.links import Link, PageFacts, PageOptions, read_page
+from sitecrawl.urls.url import parse
 
 URL = "http://a.b/dir/page?q"
 HTML = (b"Content-Type", b"text/html; charset=utf-8")

@@ -13,11 +13,11 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from middlewares.links import LinksMiddleware
-from sitecrawl.items import PageItem
-from sitecrawl.links import Link
-from sitecrawl.requests import VISIT
-from sitecrawl.runtime import Fetch, Runtime
-from sitecrawl.url import parse
+from sitecrawl.crawl.requests import VISIT
+from sitecrawl.crawl.runtime import Fetch, Runtime
+from sitecrawl.page.items import PageItem
+from sitecrawl.page.links import Link
+from sitecrawl.urls.url import parse
 
 
 class Choosy(Spider):

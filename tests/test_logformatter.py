@@ -10,7 +10,7 @@ from scrapy.logformatter import LogFormatter as ScrapyLogFormatter
 from twisted.internet.error import ConnectionRefusedError as Refused
 from twisted.python.failure import Failure
 
-from sitecrawl.logformatter import LogFormatter
+from sitecrawl.extensions.log_formatter import LogFormatter
 
 
 def test_a_failed_download_is_a_line(caplog: pytest.LogCaptureFixture) -> None:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl import markup
-from sitecrawl.limits import TREE_SIZE
-from sitecrawl.markup import elements, too_much
+from sitecrawl.base.limits import TREE_SIZE
+from sitecrawl.page import markup
+from sitecrawl.page.markup import elements, too_much
 
 PAGES = [
     b"<a href=/x>text</a>",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sitecrawl.media import MediaType, actual_type, declared_type
+from sitecrawl.page.media_type import MediaType, actual_type, declared_type
 
 PDF = b"%PDF-1.7\n%\xe2\xe3\xcf\xd3"
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"

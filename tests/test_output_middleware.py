@@ -20,7 +20,7 @@ from scrapy.utils.test import get_crawler
 
 from middlewares.output import JOINED, OutputMiddleware
 from sitecrawl.addon import Addon
-from sitecrawl.runtime import Runtime
+from sitecrawl.crawl.runtime import Runtime
 
 
 class Own(BaseSpiderMiddleware):

@@ -11,8 +11,8 @@ from scrapy import Request, Spider
 from scrapy.http import HtmlResponse, Response
 from scrapy.utils.test import get_crawler
 
-from sitecrawl.page import page_item
-from sitecrawl.runtime import Runtime
+from sitecrawl.crawl.page_item import page_item
+from sitecrawl.crawl.runtime import Runtime
 
 HEADERS = {"Content-Type": "Text/HTML; charset=ISO-8859-1"}
 

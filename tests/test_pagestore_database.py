@@ -14,7 +14,7 @@ from postgres_server import Postgres
 from sqlalchemy.dialects import mysql
 from sqlalchemy.schema import CreateTable
 
-from sitecrawl.errors import FormatMismatch, OptionError, StorageError
+from sitecrawl.base.errors import FormatMismatch, OptionError, StorageError
 from sitecrawl.pagestore.database import DatabaseOptions, DatabaseStore, page_table, upsert
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.errors import OptionError, StorageError
+from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.pagestore.folder import PageFolder, file_name
 
 HTML = "text/html"

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pagestore_helpers import STARTED, exchange, page
 
-from sitecrawl.errors import OptionError
+from sitecrawl.base.display import visible
+from sitecrawl.base.errors import OptionError
 from sitecrawl.pagestore.capture import Place, describe
-from sitecrawl.pagestore.printing import WRITERS, parse_since, summary, visible, visible_bytes
+from sitecrawl.pagestore.printing import WRITERS, parse_since, summary, visible_bytes
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 PLACE = Place("x.warc.gz", 0, 1, "A" * 32, None)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pagestore_helpers import STARTED, exchange, page, warc_files
 
-from sitecrawl.errors import CorruptFile, StorageError
+from sitecrawl.base.errors import CorruptFile, StorageError
 from sitecrawl.pagestore import PageFilter, PageReader, WarcStore
 
 ROOT = "https://site.example/"

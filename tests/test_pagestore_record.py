@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pagestore_helpers import exchange
 
-from sitecrawl.items import Exchange
+from sitecrawl.page.items import Exchange
 from sitecrawl.pagestore import WarcOptions, record
 
 DIGEST = "A" * 32

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from pagestore_helpers import assert_checkers_pass, exchange, stored, warc_files
 
-from sitecrawl.errors import CorruptFile, FormatMismatch, StorageError
+from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
 from sitecrawl.pagestore import PageReader, WarcOptions, WarcStore
 from sitecrawl.pagestore.index import PageIndex
 
@@ -310,7 +310,7 @@ LIMITED = """
 import json, random, resource, sys
 from pathlib import Path
 from pagestore_helpers import exchange
-from sitecrawl.errors import StorageError
+from sitecrawl.base.errors import StorageError
 from sitecrawl.pagestore import WarcStore
 
 store = WarcStore(Path(sys.argv[1]))

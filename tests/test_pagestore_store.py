@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from pagestore_helpers import STARTED, assert_checkers_pass, exchange, page, stored, warc_files
 from warcio.archiveiterator import ArchiveIterator
 
-from sitecrawl.errors import InvalidUrl
+from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.pagestore import PageReader, WarcOptions, WarcStore
-from sitecrawl.url import MAX_URL_LENGTH
+from sitecrawl.urls.url import MAX_URL_LENGTH
 
 ANY_HEADERS = st.lists(st.tuples(st.binary(min_size=1, max_size=12), st.binary(max_size=40)), max_size=6)
 

@@ -20,9 +20,9 @@ from redis_server import running_redis, socket_of
 
 from sitecrawl.frontier.record import State
 from sitecrawl.pagestore import PageFilter, PageReader
-from sitecrawl.sitemap.discover import How
 from sitecrawl.sitemap.entry import Form
-from sitecrawl.sitemap.finding import Fetched, find_sitemaps
+from sitecrawl.sitemap.finder import Fetched, find_sitemaps
+from sitecrawl.sitemap.locations import How
 
 PAGES = 30
 SPIDER = """
@@ -44,8 +44,8 @@ class Pages(Stock):
     name = "pages"
 
     def parse(self, response):
-        from sitecrawl.page import page_item
-        from sitecrawl.runtime import Runtime
+        from sitecrawl.crawl.page_item import page_item
+        from sitecrawl.crawl.runtime import Runtime
         yield page_item(response, Runtime.of(self.crawler))
         yield from super().parse(response)
 
@@ -54,7 +54,7 @@ class Sitemaps(Spider):
     name = "sitemaps"
 
     async def start(self):
-        from sitecrawl.gathering import sitemaps_of
+        from sitecrawl.crawl.sitemaps import sitemaps_of
         for sitemap in await sitemaps_of(self.crawler, "{root}"):
             for entry in sitemap.entries():
                 yield Request(entry.url.href)

@@ -20,7 +20,7 @@ CRAWL = """
 import json, sys
 from scrapy import Spider
 from scrapy.crawler import AsyncCrawlerProcess
-from sitecrawl.items import PageItem
+from sitecrawl.page.items import PageItem
 
 directory, database, root, pages = sys.argv[1:]
 

@@ -17,8 +17,8 @@ from scrapy.settings import Settings
 
 from pipelines import RedisPipeline
 from pipelines.redis import serialize
-from sitecrawl.errors import StorageError
-from sitecrawl.items import PageItem
+from sitecrawl.base.errors import StorageError
+from sitecrawl.page.items import PageItem
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ CRAWL = """
 import sys
 from scrapy import Spider
 from scrapy.crawler import AsyncCrawlerProcess
-from sitecrawl.items import PageItem
+from sitecrawl.page.items import PageItem
 
 directory, socket, root = sys.argv[1:]
 

@@ -9,7 +9,7 @@ from pagestore_helpers import exchange, page, stored
 from scrapy.exporters import JsonLinesItemExporter
 
 from pipelines import WarcPipeline
-from sitecrawl.items import PageItem
+from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore import WarcStore
 
 

@@ -25,10 +25,12 @@ from scrapy import Request
 from scrapy.http import Response
 from scrapy.settings import Settings
 
-from sitecrawl.errors import OptionError
-from sitecrawl.progress import AboveLine, HostErrors, Rate, Status, wants_line
-from sitecrawl.requests import GUESS
-from sitecrawl.summary import Summary, Totals, Traffic, duration, ending, printable, resume_command, size
+from sitecrawl.base.display import duration, printable, size
+from sitecrawl.base.errors import OptionError
+from sitecrawl.console.progress import AboveLine, HostErrors, Status, wants_line
+from sitecrawl.console.summary import Summary, Totals, resume_command
+from sitecrawl.crawl.requests import GUESS
+from sitecrawl.crawl.traffic import Rate, Traffic, ending
 
 HOSTILE = "a\x1b]0;owned\x07\x9b2J\r\n\u202e[red]b[/red]"
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]")
@@ -453,7 +455,7 @@ class TestWithoutATerminal:
         """Every LOGSTATS_INTERVAL the log gets the figures."""
         with slow_site(20) as web:
             done = self.run(command(web, "-L", "INFO", LOGSTATS_INTERVAL=0.2), tmp_path)
-        assert re.search(r"\[sitecrawl.progress\] INFO: [1-9]\d* pages", done.stderr)
+        assert re.search(r"\[sitecrawl.console.progress\] INFO: [1-9]\d* pages", done.stderr)
 
     def test_summary_off(self, tmp_path: Path) -> None:
         """SITECRAWL_SUMMARY = False leaves nothing to be read."""
@@ -495,7 +497,7 @@ class TestWithoutATerminal:
                 "import scrapy\n"
                 "class Plain(scrapy.Spider):\n"
                 f"    name, start_urls = 'plain', ['{web.root}']\n"
-                "    custom_settings = {'EXTENSIONS': {'sitecrawl.progress.Progress': 0}}\n"
+                "    custom_settings = {'EXTENSIONS': {'sitecrawl.console.progress.Progress': 0}}\n"
                 "    def parse(self, response): pass\n"
             )
             words = scrapy_command("runspider", str(spider), "-L", "WARNING")

@@ -17,7 +17,7 @@ from realweb import SEEDS, RealWeb
 from warcio.archiveiterator import ArchiveIterator
 
 from sitecrawl.pagestore import PageFilter, PageReader
-from sitecrawl.url import Canonicalizer, parse, site_of
+from sitecrawl.urls.url import Canonicalizer, parse, site_of
 
 LOC = "{http://www.sitemaps.org/schemas/sitemap/0.9}loc"
 

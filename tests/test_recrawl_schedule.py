@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.errors import CorruptFile
-from sitecrawl.fingerprint import HASH_NAME
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.crawldir.database import Database
 from sitecrawl.recrawl.schedule import (
     RecrawlOptions,
     Standing,
@@ -23,7 +23,7 @@ from sitecrawl.recrawl.schedule import (
     worth,
 )
 from sitecrawl.recrawl.store import RevisitStore
-from sitecrawl.storage import Database
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 OPTIONS = RecrawlOptions(budget=86_400.0, min_interval=1.0, max_interval=1e6)
 STANDING = Standing(0.0, 0.0, 1.0)

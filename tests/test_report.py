@@ -20,17 +20,17 @@ from hypothesis import strategies as st
 from localweb import Answer, LocalWeb, linked
 from playwright.sync_api import Browser
 
-from sitecrawl.directory import MANIFEST, read_manifest
-from sitecrawl.errors import StorageError
-from sitecrawl.frontier.reading import FrontierReader
-from sitecrawl.history import History
+from sitecrawl.base.errors import StorageError
+from sitecrawl.crawldir.directory import MANIFEST, read_manifest
+from sitecrawl.crawldir.history import History
+from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.pagestore import PageReader
 from sitecrawl.report import graph
 from sitecrawl.report.drawing import chart, nice, speeds, time_marks
 from sitecrawl.report.gather import Report, Stored, gather
 from sitecrawl.report.render import charts, importance_bars, percent, render, shown
 from sitecrawl.report.survey import UrlSurvey, share_of_top
-from sitecrawl.url import parse
+from sitecrawl.urls.url import parse
 
 BAD_TITLE = "</title><script>window.owned=1</script><img src=x onerror=window.owned=2>\u202e\x1b]0;owned\x07"
 BAD_PATH = "/x?<script>window.owned=3</script>&amp;'&quot;{{7*7}}"

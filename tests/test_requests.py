@@ -20,9 +20,9 @@ from scrapy.http import JsonRequest, Response, XmlRpcRequest
 from scrapy.http.request import NO_CALLBACK
 from scrapy.item import Field
 
-from sitecrawl.errors import CorruptFile
-from sitecrawl.items import Exchange, PageItem
-from sitecrawl.requests import VISIT, Unstorable, pack_request, unpack_request
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.crawl.requests import VISIT, Unstorable, pack_request, unpack_request
+from sitecrawl.page.items import Exchange, PageItem
 
 URL = "http://a.example/page"
 

@@ -11,10 +11,10 @@ import pytest
 from crawling import crawl
 from localweb import Answer, LocalWeb, Page, linked
 
-from sitecrawl.fingerprint import HASH_NAME
+from sitecrawl.base.limits import ROBOTS_SIZE
+from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.record import State, UrlRecord
-from sitecrawl.limits import ROBOTS_SIZE
-from sitecrawl.storage import Database
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 PATHS = ("/open", "/secret/1", "/secret/open", "/a.pdf", "/a.pdf?x", "/q?x=1")
 SITE: dict[str, Page] = {"/": linked(*PATHS), **dict.fromkeys(PATHS, "page")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from protego import Protego
 
-from sitecrawl.robotstxt import MAX_AGENTS, addressed, as_utf8
+from sitecrawl.http.robots_txt import MAX_AGENTS, addressed, as_utf8
 
 MANY = "".join(f"User-agent: other{number}\n" for number in range(2 * MAX_AGENTS))
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.errors import OptionError
+from sitecrawl.base.errors import OptionError
 from sitecrawl.rules import Extraction, PageText, read_rules
 from sitecrawl.rules.jsonld import LinkedData
 

@@ -13,13 +13,13 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.utils.test import get_crawler
 
+from sitecrawl.base.errors import CrawlDirectoryInUse, OptionError
+from sitecrawl.crawl.requests import GUESS, VISIT
+from sitecrawl.crawl.runtime import Fetch, Runtime
 from sitecrawl.dashboard.meter import Meter
-from sitecrawl.errors import CrawlDirectoryInUse, OptionError
-from sitecrawl.frontier.frontier import Frontier
-from sitecrawl.items import PageItem
-from sitecrawl.requests import GUESS, VISIT
-from sitecrawl.runtime import Fetch, Runtime
-from sitecrawl.url import parse
+from sitecrawl.frontier.disk import Frontier
+from sitecrawl.page.items import PageItem
+from sitecrawl.urls.url import parse
 
 
 class Any(Spider):

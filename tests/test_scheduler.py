@@ -16,9 +16,9 @@ import pytest
 from crawling import PROJECT, environment, scrapy_command
 from localweb import LocalWeb, linked
 
-from sitecrawl.fingerprint import HASH_NAME
-from sitecrawl.requests import unpack
-from sitecrawl.storage import Database
+from sitecrawl.crawl.requests import unpack
+from sitecrawl.crawldir.database import Database
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 PAGES = 40
 SPIDERS = PROJECT / "tests" / "spiders_for_tests" / "graph.py"

@@ -13,10 +13,10 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.utils.test import get_crawler
 
-from sitecrawl.attendant import Attendant
-from sitecrawl.runtime import Runtime
+from sitecrawl.crawl.attendant import Attendant
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawldir.database import Batch
 from sitecrawl.scheduler import Scheduler
-from sitecrawl.storage import Batch
 
 
 class Any(Spider):

@@ -9,10 +9,10 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.utils.test import get_crawler
 
-from sitecrawl.frontier.frontier import NewUrl
+from sitecrawl.crawl.requests import GUESS, SITEMAP, pack
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.frontier.disk import NewUrl
 from sitecrawl.frontier.record import Flag
-from sitecrawl.requests import GUESS, SITEMAP, pack
-from sitecrawl.runtime import Runtime
 from sitecrawl.scheduler import Scheduler
 
 SAID = {GUESS: True, SITEMAP: [0, "usual", "", []]}

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
-from sitecrawl.errors import OptionError
-from sitecrawl.links import Link
-from sitecrawl.scope import Scope
-from sitecrawl.url import parse
+from sitecrawl.base.errors import OptionError
+from sitecrawl.page.links import Link
+from sitecrawl.spiders.scope import Scope
+from sitecrawl.urls.url import parse
 
 
 def scope_of(kind: str, *seeds: str, **patterns) -> Scope:

@@ -12,9 +12,9 @@ import pytest
 import redis
 from redis_server import running_redis, socket_of
 
-from sitecrawl import seeds
-from sitecrawl.errors import OptionError
-from sitecrawl.seeds import read_seeds, seeds_of
+from sitecrawl.base.errors import OptionError
+from sitecrawl.crawl import seeds
+from sitecrawl.crawl.seeds import read_seeds, seeds_of
 
 SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
 <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
@@ -197,7 +197,7 @@ def test_a_gzip_bomb(write):
     packed = gzip.compress(bytes(1 << 26)) * 32
     program = """
 import resource, sys
-from sitecrawl import seeds
+from sitecrawl.crawl import seeds
 seeds.MAX_FILE_SIZE = 16 << 20
 limit = 1 << 30
 resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.errors import CorruptFile, FormatMismatch, OptionError, StorageError
-from sitecrawl.protocols import BloomFilter
+from sitecrawl.base.errors import CorruptFile, FormatMismatch, OptionError, StorageError
 from sitecrawl.seen.bloom import MAGIC, VERSION, ScalableBloom, load_bloom
 from sitecrawl.seen.bloom_kinds import KINDS, Kind, kind_named
+from sitecrawl.seen.contracts import BloomFilter
 
 keys_of_16 = st.binary(min_size=16, max_size=16)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.errors import OptionError
+from sitecrawl.base.errors import OptionError
 from sitecrawl.seen.clock import Clock
 
 A, B, C, D = (bytes([i]) * 16 for i in range(4))

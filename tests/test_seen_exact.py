@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rocksdict import Options, Rdict
 
-from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, StorageError
-from sitecrawl.protocols import ExactSet
+from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, StorageError
+from sitecrawl.seen.contracts import ExactSet
 from sitecrawl.seen.exact import MemorySet, RocksSet
 
 few_keys = st.lists(st.sampled_from([bytes([i]) * 16 for i in range(30)]), max_size=40, unique=True)
@@ -238,7 +238,7 @@ class TestBadFiles:
         with pytest.raises(CrawlDirectoryInUse, match="another process"):
             RocksSet(path, hash_name="h")
         program = (
-            "import sys; from pathlib import Path; from sitecrawl.errors import CrawlDirectoryInUse\n"
+            "import sys; from pathlib import Path; from sitecrawl.base.errors import CrawlDirectoryInUse\n"
             "from sitecrawl.seen.exact import RocksSet\n"
             "try: RocksSet(Path(sys.argv[1]), hash_name='h')\n"
             "except CrawlDirectoryInUse: print('in use')"
@@ -282,7 +282,7 @@ FULL_DISK = """
 import sys
 from pathlib import Path
 from random import Random
-from sitecrawl.errors import StorageError
+from sitecrawl.base.errors import StorageError
 from sitecrawl.seen.exact import RocksSet
 rng = Random(1)
 made = RocksSet(Path(sys.argv[1]), hash_name="h", spill=1000)

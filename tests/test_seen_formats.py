@@ -7,12 +7,12 @@ from pathlib import Path
 
 from rocksdict import Options, Rdict
 
-from sitecrawl.fingerprint import HASH_NAME
 from sitecrawl.seen.bloom import ScalableBloom
 from sitecrawl.seen.bloom_kinds import KINDS
 from sitecrawl.seen.exact import RocksSet
 from sitecrawl.seen.files import read_file, write_file
 from sitecrawl.seen.store import MAGIC, VERSION
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 DOCUMENT = (Path(__file__).parent.parent / "docs" / "formats" / "seen.md").read_text()
 

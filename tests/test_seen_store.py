@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, OptionError, StorageError
+from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, OptionError, StorageError
 from sitecrawl.seen.store import SeenOptions, SeenStore
 
 KEYS = [bytes([i]) * 16 for i in range(200)]

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.errors import OptionError, StorageError
-from sitecrawl.protocols import BloomFilter, ExactSet
+from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.seen.bloom import ScalableBloom
 from sitecrawl.seen.bloom_kinds import KINDS
 from sitecrawl.seen.clock import Clock
+from sitecrawl.seen.contracts import BloomFilter, ExactSet
 from sitecrawl.seen.exact import MemorySet, RocksSet
 from sitecrawl.seen.tiered import SeenSet
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.tables import MAX_KEY_SETS, MAX_SECTIONS, HostTable
-from sitecrawl.shape import MAX_KEYS, MAX_SEGMENTS, fold, shape_of
-from sitecrawl.storage import Database
+from sitecrawl.urls.shape import MAX_KEYS, MAX_SEGMENTS, fold, shape_of
 
 PATHS = st.text("/abc019.:-_?&=%~", max_size=60)
 

@@ -10,11 +10,11 @@ import pytest
 from protego import Protego
 from shareddata import shared
 
-from sitecrawl.errors import InvalidUrl
-from sitecrawl.links import read_page
-from sitecrawl.sitemap.discover import Answer, in_robots, is_name, is_sitemap, may_list, on_page, usual
+from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.page.links import read_page
 from sitecrawl.sitemap.entry import Form, Report
-from sitecrawl.url import parse
+from sitecrawl.sitemap.locations import Answer, in_robots, is_name, is_sitemap, may_list, on_page, usual
+from sitecrawl.urls.url import parse
 
 try:
     from compression import zstd

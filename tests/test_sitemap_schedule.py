@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from sitecrawl.sitemap import schedule
-from sitecrawl.sitemap.discover import How
+from sitecrawl.sitemap.locations import How
 from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, State
 from sitecrawl.sitemap.schedule import DAY, ScheduleOptions
 

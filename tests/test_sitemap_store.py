@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from sitecrawl.errors import CorruptFile
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.crawldir.database import Database
 from sitecrawl.sitemap import schedule
-from sitecrawl.sitemap.discover import How
 from sitecrawl.sitemap.entry import Form, Problem
+from sitecrawl.sitemap.locations import How
 from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, State
 from sitecrawl.sitemap.schedule import DAY, ScheduleOptions
 from sitecrawl.sitemap.store import SitemapStore, read_sitemaps
-from sitecrawl.storage import Database
 
 FULL = SitemapRecord(
     "http://a.example/s.xml", "a.example", Kind.SITEMAP, How.INDEX, "http://a.example/i.xml", ["b.example"], 1.0,

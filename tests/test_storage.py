@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from rocksdict import Options, Rdict
 
-from sitecrawl import storage
-from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, NothingYet, StorageError
-from sitecrawl.storage import FAMILIES, Database
+from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, NothingYet, StorageError
+from sitecrawl.crawldir import database as storage
+from sitecrawl.crawldir.database import FAMILIES, Database
 
 KILLS = 8
 
@@ -26,7 +26,7 @@ KILLS = 8
 WRITER = """
 import random, sys
 from pathlib import Path
-from sitecrawl.storage import FAMILIES, Database
+from sitecrawl.crawldir.database import FAMILIES, Database
 
 database = Database(Path(sys.argv[1]), hash_name="test")
 number = int(database.get("urls", b"last") or b"0")
@@ -44,8 +44,8 @@ while True:
 OPENER = """
 import sys
 from pathlib import Path
-from sitecrawl.errors import CrawlDirectoryInUse
-from sitecrawl.storage import Database
+from sitecrawl.base.errors import CrawlDirectoryInUse
+from sitecrawl.crawldir.database import Database
 
 try:
     Database(Path(sys.argv[1]), hash_name="test")

@@ -7,8 +7,8 @@ from unittest.mock import patch
 
 import pytest
 
-import sitecrawl.topic
-from sitecrawl.topic import Topic, url_text, words
+import sitecrawl.search.topic
+from sitecrawl.search.topic import Topic, url_text, words
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_examples() -> None:
 def test_memory_is_bounded() -> None:
     """Of the pages that were met a sample stays, spread over all of them."""
     topic = Topic("bridge")
-    with patch.object(sitecrawl.topic, "SAMPLE", 20):
+    with patch.object(sitecrawl.search.topic, "SAMPLE", 20):
         for number in range(100):
             topic.read(f"w{number}")
     assert len(topic._sample) == 20

@@ -19,13 +19,13 @@ import pytest
 from crawling import crawl
 from localweb import Answer, LocalWeb, Page, linked
 
+from sitecrawl.crawldir.database import Database
 from sitecrawl.credit.ledger import Ledger
-from sitecrawl.fingerprint import HASH_NAME
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.judge import explain
 from sitecrawl.frontier.record import State, UrlRecord
 from sitecrawl.frontier.tables import HostTable
-from sitecrawl.storage import Database
+from sitecrawl.frontier.trap_judge import explain
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 PAGES_OF_A_GOOD_SITE = 61
 PAGE_BUDGET = 6000

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.traps import MAX_KEYS, MAX_LENGTH, MAX_SEGMENTS, Look, looks
+from sitecrawl.urls.trap_signs import MAX_KEYS, MAX_LENGTH, MAX_SEGMENTS, Look, looks
 
 HERE = "http://a.example"
 NOW = 2026

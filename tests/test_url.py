@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from shareddata import csv_vectors, json_vectors
 from w3lib.url import canonicalize_url
 
-from sitecrawl import charset
-from sitecrawl.errors import InvalidUrl
-from sitecrawl.url import MAX_URL_LENGTH, Canonicalizer, Url, guess_url, parse, site_of
+from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.page import charset
+from sitecrawl.urls.url import MAX_URL_LENGTH, Canonicalizer, Url, guess_url, parse, site_of
 
 DOCUMENTATION = Path(__file__).parents[1] / "docs" / "urls.md"
 

@@ -4,7 +4,7 @@ import sqlite3
 
 from scrapy.exceptions import DropItem
 
-from sitecrawl.items import PageItem
+from sitecrawl.page.items import PageItem
 from sitecrawl.spiders.site import SiteSpider
 
 

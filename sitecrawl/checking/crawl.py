@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from sitecrawl.checking.findings import Finding
+from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, StorageError
 from sitecrawl.checking.frontier import check_frontier, load_counts, load_ledger
 from sitecrawl.checking.mending import mend_frontier
 from sitecrawl.checking.pages import (
@@ -27,21 +27,21 @@ from sitecrawl.checking.pages import (
     note_as_fetched,
     queue_again,
 )
+from sitecrawl.checking.problems import Finding
 from sitecrawl.checking.rebuilding import rebuild
 from sitecrawl.checking.salvage import finish_move, is_readable, salvage
 from sitecrawl.checking.seen import check_seen, drop_filter
 from sitecrawl.checking.store import Index, State, check_store
 from sitecrawl.checking.survey import Survey
+from sitecrawl.crawldir.database import WORKER, Database
+from sitecrawl.crawldir.directory import MANIFEST, Manifest, manifest_of, read_manifest
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
-from sitecrawl.directory import MANIFEST, Manifest, manifest_of, read_manifest
-from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, StorageError
-from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.frontier.record import State as UrlState
 from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.store import INDEX_FILE
-from sitecrawl.storage import WORKER, Database
+from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
 _ROUNDS: Final = 3
 """Repairs in a row: mending one thing may show another that was hidden behind it."""

@@ -10,20 +10,20 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
-from sitecrawl.checking.findings import Finding
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.checking.problems import Finding
 from sitecrawl.checking.survey import BATCH, Survey, Tally
+from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
-from sitecrawl.errors import CorruptFile
 from sitecrawl.frontier.counts import Counts
-from sitecrawl.frontier.economy import EDGE_BYTES, SEEDS_KEY
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
+from sitecrawl.frontier.link_credit import EDGE_BYTES, SEEDS_KEY
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.record import RANK_BYTES, Flag, State, UrlRecord
 from sitecrawl.frontier.sections import KEY_BYTES as SHAPE_BYTES
 from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.tables import Overlay
-from sitecrawl.storage import Database
 
 SECTION_BYTES = KEY_BYTES + SHAPE_BYTES
 _ENTRY_BYTES = SECTION_BYTES + RANK_BYTES + 16

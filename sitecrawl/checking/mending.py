@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from sitecrawl.base.errors import CorruptFile
 from sitecrawl.checking.frontier import (
     batches,
     counts_agree,
@@ -27,19 +28,19 @@ from sitecrawl.checking.frontier import (
     seeds_are_missing,
 )
 from sitecrawl.checking.survey import Survey, Tally, is_absurd, records
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import owed, policy_named
-from sitecrawl.errors import CorruptFile
 from sitecrawl.frontier.counts import Counts
-from sitecrawl.frontier.economy import SEEDS_KEY, edges_row
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
+from sitecrawl.frontier.link_credit import SEEDS_KEY, edges_row
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.record import Flag, State, UrlRecord
 from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.tables import Overlay, section_key
+from sitecrawl.frontier.tables import section_key
 from sitecrawl.pagestore.lookup import host_of
-from sitecrawl.shape import Shape, fold, shape_of
-from sitecrawl.storage import Batch, Database
+from sitecrawl.urls.shape import Shape, fold, shape_of
 
 _AT_ONCE = 10_000
 """Writes a batch."""

@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sitecrawl.checking.findings import Finding
 from sitecrawl.checking.frontier import batches, entry_of, load_ledger, readable
 from sitecrawl.checking.mending import changes_of
+from sitecrawl.checking.problems import Finding
 from sitecrawl.checking.store import Index
 from sitecrawl.checking.survey import Survey, records
+from sitecrawl.crawldir.database import Database
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
-from sitecrawl.fingerprint import Fingerprinter
 from sitecrawl.frontier.hosts import KEY_BYTES
 from sitecrawl.frontier.record import NO_REFERRER, RANK_BYTES, Flag, State, UrlRecord
 from sitecrawl.frontier.tables import HostTable
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.lookup import host_of, url_key
-from sitecrawl.storage import Database
+from sitecrawl.urls.fingerprint import Fingerprinter
 
 _TWICE = """
 SELECT count(*), min(url_key) FROM (

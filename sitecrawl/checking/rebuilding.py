@@ -17,13 +17,13 @@ from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
+from sitecrawl.base.errors import StorageError
 from sitecrawl.checking.store import Index, Pair, State, disagreement, pairs
 from sitecrawl.checking.warcwalk import Stretch
-from sitecrawl.errors import StorageError
-from sitecrawl.files import sync_directory
+from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.frontier.record import UrlRecord
-from sitecrawl.items import Exchange, PageItem
-from sitecrawl.links import read_page
+from sitecrawl.page.items import Exchange, PageItem
+from sitecrawl.page.links import read_page
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture, Place, describe
 from sitecrawl.pagestore.faults import file_errors

@@ -21,12 +21,12 @@ from typing import Final
 
 from rocksdict import BottommostLevelCompaction, CompactOptions, Options, Rdict
 
-from sitecrawl.errors import CorruptFile, NothingYet, StorageError
-from sitecrawl.files import sync_directory
-from sitecrawl.fingerprint import HASH_NAME
+from sitecrawl.base.errors import CorruptFile, NothingYet, StorageError
+from sitecrawl.crawldir.database import DAMAGED, FAMILIES, FORMAT, Database
+from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.store import INDEX_FILE
-from sitecrawl.storage import DAMAGED, FAMILIES, FORMAT, Database
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 _DRAFT: Final = "db.new"
 _DAMAGED: Final = f"db{DAMAGED}"

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from sitecrawl.checking.findings import Finding
+from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.checking.frontier import batches
-from sitecrawl.errors import OptionError, StorageError
-from sitecrawl.fingerprint import HASH_NAME
-from sitecrawl.frontier.seen import SERIAL
+from sitecrawl.checking.problems import Finding
+from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.crawl_seen import SERIAL
 from sitecrawl.seen.bloom import MAGIC, VERSION, load_bloom
 from sitecrawl.seen.files import read_file
-from sitecrawl.storage import Database
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 SEEN_FILE: Final = "seen.bloom"
 

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from sitecrawl.checking.findings import Finding
+from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
+from sitecrawl.checking.problems import Finding
 from sitecrawl.checking.survey import records
 from sitecrawl.checking.warcwalk import Stretch, walk
-from sitecrawl.errors import CorruptFile, FormatMismatch, StorageError
+from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.record import Flag
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture
@@ -28,7 +29,6 @@ from sitecrawl.pagestore.index import Position, connect_read_only
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.store import INDEX_FILE, WARC_DIRECTORY
-from sitecrawl.storage import Database
 
 SAMPLES: Final = 1_000
 """Rows that a quick check compares with their records."""

@@ -9,13 +9,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Final
 
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.crawldir.database import Database
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import WRAP, owed
-from sitecrawl.errors import CorruptFile
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.order import goes_last, level_of
 from sitecrawl.frontier.record import Flag, State, UrlRecord
-from sitecrawl.storage import Database
 
 BATCH: Final = 1_000
 """Rows that are looked up in one go."""

@@ -10,7 +10,7 @@ import redis.asyncio
 from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.retry import Retry
 
-from sitecrawl.errors import OptionError, StorageError
+from sitecrawl.base.errors import OptionError, StorageError
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 20.0

@@ -19,8 +19,8 @@ from typing import BinaryIO
 
 import redis
 
-from sitecrawl.directory import WORKER_PREFIX
-from sitecrawl.errors import StorageError
+from sitecrawl.base.errors import StorageError
+from sitecrawl.crawldir.directory import WORKER_PREFIX
 
 _PATIENCE = 30.0
 """Seconds that a redis-server may take to start, with what it has to load."""

@@ -1,4 +1,4 @@
-"""A worker's frontier: the calls of `sitecrawl.frontier.frontier.Frontier`, answered from what was lent ahead.
+"""A worker's frontier: the calls of `sitecrawl.frontier.disk.Frontier`, answered from what was lent ahead.
 
 Nothing here waits for Redis. `next` hands out what the pump has leased; what becomes of it gathers as outcomes;
 `flush` writes these into the checkpoint's batch, as parcels of the journal, and `flushed` lets the pump send them.
@@ -15,23 +15,23 @@ from typing import Any, Final
 
 import redis
 
+from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.board import Board
 from sitecrawl.cluster.connection import check, connect, connect_async, shown
-from sitecrawl.cluster.desk import Desk, Lent, LentVisit
 from sitecrawl.cluster.journal import Journal
+from sitecrawl.cluster.leased_hosts import Desk, Lent, LentVisit
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.parcel import BRINGS, Link, Outcome, Packer, Parcel
 from sitecrawl.cluster.pump import Pump
 from sitecrawl.cluster.seedqueue import SeedQueue
 from sitecrawl.cluster.shards import Keys, Shards, open_crawl
-from sitecrawl.content import ContentIndex
-from sitecrawl.errors import StorageError
-from sitecrawl.frontier.economy import NewUrl
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.frontier.duplicates import ContentIndex
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
+from sitecrawl.frontier.link_credit import NewUrl
 from sitecrawl.frontier.record import NO_REFERRER, Flag, State, UrlRecord
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.seen.clock import Clock
-from sitecrawl.storage import Batch, Database
 
 _PAGES_A_PARCEL: Final = 32
 _LINKS_A_PARCEL: Final = 2_000

@@ -13,9 +13,9 @@ import secrets
 
 import msgpack
 
+from sitecrawl.base.errors import CorruptFile
 from sitecrawl.cluster.parcel import Outcome, Parcel
-from sitecrawl.errors import CorruptFile
-from sitecrawl.storage import WORKER, Batch, Database
+from sitecrawl.crawldir.database import WORKER, Batch, Database
 
 _PARCEL = b"cluster/parcel/"
 

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import redis
 
-from sitecrawl.cluster.desk import Desk, Lent
-from sitecrawl.cluster.line import Line
+from sitecrawl.cluster.leased_hosts import Desk, Lent
 from sitecrawl.cluster.options import ClusterOptions
-from sitecrawl.cluster.scope import SharedScope
+from sitecrawl.cluster.shard_calls import Line
 from sitecrawl.cluster.shards import Call
+from sitecrawl.cluster.shared_scope import SharedScope
 
 _SHARDS_A_ROUND: Final = 4
 """Shards that are asked for leases at once: the best by what they last said."""

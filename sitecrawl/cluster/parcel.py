@@ -15,12 +15,12 @@ from time import gmtime
 from typing import Any, NamedTuple
 
 from sitecrawl.cluster.shards import pack
-from sitecrawl.frontier.economy import FOLLOW
+from sitecrawl.frontier.link_credit import FOLLOW
 from sitecrawl.frontier.record import Flag
 from sitecrawl.frontier.tables import section_key
 from sitecrawl.seen.clock import Clock
-from sitecrawl.shape import shape_of
-from sitecrawl.traps import looks
+from sitecrawl.urls.shape import shape_of
+from sitecrawl.urls.trap_signs import looks
 
 BRINGS: int = 128
 """A flag of links alone: the URL brings credit with it, as a seed does."""

@@ -23,18 +23,18 @@ from typing import Any, Final, Protocol
 
 import redis
 
-from sitecrawl.cluster.desk import Desk, Returned
-from sitecrawl.cluster.duties import Duties
+from sitecrawl.base.errors import StorageError
+from sitecrawl.cluster.in_transit import FORWARDS_A_CALL, Traffic, outbox_of
 from sitecrawl.cluster.journal import Journal
+from sitecrawl.cluster.leader import Duties
+from sitecrawl.cluster.leased_hosts import Desk, Returned
 from sitecrawl.cluster.leasing import Leasing
-from sitecrawl.cluster.line import Line
 from sitecrawl.cluster.options import ClusterOptions, limits_of
 from sitecrawl.cluster.parcel import Outcome, Packer, Parcel
-from sitecrawl.cluster.scope import SharedScope
 from sitecrawl.cluster.seedqueue import SeedQueue
+from sitecrawl.cluster.shard_calls import Line
 from sitecrawl.cluster.shards import Call, Shards
-from sitecrawl.cluster.traffic import FORWARDS_A_CALL, Traffic, outbox_of
-from sitecrawl.errors import StorageError
+from sitecrawl.cluster.shared_scope import SharedScope
 
 logger = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ import msgpack
 import redis
 from redis.exceptions import NoScriptError
 
+from sitecrawl.base.errors import FormatMismatch, OptionError
 from sitecrawl.cluster.options import ClusterOptions
-from sitecrawl.errors import FormatMismatch, OptionError
-from sitecrawl.fingerprint import HASH_NAME, Fingerprinter, host_hash
+from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter, host_hash
 
 FORMAT: Final = "sitecrawl-cluster-1"
 _PRELUDE: Final = ("shard", "judge", "seen")

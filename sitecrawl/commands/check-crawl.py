@@ -9,9 +9,9 @@ from pathlib import Path
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
+from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.checking import Report, check, repair
-from sitecrawl.configuration import CRAWLS
-from sitecrawl.errors import SitecrawlError
+from sitecrawl.crawl.configuration import CRAWLS
 from sitecrawl.pagestore.console import crawl_directory
 
 

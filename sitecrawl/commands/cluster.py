@@ -12,7 +12,7 @@ from scrapy.commands import BaseRunSpiderCommand
 from scrapy.exceptions import UsageError
 
 from sitecrawl.cluster.fleet import Fleet, redis_server
-from sitecrawl.configuration import CRAWLS
+from sitecrawl.crawl.configuration import CRAWLS
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.workers import WorkersReader
 

@@ -11,8 +11,8 @@ from scrapy.commands.crawl import Command as ScrapyCrawl
 from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
-from sitecrawl.configuration import is_job
-from sitecrawl.errors import SitecrawlError
+from sitecrawl.base.errors import SitecrawlError
+from sitecrawl.crawl.configuration import is_job
 
 logger = logging.getLogger(__name__)
 

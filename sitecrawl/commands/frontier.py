@@ -8,11 +8,11 @@ from itertools import islice
 
 from scrapy.exceptions import UsageError
 
-from sitecrawl.cluster.reading import ClusterReader
+from sitecrawl.cluster.reader import ClusterReader
+from sitecrawl.console.reading_command import ReadingCommand
 from sitecrawl.frontier.printing import FORMATS, write, write_urls
-from sitecrawl.frontier.reading import FrontierReader, KnownUrl, Unit
+from sitecrawl.frontier.reader import FrontierReader, KnownUrl, Unit
 from sitecrawl.pagestore.console import exit_code_on_error
-from sitecrawl.reading_command import ReadingCommand
 
 
 class Command(ReadingCommand):

@@ -7,12 +7,13 @@ import sys
 
 from scrapy.exceptions import UsageError
 
-from sitecrawl.errors import StorageError
+from sitecrawl.base.display import visible
+from sitecrawl.base.errors import StorageError
+from sitecrawl.console.reading_command import ReadingCommand
 from sitecrawl.pagestore import Capture
 from sitecrawl.pagestore.console import exit_code_on_error
-from sitecrawl.pagestore.printing import headers, summary, visible, visible_bytes
+from sitecrawl.pagestore.printing import headers, summary, visible_bytes
 from sitecrawl.pagestore.workers import Reader, open_pages
-from sitecrawl.reading_command import ReadingCommand
 
 
 class Command(ReadingCommand):

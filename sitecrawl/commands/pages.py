@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 
 from scrapy.exceptions import UsageError
 
-from sitecrawl.errors import OptionError
+from sitecrawl.base.errors import OptionError
+from sitecrawl.console.reading_command import ReadingCommand
 from sitecrawl.pagestore import PageFilter
 from sitecrawl.pagestore.capture import KINDS
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.printing import WRITERS, parse_since
 from sitecrawl.pagestore.workers import open_pages
-from sitecrawl.reading_command import ReadingCommand
 
 
 class Command(ReadingCommand):

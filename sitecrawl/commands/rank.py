@@ -7,10 +7,10 @@ import sys
 
 from scrapy.exceptions import UsageError
 
+from sitecrawl.console.reading_command import ReadingCommand
 from sitecrawl.frontier.printing import FORMATS, write
-from sitecrawl.frontier.reading import KnownUrl, Site
+from sitecrawl.frontier.reader import KnownUrl, Site
 from sitecrawl.pagestore.console import exit_code_on_error
-from sitecrawl.reading_command import ReadingCommand
 
 DEFAULT_LIMIT = 20
 

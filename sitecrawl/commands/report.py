@@ -8,12 +8,12 @@ from pathlib import Path
 
 from scrapy.exceptions import UsageError
 
-from sitecrawl.configuration import CRAWLS
-from sitecrawl.errors import StorageError
-from sitecrawl.files import write_atomically
+from sitecrawl.base.display import visible
+from sitecrawl.base.errors import StorageError
+from sitecrawl.console.reading_command import ReadingCommand
+from sitecrawl.crawl.configuration import CRAWLS
+from sitecrawl.crawldir.durable import write_atomically
 from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
-from sitecrawl.pagestore.printing import visible
-from sitecrawl.reading_command import ReadingCommand
 from sitecrawl.report.gather import SEARCHED, gather
 from sitecrawl.report.render import render
 

@@ -14,14 +14,14 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.http import Response
 
-from sitecrawl.items import PageItem
-from sitecrawl.links import Link
+from sitecrawl.base.display import visible
+from sitecrawl.crawl.traffic import Traffic
+from sitecrawl.page.items import PageItem
+from sitecrawl.page.links import Link
 from sitecrawl.pagestore.console import exit_code_on_error
-from sitecrawl.pagestore.printing import visible
 from sitecrawl.rules import Extraction, Outcome, PageText, RuleSet, read_rules
 from sitecrawl.rules.extraction import Reading
 from sitecrawl.spiders.site import SiteSpider
-from sitecrawl.summary import Traffic
 
 _SHOWN: Final = 100
 """Characters of a value."""

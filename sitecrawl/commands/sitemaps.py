@@ -10,19 +10,19 @@ from pathlib import Path
 
 from scrapy.exceptions import UsageError
 
-from sitecrawl.directory import manifest_of, workers_below
-from sitecrawl.errors import StorageError
-from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
-from sitecrawl.gathering.added import leave
+from sitecrawl.base.display import visible
+from sitecrawl.base.errors import StorageError
+from sitecrawl.console.reading_command import ReadingCommand
+from sitecrawl.crawl.seeds import seeds_of
+from sitecrawl.crawl.sitemaps.added import leave
+from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.directory import manifest_of, workers_below
 from sitecrawl.pagestore.console import exit_code_on_error
-from sitecrawl.pagestore.printing import visible
-from sitecrawl.reading_command import ReadingCommand
-from sitecrawl.seeds import seeds_of
 from sitecrawl.sitemap.printing import FORMATS, ordered, show, write
 from sitecrawl.sitemap.record import Kind, SitemapRecord
 from sitecrawl.sitemap.store import read_sitemaps
-from sitecrawl.storage import Database
-from sitecrawl.url import Canonicalizer, guess_url
+from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.urls.url import Canonicalizer, guess_url
 
 
 class Command(ReadingCommand):

@@ -26,8 +26,8 @@ from __future__ import annotations
 import struct
 from typing import Final, Protocol
 
+from sitecrawl.base.errors import CorruptFile
 from sitecrawl.credit.policies import Account, LambdaPolicy, owed, policy_named
-from sitecrawl.errors import CorruptFile
 
 TOTAL: Final = 10**18
 """Units of credit that the first seeds share."""

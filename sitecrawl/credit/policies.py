@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from sitecrawl.errors import OptionError
+from sitecrawl.base.errors import OptionError
 
 WRAP: Final = 1 << 64
 

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from typing import Any, Final, Protocol
 
+from sitecrawl.base.errors import SitecrawlError, StorageError
 from sitecrawl.dashboard.answers import Answers
 from sitecrawl.dashboard.figures import Figures
 from sitecrawl.dashboard.meter import Meter
@@ -15,7 +16,6 @@ from sitecrawl.dashboard.operator import Operator
 from sitecrawl.dashboard.streams import Reader, Streams, encode, to_json
 from sitecrawl.dashboard.tables import Query, Row
 from sitecrawl.dashboard.web import Answer, pause
-from sitecrawl.errors import SitecrawlError, StorageError
 
 FILES: Final = {
     "": ("index.html", "text/html; charset=utf-8"),

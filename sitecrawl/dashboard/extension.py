@@ -15,9 +15,12 @@ from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.error import CannotListenError
 from twisted.internet.task import LoopingCall
 
-from sitecrawl import configuration
-from sitecrawl.attendant import has_our_scheduler
+from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.frontier import ClusterFrontier
+from sitecrawl.crawl import configuration
+from sitecrawl.crawl.attendant import has_our_scheduler
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.traffic import ending
 from sitecrawl.dashboard.desk import LiveDesk, Rows
 from sitecrawl.dashboard.guard import port_of, token_of
 from sitecrawl.dashboard.operator import ClusterOperator, Operator
@@ -27,10 +30,7 @@ from sitecrawl.dashboard.tables import Tables
 from sitecrawl.dashboard.together import ClusterTables, Together
 from sitecrawl.dashboard.watch import Watch
 from sitecrawl.dashboard.web import Server, pause
-from sitecrawl.errors import StorageError
-from sitecrawl.runtime import Runtime
 from sitecrawl.sitemap.store import SitemapStore
-from sitecrawl.summary import ending
 
 logger = logging.getLogger(__name__)
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from sitecrawl.cluster.frontier import ClusterFrontier
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.traffic import Traffic
+from sitecrawl.crawldir.database import Database
 from sitecrawl.dashboard.meter import Meter
-from sitecrawl.frontier.frontier import Frontier
-from sitecrawl.runtime import Runtime
+from sitecrawl.frontier.disk import Frontier
 from sitecrawl.seen.bloom import ScalableBloom
-from sitecrawl.storage import Database
-from sitecrawl.summary import Traffic
 
 COLUMNS: Final = (
     "fetched", "failed", "excluded", "waiting", "in_flight", "known", "received", "errors", "ok", "redirects",

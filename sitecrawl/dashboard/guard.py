@@ -17,7 +17,7 @@ import secrets
 from collections.abc import Callable
 from typing import Final
 
-from sitecrawl.errors import OptionError
+from sitecrawl.base.errors import OptionError
 
 HEADERS: Final = {
     "Cache-Control": "no-store",

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import deque
 from typing import Final, NamedTuple
 
-from sitecrawl.runtime import Fetch
+from sitecrawl.crawl.runtime import Fetch
 
 BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of the histogram's classes, in seconds; one more class is for what took longer."""

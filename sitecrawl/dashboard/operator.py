@@ -11,14 +11,14 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
-from sitecrawl.errors import CorruptFile, InvalidUrl, OptionError
+from sitecrawl.base.errors import CorruptFile, InvalidUrl, OptionError
+from sitecrawl.crawl.engine import is_closing, wake
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.seeds import seeds_of
+from sitecrawl.crawldir.database import Batch
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.sections import Section
-from sitecrawl.runtime import Runtime
-from sitecrawl.seeds import seeds_of
-from sitecrawl.storage import Batch
-from sitecrawl.url import Url, parse
-from sitecrawl.waking import is_closing, wake
+from sitecrawl.urls.url import Url, parse
 
 logger = logging.getLogger(__name__)
 

@@ -13,10 +13,10 @@ import time
 from collections import deque
 from typing import Final, NamedTuple
 
-from sitecrawl.frontier.frontier import Frontier
+from sitecrawl.crawl.runtime import Fetch
+from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.disk import Frontier
 from sitecrawl.frontier.record import history_of
-from sitecrawl.runtime import Fetch
-from sitecrawl.storage import Database
 
 KEPT: Final = 200
 SLICE_SECONDS: Final = 0.001

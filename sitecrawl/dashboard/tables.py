@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Final, Protocol
 
+from sitecrawl.base.errors import OptionError
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.popular import Popular
 from sitecrawl.dashboard.survey import Pace, look_over
-from sitecrawl.errors import OptionError
-from sitecrawl.frontier.frontier import Frontier
+from sitecrawl.frontier.disk import Frontier
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
-from sitecrawl.frontier.judge import Reason, explain
-from sitecrawl.frontier.reading import unit_of
+from sitecrawl.frontier.reader import unit_of
 from sitecrawl.frontier.record import UrlRecord
 from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.trap_judge import Reason, explain
 from sitecrawl.sitemap.printing import facts
 from sitecrawl.sitemap.record import Kind, SitemapRecord, State
 from sitecrawl.sitemap.store import SitemapStore

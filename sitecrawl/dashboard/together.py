@@ -9,17 +9,17 @@ from dataclasses import replace
 from typing import Any, Final
 
 from sitecrawl import __version__
+from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.board import Heard, News
 from sitecrawl.cluster.frontier import ClusterFrontier
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.traffic import Rate
+from sitecrawl.crawldir.database import Batch
 from sitecrawl.dashboard.figures import Figures, Sampler
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.operator import ClusterOperator
 from sitecrawl.dashboard.peers import LIVE, Worker, process_name, read, written
 from sitecrawl.dashboard.tables import Query, Row, error_rows
-from sitecrawl.errors import OptionError
-from sitecrawl.progress import Rate
-from sitecrawl.runtime import Runtime
-from sitecrawl.storage import Batch
 
 BEAT_SECONDS: Final = 2.0
 """Between two words of a worker; a second where somebody looks."""

@@ -11,16 +11,16 @@ from collections import deque
 from typing import Any, Final
 
 from sitecrawl import __version__
+from sitecrawl.base.errors import StorageError
+from sitecrawl.crawl.engine import is_closing
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.traffic import Rate
+from sitecrawl.crawldir.database import Batch
+from sitecrawl.crawldir.history import META_KEY, History
 from sitecrawl.dashboard.figures import COLUMNS, TOTALS, Sampler
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.operator import Operator
 from sitecrawl.dashboard.peers import process_name
-from sitecrawl.errors import StorageError
-from sitecrawl.history import META_KEY, History
-from sitecrawl.progress import Rate
-from sitecrawl.runtime import Runtime
-from sitecrawl.storage import Batch
-from sitecrawl.waking import is_closing
 
 RECENT: Final = 600
 """Samples of the last minutes that are kept one by one."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import struct
 from collections import Counter
 
-from sitecrawl.errors import CorruptFile
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.order import goes_last, level_of
 from sitecrawl.frontier.record import Flag, State, UrlRecord
-from sitecrawl.frontier.tables import Overlay
 
 _TOTALS = struct.Struct(">QQQQQQ")
 _LEVEL = struct.Struct(">HQ")

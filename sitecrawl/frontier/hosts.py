@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-from sitecrawl.errors import CorruptFile
+from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.order import Order
 from sitecrawl.frontier.sections import TRIAL_BYTES, Section, Trial
 

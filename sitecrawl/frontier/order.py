@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from sitecrawl.errors import OptionError, meant
+from sitecrawl.base.errors import OptionError, meant
 
 _RANK = struct.Struct(">IHHI")
 _FLOAT = struct.Struct(">d")

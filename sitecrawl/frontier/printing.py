@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterable
 from typing import Final, TextIO
 
-from sitecrawl.frontier.reading import KnownUrl, Site, Unit
-from sitecrawl.pagestore.printing import visible
+from sitecrawl.base.display import one_line
+from sitecrawl.frontier.reader import KnownUrl, Site, Unit
 
 FORMATS: Final = ("csv", "jsonl", "table")
 
@@ -28,11 +28,6 @@ def write(kind: type[Row], rows: Iterable[Row], out: TextIO, *, format: str) -> 
 def write_urls(urls: Iterable[KnownUrl], out: TextIO) -> None:
     """One URL a line: a list of seeds."""
     out.writelines(one_line(url.url) + "\n" for url in urls)
-
-
-def one_line(text: str) -> str:
-    """`text` with all control characters written out, those that end a line or a column too."""
-    return visible(text).replace("\t", r"\t").replace("\n", r"\n")
 
 
 def _write_csv(kind: type[Row], rows: Iterable[Row], out: TextIO) -> None:

@@ -22,7 +22,7 @@ from itertools import islice
 from random import Random
 from typing import Final
 
-from sitecrawl.storage import Database
+from sitecrawl.crawldir.database import Database
 
 HEAD_ENTRIES: Final = 8
 """Entries that a queue keeps in memory, 70 bytes each, for every section that waits; a refill takes 100 us."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from sitecrawl.errors import CorruptFile
+from sitecrawl.base.errors import CorruptFile
 
 NO_REFERRER: Final = bytes(16)
 RANK_BYTES: Final = 12

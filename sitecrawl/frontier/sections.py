@@ -10,7 +10,7 @@ import math
 import struct
 from typing import Final
 
-from sitecrawl.errors import CorruptFile
+from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.queue import DiskQueue
 
 KEY_BYTES: Final = 4
@@ -103,7 +103,7 @@ class Section:
         self.volatile = 0
         """Of the queued, how many are in memory only."""
         self.suspect = 0
-        """Known URLs that look like a trap's (`sitecrawl.traps`)."""
+        """Known URLs that look like a trap's (`sitecrawl.urls.trap_signs`)."""
         self.recent = 1.0
         """The share of good pages among the last `WINDOW` fetches."""
         self.trial = Trial()

@@ -7,20 +7,20 @@ A table answers from its changes first and from disk otherwise; `flush` hands th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import groupby
 from typing import Final
 
-from sitecrawl.errors import CorruptFile
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.frontier.hosts import KEY_BYTES as HOST_KEY_BYTES
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.queue import DiskQueue, next_prefix
 from sitecrawl.frontier.record import Flag, UrlRecord
 from sitecrawl.frontier.sections import KEY_BYTES as SECTION_KEY_BYTES
 from sitecrawl.frontier.sections import Section
-from sitecrawl.shape import Shape, fold, shape_of
-from sitecrawl.storage import Batch, Database
+from sitecrawl.urls.shape import Shape, fold, shape_of
 
 MAX_SECTIONS: Final = 64
 """Shapes of one host that are told apart."""
@@ -28,50 +28,6 @@ MAX_KEY_SETS: Final = 32
 """Sets of query keys of one path shape that are told apart."""
 RECORDS_KEPT: Final = 8_192
 """Records that stay in memory after a checkpoint, up to twice: about 0.7 kB each. A checkpoint is about as many."""
-
-
-class Overlay:
-    """One family's changes: key → value, or None for a key that goes."""
-
-    def __init__(self, database: Database, family: str) -> None:
-        self._database = database
-        self._family = family
-        self._changed: dict[bytes, bytes | None] = {}
-
-    def get(self, key: bytes) -> bytes | None:
-        return self._changed[key] if key in self._changed else self._database.get(self._family, key)
-
-    def contains_many(self, keys: Collection[bytes]) -> set[bytes]:
-        """Those of `keys` that are there."""
-        ask = [key for key in keys if key not in self._changed]
-        there = zip(ask, self._database.get_many(self._family, ask), strict=True)
-        return {key for key in keys if self._changed.get(key) is not None} | {k for k, v in there if v is not None}
-
-    def put(self, key: bytes, value: bytes = b"") -> None:
-        self._changed[key] = value
-
-    def delete(self, key: bytes) -> None:
-        self._changed[key] = None
-
-    def has_changed(self, key: bytes) -> bool:
-        """Whether what the disk says of `key` counts no more."""
-        return key in self._changed
-
-    def pending(self, prefix: bytes) -> list[bytes]:
-        """The keys with `prefix` that were put and are not on disk yet."""
-        return [key for key, value in self._changed.items() if value is not None and key.startswith(prefix)]
-
-    def flush(self, batch: Batch) -> None:
-        """Hand the changes to `batch`."""
-        for key, value in self._changed.items():
-            if value is None:
-                batch.delete(self._family, key)
-            else:
-                batch.put(self._family, key, value)
-
-    def flushed(self) -> None:
-        """The batch is on disk."""
-        self._changed.clear()
 
 
 class UrlTable:

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 import aiohappyeyeballs
 
-from sitecrawl.addresses import literal
+from sitecrawl.http.addresses import literal
 from sitecrawl.http.connection import Connection, Pool
 from sitecrawl.http.errors import ConnectionFailed, ConnectionLost, HttpError
 from sitecrawl.http.reader import ReadLimits, ResponseReader

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sitecrawl.errors import SitecrawlError
-from sitecrawl.limits import Limit
+from sitecrawl.base.errors import SitecrawlError
+from sitecrawl.base.limits import Limit
 
 
 class HttpError(SitecrawlError):

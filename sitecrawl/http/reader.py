@@ -16,9 +16,9 @@ from typing import Final
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from sitecrawl import limits
+from sitecrawl.base import limits
+from sitecrawl.base.limits import NO_LIMIT
 from sitecrawl.http.errors import BadResponse, OverLimit, Truncated
-from sitecrawl.limits import NO_LIMIT
 
 _LENIENCIES: Final = dict.fromkeys(
     (

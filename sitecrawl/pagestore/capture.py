@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 from urllib.parse import urljoin
 
-from sitecrawl.items import Exchange, PageItem
+from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.pagestore.lookup import host_of, url_key
-from sitecrawl.url import MAX_URL_LENGTH
+from sitecrawl.urls.url import MAX_URL_LENGTH
 
 Kind = Literal["page", "redirect", "error", "robots", "other"]
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sitecrawl.directory import WORKER_PREFIX
-from sitecrawl.errors import SitecrawlError, StorageError
+from sitecrawl.base.errors import SitecrawlError, StorageError
+from sitecrawl.crawldir.directory import WORKER_PREFIX
 from sitecrawl.pagestore.store import INDEX_FILE
 
 

@@ -30,8 +30,8 @@ from sqlalchemy.exc import (
     SQLAlchemyError,
 )
 
-from sitecrawl.errors import FormatMismatch, OptionError, StorageError
-from sitecrawl.items import PageItem
+from sitecrawl.base.errors import FormatMismatch, OptionError, StorageError
+from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.capture import MAX_TITLE, address, clean_text
 from sitecrawl.pagestore.lookup import host_of, url_key
 

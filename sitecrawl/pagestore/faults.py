@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sitecrawl.errors import CorruptFile, StorageError
+from sitecrawl.base.errors import CorruptFile, StorageError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")

@@ -21,8 +21,8 @@ import time
 from pathlib import Path
 from typing import BinaryIO
 
-from sitecrawl.errors import CorruptFile
-from sitecrawl.files import sync_directory
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.pagestore import gzipping, record
 from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.options import WarcOptions

@@ -16,7 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Final
 
-from sitecrawl.errors import OptionError, StorageError
+from sitecrawl.base.errors import OptionError, StorageError
 
 _READABLE: Final = 120
 """Characters of a name before its digits: with them well below the 143 bytes of the strictest file systems."""

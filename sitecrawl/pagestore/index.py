@@ -23,8 +23,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from sitecrawl.errors import CorruptFile, FormatMismatch, StorageError
-from sitecrawl.files import sync_directory
+from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
+from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.faults import file_errors
 

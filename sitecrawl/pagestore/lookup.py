@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sitecrawl.errors import InvalidUrl
-from sitecrawl.url import Canonicalizer, guess_url, parse
+from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.urls.url import Canonicalizer, guess_url, parse
 
 # The key is only a key: it is the same for every crawl, whatever parameters a crawl was told to strip from its URLs.
 _CANONICALIZER = Canonicalizer()

@@ -1,4 +1,4 @@
-"""Stored pages for people: what a terminal may be sent, and the formats of `scrapy pages`."""
+"""Stored pages for people: one on a terminal, and the formats of `scrapy pages`."""
 
 from __future__ import annotations
 
@@ -9,20 +9,14 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import TextIO
 
-from sitecrawl.errors import OptionError
+from sitecrawl.base.display import visible
+from sitecrawl.base.errors import OptionError
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.reader import StoredPage
 
-# C0 without tab and line feed, DEL, C1, and the marks that turn the writing direction: all can make a terminal lie.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _TABLE_LINE_BREAKS = re.compile(r"[\t\n]+")
 _TITLE_WIDTH = 50
 _AGO = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
-
-
-def visible(text: str) -> str:
-    """`text` with control characters written out, so that no terminal acts on them."""
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def visible_bytes(data: bytes, charset: str | None) -> str:

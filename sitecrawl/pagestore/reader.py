@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from sitecrawl.errors import CorruptFile, StorageError
-from sitecrawl.items import Headers
+from sitecrawl.base.errors import CorruptFile, StorageError
+from sitecrawl.page.items import Headers
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture, Kind
 from sitecrawl.pagestore.faults import file_errors

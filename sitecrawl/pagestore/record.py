@@ -29,7 +29,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from http.client import responses
 
-from sitecrawl.items import Exchange, Headers, sha1
+from sitecrawl.page.items import Exchange, Headers, sha1
 from sitecrawl.pagestore.options import WarcOptions
 
 REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"

@@ -18,8 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sitecrawl.errors import CorruptFile, FormatMismatch, InvalidUrl, StorageError
-from sitecrawl.items import Exchange, PageItem
+from sitecrawl.base.errors import CorruptFile, FormatMismatch, InvalidUrl, StorageError
+from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Place, clean_text, describe
 from sitecrawl.pagestore.files import WarcFiles
@@ -27,7 +27,7 @@ from sitecrawl.pagestore.gzipping import compress_member
 from sitecrawl.pagestore.index import Original, PageIndex, Position
 from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.options import WarcOptions
-from sitecrawl.url import MAX_URL_LENGTH
+from sitecrawl.urls.url import MAX_URL_LENGTH
 
 WARC_DIRECTORY = "warc"
 INDEX_FILE = "pages.sqlite"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 
-from sitecrawl.items import PageItem
+from sitecrawl.page.items import PageItem
 
 
 def page_json(page: PageItem) -> str:

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol, Self
 
-from sitecrawl.directory import WORKER_PREFIX
+from sitecrawl.crawldir.directory import WORKER_PREFIX
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.reader import PageFilter, PageReader, StoredPage

@@ -32,8 +32,8 @@ from typing import Final
 
 import msgpack
 
+from sitecrawl.base.errors import CorruptFile
 from sitecrawl.credit.window import Share, Window
-from sitecrawl.errors import CorruptFile
 
 DAY: Final = 86_400.0
 MOST_FAILURES: Final = 5

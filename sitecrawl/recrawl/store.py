@@ -15,11 +15,11 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from sitecrawl.errors import CorruptFile
-from sitecrawl.frontier.tables import Overlay
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.recrawl import schedule
 from sitecrawl.recrawl.schedule import RecrawlOptions, Standing, Visits
-from sitecrawl.storage import Batch, Database
 
 FAMILY: Final = "revisits"
 _PAGE, _DUE, _FIGURES = b"P", b"D", b"M"

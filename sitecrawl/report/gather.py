@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from sitecrawl import __version__
-from sitecrawl.directory import Manifest
-from sitecrawl.fingerprint import Fingerprinter
+from sitecrawl.crawldir.directory import Manifest
+from sitecrawl.crawldir.history import History
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.reading import FrontierReader, Unit
-from sitecrawl.history import History
+from sitecrawl.frontier.reader import FrontierReader, Unit
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.store import INDEX_FILE
 from sitecrawl.report import graph
 from sitecrawl.report.linkers import Linkers, find_linkers
 from sitecrawl.report.survey import UrlSurvey, first_referrers, survey
+from sitecrawl.urls.fingerprint import Fingerprinter
 
 HOSTS: Final = 50
 DEMOTED: Final = 100

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Final, NamedTuple
 
-from sitecrawl.errors import CorruptFile, InvalidUrl, StorageError
-from sitecrawl.fingerprint import Fingerprinter
-from sitecrawl.links import read_page
+from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
+from sitecrawl.page.links import read_page
 from sitecrawl.pagestore.reader import PageReader
-from sitecrawl.url import Canonicalizer, Url
+from sitecrawl.urls.fingerprint import Fingerprinter
+from sitecrawl.urls.url import Canonicalizer, Url
 
 LINKERS: Final = 10
 """Pages that are named for one dead link."""

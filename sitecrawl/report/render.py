@@ -9,13 +9,12 @@ from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from sitecrawl.history import History
-from sitecrawl.pagestore.printing import visible
+from sitecrawl.base.display import duration, size, visible
+from sitecrawl.crawldir.history import History
 from sitecrawl.report import drawing, graph
 from sitecrawl.report.drawing import Bar, Chart, bars, chart, speeds
 from sitecrawl.report.gather import Report
 from sitecrawl.report.survey import UrlSurvey, share_of_top
-from sitecrawl.summary import duration, size
 
 _UNSEEN = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\ud800-\udfff\ufffe\uffff\t\n]")
 _LONGEST: Final = 500

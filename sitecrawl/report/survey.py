@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeVar
 
-from sitecrawl.frontier.reading import FrontierReader
+from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.frontier.record import NO_REFERRER, Flag, State, UrlRecord
 
 OCTAVES: Final = 40

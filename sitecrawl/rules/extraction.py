@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from dataclasses import field as made
 from typing import Any, Final
 
-from sitecrawl.errors import InvalidUrl
-from sitecrawl.limits import EXTRACT_TIME
+from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.base.limits import EXTRACT_TIME
 from sitecrawl.rules.rule import Field, Rule, RuleSet
 from sitecrawl.rules.sources import PageText, Source
 from sitecrawl.rules.values import Unfit
-from sitecrawl.url import Url, parse
+from sitecrawl.urls.url import Url, parse
 
 __all__ = ["Extraction", "Outcome", "PageText", "Reading"]
 

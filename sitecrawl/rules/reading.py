@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from sitecrawl.errors import OptionError
+from sitecrawl.base.errors import OptionError
 from sitecrawl.rules import sources
 from sitecrawl.rules.rule import Field, Rule, RuleSet
 from sitecrawl.rules.sources import BadSource, Source

@@ -21,8 +21,8 @@ from lxml import etree
 from parsel import Selector
 from parsel.csstranslator import HTMLTranslator
 
-from sitecrawl.limits import REGEX_TIME
-from sitecrawl.media import HTML
+from sitecrawl.base.limits import REGEX_TIME
+from sitecrawl.page.media_type import HTML
 from sitecrawl.rules.jsonld import PATH, LinkedData
 
 MAX_VALUES: Final = 10_000

@@ -9,8 +9,8 @@ from datetime import date, datetime
 from math import inf, isfinite
 from typing import Any, Final
 
-from sitecrawl.errors import InvalidUrl
-from sitecrawl.url import parse
+from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.urls.url import parse
 
 _MAX_DIGITS: Final = 100
 _NO_NUMBER = re.compile(r"[\s\u00a0\u202f'\u2019_]+")

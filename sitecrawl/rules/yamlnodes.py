@@ -13,7 +13,7 @@ from typing import Final
 
 import yaml
 
-from sitecrawl.errors import OptionError
+from sitecrawl.base.errors import OptionError
 
 MAX_SIZE: Final = 1 << 20
 """Bytes of a file of rules."""

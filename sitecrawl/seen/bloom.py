@@ -31,7 +31,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from sitecrawl.errors import CorruptFile, FormatMismatch, OptionError
+from sitecrawl.base.errors import CorruptFile, FormatMismatch, OptionError
 from sitecrawl.seen.bloom_kinds import Kind, kind_named, witness
 from sitecrawl.seen.files import Header, read_file, write_file
 

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from pybloom_live import BloomFilter
 
-from sitecrawl.errors import OptionError
+from sitecrawl.base.errors import OptionError
 
 _RBLOOM_HEAD_BYTES: Final = 8
 """How many hash functions there are, before the bits."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sitecrawl.errors import OptionError
+from sitecrawl.base.errors import OptionError
 
 
 class Clock:

@@ -46,7 +46,7 @@ from rocksdict import (
     WriteOptions,
 )
 
-from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, StorageError
+from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, StorageError
 from sitecrawl.seen.files import read_file, write_file
 
 KEY_SIZE: Final = 16

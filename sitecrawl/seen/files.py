@@ -25,8 +25,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from sitecrawl.errors import CorruptFile, FormatMismatch, StorageError
-from sitecrawl.files import sync_directory
+from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
+from sitecrawl.crawldir.durable import sync_directory
 
 _HEAD: Final = struct.Struct("<8sII")
 _CRC: Final = struct.Struct("<I")

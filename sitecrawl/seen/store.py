@@ -20,14 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from sitecrawl.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch
-from sitecrawl.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch
 from sitecrawl.seen.bloom import ScalableBloom, load_bloom
 from sitecrawl.seen.bloom_kinds import kind_named
 from sitecrawl.seen.clock import Clock
 from sitecrawl.seen.exact import RocksSet
 from sitecrawl.seen.files import read_file, storage_error, write_file
 from sitecrawl.seen.tiered import SeenSet
+from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
 MAGIC: Final = b"SCSEEN\n\0"
 VERSION: Final = 1

@@ -26,9 +26,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress, islice
 
-from sitecrawl.errors import OptionError
-from sitecrawl.protocols import BloomFilter, ExactSet
+from sitecrawl.base.errors import OptionError
 from sitecrawl.seen.clock import Clock
+from sitecrawl.seen.contracts import BloomFilter, ExactSet
 
 _REBUILD_BATCH = 2000
 """Keys that are read and put into the filter in one go: 2 ms."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from enum import Enum, Flag, auto
 from typing import Final
 
-from sitecrawl.limits import SITEMAP_ENTRIES, SITEMAP_SIZE
-from sitecrawl.url import Url
+from sitecrawl.base.limits import SITEMAP_ENTRIES, SITEMAP_SIZE
+from sitecrawl.urls.url import Url
 
 PROTOCOL_BYTES: Final = 50 << 20
 """Unpacked bytes that a sitemap may have (sitemaps.org, "Sitemap file location")."""

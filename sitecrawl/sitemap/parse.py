@@ -15,14 +15,14 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, Final
 
-from sitecrawl import charset
-from sitecrawl.links import read_page
+from sitecrawl.page import charset
+from sitecrawl.page.links import read_page
 from sitecrawl.sitemap.dates import unix_time
 from sitecrawl.sitemap.entry import PROTOCOL_BYTES, PROTOCOL_ENTRIES, Entry, Form, Limits, Problem, Report
 from sitecrawl.sitemap.parse_xml import ROOTS, read_xml
 from sitecrawl.sitemap.resolve import Resolver
 from sitecrawl.sitemap.unpack import unpacked
-from sitecrawl.url import MAX_URL_LENGTH, Url
+from sitecrawl.urls.url import MAX_URL_LENGTH, Url
 
 MAX_WHOLE: Final = 4 << 20
 """Bytes of a sitemap that is HTML or JSON."""

@@ -22,7 +22,7 @@ from typing import Final
 from sitecrawl.sitemap.dates import unix_time
 from sitecrawl.sitemap.entry import Entry, Form, Problem, Report
 from sitecrawl.sitemap.resolve import Resolver
-from sitecrawl.url import Url
+from sitecrawl.urls.url import Url
 
 _MAX_TAG: Final = 64 << 10
 """Characters. What is longer is no tag, but text that begins with `<`."""

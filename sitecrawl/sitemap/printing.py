@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Final, TextIO
 
-from sitecrawl.frontier.printing import one_line
+from sitecrawl.base.display import one_line
 from sitecrawl.sitemap import schedule
 from sitecrawl.sitemap.entry import Problem
 from sitecrawl.sitemap.record import NEVER, SitemapRecord

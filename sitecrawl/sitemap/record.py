@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import msgpack
 
-from sitecrawl.errors import CorruptFile
-from sitecrawl.sitemap.discover import How
+from sitecrawl.base.errors import CorruptFile
 from sitecrawl.sitemap.entry import Form, Problem
+from sitecrawl.sitemap.locations import How
 
 NEVER: Final = float("inf")
 MAX_NEWS: Final = 20

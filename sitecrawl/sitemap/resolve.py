@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from sitecrawl.errors import InvalidUrl
-from sitecrawl.url import Url, parse
+from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.urls.url import Url, parse
 
 _WEB: Final = ("http://", "https://", "HTTP://", "HTTPS://")
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Final
 
-from sitecrawl.sitemap.discover import How
+from sitecrawl.sitemap.locations import How
 from sitecrawl.sitemap.record import MAX_NEWS, NEVER, Kind, SitemapRecord, State
 
 DAY: Final = 86_400.0

@@ -11,11 +11,11 @@ import heapq
 from collections import defaultdict
 from collections.abc import Iterator
 
+from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.sitemap import schedule
 from sitecrawl.sitemap.record import NEVER, SitemapRecord, State
 from sitecrawl.sitemap.schedule import ScheduleOptions
-from sitecrawl.storage import Batch, Database
-from sitecrawl.url import site_of
+from sitecrawl.urls.url import site_of
 
 _FAMILY = "sitemaps"
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import Any
 
-from sitecrawl.errors import OptionError
+from sitecrawl.base.errors import OptionError
+from sitecrawl.crawl.seeds import read_seeds, seeds_of
 from sitecrawl.frontier.order import order_named
-from sitecrawl.scope import Scope
-from sitecrawl.seeds import read_seeds, seeds_of
-from sitecrawl.url import Url
+from sitecrawl.spiders.scope import Scope
+from sitecrawl.urls.url import Url
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class SiteArguments:
     """The arguments of `SiteSpider`."""
 
     seeds: list[Url] = field(default_factory=list)
-    """Where the crawl begins: see `sitecrawl.seeds`."""
+    """Where the crawl begins: see `sitecrawl.crawl.seeds`."""
     scope: Scope = field(default_factory=Scope)
     """Which links it follows: made of `scope`, `allow` and `deny`."""
     max_pages: int | None = None

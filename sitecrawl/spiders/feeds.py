@@ -8,7 +8,7 @@ from typing import Any, Final
 from scrapy.extensions.feedexport import ItemFilter
 from scrapy.settings import BaseSettings
 
-from sitecrawl.items import PageItem
+from sitecrawl.page.items import PageItem
 
 PAGE_FIELDS: Final = [
     "url",

@@ -10,30 +10,31 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from sitecrawl import charset, media
-from sitecrawl.configuration import redis_of
-from sitecrawl.errors import OptionError
-from sitecrawl.items import PageItem
-from sitecrawl.lines import html_lines
+from sitecrawl.base.errors import OptionError
+from sitecrawl.crawl.configuration import redis_of
+from sitecrawl.page import charset
+from sitecrawl.page import media_type as media
+from sitecrawl.page.items import PageItem
+from sitecrawl.page.text_lines import html_lines
 from sitecrawl.spiders.feeds import name_fields
 from sitecrawl.spiders.site import SiteSpider
-from sitecrawl.url import guess_url
+from sitecrawl.urls.url import guess_url
 
 if TYPE_CHECKING:
-    from sitecrawl.focus import Focus
+    from sitecrawl.search.shark_search import Focus
 
 THRESHOLD: Final = 0.1
 _EXAMPLE: Final = "sitecrawl_example"
 """The key in `Request.meta` of a page that shows what is wanted."""
 _SEED_PRIORITY: Final = 10_000
 _EXAMPLE_PRIORITY: Final = 1_000_000
-"""Both above all that a link can promise (`sitecrawl.focus.SCALE`)."""
+"""Both above all that a link can promise (`sitecrawl.search.shark_search.SCALE`)."""
 _MAX_EXAMPLES: Final = 20
 
 
 class FocusedSpider(SiteSpider):
-    """Fetches first what promises to be about a topic (`sitecrawl.focus`); the crawl's order decides between links
-    that promise the same. Yields an item for every page that is relevant.
+    """Fetches first what promises to be about a topic (`sitecrawl.search.shark_search`); the crawl's order decides
+    between links that promise the same. Yields an item for every page that is relevant.
 
     Besides those of `SiteSpider` it takes the arguments `topic`, words or a query; `examples`, files or URLs of pages
     about the topic; and `threshold`, the relevance from which on a page counts.
@@ -60,8 +61,8 @@ class FocusedSpider(SiteSpider):
         urls = [guess_url(name).href for name in examples if not Path(name).is_file()]
         texts = [_text_of_file(path) for path in files]
         try:
-            from sitecrawl.focus import Focus  # noqa: PLC0415 - an extra, which takes a second to import
-            from sitecrawl.topic import Topic, words  # noqa: PLC0415
+            from sitecrawl.search.shark_search import Focus  # noqa: PLC0415 - an extra, which takes a second to import
+            from sitecrawl.search.topic import Topic, words  # noqa: PLC0415
         except ModuleNotFoundError as error:
             raise OptionError(f"The spider focused needs {error.name}: pip install 'sitecrawl[focused]'") from error
         given = {"topic": topic} if topic else {}

@@ -11,10 +11,10 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
-from sitecrawl.errors import OptionError, StorageError
-from sitecrawl.items import PageItem
-from sitecrawl.keyword import Found, Keyword
+from sitecrawl.base.errors import OptionError, StorageError
+from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.folder import PageFolder
+from sitecrawl.search.keyword import Found, Keyword
 from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.feeds import name_fields
 from sitecrawl.spiders.site import SiteSpider

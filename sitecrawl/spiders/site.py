@@ -11,19 +11,19 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
 from sitecrawl.addon import Addon
-from sitecrawl.attendant import has_our_scheduler
-from sitecrawl.configuration import job_directory, only_looks, redis_of
-from sitecrawl.errors import InvalidUrl, OptionError
-from sitecrawl.gathering import Gathering
-from sitecrawl.items import PageItem
-from sitecrawl.links import Link
-from sitecrawl.page import page_item
-from sitecrawl.recrawling import Recrawling
-from sitecrawl.runtime import Runtime
+from sitecrawl.base.errors import InvalidUrl, OptionError
+from sitecrawl.crawl.attendant import has_our_scheduler
+from sitecrawl.crawl.configuration import job_directory, only_looks, redis_of
+from sitecrawl.crawl.engine import is_closing
+from sitecrawl.crawl.page_item import page_item
+from sitecrawl.crawl.revisits import Recrawling
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.sitemaps import Gathering
+from sitecrawl.page.items import PageItem
+from sitecrawl.page.links import Link
 from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.feeds import PAGE_FIELDS, leave_pages_out, name_fields
-from sitecrawl.url import parse
-from sitecrawl.waking import is_closing
+from sitecrawl.urls.url import parse
 
 
 class SiteSpider(Spider):

@@ -7,7 +7,7 @@ from itertools import chain, repeat
 from scrapy.resolver import CachingThreadedResolver
 from twisted.internet.defer import Deferred, succeed
 
-from sitecrawl import addresses
+from sitecrawl.http import addresses
 
 PUBLIC = "127.0.0.51"
 PRIVATE = "127.0.0.52"

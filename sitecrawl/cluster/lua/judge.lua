@@ -1,4 +1,4 @@
--- Which sections and hosts are held back as traps: sitecrawl.frontier.judge, shard by shard.
+-- Which sections and hosts are held back as traps: sitecrawl.frontier.trap_judge, shard by shard.
 --
 -- It differs from a crawl in one process in this: fetches, probes and their allowance are counted within the shard,
 -- and a host's trust is as old as the last round in which a worker reckoned it (base.."trust").

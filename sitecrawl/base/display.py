@@ -1,0 +1,39 @@
+"""Text and figures for people: nothing that a terminal obeys, sizes and times in words."""
+
+from __future__ import annotations
+
+import re
+
+# C0 without tab and line feed, DEL, C1, and the marks that turn the writing direction: all can make a terminal lie.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_SPACE = re.compile(r"\s")
+
+
+def visible(text: str) -> str:
+    """`text` with control characters written out, so that no terminal acts on them."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def one_line(text: str) -> str:
+    """`text` with all control characters written out, those that end a line or a column too."""
+    return visible(text).replace("\t", r"\t").replace("\n", r"\n")
+
+
+def printable(text: str, limit: int = 200) -> str:
+    """`text` for one line of a terminal: at most `limit` of its characters, and none that the terminal obeys."""
+    return visible(_SPACE.sub(" ", text[:limit]))
+
+
+def size(number: float) -> str:
+    """Bytes in the largest unit that fits, in powers of 1,000."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:,.1f} TB"
+
+
+def duration(seconds: float) -> str:
+    """Hours, minutes and seconds: `1:02:03`."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"

@@ -1,0 +1,176 @@
+"""The command `KeywordHunter`: the spider `keyword`, for people who want to know nothing of Scrapy.
+
+It leaves nothing behind but the folder that it is asked to fill: the crawl's own directory is a passing one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import chdir
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from scrapy.crawler import AsyncCrawlerProcess, Crawler
+from scrapy.settings import Settings
+
+from sitecrawl.base.display import printable
+from sitecrawl.base.errors import SitecrawlError
+from sitecrawl.base.limits import PRIVATE_ADDRESS
+from sitecrawl.crawl.traffic import Traffic
+from sitecrawl.search.keyword import Keyword
+from sitecrawl.spiders.keyword import FOUND, KeywordSpider
+from sitecrawl.spiders.scope import KINDS
+from sitecrawl.urls.url import guess_url
+
+INTERRUPTED: Final = 130
+"""The exit code after Ctrl-C, as of other programs: 128 and the number of the signal."""
+_SHOWN: Final = 1000
+
+_DESCRIPTION = """\
+Looks for KEYWORD in the text of START and of the pages that links lead to from there, level by level, to depth 5
+(START has depth 1), and stops at the first page that has it. Prints the page's URL and the line.
+
+START       a URL; a missing scheme is http: localhost:8000/docs
+KEYWORD     at most 100 characters; case does not count, nor do tags and entities within it
+OUTPUT_DIR  a folder that gets every fetched page as a file
+
+Exit code 0: it ran without error, whether it has found KEYWORD or not. 1: bad arguments, or START could not be read,
+or a page could not be kept. 130: interrupted.
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(1, f"{self.format_usage()}{self.prog}: {message}\n")
+
+
+def main(words: Sequence[str] | None = None) -> NoReturn:
+    """The command; `words` in the place of the command line's."""
+    options = read_words(sys.argv[1:] if words is None else words)
+    try:
+        code = _run(options)
+    except SitecrawlError as error:
+        print(f"KeywordHunter: {printable(str(error), _SHOWN)}", file=sys.stderr)
+        code = 1
+    raise SystemExit(code)
+
+
+def read_words(words: Sequence[str]) -> argparse.Namespace:
+    """What stands on the command line. Exits with code 1, and a message, for what makes no sense."""
+    parser = _Parser(
+        prog="KeywordHunter",
+        usage="KeywordHunter [options] START KEYWORD [OUTPUT_DIR]",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--scope", choices=KINDS, default="any", help="which links it follows (default: any)")
+    parser.add_argument(
+        "-s", dest="settings", metavar="NAME=VALUE", action="append", default=[], help="a setting of the crawl"
+    )
+    # All that follows the options, also a keyword that begins with a dash.
+    parser.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    options = parser.parse_args(words)
+    given = options.words[1:] if options.words[:1] == ["--"] else options.words
+    if not 2 <= len(given) <= 3:
+        parser.error(f"START and KEYWORD are needed, and OUTPUT_DIR may follow; here are {len(given)} arguments")
+    options.start, options.keyword, *others = given
+    options.output_dir = others[0] if others else None
+    if options.output_dir is not None and not options.output_dir.strip():
+        parser.error("OUTPUT_DIR is empty")
+    for setting in options.settings:
+        if "=" not in setting:
+            parser.error(f"-s {setting}: write -s NAME=VALUE")
+    return options
+
+
+def _run(options: argparse.Namespace) -> int:
+    Keyword(options.keyword)  # what is wrong with these is said before anything starts
+    guess_url(options.start)
+    folder = str(Path(options.output_dir).absolute()) if options.output_dir else None
+    arguments = {"start": options.start, "keyword": options.keyword, "scope": options.scope}
+    if folder:
+        arguments["output_dir"] = folder
+    with tempfile.TemporaryDirectory(prefix="KeywordHunter-") as place, chdir(place):
+        crawler = _crawl(arguments, _settings(options.settings, Path(place) / "crawl"))
+    return _tell(crawler, options.start)
+
+
+def _settings(given: Sequence[str], directory: Path) -> Settings:
+    settings = Settings()
+    settings.setmodule("sitecrawl.settings", priority="project")
+    ours = {
+        "JOBDIR": str(directory),
+        "ITEM_PIPELINES": {"pipelines.WarcPipeline": None},
+        "SITECRAWL_SUMMARY": False,
+    }
+    settings.setdict(ours, priority="project")
+    settings.setdict(dict(setting.split("=", 1) for setting in given), priority="cmdline")
+    return settings
+
+
+def _crawl(arguments: Mapping[str, str], settings: Settings) -> Crawler:
+    process = AsyncCrawlerProcess(settings)
+    crawler = process.create_crawler(KeywordSpider)
+    task = asyncio.ensure_future(process.crawl(crawler, **arguments))
+    process.start()
+    if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+        raise error
+    return crawler
+
+
+def _tell(crawler: Crawler, start: str) -> int:
+    """Print how it ended; returns the exit code."""
+    spider = crawler.spider
+    assert isinstance(spider, KeywordSpider)
+    stats: dict[str, Any] = crawler.stats.get_stats() if crawler.stats else {}
+    reason = stats.get("finish_reason")
+    if reason == FOUND and spider.found is not None:
+        print(printable(spider.found.url, _SHOWN))
+        print(f"line {spider.found.line}: {printable(spider.found.text, _SHOWN)}")
+        return 0
+    if reason == "shutdown":
+        print(f"KeywordHunter: interrupted; not found on {spider.read} pages", file=sys.stderr)
+        return INTERRUPTED
+    if reason != "finished":
+        why = spider.trouble or f"the crawl ended: {reason}"
+        print(f"KeywordHunter: {printable(why, _SHOWN)}", file=sys.stderr)
+        return 1
+    if not spider.read:
+        print(f"KeywordHunter: {printable(start)} could not be read: {_obstacle(stats)}", file=sys.stderr)
+        return 1
+    print(f"not found on {spider.read} pages")
+    for note in _notes(stats):
+        print(f"KeywordHunter: {note}", file=sys.stderr)
+    return 0
+
+
+def _notes(stats: Mapping[str, Any]) -> Iterator[str]:
+    """What was not looked at, though a link leads to it."""
+    traffic = Traffic.read(stats)
+    if traffic.errors:
+        yield f"{traffic.errors} downloads failed, or brought an error's page"
+    if traffic.forbidden:
+        yield f"{traffic.forbidden} URLs are excluded by robots.txt"
+    if traffic.private:
+        yield f"{traffic.private} URLs lead to private addresses: -s {PRIVATE_ADDRESS.setting}=True follows them"
+
+
+def _obstacle(stats: Mapping[str, Any]) -> str:
+    """Why nothing came of the start."""
+    traffic = Traffic.read(stats)
+    refused = [status for status in traffic.statuses if status >= 400]
+    if refused:
+        return f"the server answered with status {refused[0]}"
+    if traffic.forbidden:
+        return "its robots.txt forbids it"
+    if traffic.failures:
+        return printable(traffic.failures.most_common(1)[0][0])
+    return "no page came of it"
+
+
+if __name__ == "__main__":
+    main()

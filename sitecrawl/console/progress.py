@@ -1,0 +1,326 @@
+"""What a person sees of a running crawl: one live line on a terminal, a log line elsewhere, a summary at the end.
+
+The figures are those that others keep anyway, so a page costs nothing here but a look at its status. Host names and
+messages come off the web: what a terminal would obey is written out, and nothing is read as markup.
+"""
+
+from __future__ import annotations
+
+import atexit
+import io
+import logging
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.http import Response
+from scrapy.http.request import NO_CALLBACK
+from scrapy.settings import BaseSettings
+from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
+from twisted.internet.task import LoopingCall
+
+from sitecrawl.base.display import duration, printable, size, visible
+from sitecrawl.base.errors import OptionError
+from sitecrawl.console.summary import Summary, Totals, resume_command
+from sitecrawl.crawl.attendant import has_our_scheduler
+from sitecrawl.crawl.configuration import is_job
+from sitecrawl.crawl.requests import is_miss
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.traffic import RATE_SECONDS, Rate, Traffic, ending
+from sitecrawl.pagestore.store import INDEX_FILE
+
+logger = logging.getLogger(__name__)
+
+REDRAW_SECONDS: Final = 0.25
+NAMED_HOSTS: Final = 3
+MAX_HOSTS: Final = 10_000
+"""Hosts with errors that are remembered; of more, those with the most errors."""
+
+_COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
+"""What LOG_COLOR writes: the only control characters of a log line that reach the terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The live line's figures; None where the frontier is not ours."""
+
+    pages: int
+    rate: float
+    """Pages a second, of late."""
+    received: int
+    """Bytes."""
+    duplicates: int
+    errors: int
+    seconds: float
+    waiting: int | None = None
+    resting: int = 0
+    """Hosts with work that are not being asked now."""
+    active: Sequence[str] = ()
+    """Hosts that are being asked now."""
+
+    def line(self) -> str:
+        """What names the hosts comes last: a narrow terminal cuts it off."""
+        parts = [f"{self.pages:,} pages", f"{self.rate:,.1f}/s", size(self.received)]
+        if self.waiting is not None:
+            parts.append(f"{self.waiting:,} waiting")
+        parts += [f"{self.duplicates:,} duplicates", f"{self.errors:,} errors", duration(self.seconds)]
+        if self.waiting is not None:
+            parts.append(f"hosts {len(self.active):,} active {self.resting:,} resting")
+            parts += [printable(name) for name in self.active[:NAMED_HOSTS]]
+        return "  ".join(parts)
+
+
+class HostErrors:
+    """Counts errors by host: statuses from 400 on, and downloads that brought nothing."""
+
+    def __init__(self, limit: int = MAX_HOSTS) -> None:
+        self.hosts: Counter[str] = Counter()
+        self._limit = limit
+        self._arrived: Request | None = None
+
+    def connect(self, crawler: Crawler) -> None:
+        crawler.signals.connect(self.response_downloaded, signal=signals.response_downloaded)
+        crawler.signals.connect(self.request_left_downloader, signal=signals.request_left_downloader)
+        crawler.signals.connect(self.response_received, signal=signals.response_received)
+
+    def response_downloaded(self, request: Request) -> None:
+        self._arrived = request
+
+    def request_left_downloader(self, request: Request) -> None:
+        """Scrapy says this right after `response_downloaded`, and alone where nothing was downloaded."""
+        if request is not self._arrived:
+            self._count(request.url)
+        self._arrived = None
+
+    def response_received(self, response: Response, request: Request) -> None:
+        if response.status < 400 or request.callback is NO_CALLBACK:  # a site without robots.txt is no error
+            return
+        if not is_miss(request, response.status):
+            self._count(response.url)
+
+    def _count(self, url: str) -> None:
+        self.hosts[urlsplit(url).netloc.rpartition("@")[2]] += 1
+        if len(self.hosts) > self._limit:
+            self.hosts = Counter(dict(self.hosts.most_common(self._limit // 2)))
+
+
+class LiveLine:
+    """One line at the bottom of the terminal on stderr. What is logged or printed meanwhile appears above it."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True, force_terminal=True)
+        self._live = Live(
+            console=self._console, auto_refresh=False, transient=True, redirect_stdout=sys.stdout.isatty()
+        )
+        self._handlers: list[tuple[logging.StreamHandler[Any], Any]] = []
+
+    def start(self) -> None:
+        stream = AboveLine(self._console)
+        for handler in logging.root.handlers:
+            if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stderr:
+                self._handlers.append((handler, handler.setStream(stream)))
+        self._live.start()
+        self._console.show_cursor(True)  # noqa: FBT003 - a killed process could not bring it back
+        atexit.register(self.stop)
+
+    def show(self, line: str) -> None:
+        self._live.update(Text(line, no_wrap=True, overflow="ellipsis", end=""), refresh=True)
+
+    def stop(self) -> None:
+        """Take the line away, and give the logs their stream back. Also at a second Ctrl-C, after which no more
+        signals are sent.
+        """
+        atexit.unregister(self.stop)
+        self._live.stop()
+        while self._handlers:
+            handler, stream = self._handlers.pop()
+            handler.setStream(stream)
+
+
+class AboveLine(io.TextIOBase):
+    """A stream for log handlers, each message in one `write`."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def write(self, text: str) -> int:
+        parts = _COLOUR.split(text.rstrip("\n"))
+        message = "".join(part if n % 2 else visible(part) for n, part in enumerate(parts))
+        self._console.print(Text(message), soft_wrap=True)
+        return len(text)
+
+
+class Progress:
+    """Scrapy extension. `SITECRAWL_PROGRESS`: the live line, `auto` for where stderr is a terminal;
+    `SITECRAWL_SUMMARY`: the summary; `LOGSTATS_INTERVAL`: seconds between log lines where no live line is.
+
+    Under another scheduler than ours it shows what Scrapy's statistics know.
+    """
+
+    def __init__(self, crawler: Crawler, *, live: bool, summary: bool, interval: float, ours: bool) -> None:
+        assert crawler.stats
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._ours = ours
+        self._summary = summary
+        self._interval = REDRAW_SECONDS if live else interval
+        self._line = LiveLine() if live else None
+        self._errors = HostErrors()
+        self._rate = Rate(max(RATE_SECONDS, self._interval))
+        self._runtime: Runtime | None = None
+        self._task: AsyncioLoopingCall | LoopingCall | None = None
+        self._started = 0.0
+        self._resting = 0
+        self._look_again = 0.0
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Progress:
+        settings = crawler.settings
+        live, summary = wants_line(settings), settings.getbool("SITECRAWL_SUMMARY", default=True)
+        interval = settings.getfloat("LOGSTATS_INTERVAL")
+        if not (live or summary or interval):
+            raise NotConfigured("SITECRAWL_PROGRESS, SITECRAWL_SUMMARY and LOGSTATS_INTERVAL are off")
+        progress = cls(crawler, live=live, summary=summary, interval=interval, ours=has_our_scheduler(settings))
+        crawler.signals.connect(progress.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(progress.spider_closed, signal=signals.spider_closed)
+        return progress
+
+    def spider_opened(self) -> None:
+        self._started = time.monotonic()
+        self._runtime = Runtime.of(self._crawler) if self._ours else None
+        if self._summary:
+            self._errors.connect(self._crawler)
+        if self._line is not None:
+            self._line.start()
+        if self._interval:
+            self._task = create_looping_call(self._tell)
+            self._task.start(self._interval, now=self._line is not None)
+
+    def spider_closed(self, reason: str) -> None:
+        """The scheduler has closed all files: from here on only what is in memory may be asked."""
+        if self._task is not None and self._task.running:
+            self._task.stop()
+        if self._line is not None:
+            self._line.stop()
+        if self._summary and self._started:
+            self._sum_up([*self.summary(reason).lines()])
+
+    def _sum_up(self, lines: list[str]) -> None:
+        if is_job():  # nobody sees its stderr
+            logger.info("%s", "\n".join(lines))
+        else:
+            print("", *lines, "", sep="\n", file=sys.stderr, flush=True)
+
+    def _tell(self) -> None:
+        line = self.status().line()
+        if self._line is not None:
+            self._line.show(line)
+        else:
+            logger.info("%s", line)
+
+    def status(self) -> Status:
+        """How things stand now."""
+        now = time.monotonic()
+        traffic = Traffic.read(self._stats.get_stats())
+        frontier = self._runtime.frontier if self._runtime is not None else None
+        pages = frontier.counts.fetched if frontier is not None else traffic.responses
+        active = self._active_hosts()
+        return Status(
+            pages=pages,
+            rate=self._rate.update(now, pages),
+            received=traffic.received,
+            duplicates=traffic.duplicates,
+            errors=traffic.errors,
+            seconds=now - self._started,
+            waiting=frontier.waiting if frontier is not None else None,
+            resting=max(0, self._hosts_with_work() - len(active)),
+            active=active,
+        )
+
+    def _active_hosts(self) -> list[str]:
+        if self._runtime is None:
+            return []
+        visits = (fetch.visit for fetch in self._runtime.fetches.values())
+        return sorted({visit.host.name for visit in visits if visit.host is not None})
+
+    def _hosts_with_work(self) -> int:
+        """Counted once a second, and less often where there are so many that it would show."""
+        now = time.monotonic()
+        if self._runtime is not None and now >= self._look_again:
+            self._resting = sum(1 for host in self._runtime.frontier.hosts.live() if host.queued)
+            self._look_again = now + max(1.0, 100 * (time.monotonic() - now))
+        return self._resting
+
+    def summary(self, reason: str) -> Summary:
+        """The run as it ended with `reason`."""
+        told = Summary(
+            ending=ending(reason, full=self._is_full(), held=self._held, silent=self._silent),
+            seconds=time.monotonic() - self._started,
+            traffic=Traffic.read(self._stats.get_stats()),
+            hosts=self._errors.hosts,
+            report=list(getattr(self._crawler.spider, "report", tuple)()),
+        )
+        if self._runtime is None:
+            return told
+        return _with_crawl(told, self._runtime, finished=reason == "finished")
+
+    @property
+    def _held(self) -> int:
+        return 0 if self._runtime is None else self._runtime.frontier.held
+
+    @property
+    def _silent(self) -> int:
+        return 0 if self._runtime is None else self._runtime.frontier.silent
+
+    def _is_full(self) -> bool:
+        limit = self._crawler.settings.getint("SITECRAWL_MAX_PAGES")
+        return self._runtime is not None and 0 < limit <= self._runtime.frontier.counts.fetched
+
+
+def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
+    """Add what the frontier knows. What was in flight and is not done waits again."""
+    frontier, counts = runtime.frontier, runtime.frontier.counts
+    again = _how_to_resume(runtime) if counts.queued or not finished else None
+    return replace(
+        told,
+        totals=Totals(
+            fetched=counts.fetched,
+            failed=counts.failed,
+            waiting=counts.queued,
+            resumed=runtime.directory.resumed,
+            held=frontier.held,
+            silent=frontier.silent,
+        ),
+        directory=runtime.path,
+        has_pages=(runtime.path / INDEX_FILE).is_file(),
+        resume=again,
+    )
+
+
+def _how_to_resume(runtime: Runtime) -> str | None:
+    if not runtime.job:
+        return resume_command(sys.orig_argv, runtime.path)
+    name = "jobid" if runtime.path.name == runtime.job else "job"
+    return f"schedule the spider again, with the same arguments and {name}={runtime.path.name}"
+
+
+def wants_line(settings: BaseSettings) -> bool:
+    """What SITECRAWL_PROGRESS says. Raises `OptionError`."""
+    value = settings.get("SITECRAWL_PROGRESS", "auto")
+    if value == "auto":
+        return sys.stderr.isatty()
+    try:
+        return settings.getbool("SITECRAWL_PROGRESS")
+    except ValueError:
+        raise OptionError(f"SITECRAWL_PROGRESS must be auto, True or False, and not {value!r}") from None

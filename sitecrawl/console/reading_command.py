@@ -1,0 +1,60 @@
+"""The base of the commands that read a crawl.
+
+It stands outside `sitecrawl.commands`, where every command class becomes a command named after its file.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+
+from sitecrawl.base.errors import StorageError
+from sitecrawl.cluster.reader import ClusterReader
+from sitecrawl.crawl import configuration
+from sitecrawl.crawl.configuration import CRAWLS
+from sitecrawl.frontier.reader import FrontierReader
+from sitecrawl.pagestore.console import crawl_directory
+
+
+class ReadingCommand(ScrapyCommand):
+    """A command that looks at a crawl's directory, live or finished, and starts no crawl."""
+
+    requires_project = True
+    requires_crawler_process = False
+    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as the base class has it
+
+    def syntax(self) -> str:
+        return "[options]"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument(
+            "-d", "--directory", metavar="DIR", help="the crawl's directory (default: the newest below crawls/)"
+        )
+
+    @staticmethod
+    def directory(opts: argparse.Namespace) -> Path:
+        """The crawl that is meant. Raises `StorageError` if there is none."""
+        return crawl_directory(opts.directory, CRAWLS)
+
+    def frontier(self, opts: argparse.Namespace) -> FrontierReader | ClusterReader:
+        """The frontier that is meant: on a Redis, if SITECRAWL_CLUSTER names one. Raises `StorageError`."""
+        assert self.settings is not None
+        params = configuration.redis_of(self.settings)
+        if params is None:
+            return FrontierReader(self.directory(opts))
+        crawl = configuration.shared_name(self.settings, "generic")
+        try:
+            directory = self.directory(opts)
+        except StorageError:
+            directory = None  # no page store here: what waits is in Redis all the same
+        return ClusterReader(params, crawl, directory)
+
+    @staticmethod
+    def check_limit(opts: argparse.Namespace) -> None:
+        """Raises `UsageError` if `--limit` leaves nothing to show."""
+        if opts.limit is not None and opts.limit < 1:
+            raise UsageError(f"--limit: {opts.limit} is no number of lines", print_help=False)

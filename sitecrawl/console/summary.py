@@ -1,0 +1,146 @@
+"""What a crawl says of itself when it ends: why it ended, its figures, and what to type next."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from sitecrawl.base.display import duration, printable, size
+from sitecrawl.base.limits import PRIVATE_ADDRESS
+from sitecrawl.crawl.traffic import Traffic
+
+WORST: Final = 5
+"""Hosts and kinds of error that are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The whole crawl, over all of its runs, in URLs."""
+
+    fetched: int
+    failed: int
+    """Given up: they never answered."""
+    waiting: int
+    resumed: bool
+    """Whether there were runs before this one."""
+    held: int = 0
+    """Of those waiting, how many are held back as traps."""
+    silent: int = 0
+    """Of those waiting, how many are on hosts that ceased to answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All that the end of a run has to say; `lines` says it."""
+
+    ending: str
+    seconds: float
+    traffic: Traffic
+    hosts: Counter[str] = field(default_factory=Counter)
+    """Errors by host."""
+    totals: Totals | None = None
+    """None where the frontier is not ours."""
+    directory: Path | None = None
+    has_pages: bool = False
+    """Whether there is a page store to read."""
+    resume: str | None = None
+    """The command that goes on; None where there is nothing to go on with."""
+    report: Sequence[tuple[str, str]] = ()
+    """What the spider itself has to say, each with a label of up to 9 characters."""
+
+    def lines(self) -> Iterator[str]:
+        yield f"The crawl {printable(self.ending)}."
+        yield ""
+        for label, number, note in self._rows():
+            yield f"  {label:<18}{'' if number is None else f'{number:,}':>10}  {printable(note, 1000)}".rstrip()
+        yield ""
+        yield from self._where()
+
+    def _rows(self) -> Iterator[tuple[str, int | None, str]]:
+        traffic = self.traffic
+        rate = traffic.responses / self.seconds if self.seconds else 0.0
+        speed = f"{size(traffic.received)} in {duration(self.seconds)}, {rate:,.1f} a second"
+        yield "responses", traffic.responses, speed
+        yield from self._classes()
+        yield "failed downloads", traffic.failures.total(), _most(traffic.failures)
+        if traffic.spider_errors:
+            yield "spider errors", traffic.spider_errors, "the log has them"
+        if self.hosts:
+            yield "worst hosts", None, _most(self.hosts)
+        yield "duplicates", traffic.duplicates, "links to URLs that were known"
+        yield "robots.txt", traffic.forbidden, "URLs that it excludes"
+        if traffic.guesses:
+            yield "guesses", traffic.guesses, "addresses that sitemaps usually have, where none is"
+        if traffic.private:
+            yield "private", traffic.private, f"addresses that no seed names, see {PRIVATE_ADDRESS.setting}"
+        yield from self._totals()
+
+    def _classes(self) -> Iterator[tuple[str, int | None, str]]:
+        for digit, meaning in ((1, ""), (2, " pages"), (3, " redirects"), (4, " errors"), (5, " errors")):
+            some = Counter({str(status): n for status, n in self.traffic.statuses.items() if status // 100 == digit})
+            if some:
+                yield f"  {digit}xx{meaning}", some.total(), _most(some) if digit > 3 else ""
+
+    def _totals(self) -> Iterator[tuple[str, int | None, str]]:
+        if self.totals is None:
+            return
+        yield "given up", self.totals.failed, "URLs that never answered"
+        yield "waiting", self.totals.waiting, "URLs that are known and not fetched"
+        if self.totals.held:
+            yield "  held back", self.totals.held, "of these, in what looks like traps, or was blocked"
+        if self.totals.silent:
+            yield "  silent", self.totals.silent, "of these, on hosts that ceased to answer: resume to ask them again"
+        if self.totals.resumed:
+            yield "fetched in all", self.totals.fetched, "URLs, this run and those before it"
+
+    def _where(self) -> Iterator[str]:
+        for label, text in self.report:
+            yield f"  {printable(label, 9):<9} {printable(text, 1000)}"
+        if self.directory is not None:
+            place = shlex.quote(str(self.directory))
+            yield f"  data      {printable(place, 1000)}"
+            if self.has_pages:
+                yield f"  read      scrapy pages -d {printable(place, 1000)}"
+                yield f"            scrapy page URL -d {printable(place, 1000)}"
+            if self.totals is not None and self.totals.held:
+                yield f"  traps     scrapy frontier --demoted -d {printable(place, 1000)}"
+                yield "            resume with -s SITECRAWL_HOLD_TRAPS=False to fetch them as well"
+        if self.resume is not None:
+            yield f"  resume    {printable(self.resume, 100_000)}"
+
+
+def _most(counter: Counter[str]) -> str:
+    """The most frequent, with their numbers."""
+    named = ", ".join(f"{printable(name)} ({n:,})" for name, n in counter.most_common(WORST))
+    return f"{named}, ..." if len(counter) > WORST else named
+
+
+_PASSWORD = re.compile(r"(://[^/@\s:]*:)[^/@\s]+@")
+
+
+def resume_command(argv: Sequence[str], directory: Path) -> str | None:
+    """The command line once more, with `directory` as JOBDIR; None if it was no `scrapy crawl`.
+
+    Passwords in URLs are left out: what is printed is kept in logs.
+    `argv` is that of Python's own process (`sys.orig_argv`): Scrapy takes words out of `sys.argv`.
+    """
+    place = next((n for n, word in enumerate(argv) if Path(word).name == "scrapy"), 0)
+    words = argv[place + 1 :]
+    if not place or "crawl" not in words:
+        return None
+    program = argv[: place + 1] if argv[place - 1] == "-m" else [_shortest(argv[place])]
+    given = any(re.match(r"(-s|--set=?)?JOBDIR=", word) for word in words)
+    shown = [_PASSWORD.sub(r"\1PASSWORD@", word) for word in words]
+    return shlex.join([*program, *shown, *(() if given else ("-s", f"JOBDIR={directory}"))])
+
+
+def _shortest(path: str) -> str:
+    """What to type for the program at `path`."""
+    found = shutil.which("scrapy")
+    return "scrapy" if found is not None and Path(found).resolve() == Path(path).resolve() else path

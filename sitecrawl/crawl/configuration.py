@@ -1,0 +1,265 @@
+"""Scrapy's settings as the engine's options: Scrapy's own name where it has one, `SITECRAWL_*` otherwise."""
+
+from __future__ import annotations
+
+import atexit
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from time import localtime, strftime
+from typing import Any, Final
+
+from scrapy.settings import BaseSettings
+
+from sitecrawl.base import limits
+from sitecrawl.base.errors import OptionError
+from sitecrawl.cluster.options import ClusterOptions
+from sitecrawl.frontier.disk import FrontierOptions
+from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.order import Order, order_named
+from sitecrawl.frontier.trap_judge import TrapOptions
+from sitecrawl.page.links import PageOptions
+from sitecrawl.page.markup import TreeOptions
+from sitecrawl.pagestore.options import WarcOptions
+from sitecrawl.recrawl.schedule import RecrawlOptions
+from sitecrawl.seen.store import SeenOptions
+from sitecrawl.sitemap.entry import Limits as SitemapLimits
+from sitecrawl.sitemap.schedule import ScheduleOptions
+
+CRAWLS = Path("crawls")
+"""Where crawls without a JOBDIR go, below the working directory."""
+
+_NO_NAMES: Final = frozenset({".", ".."})
+_JOB: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+"""What a job may be called: its name comes over HTTP, and names a directory."""
+
+LOOKS: Final = frozenset({"bench", "check", "fetch", "parse", "rules", "shell", "view"})
+"""Scrapy's commands that try something out: nobody wants to keep what they fetch."""
+
+
+def only_looks() -> bool:
+    """Whether this process is one of `LOOKS`."""
+    words = iter(sys.orig_argv)  # Scrapy takes the command's name out of `sys.argv`
+    program = next((word for word in words if Path(word).name == "scrapy"), None)
+    return program is not None and next((word for word in words if not word.startswith("-")), "") in LOOKS
+
+
+def is_job() -> bool:
+    """Whether scrapyd has started this process: nobody sees its terminal, its log is what a user reads."""
+    return any(word.startswith("_job=") for word in sys.orig_argv)
+
+
+def directory(settings: BaseSettings, spider: str, job: str = "") -> Path:
+    """The crawl's directory: JOBDIR; that of scrapyd's job; or a new one named after spider and time. For a mere
+    look, one that will go. Raises `OptionError` for a job whose directory would be that of all.
+    """
+    if job in _NO_NAMES:
+        raise OptionError(f"A job cannot be called {job!r}: its directory would hold those of the others")
+    if jobdir := settings.get("JOBDIR"):
+        return Path(jobdir)
+    if only_looks():
+        path = Path(tempfile.mkdtemp(prefix="sitecrawl-"))
+        atexit.register(shutil.rmtree, path, ignore_errors=True)
+        return path
+    return _job_in(CRAWLS, job) if job else _claimed(f"{spider}-{strftime('%Y%m%d-%H%M%S', localtime())}")
+
+
+def _claimed(name: str) -> Path:
+    """A new directory, which no crawl that starts in the same second has."""
+    path, serial = CRAWLS / name, 1
+    while True:
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            serial += 1
+            path = CRAWLS / f"{name}-{serial}"
+        except OSError:
+            return path  # who opens it says why it cannot be used
+        else:
+            return path
+
+
+def job_directory(settings: BaseSettings, name: str, scrapyd_job: str) -> Path:
+    """Where the crawl that the spider argument `job` names lives: beside the directories of scrapyd's other jobs of
+    this spider, or below `CRAWLS`. Raises `OptionError` if JOBDIR says otherwise, or for what is no name.
+    """
+    jobdir = Path(settings["JOBDIR"]) if settings.get("JOBDIR") else None
+    if jobdir is not None and jobdir.name not in {scrapyd_job, name}:
+        raise OptionError(f"job={name} and JOBDIR={jobdir} name two directories: leave one of them out")
+    return _job_in(jobdir.parent if jobdir is not None else CRAWLS, name)
+
+
+def _job_in(parent: Path, name: str) -> Path:
+    if not _JOB.fullmatch(name):
+        raise OptionError(
+            f"A job is named by up to 100 letters, digits, dots, dashes and underscores, and not {name[:200]!r}"
+        )
+    return parent / name
+
+
+def politeness(settings: BaseSettings) -> PolitenessOptions:
+    """With defaults for a project that has the scheduler and not the add-on, as all that follow have them."""
+    default = PolitenessOptions()
+    return PolitenessOptions(
+        delay=settings.getfloat("DOWNLOAD_DELAY"),
+        delay_factor=settings.getfloat("SITECRAWL_DELAY_FACTOR", default.delay_factor),
+        max_delay=settings.getfloat("SITECRAWL_MAX_DELAY", default.max_delay),
+        per_host=settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"),
+        per_ip=settings.getint("SITECRAWL_CONCURRENT_REQUESTS_PER_IP", default.per_ip),
+        failure_delay=settings.getfloat("SITECRAWL_FAILURE_DELAY", default.failure_delay),
+        max_failures=settings.getint("SITECRAWL_MAX_HOST_FAILURES", default.max_failures),
+        revival=settings.getfloat("SITECRAWL_REVIVAL_DELAY", default.revival),
+    )
+
+
+def order(settings: BaseSettings) -> Order:
+    """The crawl's order; level by level where a depth limit is to be exact."""
+    return order_named(settings.get("SITECRAWL_ORDER", "aopic"), by_level=settings.getint("DEPTH_LIMIT") > 0)
+
+
+def frontier(settings: BaseSettings) -> FrontierOptions:
+    default = FrontierOptions()
+    return FrontierOptions(
+        max_depth=settings.getint("DEPTH_LIMIT"),
+        max_pages=settings.getint("SITECRAWL_MAX_PAGES", default.max_pages),
+        lambda_policy=settings.get("SITECRAWL_LAMBDA_POLICY", default.lambda_policy),
+        traps=TrapOptions(hold=settings.getbool("SITECRAWL_HOLD_TRAPS", default.traps.hold)),
+    )
+
+
+def sitemaps(settings: BaseSettings) -> ScheduleOptions:
+    """The `SITECRAWL_SITEMAP_*` settings, with defaults for a project that has none of them."""
+    default = ScheduleOptions()
+    return ScheduleOptions(
+        budget=settings.getfloat("SITECRAWL_SITEMAP_BUDGET", default.budget),
+        price=settings.getfloat("SITECRAWL_SITEMAP_PRICE", default.price),
+        min_interval=settings.getfloat("SITECRAWL_SITEMAP_MIN_INTERVAL", default.min_interval),
+        max_interval=settings.getfloat("SITECRAWL_SITEMAP_MAX_INTERVAL", default.max_interval),
+    )
+
+
+def recrawl(settings: BaseSettings) -> RecrawlOptions:
+    """The `SITECRAWL_RECRAWL_*` settings."""
+    default = RecrawlOptions()
+    return RecrawlOptions(
+        budget=settings.getfloat("SITECRAWL_RECRAWL_BUDGET", default.budget),
+        min_interval=max(settings.getfloat("SITECRAWL_RECRAWL_MIN_INTERVAL", default.min_interval), 0.001),
+        max_interval=settings.getfloat("SITECRAWL_RECRAWL_MAX_INTERVAL", default.max_interval),
+    )
+
+
+def sitemap_limits(settings: BaseSettings) -> SitemapLimits:
+    """With defaults for a project that has none of them."""
+    size, entries = limits.SITEMAP_SIZE, limits.SITEMAP_ENTRIES
+    return SitemapLimits(
+        max_bytes=settings.getint(size.setting, size.default) or limits.NO_LIMIT,
+        max_entries=settings.getint(entries.setting, entries.default) or limits.NO_LIMIT,
+    )
+
+
+def page(settings: BaseSettings) -> PageOptions:
+    """With defaults for a project that has the scheduler and not the add-on."""
+    return PageOptions(
+        max_links=settings.getint(limits.LINKS.setting, limits.LINKS.default) or limits.NO_LIMIT,
+        max_url_length=settings.getint(limits.URL_LENGTH.setting) or limits.NO_LIMIT,
+        tree=TreeOptions(
+            max_size=settings.getint(limits.TREE_SIZE.setting, limits.TREE_SIZE.default),
+            max_elements=settings.getint(limits.TREE_ELEMENTS.setting, limits.TREE_ELEMENTS.default),
+        ),
+    )
+
+
+def warc(settings: BaseSettings, name: str) -> WarcOptions:
+    default = WarcOptions()
+    return WarcOptions(
+        name=name,
+        user_agent=settings.get("USER_AGENT", ""),
+        operator=settings.get("SITECRAWL_CONTACT", ""),
+        robots="obey" if settings.getbool("ROBOTSTXT_OBEY") else "ignore",
+        max_file_size=settings.getint("SITECRAWL_WARC_SIZE", default.max_file_size),
+    )
+
+
+def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
+    """How this process takes part in a crawl on Redis; None where it crawls alone. Raises `OptionError`."""
+    params = None if only_looks() else redis_of(settings)
+    if params is None:
+        return None
+    if settings.get("SITECRAWL_LAMBDA_POLICY", "hosts") != "hosts":
+        raise OptionError("On a cluster SITECRAWL_LAMBDA_POLICY is hosts: the lambda page of a shard pays its hosts")
+    capacity = settings.getint("SITECRAWL_SEEN_CAPACITY")
+    shards = settings.getint("SITECRAWL_CLUSTER_SHARDS")
+    if not 1 <= shards <= ClusterOptions.MOST_SHARDS:
+        raise OptionError(
+            f"SITECRAWL_CLUSTER_SHARDS is {shards}, and has to be from 1 to {ClusterOptions.MOST_SHARDS}"
+        )
+    if settings.getfloat("SITECRAWL_LEASE_SECONDS") < 1:
+        raise OptionError("SITECRAWL_LEASE_SECONDS has to be 1 or more")
+    order_named(settings.get("SITECRAWL_ORDER"))
+    key = settings.get("REDIS_START_URLS_KEY") or "%(name)s:start_urls"
+    return ClusterOptions(
+        redis=params,
+        crawl=shared_name(settings, spider),
+        spider=spider,
+        shards=shards,
+        lease_seconds=settings.getfloat("SITECRAWL_LEASE_SECONDS"),
+        buckets=max(16, capacity // shards // _URLS_A_BUCKET),
+        order=settings.get("SITECRAWL_ORDER"),
+        hold=settings.getbool("SITECRAWL_HOLD_TRAPS"),
+        unsafe=settings.getbool("SITECRAWL_CLUSTER_UNSAFE"),
+        ahead=2 * settings.getint("CONCURRENT_REQUESTS"),
+        max_pages=settings.getint("SITECRAWL_MAX_PAGES"),
+        cache=settings.getint("SITECRAWL_SEEN_CACHE"),
+        seeds_key=key % {"name": spider},
+        watch=settings.getbool("SITECRAWL_CLUSTER_WATCH"),
+    )
+
+
+def shared_name(settings: BaseSettings, spider: str) -> str:
+    """What the crawl is called on Redis. Raises `OptionError`."""
+    name: str = settings.get("SITECRAWL_CLUSTER_CRAWL") or spider
+    if _NO_NAME.search(name) or len(name) > _LONGEST_NAME:
+        raise OptionError(
+            f"A crawl on Redis is named by up to {_LONGEST_NAME} characters without braces and spaces, and not "
+            f"{name[:_LONGEST_NAME]!r}: set SITECRAWL_CLUSTER_CRAWL"
+        )
+    return name
+
+
+_NO_NAME: Final = re.compile(r"[{}\s\x00-\x1f\x7f]")
+"""Braces would move the hash tag, and with it the shards of a Redis Cluster; the rest nobody can type."""
+_LONGEST_NAME: Final = 200
+_URLS_A_BUCKET: Final = 64
+"""Redis keeps a hash as one packed list up to 128 entries; half of that leaves room for chance and for growth."""
+_REDIS: Final = {"REDIS_URL": "url", "REDIS_HOST": "host", "REDIS_PORT": "port", "REDIS_DB": "db"}
+
+
+def redis_of(settings: BaseSettings) -> dict[str, Any] | None:
+    """The arguments of a client of the Redis that SITECRAWL_CLUSTER names, with scrapy-redis' settings; None without.
+
+    Raises `OptionError`.
+    """
+    named = str(settings.get("SITECRAWL_CLUSTER", "") or "")
+    if named in {"", "0", "False", "false"}:
+        return None
+    given = {name: settings.get(setting) for setting, name in _REDIS.items()}
+    params = {**settings.getdict("REDIS_PARAMS"), **{name: value for name, value in given.items() if value}}
+    if "://" in named:
+        params["url"] = named
+    elif named not in {"1", "True", "true"}:
+        raise OptionError(f"SITECRAWL_CLUSTER is {named!r}, and has to be a URL of a Redis, or True for REDIS_URL")
+    return params
+
+
+def seen(settings: BaseSettings) -> SeenOptions:
+    """The `SITECRAWL_SEEN_*` settings, with defaults for a project that has none of them."""
+    default = SeenOptions()
+    return SeenOptions(
+        bloom=settings.get("SITECRAWL_SEEN_BLOOM", default.bloom),
+        error_rate=settings.getfloat("SITECRAWL_SEEN_ERROR_RATE", default.error_rate),
+        capacity=settings.getint("SITECRAWL_SEEN_CAPACITY", default.capacity),
+        cache=settings.getint("SITECRAWL_SEEN_CACHE", default.cache),
+        exact=settings.getbool("SITECRAWL_SEEN_EXACT", default.exact),
+    )

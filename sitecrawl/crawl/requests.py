@@ -1,0 +1,216 @@
+"""Scrapy requests as bytes and back, without pickle.
+
+The frontier stores the URL; what else makes a request (method, headers, body, callback by name, `meta`,
+`cb_kwargs`, ...) is one MessagePack map of the attributes that differ from a plain GET. MessagePack knows JSON's
+types and bytes; extension types add what spiders put into `meta`: tuples, sets, dates, decimals, items. Anything
+else, such as an open file or a lambda, cannot be stored: `Unstorable` says what it is.
+
+Reading a stored request never imports anything: request and item classes are looked up among the modules that the
+spider has already loaded.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+from functools import partial
+from typing import Any, Final
+
+import msgpack
+from itemadapter import ItemAdapter
+from scrapy import Request, Spider
+from scrapy.http.request import NO_CALLBACK
+
+from sitecrawl.base.errors import CorruptFile, SitecrawlError
+
+GUESS: Final = "sitecrawl_guess"
+"""The `meta` key of a request for what may well not be there, such as a sitemap at a usual address: it is no error if
+it is not. The scheduler lets no request have it that a spider has made of another's `meta`."""
+GUESSES: Final = "guesses/response_status_count/"
+"""Prefix of the stats that count answers by which such a thing is not there, by status."""
+_NOT_NOW: Final = frozenset({408, 429})
+"""Client errors that say nothing of what was asked for, only of how (RFC 9110 §15.5.9, RFC 6585 §4)."""
+SITEMAP: Final = "sitecrawl_sitemap"
+"""The key in `Request.meta` under which a sitemap's request says what it is, where workers share a crawl."""
+VISIT: Final = "sitecrawl_visit"
+"""The key in `Request.meta` that names the visit a request stands for; never stored."""
+
+_NO_CALLBACK_NAME = "-"
+_TUPLE, _SET, _FROZENSET, _DATETIME, _DATE, _DECIMAL, _ITEM = range(1, 8)
+_MAX_DEPTH = 32
+"""Extension types within one another: msgpack takes 20 KB of the C stack to read each."""
+
+
+def is_miss(request: Request, status: int) -> bool:
+    """Whether an answer with `status` only says that a guess was wrong. A server that fails has not said so."""
+    return 400 <= status < 500 and GUESS in request.meta and status not in _NOT_NOW
+
+
+class Unstorable(SitecrawlError):
+    """A request that cannot be written down."""
+
+
+def pack_request(request: Request, spider: Spider) -> bytes | None:
+    """What a stored request needs beside its URL; None for a plain GET. Raises `Unstorable`."""
+    try:
+        fields = _differences(request, spider)
+        return pack(fields) if fields else None
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise Unstorable(f"{request} cannot be stored: {error}") from error
+
+
+def unpack_request(url: str, data: bytes | None, spider: Spider) -> Request:
+    """The request that `pack_request` wrote down. Raises `CorruptFile`."""
+    if data is None:
+        return Request(url)
+    try:
+        fields = unpack(data)
+        request_class = _loaded(fields.pop("class"), Request) if "class" in fields else Request
+        for name in ("callback", "errback"):
+            if name in fields:
+                fields[name] = _method(spider, fields[name])
+        return request_class(url, **fields)
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError, msgpack.UnpackException) as error:
+        raise CorruptFile(f"The stored request for {url} cannot be read: {error!r}") from error
+
+
+def _differences(request: Request, spider: Spider) -> dict[str, Any]:
+    plain = _PLAIN
+    fields = {
+        name: value
+        for name in request.attributes
+        if name not in _APART and (value := getattr(request, name)) != plain.get(name)
+    }
+    if request.headers:
+        fields["headers"] = dict(request.headers)
+    if meta := {key: value for key, value in request.meta.items() if key != VISIT}:
+        fields["meta"] = meta
+    for name, function in (("callback", request.callback), ("errback", request.errback)):
+        if function is not None:
+            fields[name] = _name(spider, function)
+    if type(request) is not Request:
+        fields["class"] = _path(type(request), Request)
+    return fields
+
+
+_APART: Final = {"url", "headers", "meta", "callback", "errback"}
+_PLAIN: Final = {
+    name: getattr(Request("http://plain.example"), name) for name in Request.attributes if name not in _APART
+}
+
+
+def _name(spider: Spider, function: Callable[..., Any]) -> str:
+    if function is NO_CALLBACK:
+        return _NO_CALLBACK_NAME
+    is_method = hasattr(function, "__func__")
+    name = getattr(function, "__name__", "")
+    private = (f"_{cls.__name__.lstrip('_')}{name}" for cls in type(spider).__mro__)  # how Python mangles `__name`
+    for candidate in (name, *private):
+        if is_method and getattr(spider, candidate, None) == function:
+            return candidate
+    raise Unstorable(f"{function} is not a method of the spider {spider.name!r}, so it has no name to store")
+
+
+def _method(spider: Spider, name: str) -> Any:
+    if name == _NO_CALLBACK_NAME:
+        return NO_CALLBACK
+    method = getattr(spider, name)
+    if not hasattr(method, "__func__"):
+        raise ValueError(f"{name} is no method of the spider {spider.name!r}")
+    return method
+
+
+def _path(of: type, base: type | None = None) -> str:
+    """Where `of` is found again. Raises `ValueError` if it is not, as a class that a function has made."""
+    path = f"{of.__module__}:{of.__qualname__}"
+    if _loaded(path, base) is not of:
+        raise ValueError(f"{path} is another class")
+    return path
+
+
+def _loaded(path: str, base: type | None = None) -> Any:
+    """The class at `path`, if its module is loaded already."""
+    module, _, name = path.partition(":")
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, "__dict__", {}).get(part)  # `getattr` would let a module import something
+    if not isinstance(found, type) or (base is not None and not issubclass(found, base)):
+        raise ValueError(f"no class {path} is loaded")
+    return found
+
+
+def pack(value: Any, depth: int = 0) -> bytes:
+    """Any value that a request may carry in `meta`. Raises `TypeError`, `ValueError` or `OverflowError`."""
+    _check_depth(depth)
+    packed: bytes = msgpack.packb(value, default=partial(_extend, depth), strict_types=True)
+    return packed
+
+
+def pack_conditional(etag: str, modified: str, **more: object) -> bytes | None:
+    """A stored GET on condition that what it asks for has changed (RFC 9110, section 13.1); None for a plain one.
+
+    `etag` and `modified` are the last response's ETag and Last-Modified, as they came; `more` is added to it.
+    """
+    headers = {b"If-None-Match": etag, b"If-Modified-Since": modified}
+    given = {name: [value.encode("latin-1", "replace")] for name, value in headers.items() if value}
+    extras = {**({"headers": given} if given else {}), **more}
+    return pack(extras) if extras else None
+
+
+def unpack(data: bytes, depth: int = 0) -> Any:
+    """What `pack` wrote down. Raises `ValueError`, `TypeError`, `LookupError` or `msgpack.UnpackException`."""
+    _check_depth(depth)
+    return msgpack.unpackb(data, ext_hook=partial(_restore, depth), strict_map_key=False)
+
+
+def _check_depth(depth: int) -> None:
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"more than {_MAX_DEPTH} tuples, sets or items are nested")
+
+
+def _extend(depth: int, value: Any) -> msgpack.ExtType | str:
+    kind = type(value)
+    if kind in _SEQUENCES:
+        return msgpack.ExtType(_SEQUENCES[kind], pack(list(value), depth + 1))
+    if kind in _TEXTS:
+        return msgpack.ExtType(_TEXTS[kind], str(value).encode())
+    if isinstance(value, str) and kind.__module__ == "lxml.etree":  # a link's text, which drags its page along
+        return str(value)
+    if ItemAdapter.is_item(value) and not isinstance(value, dict):
+        fields = dict(ItemAdapter(value))
+        kind(**fields)  # raises TypeError if the item cannot be made of its fields again
+        return msgpack.ExtType(_ITEM, pack([_path(kind), fields], depth + 1))
+    raise TypeError(f"a {kind.__module__}.{kind.__qualname__} has no stored form")
+
+
+def _restore(depth: int, code: int, data: bytes) -> Any:
+    if code in _FROM_LIST:
+        return _FROM_LIST[code](unpack(data, depth + 1))
+    if code in _FROM_TEXT:
+        return _FROM_TEXT[code](data.decode())
+    if code != _ITEM:
+        raise ValueError(f"{code} is no type of ours")
+    path, fields = unpack(data, depth + 1)
+    item_class = _loaded(path)
+    if not ItemAdapter.is_item_class(item_class):
+        raise ValueError(f"{path} is no item class")
+    return item_class(**fields)
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation as error:
+        raise ValueError(f"{text!r} is no decimal") from error
+
+
+_SEQUENCES: Final[dict[type, int]] = {tuple: _TUPLE, set: _SET, frozenset: _FROZENSET}
+_TEXTS: Final[dict[type, int]] = {datetime: _DATETIME, date: _DATE, Decimal: _DECIMAL}
+_FROM_LIST: Final[dict[int, Callable[[list[Any]], Any]]] = {code: kind for kind, code in _SEQUENCES.items()}
+_FROM_TEXT: Final[dict[int, Callable[[str], Any]]] = {
+    _DATETIME: datetime.fromisoformat,
+    _DATE: date.fromisoformat,
+    _DECIMAL: _decimal,
+}

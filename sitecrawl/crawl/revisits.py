@@ -1,0 +1,161 @@
+"""A crawl that goes on: its pages are fetched again when their time has come."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DontCloseSpider
+from scrapy.http import Response
+from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
+from twisted.internet.task import LoopingCall
+
+from sitecrawl.crawl import configuration
+from sitecrawl.crawl.requests import pack_conditional
+from sitecrawl.crawl.runtime import Fetch, Runtime
+from sitecrawl.frontier.record import UrlRecord
+from sitecrawl.page.items import Exchange, PageItem
+from sitecrawl.page.markup import elements
+from sitecrawl.page.media_type import HTML
+from sitecrawl.recrawl.schedule import MAX_VALIDATOR, MOST_FAILURES, Standing, Visits, visited
+from sitecrawl.recrawl.store import RevisitStore
+
+_TICK: Final = 1.0
+"""Seconds between two looks at what is due."""
+_MOST: Final = 500
+"""Pages that are queued in one go."""
+_NOT_MODIFIED: Final = 304
+
+
+class Recrawling:
+    """Plans a visit of every page that the crawl has fetched, queues those that are due, and keeps the crawl alive.
+
+    `is_other`: URLs that someone else asks for again, by their keys, such as sitemaps.
+    """
+
+    def __init__(self, crawler: Crawler, is_other: Callable[[bytes], bool]) -> None:
+        self._crawler = crawler
+        self._is_other = is_other
+        self._store: RevisitStore | None = None
+        self._ticks: AsyncioLoopingCall | LoopingCall = create_looping_call(self._tick)
+        crawler.signals.connect(self._stay, signals.spider_idle)
+        crawler.signals.connect(self._stop, signals.spider_closed)
+
+    def begin(self) -> None:
+        """From now on pages are fetched again."""
+        self._runtime = Runtime.of(self._crawler)
+        self._store = RevisitStore(self._runtime.database, configuration.recrawl(self._crawler.settings))
+        self._runtime.add_part(self._store)
+        self._runtime.on_finish.append(self._finished)
+        self._ticks.start(_TICK)
+
+    def receive(self, response: Response) -> bool:
+        """Whether the response says that its page has not changed: there is nothing to be read off it."""
+        if response.status != _NOT_MODIFIED or response.request is None:
+            return False
+        fetch = self._runtime.fetch_of(response.request)
+        if fetch is not None:
+            fetch.good = True  # it was worth having, and is as it was
+        return True
+
+    # What is due
+
+    def _tick(self) -> None:
+        assert self._store is not None
+        frontier = self._runtime.local
+        queued = 0
+        for key, record in self._store.take(time.time(), _MOST):
+            if frontier.urls.get(key) is None:
+                self._store.drop(key)
+            else:
+                queued += frontier.again(key, request=pack_conditional(record.etag, record.modified))
+        if queued:
+            self._runtime.stats.inc_value("recrawl/due", queued)
+            slot = self._crawler.engine._slot  # noqa: SLF001 - nothing public wakes the engine
+            if slot is not None:
+                slot.nextcall.schedule()
+
+    def _stay(self) -> None:
+        if self._store is not None and self._store.pages:  # also while all of them wait for hosts that are down
+            raise DontCloseSpider
+
+    def _stop(self) -> None:
+        if self._ticks.running:
+            self._ticks.stop()
+
+    # What came of it
+
+    def _finished(self, fetch: Fetch, good: bool) -> None:  # noqa: FBT001 - the runtime calls it
+        assert self._store is not None
+        key = fetch.visit.key
+        if self._is_other(key):
+            return
+        known = self._store.get(key)
+        record = self._runtime.local.urls.get(key)
+        if record is None or (known is None and not _is_plain(fetch)):
+            return
+        page = fetch.content
+        if page is not None and 200 <= page.status < 300:
+            self._plan(key, record, self._after(known, page, record))
+        elif known is not None and fetch.status == _NOT_MODIFIED:
+            self._count("not_modified")
+            self._plan(key, record, visited(known, time.time(), self._standing(record), digest=None))
+        elif known is not None:
+            self._fail(key, record, known)
+
+    def _after(self, known: Visits | None, page: PageItem, record: UrlRecord) -> Visits:
+        """What is remembered of a page that came."""
+        now, standing, digest = time.time(), self._standing(record), self._digest(page)
+        if known is None:
+            after = Visits(now, digest=digest, history=standing.history, credit=standing.history, at=standing.spent)
+        else:
+            after = visited(known, now, standing, digest=digest)
+            self._count("unchanged" if digest == known.digest else "changed")
+        etag, modified = _validators(page.exchange)
+        return replace(after, etag=etag, modified=modified)
+
+    def _fail(self, key: bytes, record: UrlRecord, known: Visits) -> None:
+        """Nothing came, or no page: it is asked for less and less, and at last no more."""
+        assert self._store is not None
+        self._count("failed")
+        if known.failures + 1 >= MOST_FAILURES:
+            self._store.drop(key)
+        else:
+            self._plan(key, record, replace(known, failures=known.failures + 1))
+
+    def _plan(self, key: bytes, record: UrlRecord, after: Visits) -> None:
+        assert self._store is not None
+        self._store.plan(key, after, self._standing(record), time.time())
+
+    def _standing(self, record: UrlRecord) -> Standing:
+        ledger = self._runtime.local.economy.ledger
+        return Standing(record.history, ledger.spent, float(ledger.total))
+
+    def _digest(self, page: PageItem) -> bytes:
+        """Of what a reader sees: a token in the markup that is new each time is no change."""
+        text = ""
+        if page.content_type in HTML:
+            text = elements(page.body, 1, self._runtime.page_options.tree).text
+        return hashlib.blake2b(text.encode("utf-8", "replace") or page.body, digest_size=16).digest()
+
+    def _count(self, what: str) -> None:
+        self._runtime.stats.inc_value(f"recrawl/{what}")
+
+
+def _is_plain(fetch: Fetch) -> bool:
+    """Whether the URL alone brings the page: what a form or a spider's own request brought is not asked for again."""
+    request = fetch.request
+    return fetch.visit.request is None and request is not None and request.method == "GET" and not request.dont_filter
+
+
+def _validators(exchange: Exchange | None) -> tuple[str, str]:
+    """ETag and Last-Modified, as they came; empty where there are none, or none of use."""
+    headers = {} if exchange is None else {name.lower(): value for name, value in exchange.headers}
+    found = (headers.get(name, b"").decode("latin-1").strip() for name in (b"etag", b"last-modified"))
+    etag, modified = (value if len(value) <= MAX_VALIDATOR else "" for value in found)
+    return etag, modified

@@ -1,0 +1,39 @@
+"""The hosts that the user has named: these may be connected to wherever they are.
+
+They are asked for only when a connection would go to an address that is not public, so they are not held in memory:
+a crawl of a million seeds would hold a million names. Each is a key of the family `meta`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sitecrawl.crawldir.database import Batch, Database
+
+_PREFIX: Final = b"seed-host/"
+
+
+class SeedHosts:
+    """A set of host names, whatever the port. It is part of every checkpoint: a resumed crawl knows them at once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._new: set[str] = set()
+
+    def add(self, host: str) -> None:
+        """Allow the host name in `host`, which may have a port (`sitecrawl.urls.url.Url.host`)."""
+        self._new.add(_name(host))
+
+    def __contains__(self, host: str) -> bool:
+        name = _name(host)
+        return name in self._new or self._database.get("meta", _PREFIX + name.encode()) is not None
+
+    def flush(self, batch: Batch) -> None:
+        for name in self._new:
+            batch.put("meta", _PREFIX + name.encode(), b"")
+        self._new.clear()
+
+
+def _name(host: str) -> str:
+    name, _, port = host.rpartition(":")
+    return name if name and port.isdigit() else host

@@ -1,0 +1,157 @@
+"""What a user calls seeds: URLs, a file of them, or a key of Redis."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sitecrawl.base.errors import InvalidUrl, OptionError
+from sitecrawl.sitemap.entry import Report
+from sitecrawl.sitemap.parse import chunks_of, read_sitemap
+from sitecrawl.urls.url import Url, guess_url, shortened
+
+if TYPE_CHECKING:
+    from redis import Redis
+
+MAX_FILE_SIZE: Final = 256 << 20
+"""Bytes of a file of seeds, unpacked: some millions of URLs. What is larger is a mistake, or a bomb."""
+
+_REDIS: Final = ("redis://", "rediss://", "unix://")
+_REDIS_BATCH: Final = 10_000
+_REDIS_TIMEOUT: Final = 10.0
+"""Seconds."""
+
+
+def read_seeds(text: str) -> list[Url]:
+    """The seeds that `text` names, each once, in their order.
+
+    `text` is URLs or bare domains separated by commas or white space; `@FILE`, or the path of an existing file: a
+    text file with a URL a line (`#` begins a comment), a sitemap or a feed, gzipped or not; or
+    `redis://HOST:PORT/DB#KEY`: a list, a set or a sorted set, which is read and left as it is. Raises `OptionError`,
+    which names the seed or the line that is wrong.
+    """
+    text = text.strip()
+    if text.startswith(_REDIS):
+        return _from_redis(text)
+    if text.startswith("@"):
+        return _from_file(Path(text[1:]))
+    if _is_file(text):
+        return _from_file(Path(text))
+    return seeds_of(text.replace(",", " ").split())
+
+
+def seeds_of(urls: Iterable[str]) -> list[Url]:
+    """The seeds among `urls`, each once, in their order. Raises `OptionError`."""
+    seeds = _distinct((url, "") for url in urls)
+    if not seeds:
+        raise OptionError("seeds is empty: say what to crawl, such as -a seeds=https://example.com")
+    return seeds
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # too long for a path, or with a NUL
+        return False
+
+
+def _from_file(path: Path) -> list[Url]:
+    try:
+        content = _content(path)
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise OptionError(f"The file of seeds {path} cannot be read: {reason}") from error
+    seeds = _distinct(_entries(path, content))
+    if not seeds:
+        raise OptionError(f"There is no URL in the file of seeds {path}")
+    return seeds
+
+
+def _from_redis(text: str) -> list[Url]:
+    from redis import Redis, RedisError  # noqa: PLC0415 - it takes longer to import than most crawls take to start
+
+    address, _, key = text.partition("#")
+    where = f"Redis at {_without_user(address)}"
+    if not key:
+        raise OptionError(f"Name the key of the seeds in {where}: {_without_user(address)}#KEY")
+    try:
+        with Redis.from_url(address, socket_connect_timeout=_REDIS_TIMEOUT, socket_timeout=_REDIS_TIMEOUT) as client:
+            entries = _members(client, key)
+    except (RedisError, ValueError) as error:
+        raise OptionError(f"The seeds cannot be read from {where}, key {key!r}: {error}") from error
+    seeds = _distinct((word, f"{where}, key {key!r}: ") for entry in entries if (word := entry.strip()))
+    if not seeds:
+        raise OptionError(f"There is no URL in {where}, key {key!r}")
+    return seeds
+
+
+def _members(client: Redis, key: str) -> list[str]:
+    """In the order in which scrapy-redis would take them. Raises `ValueError` for what is too much."""
+    found: list[str] = []
+    size = 0
+    for entry in _entries_of(client, key):
+        size += len(entry)
+        if size > MAX_FILE_SIZE:
+            raise ValueError(f"it holds more than {MAX_FILE_SIZE} bytes; split it")
+        found.append(entry if isinstance(entry, str) else entry.decode("utf-8", "replace"))
+    return found
+
+
+def _entries_of(client: Redis, key: str) -> Iterator[bytes | str]:
+    kind = client.type(key)
+    if kind in {b"set", "set"}:
+        yield from client.sscan_iter(key, count=_REDIS_BATCH)
+    elif kind in {b"list", b"zset", "list", "zset"}:
+        read: Callable[[str, int, int], Any] = client.lrange if kind in {b"list", "list"} else client.zrevrange
+        start = 0
+        while batch := read(key, start, start + _REDIS_BATCH - 1):
+            start += len(batch)
+            yield from batch
+
+
+def _without_user(address: str) -> str:
+    """No password in a message."""
+    scheme, _, rest = address.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2]}"
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        packed = file.peek(2).startswith(b"\x1f\x8b")
+        content = (gzip.GzipFile(fileobj=file) if packed else file).read(MAX_FILE_SIZE + 1)
+    if len(content) > MAX_FILE_SIZE:
+        raise ValueError(f"it holds more than {MAX_FILE_SIZE} bytes; split it")
+    return content
+
+
+def _entries(path: Path, content: bytes) -> Iterator[tuple[str, str]]:
+    """Pairs of what stands there and where it stands."""
+    if content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        yield from _locations(path, content.lstrip())
+        return
+    for number, line in enumerate(content.decode("utf-8-sig", errors="replace").splitlines(), 1):
+        if (word := line.strip()) and not word.startswith("#"):
+            yield word, f"{path}, line {number}: "
+
+
+def _locations(path: Path, content: bytes) -> Iterator[tuple[str, str]]:
+    for entry in read_sitemap(chunks_of(content), None, report := Report()):
+        if entry.is_sitemap:
+            raise OptionError(f"{path} is an index of sitemaps: give one of the sitemaps that it names")
+        yield entry.url.href, f"{path}: "
+    if report.wrong:
+        raise OptionError(f"The sitemap {path} lists {shortened(report.wrong)!r}, which is no http(s) URL")
+
+
+def _distinct(entries: Iterable[tuple[str, str]]) -> list[Url]:
+    seeds: dict[str, Url] = {}
+    for text, where in entries:
+        try:
+            url = guess_url(text)
+        except InvalidUrl as error:
+            raise OptionError(f"{where}{error}") from error
+        seeds.setdefault(url.href, url)
+    return list(seeds.values())

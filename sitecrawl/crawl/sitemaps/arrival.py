@@ -1,0 +1,59 @@
+"""What came back from a sitemap's address."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Final
+
+from scrapy.http import Response
+
+from sitecrawl.crawl.runtime import Fetch
+from sitecrawl.page.items import pairs
+from sitecrawl.page.links import PageFacts, read_page
+from sitecrawl.sitemap.locations import Answer
+from sitecrawl.sitemap.record import SitemapRecord
+
+_HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
+_HEAD: Final = 64 << 10
+"""Bytes in which an answer says what it is: 10 MB that are called HTML and are none would take a second."""
+_TEXT: Final = 512 << 10
+"""Bytes by whose text pages are compared."""
+
+
+@dataclass(slots=True)
+class Arrival:
+    """One answer to the request for a sitemap."""
+
+    key: bytes
+    record: SitemapRecord
+    fetch: Fetch
+    response: Response
+    facts: PageFacts
+    """Of its head."""
+    now: float = field(default_factory=time.time)
+
+    @classmethod
+    def of(cls, record: SitemapRecord, fetch: Fetch, response: Response) -> Arrival:
+        headers = pairs(response.headers)
+        return cls(fetch.visit.key, record, fetch, response, read_page(response.url, response.body[:_HEAD], headers))
+
+    @property
+    def seconds(self) -> float:
+        return self.fetch.exchange.seconds if self.fetch.exchange is not None else 0.0
+
+    @property
+    def is_success(self) -> bool:
+        return 200 <= self.response.status < 300
+
+    @property
+    def is_page(self) -> bool:
+        """Whether it is a page of the crawl, too."""
+        return self.is_success and self.facts.content_type in _HTML
+
+    @property
+    def answer(self) -> Answer:
+        return Answer.of(self.response.url, self.response.status, self.response.body[:_TEXT], self.facts)
+
+    def header(self, name: str) -> str:
+        return (self.response.headers.get(name) or b"").decode("latin-1")

@@ -1,0 +1,165 @@
+"""Finds the sitemaps of hosts: robots.txt and front page first, then what these name, then the usual addresses.
+
+The usual ones are asked for one at a time, as long as no sitemap has been found; which is next can be told from the
+records. A robots.txt is not asked for where the crawl asks every host for it anyway: what came is used.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from scrapy.http import Response
+
+from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.sitemaps.arrival import Arrival
+from sitecrawl.crawl.sitemaps.registry import Registry
+from sitecrawl.page.links import Link
+from sitecrawl.sitemap import schedule
+from sitecrawl.sitemap.entry import Form
+from sitecrawl.sitemap.locations import How, in_robots, on_page, usual
+from sitecrawl.sitemap.record import Kind, SitemapRecord, State
+from sitecrawl.urls.url import Url, parse
+
+_FEEDS: Final = frozenset({Form.RSS, Form.ATOM, Form.JSON})
+"""What lists the newest pages alone."""
+_MAX_HEARD: Final = 1000
+"""Hosts that nobody has looked for sitemaps on, whose robots.txt is remembered: a front page may lead there."""
+_MAX_NAMED: Final = 100
+"""Sitemaps that such a robots.txt may name: what names more is asked for again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Robots:
+    """What a host said to the question for its robots.txt."""
+
+    status: int
+    """0 without an answer."""
+    url: str = ""
+    """Where the answer came from, after redirects."""
+    named: tuple[Url, ...] = ()
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, response: Response | None) -> _Robots:
+        if response is None:
+            return cls(0)
+        is_success = 200 <= response.status < 300
+        named = tuple(in_robots(response.body, response.url)) if is_success else ()
+        return cls(response.status, response.url, named, response.meta.get("download_latency", 0.0))
+
+
+class Discovery:
+    """See the module. `admits` says which links belong to the crawl."""
+
+    def __init__(self, runtime: Runtime, registry: Registry, admits: Callable[[Link], bool]) -> None:
+        self._runtime = runtime
+        self._registry = registry
+        self._store = registry.store
+        self._admits = admits
+        self._heard: OrderedDict[bytes, _Robots] = OrderedDict()
+        runtime.on_robots.append(self._hear)
+
+    def search(self, sites: Iterable[Url], *, asked: bool = False) -> None:
+        """Look for sitemaps on the hosts of `sites`; `asked`: they have been asked for their robots.txt."""
+        for site in sites:
+            root = parse(f"{site.scheme}://{site.host}/")
+            self._search_robots(parse(root.href + "robots.txt"), asked=asked)
+            self._registry.look(root, Kind.FRONT)
+
+    def _search_robots(self, url: Url, *, asked: bool) -> None:
+        record = self._registry.remember(url, Kind.ROBOTS, How.HAND)
+        if record is None:
+            return
+        key = self._registry.key(url)
+        if (said := self._heard.pop(key, None)) is not None:
+            self._take(key, record, said)
+        elif asked or not self._runtime.asks_robots:
+            self._registry.queue(key, record)
+
+    def _hear(self, url: str, response: Response | None) -> None:
+        """A host was asked for the robots.txt at `url`."""
+        try:
+            key = self._registry.key(parse(url))
+        except InvalidUrl:
+            return
+        said, record = _Robots.of(response), self._store.get(key)
+        if record is not None:
+            self._take(key, record, said)
+        elif len(said.named) <= _MAX_NAMED:
+            self._heard[key] = said
+            if len(self._heard) > _MAX_HEARD:
+                self._heard.popitem(last=False)
+
+    def _take(self, key: bytes, record: SitemapRecord, said: _Robots) -> None:
+        """Look at what a robots.txt names."""
+        now = time.time()
+        record.status, record.final = said.status, said.url
+        if 200 <= said.status < 300:
+            record.entries = len(said.named)
+            new = sum(self._look(record, url, How.ROBOTS) for url in said.named)
+            schedule.visited(record, now, new=new, seconds=said.seconds)
+        else:
+            schedule.failed(record, now, seconds=said.seconds)
+        self.over(key, record, now)
+
+    def read(self, arrival: Arrival) -> None:
+        """Take what robots.txt or a front page names, or what the host says of an address that cannot exist."""
+        record, response = arrival.record, arrival.response
+        if record.kind == Kind.ROBOTS:
+            self._take(arrival.key, record, _Robots.of(response))
+            return
+        if arrival.is_success:
+            schedule.visited(record, arrival.now, new=self._read_page(arrival), seconds=arrival.seconds)
+        else:
+            schedule.failed(record, arrival.now, seconds=arrival.seconds)
+        self.over(arrival.key, record, arrival.now)
+
+    def _read_page(self, arrival: Arrival) -> int:
+        """How many new sitemaps the page names."""
+        record, response = arrival.record, arrival.response
+        if record.kind == Kind.MISSING:
+            record.text_hash = arrival.answer.text_hash
+            return 0
+        named = on_page(response.body, arrival.facts)
+        record.entries = len(named)
+        return sum(self._look(record, url, How.LINK) for url in named if self._admits(Link(url.href, url.host)))
+
+    def _look(self, record: SitemapRecord, url: Url, how: How) -> bool:
+        return self._registry.look(url, Kind.SITEMAP, how, parent=record.url, vouchers=[record.host])
+
+    def over(self, key: bytes, record: SitemapRecord, now: float) -> None:
+        """A visit is over: plan the next, and go on with the search on its host."""
+        self._runtime.stats.inc_value("sitemaps/visits")
+        self._store.plan(key, now)
+        if record.how != How.INDEX:
+            for host in dict.fromkeys([record.host, *record.vouchers]):
+                self._advance(host)
+
+    def _advance(self, host: str) -> None:
+        """Ask for the next usual address, if nothing is under way on the host and no sitemap was found."""
+        records = self._store.of_host(host)
+        fronts = [record for record in records if record.kind == Kind.FRONT]
+        if not any(record.state != State.MOVED and _has_answered(record) for record in fronts):
+            return
+        speaking = self._store.speaking_for(host)
+        found = any(r.state == State.VALID and r.kind == Kind.SITEMAP and r.form not in _FEEDS for r in speaking)
+        if found or any(record.state == State.OPEN for record in speaking):
+            return
+        front = fronts[0].url
+        if not any(record.kind == Kind.MISSING for record in records):
+            self._registry.look(parse(f"sitemap-{secrets.token_hex(8)}.html", front), Kind.MISSING)
+            return
+        for url in usual(parse(front)):
+            if self._registry.look(url, Kind.SITEMAP, How.USUAL, parent=front):
+                return
+
+
+def _has_answered(record: SitemapRecord) -> bool:
+    """Whether the host answers for itself: where it does not, or sends people elsewhere, nothing is guessed."""
+    return record.status != 0 and not 300 <= record.status < 400

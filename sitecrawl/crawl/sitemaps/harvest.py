@@ -1,0 +1,225 @@
+"""What one visit of a sitemap brings: its links to the frontier, newest first, and its own sitemaps to the store.
+
+A sitemap is read in steps, and its links go to the frontier in slices, with turns for everything else in between.
+Each slice is whole in itself, so a checkpoint may come after any of them: the sitemap's URL waits in the frontier
+until all is done, and after a crash it is read once more, and what is known then is not new.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeVar
+
+from sitecrawl.base.limits import SITEMAP_ENTRIES, SITEMAP_SIZE
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.sitemaps.arrival import Arrival
+from sitecrawl.crawl.sitemaps.registry import Registry
+from sitecrawl.crawl.turns import Turns
+from sitecrawl.frontier.disk import NewUrl
+from sitecrawl.frontier.record import State as UrlState
+from sitecrawl.page.links import Link
+from sitecrawl.sitemap import schedule
+from sitecrawl.sitemap.entry import Entry, Form, Limits, Problem, Report
+from sitecrawl.sitemap.locations import Answer, How, is_sitemap, may_list
+from sitecrawl.sitemap.parse import chunks_of, read_in_steps
+from sitecrawl.sitemap.record import Kind, SitemapRecord
+from sitecrawl.urls.url import Url
+
+_T = TypeVar("_T")
+
+_BATCH: Final = 50_000
+"""Entries that are sorted together: as many as the protocol allows."""
+_SLICE: Final = 500
+"""Links that go to the frontier at a time: some milliseconds."""
+_MAX_CLAIMS: Final = 100_000
+"""Pages under way that are fetched again because a sitemap says that they have changed."""
+_UNPROVEN: Final = 20
+"""Pages that a visit may have fetched again on the word of a sitemap that has not proved true yet."""
+_PROOF: Final = 4
+"""By what factor they become more with each word that has."""
+
+
+class Harvester:
+    """See the module. `admits` says which links belong to the crawl."""
+
+    def __init__(
+        self, runtime: Runtime, registry: Registry, admits: Callable[[Link], bool], limits: Limits, turns: Turns
+    ) -> None:
+        self.runtime = runtime
+        self.registry = registry
+        self.admits = admits
+        self.limits = limits
+        self.turns = turns
+        self.claims: dict[bytes, bytes] = {}
+        """Pages that are fetched again → the sitemap that says they have changed."""
+
+    async def harvest(self, arrival: Arrival) -> int | None:
+        """Take what the sitemap lists; gives how many links to pages were new, or None if it is no sitemap.
+
+        Raises `Stopping`.
+        """
+        return await _Harvest(self, arrival).run()
+
+
+class _Harvest:
+    """One visit's."""
+
+    def __init__(self, harvester: Harvester, arrival: Arrival) -> None:
+        self._runtime = harvester.runtime
+        self._registry = harvester.registry
+        self._admits = harvester.admits
+        self._limits = harvester.limits
+        self._pass_on = harvester.turns.pass_on
+        self._claims = harvester.claims
+        self._arrival = arrival
+        self._record = arrival.record
+        self._vouchers = frozenset(arrival.record.vouchers)
+        self._report = Report()
+        self._entries = self._alien = self._recent = 0
+        self._newest = 0.0
+        self._frequencies: Counter[str] = Counter()
+        self._pages: list[tuple[float, Url]] = []
+        self._sitemaps: list[Entry] = []
+        self._refetches = int(_UNPROVEN * _PROOF ** int(arrival.record.right))
+        """Pages that may be fetched again, in this visit."""
+
+    async def run(self) -> int | None:
+        arrival, report = self._arrival, self._report
+        steps = read_in_steps(
+            chunks_of(arrival.response.body),
+            arrival.response.url,
+            report,
+            label=arrival.facts.charset,
+            limits=self._limits,
+        )
+        for entries in steps:
+            self._sort_out(entries)
+            await self._pass_on()
+            if len(self._pages) + len(self._sitemaps) >= _BATCH and report.form != Form.HTML:
+                await self._take()
+        if report.form == Form.UNKNOWN or not self._is_sitemap():
+            return None
+        await self._take()
+        self._note()
+        new, self._record.unfinished = self._record.unfinished, 0
+        return new
+
+    def _is_sitemap(self) -> bool:
+        how, response = self._record.how, self._arrival.response
+        if how == How.HAND or (self._report.form != Form.HTML and how in {How.ROBOTS, How.INDEX}):
+            return True
+        is_page = self._report.form == Form.HTML
+        answer = self._arrival.answer if is_page else Answer(response.url, response.status)
+        return is_sitemap(answer, self._report, missing=self._missing())
+
+    def _missing(self) -> Answer | None:
+        """What the host says of an address that cannot exist, if that is known."""
+        for record in self._registry.store.of_host(self._record.host):
+            if record.kind == Kind.MISSING and record.visits:
+                return Answer(record.final, record.status, text_hash=record.text_hash)
+        return None
+
+    def _note(self) -> None:
+        record, report = self._record, self._report
+        record.form, record.problems, record.skipped = report.form, report.problems, report.skipped
+        record.entries, record.alien = self._entries, self._alien
+        record.newest = self._newest
+        record.claimed = schedule.claim(self._recent, self._frequencies)
+        stats = self._runtime.stats
+        stats.inc_value("sitemaps/entries", self._entries)
+        stats.inc_value("sitemaps/spam", self._alien)
+        stats.inc_value("sitemaps/new_links", record.unfinished)
+        if Problem.CUT in report.problems:
+            by_size = report.size > self._limits.max_bytes
+            stats.inc_value((SITEMAP_SIZE if by_size else SITEMAP_ENTRIES).stat)
+        for problem in Problem:
+            if problem in report.problems:
+                stats.inc_value(f"sitemaps/{str(problem.name).lower()}")
+
+    def _sort_out(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            if not self._speaks_for(entry.url):
+                self._alien += 1
+                continue
+            self._entries += 1
+            if entry.lastmod is not None:
+                self._newest = max(self._newest, entry.lastmod)
+                self._recent += schedule.is_recent(entry.lastmod, self._arrival.now)
+            if entry.changefreq is not None:
+                self._frequencies[entry.changefreq] += 1
+            if entry.is_sitemap:
+                self._sitemaps.append(entry)
+            else:
+                urls = (entry.url, *(url for url in entry.alternates if self._speaks_for(url)))
+                date = entry.lastmod or 0.0
+                self._pages += [(date, url) for url in urls if self._admits(Link(url.href, url.host))]
+
+    def _speaks_for(self, url: Url) -> bool:
+        """A page links where it likes, and what a person names, they vouch for."""
+        if self._record.how == How.HAND or self._report.form == Form.HTML:
+            return True
+        return may_list(self._record.host, self._vouchers, url.host)
+
+    async def _take(self) -> None:
+        """One batch: the sitemaps first, which may have something newer."""
+        sitemaps, self._sitemaps = self._sitemaps, []
+        pages, self._pages = self._pages, []
+        keyed = [(self._registry.key(entry.url), entry) for entry in sitemaps]
+        rest = len({key for key, _ in keyed if key not in self._registry.store})
+        for part in _slices(keyed):
+            rest -= self._take_sitemaps(part, rest)
+            await self._pass_on()
+        pages.sort(key=lambda page: -page[0])
+        left = len(pages)
+        for some in _slices(pages):
+            left -= len(some)
+            self._take_pages(some, left)
+            await self._pass_on()
+
+    def _take_sitemaps(self, entries: Iterable[tuple[bytes, Entry]], rest: int) -> int:
+        """What an index names: new ones share its credit; of those it knows it says whether they have changed.
+
+        `rest`: there are so many new ones, these included. Gives how many of these are.
+        """
+        record, registry = self._record, self._registry
+        new: list[tuple[bytes, SitemapRecord]] = []
+        for key, entry in entries:
+            child = registry.remember(entry.url, Kind.SITEMAP, How.INDEX, parent=record.url, vouchers=record.vouchers)
+            if child is not None:
+                child.lastmod = entry.lastmod or 0.0
+                new.append((key, child))
+            elif entry.lastmod is not None and (child := registry.store.get(key)) is not None:
+                schedule.told(child, entry.lastmod, record, self._arrival.now, registry.options)
+                registry.store.put(key, child)
+        if new and self._runtime.frontier.has_records:
+            links = [Link(child.url, child.host) for _, child in new]
+            self._runtime.expand(self._arrival.fetch, links, rest=max(0, rest - len(new)))
+        for key, child in new:
+            known = self._runtime.frontier.urls.get(key)
+            if known is None or known.state != UrlState.QUEUED:  # too deep, or fetched before as a page
+                registry.queue(key, child)
+        return len(new)
+
+    def _take_pages(self, pages: Sequence[tuple[float, Url]], rest: int) -> None:
+        record, frontier = self._record, self._runtime.frontier
+        found = [(date, NewUrl(self._registry.key(url), url.href, url.host)) for date, url in pages]
+        record.unfinished += frontier.expand(self._arrival.fetch.visit, [new for _, new in found], rest=rest)
+        self._registry.store.put(self._arrival.key, record)
+        if self._refetches and schedule.trust(record) >= schedule.BELIEVED:
+            now = self._arrival.now
+            self._refetch({new.key: date for date, new in found if 0 < date <= now})
+
+    def _refetch(self, dated: dict[bytes, float]) -> None:
+        """Fetch again what has changed since it was fetched, as the sitemap says: much only if that proved true."""
+        frontier = self._runtime.frontier
+        for key, known in frontier.urls.get_many(list(dated)).items():
+            is_old = known is not None and known.state == UrlState.FETCHED and known.fetched < dated[key]
+            if is_old and self._refetches and len(self._claims) < _MAX_CLAIMS and frontier.again(key):
+                self._refetches -= 1
+                self._claims[key] = self._arrival.key
+                self._runtime.stats.inc_value("sitemaps/refetched")
+
+
+def _slices(items: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    return (items[start : start + _SLICE] for start in range(0, len(items), _SLICE))

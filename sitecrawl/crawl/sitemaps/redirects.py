@@ -1,0 +1,88 @@
+"""Sitemaps that redirect are known by where they are.
+
+Scrapy follows a redirect by a request of its own, if its target is in scope and not known yet. So there are two ways
+to learn of one: the answer to that request comes (`arrived`), or the visit ends with a redirect (`ended`): to a URL
+that was known before, or to another host, to which a site may well move its sitemaps.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scrapy.http import Response
+
+from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.crawl.runtime import Fetch, Runtime
+from sitecrawl.crawl.sitemaps.discovery import Discovery
+from sitecrawl.crawl.sitemaps.registry import Registry
+from sitecrawl.frontier.record import State as UrlState
+from sitecrawl.sitemap.locations import How
+from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, State
+from sitecrawl.urls.url import Url, parse
+
+MAX_HOPS: Final = 5
+"""Redirects, one after the other, that are followed; as of a robots.txt (RFC 9309 §2.3.1.2)."""
+
+
+class Redirects:
+    """See the module."""
+
+    def __init__(self, runtime: Runtime, registry: Registry, discovery: Discovery) -> None:
+        self._runtime = runtime
+        self._registry = registry
+        self._store = registry.store
+        self._discovery = discovery
+
+    def arrived(self, key: bytes, response: Response) -> SitemapRecord | None:
+        """The record of a sitemap whose redirect has led to `response`; None if it is no such response."""
+        before = next(iter(response.meta.get("redirect_urls", ())), None)
+        if before is None:
+            return None
+        try:
+            old_key, url = self._registry.key(parse(before)), parse(response.url)
+        except InvalidUrl:
+            return None
+        old = self._store.get(old_key)
+        if old is None or self._registry.key(url) != key:
+            return None
+        self._move(old_key, old, url, asked=True)
+        return self._store.get(key)
+
+    def ended(self, key: bytes, record: SitemapRecord, fetch: Fetch) -> bool:
+        """A visit has ended with a redirect; False if that leads nowhere."""
+        target = _target(record.url, fetch)
+        if target is None or record.hops >= MAX_HOPS:
+            return False
+        new_key = self._registry.key(target)
+        known = self._runtime.frontier.urls.get(new_key)
+        found = self._store.get(new_key)
+        if found is None and known is None and (record.kind != Kind.SITEMAP or record.how == How.USUAL):
+            return False  # out of scope
+        if new_key == key or (found is not None and found.kind != record.kind):
+            return False
+        self._move(key, record, target, asked=known is not None and known.state != UrlState.QUEUED)
+        found = self._store.get(new_key)
+        if found is not None and found.state == State.OPEN and (known is None or known.state != UrlState.QUEUED):
+            self._registry.queue(new_key, found)
+        return True
+
+    def _move(self, old_key: bytes, old: SitemapRecord, url: Url, *, asked: bool) -> None:
+        """`old` is at `url`: its host has said so, and vouches for that. `asked`: for a robots.txt, too."""
+        old.state, old.next_visit = State.MOVED, NEVER
+        self._store.put(old_key, old)
+        if old.kind == Kind.FRONT and url.host != old.host:
+            self._discovery.search([url], asked=asked)
+        vouchers = {*old.vouchers, old.host} if old.kind == Kind.SITEMAP else old.vouchers
+        found = self._registry.remember(url, old.kind, old.how, parent=old.parent or old.url, vouchers=vouchers)
+        if found is not None:
+            found.origin, found.hops = old.url, old.hops + 1
+            self._store.put(self._registry.key(url), found)
+
+
+def _target(base: str, fetch: Fetch) -> Url | None:
+    headers = fetch.exchange.headers if fetch.exchange is not None else ()
+    location = next((value for name, value in headers if name.lower() == b"location"), b"")
+    try:
+        return parse(location.decode("utf-8", "replace"), base) if location else None
+    except InvalidUrl:
+        return None

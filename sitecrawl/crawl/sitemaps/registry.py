@@ -1,0 +1,103 @@
+"""The sitemaps that a crawl knows, and their way into its frontier."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Final
+
+from scrapy.http import Response
+
+from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.crawl.requests import GUESS, SITEMAP, pack_conditional
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.frontier.disk import NewUrl
+from sitecrawl.frontier.record import Flag
+from sitecrawl.sitemap.locations import How
+from sitecrawl.sitemap.record import Kind, SitemapRecord
+from sitecrawl.sitemap.schedule import ScheduleOptions
+from sitecrawl.sitemap.store import SitemapStore
+from sitecrawl.urls.url import Url, parse
+
+MAX_PER_HOST: Final = 50_000
+"""Sitemaps of one host that are remembered."""
+_PRIORITY: Final = 1000
+"""Sitemaps go before pages: what they list may be newer than anything that waits."""
+_DEPTH: Final = 1
+"""Of sitemaps that no other one names. Not 0: where a seed redirects to is in scope."""
+
+
+class Registry:
+    """See the module."""
+
+    def __init__(self, runtime: Runtime, options: ScheduleOptions) -> None:
+        self._runtime = runtime
+        self.options = options
+        self.store = SitemapStore(runtime.database, options)
+        runtime.add_part(self.store)
+
+    def key(self, url: Url) -> bytes:
+        return self._runtime.fingerprints.url(self._runtime.canonicalizer.canonical(url))
+
+    def look(
+        self, url: Url, kind: Kind, how: How = How.HAND, *, parent: str = "", vouchers: Iterable[str] = ()
+    ) -> bool:
+        """Remember an address and queue it; False if it is known."""
+        record = self.remember(url, kind, how, parent=parent, vouchers=vouchers)
+        if record is None:
+            return False
+        self.queue(self.key(url), record)
+        return True
+
+    def remember(
+        self, url: Url, kind: Kind, how: How, *, parent: str = "", vouchers: Iterable[str] = ()
+    ) -> SitemapRecord | None:
+        """A new record; None if there is one, which learns of the `vouchers`."""
+        key = self.key(url)
+        known = self.store.get(key)
+        if known is not None:
+            if fresh := sorted(set(vouchers).difference(known.vouchers)):
+                known.vouchers += fresh
+                self.store.put(key, known)
+            return None
+        if self.store.count(url.host) >= MAX_PER_HOST:
+            self._runtime.stats.inc_value("sitemaps/too_many")
+            return None
+        record = SitemapRecord(url.href, url.host, kind, how, parent, sorted(set(vouchers)), time.time())
+        self.store.put(key, record)
+        self._runtime.stats.inc_value(f"sitemaps/found/{how.value}" if kind == Kind.SITEMAP else "sitemaps/sources")
+        return record
+
+    def told_by(self, response: Response) -> SitemapRecord | None:
+        """The record of a sitemap that another worker has found, made of what its request says of it."""
+        told = response.meta.get(SITEMAP)
+        if told is None:
+            return None
+        kind, how, parent, vouchers = told
+        try:
+            url = parse(response.request.url if response.request is not None else response.url)
+        except InvalidUrl:
+            return None
+        self.remember(url, Kind(kind), How(how), parent=parent, vouchers=vouchers)
+        return self.store.get(self.key(url))
+
+    def queue(self, key: bytes, record: SitemapRecord) -> None:
+        """Ask for a sitemap, on condition that it has changed since the last time."""
+        meta: dict[str, object] = {}
+        if record.kind == Kind.ROBOTS:  # no robots.txt forbids itself (RFC 9309, section 2.2.2)
+            meta["dont_obey_robotstxt"] = True
+        if record.is_guess:
+            meta[GUESS] = True
+        if not self._runtime.frontier.has_records:  # another worker may get the answer
+            meta[SITEMAP] = [record.kind.value, record.how.value, record.parent, record.vouchers]
+        request = pack_conditional(record.etag, record.modified, **({"meta": meta} if meta else {}))
+        frontier = self._runtime.frontier
+        if not frontier.again(key, priority=_PRIORITY, request=request):
+            frontier.add_request(
+                NewUrl(key, record.url, record.host),
+                depth=_DEPTH,
+                priority=_PRIORITY,
+                flags=Flag.NONE,
+                request=request,
+                brings_credit=record.kind == Kind.SITEMAP,
+            )

@@ -1,0 +1,135 @@
+"""A run in figures: what came, what failed, how fast, and why it ended."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sitecrawl.base.limits import PRIVATE_ADDRESS
+from sitecrawl.crawl.requests import GUESSES
+
+RATE_SECONDS: Final = 10.0
+"""The speed that is shown is that of so many last seconds."""
+_NO_FAILURES = frozenset({"HostGivenUp", "IgnoreRequest", "Interrupted", "PrivateAddress", "Unreachable"})
+"""Exceptions by which a middleware says no: nothing went wrong."""
+_FAILURES: Final = {
+    "CannotResolveHostError": "host not found",
+    "DownloadCancelledError": "too large",
+    "DownloadConnectionRefusedError": "connection refused",
+    "DownloadFailedError": "connection lost",
+    "DownloadTimeoutError": "timed out",
+    "HeadersTooLarge": "too large",
+    "IdleTimeout": "timed out",
+    "ResponseDataLossError": "cut short",
+    "TooManyChunks": "too large",
+    "TooManyHeaders": "too large",
+    "UnsupportedURLSchemeError": "no web address",
+}
+_ENDINGS: Final = {
+    "finished": "finished: nothing is left to fetch",
+    "shutdown": "was interrupted",
+    "cancelled": "was cancelled",
+    "dashboard": "was stopped by hand, from its dashboard",
+    "storage_error": "stopped: a file of the crawl could not be used, the log says which and why",
+    "keyword_found": "stopped: the keyword is found",
+    "output_dir_error": "stopped: a page could not be kept in output_dir, the log says why",
+    "memusage_exceeded": "stopped: the process reached MEMUSAGE_LIMIT_MB",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """One run in figures. A robots.txt is no response here."""
+
+    statuses: Counter[int] = field(default_factory=Counter)
+    """Responses by status, without errors that were answers to guesses."""
+    failures: Counter[str] = field(default_factory=Counter)
+    """Downloads that brought nothing, by what went wrong; every attempt counts."""
+    received: int = 0
+    """Bytes of all responses, as transferred."""
+    duplicates: int = 0
+    """Links and requests to URLs that were known."""
+    forbidden: int = 0
+    """URLs that robots.txt forbids."""
+    spider_errors: int = 0
+    """Exceptions of the spider's own code."""
+    private: int = 0
+    """Connections that were refused for their address."""
+    guesses: int = 0
+    """Addresses that were guessed, such as those that sitemaps usually have, and were none."""
+
+    @classmethod
+    def read(cls, stats: Mapping[str, Any]) -> Traffic:
+        """The figures among Scrapy's statistics."""
+        statuses = _numbered(stats, "downloader/response_status_count/")
+        statuses.subtract(_numbered(stats, "robotstxt/response_status_count/"))
+        guesses = _numbered(stats, GUESSES)
+        statuses.subtract(guesses)
+        followed, new = stats.get("links/followed", 0), stats.get("links/new", 0)
+        return cls(
+            statuses=+statuses,
+            failures=_failures(stats),
+            received=stats.get("downloader/response_bytes", 0),
+            duplicates=followed - new + stats.get("dupefilter/filtered", 0),
+            forbidden=stats.get("robotstxt/forbidden", 0),
+            private=stats.get(PRIVATE_ADDRESS.stat, 0),
+            guesses=guesses.total(),
+            spider_errors=sum(n for name, n in stats.items() if name.startswith("spider_exceptions/")),
+        )
+
+    @property
+    def responses(self) -> int:
+        return self.statuses.total()
+
+    @property
+    def errors(self) -> int:
+        refused = sum(n for status, n in self.statuses.items() if status >= 400)
+        return refused + self.failures.total() + self.spider_errors
+
+
+def _numbered(stats: Mapping[str, Any], prefix: str) -> Counter[int]:
+    return Counter({int(name[len(prefix) :]): n for name, n in stats.items() if name.startswith(prefix)})
+
+
+def _failures(stats: Mapping[str, Any]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for name, n in stats.items():
+        if name.startswith("downloader/exception_type_count/"):
+            kind = name.rpartition("/")[2].rpartition(".")[2]
+            if kind not in _NO_FAILURES:
+                found[_FAILURES.get(kind, kind)] += n
+    return found
+
+
+class Rate:
+    """How fast a total has grown in the last seconds."""
+
+    def __init__(self, seconds: float = RATE_SECONDS) -> None:
+        self._seconds = seconds
+        self._samples: deque[tuple[float, int]] = deque()
+
+    def update(self, now: float, total: int) -> float:
+        """Note `total` at the time `now`; returns its growth a second."""
+        self._samples.append((now, total))
+        while now - self._samples[0][0] > self._seconds:
+            self._samples.popleft()
+        since, before = self._samples[0]
+        return (total - before) / (now - since) if now > since else 0.0
+
+
+def ending(reason: str, *, full: bool, held: int = 0, silent: int = 0) -> str:
+    """Scrapy's finish reason as the rest of "The crawl ...".
+
+    `full`: as many URLs as wanted have been fetched. So many wait: `held` in what is held back as traps, `silent` for
+    hosts that ceased to answer.
+    """
+    if reason == "finished" and full:
+        return "stopped: max_pages is reached (to go on, resume with a greater one)"
+    if reason == "finished" and (held or silent):
+        left = ["what looks like traps"] * (held > 0) + ["hosts that do not answer"] * (silent > 0)
+        return f"finished: nothing is left to fetch but {' and '.join(left)}"
+    if reason.startswith("closespider_"):
+        return f"stopped: {reason.upper()} is reached"
+    return _ENDINGS.get(reason, f"stopped: {reason}")

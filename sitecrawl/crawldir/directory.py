@@ -1,0 +1,160 @@
+"""A crawl's directory, and the file that says whose it is.
+
+    crawl.json     who made it: magic, format, hash, spider, time, the key of the fingerprints
+    db/            frontier and seen set (sitecrawl.crawldir.database)
+    warc/, pages.sqlite   the page store (sitecrawl.pagestore)
+
+`crawl.json` is written first, atomically; a directory without it is either empty or not ours.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
+from sitecrawl.crawldir.durable import sync_directory
+from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+
+MAGIC: Final = "sitecrawl crawl"
+FORMAT: Final = 1
+MANIFEST: Final = "crawl.json"
+WORKER_PREFIX: Final = "worker-"
+"""What the directories of a shared crawl's workers are called, below one of its own."""
+_DRAFT: Final = "crawl.json.new"
+"""The manifest while it is written: all that a crash leaves of a crawl that had hardly begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What `crawl.json` says."""
+
+    spider: str
+    created: float
+    """Unix time, in seconds."""
+    key: str
+    """The fingerprints' secret key, 16 bytes in hexadecimal."""
+    magic: str = MAGIC
+    format: int = FORMAT
+    hash: str = HASH_NAME
+
+
+class CrawlDirectory:
+    """The directory of one crawl of `spider`: made if it is empty or missing, resumed otherwise.
+
+    `key` is that of the fingerprints where the crawl has one already, as it has on a cluster; None for a random one.
+
+    Raises `FormatMismatch` for a directory that belongs to something else, `CorruptFile` for one whose manifest
+    cannot be read, `StorageError` where the file system says no.
+    """
+
+    def __init__(self, path: Path, spider: str, *, key: bytes | None = None) -> None:
+        self.path = path
+        self._key = key or Fingerprinter.new_key()
+        manifest = read_manifest(path)
+        self.resumed = manifest is not None
+        self.manifest = manifest or self._create(spider)
+        if self.manifest.spider != spider:
+            raise FormatMismatch(
+                f"{path} holds a crawl of the spider {self.manifest.spider!r}, not of {spider!r}: "
+                "choose another JOBDIR, or run that spider"
+            )
+        if key is not None and self.fingerprint_key != key:
+            raise FormatMismatch(f"{path} belongs to another crawl than that on Redis: choose another JOBDIR")
+
+    @property
+    def fingerprint_key(self) -> bytes:
+        return bytes.fromhex(self.manifest.key)
+
+    @property
+    def database(self) -> Path:
+        return self.path / "db"
+
+    def _create(self, spider: str) -> Manifest:
+        """The manifest, written now; of two crawls that begin at once, the one's is the other's too."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            foreign = sorted(entry.name for entry in self.path.iterdir() if entry.name != _DRAFT)
+            if foreign and not (self.path / MANIFEST).exists():
+                raise FormatMismatch(
+                    f"{self.path} is not a crawl of sitecrawl: it holds {', '.join(foreign[:3])} and no {MANIFEST}. "
+                    "Choose an empty or a new directory as JOBDIR"
+                )
+            with (self.path / _DRAFT).open("ab") as draft:
+                fcntl.lockf(draft, fcntl.LOCK_EX)
+                manifest = read_manifest(self.path)
+                if manifest is None:
+                    manifest = Manifest(spider, time.time(), self._key.hex())
+                    _write(draft, json.dumps(asdict(manifest), indent=2).encode())
+                    (self.path / _DRAFT).replace(self.path / MANIFEST)
+                    sync_directory(self.path)  # its key cannot be made again, and the database is durable at once
+            (self.path / _DRAFT).unlink(missing_ok=True)  # opened when the other's was in place already
+        except OSError as error:
+            raise _unusable(self.path, error) from error
+        return manifest
+
+
+def workers_below(path: Path) -> list[Path]:
+    """The directories of a shared crawl's workers; none where `path` is a crawl itself. Raises `StorageError`."""
+    try:
+        return sorted(file.parent for file in path.glob(f"{WORKER_PREFIX}*/{MANIFEST}"))
+    except OSError as error:
+        raise _unusable(path, error) from error
+
+
+def manifest_of(path: Path) -> Manifest:
+    """The manifest of the crawl in `path`. Raises `StorageError` where there is none."""
+    manifest = read_manifest(path)
+    if manifest is None and (workers := workers_below(path)):
+        raise StorageError(
+            f"{path} is shared by {len(workers)} workers: name the directory of one, such as {workers[0]}"
+        )
+    if manifest is None:
+        raise StorageError(f"{path} holds no crawl: it has no {MANIFEST}")
+    return manifest
+
+
+def read_manifest(path: Path) -> Manifest | None:
+    """The manifest of the crawl in `path`; None where there is none."""
+    file = path / MANIFEST
+    try:
+        data = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unusable(path, error) from error
+    except (ValueError, RecursionError) as error:
+        raise CorruptFile(f"{file} cannot be read ({error}): restore it from a copy") from error
+    if not isinstance(data, dict) or data.get("magic") != MAGIC:
+        raise FormatMismatch(f"{file} was not written by sitecrawl: choose another directory")
+    if data.get("format") != FORMAT or data.get("hash") != HASH_NAME:
+        raise FormatMismatch(
+            f"{file} has format {data.get('format')} and hash {data.get('hash')!r}; this version knows format "
+            f"{FORMAT} and hash {HASH_NAME!r}: use the version that wrote it"
+        )
+    try:
+        manifest = Manifest(**data)
+        Fingerprinter(bytes.fromhex(manifest.key))
+    except (TypeError, ValueError) as error:
+        raise CorruptFile(f"{file} cannot be read ({error}): restore it from a copy") from error
+    return manifest
+
+
+def _unusable(path: Path, error: OSError) -> StorageError:
+    return StorageError(
+        f"{path} cannot be used as a crawl's directory ({error.strerror or error}): "
+        "choose a directory that can be written as JOBDIR"
+    )
+
+
+def _write(file: BinaryIO, content: bytes) -> None:
+    """Let `file` hold that and nothing else, durably."""
+    file.truncate(0)  # what a crash left
+    file.write(content)
+    file.flush()
+    os.fsync(file.fileno())

@@ -1,0 +1,386 @@
+"""Scrapy's handler for http and https: `sitecrawl.http`, with the limits of docs/limits.md on everything.
+
+- *Addresses* are checked when a connection is made: a name may lead to another one each time that it is looked up. A
+  private one is refused unless a seed names its host. A name that goes through a proxy is the proxy's business.
+- *Headers*, those of 1xx responses included, over one response, the *chunks* of its body, and its *size*.
+- *Silence* is looked for once a second over all downloads, which costs a page nothing: the time since the request,
+  the end of the headers, or the last byte of the body.
+
+Names are looked up by Twisted's resolver, as `TWISTED_DNS_RESOLVER` has it, with its cache and its threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from functools import partial
+from math import inf
+from time import monotonic
+from typing import Any, Final
+
+from scrapy import Request, signals
+from scrapy.core.downloader.handlers.base import BaseDownloadHandler
+from scrapy.crawler import Crawler
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    IgnoreRequest,
+    ResponseDataLossError,
+    StopDownload,
+    UnsupportedURLSchemeError,
+)
+from scrapy.http import Headers, Response
+from scrapy.responsetypes import responsetypes
+from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call, is_asyncio_available
+from scrapy.utils.ssl import _make_ssl_context
+from twisted.internet.task import LoopingCall
+from twisted.python.failure import Failure
+
+from sitecrawl import http
+from sitecrawl.base import limits
+from sitecrawl.base.errors import InvalidUrl, OptionError
+from sitecrawl.base.limits import NO_LIMIT, Limit
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.extensions.resolver import resolve
+from sitecrawl.http import addresses
+from sitecrawl.page.items import pairs
+from sitecrawl.urls.url import Url, parse
+
+logger = logging.getLogger(__name__)
+
+FIRST_PART: Final = "sitecrawl_first_part"
+"""The key in `Request.meta` that says: the response may have any size, whoever asked will stop it."""
+
+_LOOK_SECONDS: Final = 1.0
+_PORTS: Final = {"http": 80, "https": 443}
+_FRAMING: Final = frozenset({b"connection", b"content-length", b"transfer-encoding", b"proxy-authorization"})
+"""Headers of a request that are the client's own business."""
+
+
+class LimitExceeded(IgnoreRequest):
+    """A response that went beyond a limit of docs/limits.md. To ask again would bring the same."""
+
+
+class Interrupted(IgnoreRequest):
+    """A download that was cut off because the crawl is being stopped: its URL stays in the frontier."""
+
+
+class TooManyHeaders(LimitExceeded):
+    """More header lines than SITECRAWL_MAX_HEADERS."""
+
+
+class HeadersTooLarge(LimitExceeded):
+    """More bytes of headers than SITECRAWL_MAX_HEADER_SIZE."""
+
+
+class TooManyChunks(LimitExceeded):
+    """A body in more pieces than SITECRAWL_MAX_CHUNKS."""
+
+
+class PrivateAddress(LimitExceeded):
+    """A host that no seed names and that is not on the public internet (SITECRAWL_ALLOW_PRIVATE)."""
+
+    def __init__(self, url: str, address: str) -> None:
+        super().__init__(f"{address} is no public address, and no seed names its host")
+        self.url = url
+        """What was asked for: after a redirect, where it led."""
+
+
+class IdleTimeout(DownloadTimeoutError):
+    """A host that was silent for SITECRAWL_MAX_IDLE_TIME."""
+
+
+_BEYOND: Final[dict[Limit, type[Exception]]] = {
+    limits.HEADERS: TooManyHeaders,
+    limits.HEADER_SIZE: HeadersTooLarge,
+    limits.CHUNKS: TooManyChunks,
+    limits.PRIVATE_ADDRESS: PrivateAddress,
+    limits.IDLE_TIME: IdleTimeout,
+    limits.TOTAL_TIME: DownloadTimeoutError,
+    limits.BODY_SIZE: DownloadCancelledError,
+}
+"""What Scrapy, and its retries, are told."""
+_STATS: Final = {error: limit.stat for limit, error in _BEYOND.items()}
+
+
+class DownloadHandler(BaseDownloadHandler):
+    """See the module."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        settings = crawler.settings
+        if not is_asyncio_available():
+            reactor = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
+            raise OptionError(f"sitecrawl downloads on asyncio: set TWISTED_REACTOR to {reactor}")
+        assert crawler.stats
+        self._stats = crawler.stats
+        self._allow_private = settings.getbool(limits.PRIVATE_ADDRESS.setting)
+        self._max_idle = settings.getfloat(limits.IDLE_TIME.setting) or NO_LIMIT
+        self._max_size = settings.getint(limits.BODY_SIZE.setting)
+        self._warn_size = settings.getint("DOWNLOAD_WARNSIZE")
+        self._needs_all = settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
+        self._timeout = settings.getfloat(limits.TOTAL_TIME.setting)
+        self._bind = _bind_address(settings.get("DOWNLOAD_BIND_ADDRESS"))
+        read_limits = http.ReadLimits(
+            settings.getint(limits.HEADERS.setting) or NO_LIMIT,
+            settings.getint(limits.HEADER_SIZE.setting) or NO_LIMIT,
+            settings.getint(limits.CHUNKS.setting) or NO_LIMIT,
+        )
+        self._client = http.Client(resolve, _make_ssl_context(settings), read_limits)
+        self._running: set[_Running] = set()
+        self._patience = settings.getfloat("SITECRAWL_SHUTDOWN_TIME")
+        self._cut_off_at = inf
+        """When downloads are cut off, on the monotonic clock: the crawl is being stopped."""
+        self._watch: AsyncioLoopingCall | LoopingCall = create_looping_call(self._look)
+
+    async def download_request(self, request: Request) -> Response:
+        try:
+            return await self._download(request)
+        except (LimitExceeded, DownloadTimeoutError, DownloadCancelledError) as error:
+            self._stats.inc_value(_STATS[type(error)])
+            if isinstance(error, LimitExceeded):  # Scrapy says nothing of an `IgnoreRequest`
+                logger.info("Given up: %s: %s", request, error)
+            raise
+
+    async def _download(self, request: Request) -> Response:
+        if monotonic() >= self._cut_off_at:
+            raise Interrupted("The crawl is being stopped")
+        url = _url(request)
+        download = http.Download(self._client, self._sent(request, url))
+        running = _Running(download)
+        self._running.add(running)
+        if not self._watch.running:
+            self._watch.start(min(_LOOK_SECONDS, self._max_idle / 4), now=False)
+        timeout = request.meta.get("download_timeout", self._timeout)
+        too_late = DownloadTimeoutError(f"Getting {request.url} took longer than {timeout} seconds.")
+        alarm = asyncio.get_running_loop().call_later(timeout, download.end, too_late) if timeout else None
+        response = _Arriving(self.crawler, request, download, self._warn_size)
+        try:
+            await download.run(max_size=self._size_limit(request), on_head=response.head, on_data=response.data)
+            return response.made()
+        except http.Enough:
+            return response.stopped()
+        except http.Truncated as error:
+            if request.meta.get("download_fail_on_dataloss", self._needs_all):
+                raise ResponseDataLossError(str(error)) from error
+            return response.made(["dataloss"])
+        except http.HttpError as error:
+            raise _for_scrapy(error) from error
+        finally:
+            if alarm is not None:
+                alarm.cancel()
+            self._running.discard(running)
+            response.drop()  # an error keeps its traceback, and that the body's pieces, until a cycle is collected
+
+    def _size_limit(self, request: Request) -> int:
+        if FIRST_PART in request.meta:
+            return NO_LIMIT
+        size: int = request.meta.get("download_maxsize", self._max_size)
+        return size or NO_LIMIT
+
+    def _sent(self, request: Request, url: Url) -> http.Request:
+        proxy = _proxy(request)
+        may_connect = partial(self._check, request.url, url.host)
+        if proxy is not None and (address := addresses.literal(url.host)):
+            may_connect(address)  # what a name means is up to the proxy
+        secret = request.headers.get(b"Proxy-Authorization")
+        return http.Request(
+            method=request.method,
+            target=_target(request.url),
+            host=url.host,
+            endpoint=_endpoint(url),
+            headers=[(name, value) for name, value in pairs(request.headers) if name.lower() not in _FRAMING],
+            body=request.body,
+            proxy=proxy,
+            proxy_headers=[(b"Proxy-Authorization", secret)] if secret else [],
+            bind=_bind_address(request.meta.get("bindaddress")) or self._bind,
+            may_connect=may_connect,
+        )
+
+    def _check(self, url: str, host: str, address: str) -> None:
+        """Raises `PrivateAddress` if a request for `url` may not lead to `address`."""
+        if self._allow_private or addresses.is_public(address):
+            return
+        if host not in Runtime.of(self.crawler).seed_hosts:
+            raise PrivateAddress(url, address)
+
+    def _look(self) -> None:
+        """End the downloads that have been silent for too long, and all of them when the crawl is to stop."""
+        now = monotonic()
+        slot = self.crawler.engine._slot if self.crawler.engine is not None else None  # noqa: SLF001 - nothing public says so
+        if slot is not None and slot.closing is not None and self._cut_off_at == inf:
+            self._cut_off_at = now + self._patience
+        for running in list(self._running):
+            if now >= self._cut_off_at:
+                running.download.end(Interrupted("The crawl is being stopped"))
+            elif running.silence(now) > self._max_idle:
+                running.download.end(IdleTimeout(f"Nothing came for {self._max_idle:g} seconds"))
+        self._client.pool.prune(asyncio.get_running_loop().time())
+
+    async def close(self) -> None:
+        if self._watch.running:
+            self._watch.stop()
+        self._client.close()
+
+
+class _Running:
+    """A download, and when there was progress."""
+
+    __slots__ = ("_last", "_progress", "download")
+
+    def __init__(self, download: http.Download) -> None:
+        self.download = download
+        self._progress = -1
+        self._last = monotonic()
+
+    def silence(self, now: float) -> float:
+        """Seconds, as far as is known."""
+        if self.download.progress != self._progress:
+            self._progress, self._last = self.download.progress, now
+        return now - self._last
+
+
+class _Arriving:
+    """A response on its way to Scrapy: sends the signals, and stops where one of their receivers says so."""
+
+    __slots__ = ("_crawler", "_download", "_request", "_size", "_started", "_stop", "_warn_size")
+
+    def __init__(self, crawler: Crawler, request: Request, download: http.Download, warn_size: int) -> None:
+        self._crawler = crawler
+        self._request = request
+        self._download = download
+        self._started = monotonic()
+        self._warn_size = request.meta.get("download_warnsize", warn_size) or NO_LIMIT
+        self._size = 0
+        self._stop: StopDownload | None = None
+
+    @property
+    def _reader(self) -> http.ResponseReader:
+        assert self._download.reader is not None
+        return self._download.reader
+
+    def head(self) -> None:
+        self._request.meta["download_latency"] = monotonic() - self._started
+        length = next((int(value) for value in self._reader.values(b"content-length") if value.isdigit()), None)
+        self._warn(length or 0)
+        self._send(signals.headers_received, headers=Headers(self._reader.headers), body_length=length)
+
+    def data(self, data: bytes) -> None:
+        self._size += len(data)
+        self._warn(self._size)
+        self._send(signals.bytes_received, data=data)
+
+    def _send(self, signal: object, **what: Any) -> None:
+        answers = self._crawler.signals.send_catch_log(
+            signal, request=self._request, spider=self._crawler.spider, **what
+        )
+        for _, answer in answers:
+            if isinstance(answer, Failure) and isinstance(answer.value, StopDownload):
+                self._stop = answer.value
+                raise http.Enough
+
+    def _warn(self, size: int) -> None:
+        if size > self._warn_size:
+            logger.warning("%s brings more bytes than DOWNLOAD_WARNSIZE: %d", self._request, size)
+            self._warn_size = NO_LIMIT
+
+    def made(self, flags: list[str] | None = None) -> Response:
+        """Scrapy's response of what has come."""
+        reader = self._reader
+        headers, body = Headers(reader.headers), b"".join(reader.body)
+        url = self._request.url.partition("#")[0]
+        kind = responsetypes.from_args(headers=headers, url=url, body=body)
+        connection = self._download.connection
+        assert connection is not None
+        return kind(
+            url=url,
+            status=reader.status,
+            headers=headers,
+            body=body,
+            flags=flags,
+            certificate=connection.certificate,
+            ip_address=connection.address,
+            protocol=f"HTTP/{reader.version}",
+        )
+
+    def drop(self) -> None:
+        """Let go of what has come."""
+        if self._download.reader is not None:
+            self._download.reader.body.clear()
+
+    def stopped(self) -> Response:
+        """The same, where a receiver of the signals wants no more. Raises its `StopDownload` if that says so."""
+        response = self.made(["download_stopped"])
+        assert self._stop is not None
+        if self._stop.fail:
+            self._stop.response = response
+            raise self._stop
+        return response
+
+
+def _for_scrapy(error: http.HttpError) -> Exception:
+    """What Scrapy's retries know."""
+    if isinstance(error, http.OverLimit):
+        return _BEYOND[error.limit](str(error))
+    if isinstance(error, http.UnknownHost):
+        return CannotResolveHostError(str(error))
+    if isinstance(error.__cause__, ConnectionRefusedError):
+        return DownloadConnectionRefusedError(str(error))
+    if isinstance(error.__cause__, TimeoutError):
+        return IdleTimeout(str(error))
+    return DownloadFailedError(str(error))
+
+
+# Requests
+
+
+def _url(request: Request) -> Url:
+    try:
+        return parse(request.url, max_length=4 * len(request.url) + len("http://"))
+    except InvalidUrl as error:
+        raise UnsupportedURLSchemeError(str(error)) from error
+
+
+def _target(url: str) -> str:
+    """Path and query as they stand in the request's URL: what a spider asks for is sent as it is."""
+    rest = url.partition("://")[2].partition("#")[0]
+    start = _TARGET_START.search(rest)
+    target = rest[start.start() :] if start is not None else "/"
+    return target if target.startswith("/") else f"/{target.removeprefix(chr(92))}"
+
+
+_TARGET_START: Final = re.compile(r"[/?\\]")
+
+
+def _endpoint(url: Url) -> http.Endpoint:
+    scheme = url.scheme
+    name, port = url.host, _PORTS[scheme]
+    if _has_port(name):
+        name, _, digits = name.rpartition(":")
+        port = int(digits)
+    return http.Endpoint(scheme == "https", name.strip("[]"), port)
+
+
+def _has_port(host: str) -> bool:
+    return ":" in host and not host.endswith("]")
+
+
+def _proxy(request: Request) -> http.Endpoint | None:
+    proxy: str | None = request.meta.get("proxy")
+    if not proxy:
+        return None
+    try:
+        url = parse(proxy if "://" in proxy else f"http://{proxy}")
+    except InvalidUrl as error:
+        raise UnsupportedURLSchemeError(f"Not a proxy of ours: {error}") from error
+    if url.scheme != "http":
+        raise UnsupportedURLSchemeError(f"The proxy {url.host} would have to be asked over http")
+    return _endpoint(url)
+
+
+def _bind_address(given: Any) -> tuple[str, int] | None:
+    return (given, 0) if isinstance(given, str) else given

@@ -1,0 +1,72 @@
+"""The crawl's seen set: the tiers of `sitecrawl.seen` over the frontier's own table of URLs.
+
+The Bloom filter is saved when the crawl is closed, with the serial number of the newest URL beside it in the
+database. The serial grows with every URL, so a filter whose serial is not the database's lacks some: it was saved
+before a crash, and is filled again from the table while the crawl goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Final
+
+from sitecrawl.base.errors import CorruptFile, FormatMismatch
+from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.tables import UrlTable
+from sitecrawl.seen.bloom import ScalableBloom, load_bloom
+from sitecrawl.seen.bloom_kinds import kind_named
+from sitecrawl.seen.clock import Clock
+from sitecrawl.seen.store import SeenOptions
+from sitecrawl.seen.tiered import SeenSet
+
+logger = logging.getLogger(__name__)
+
+SERIAL: Final = b"seen-serial"
+
+
+class CrawlSeen:
+    """Opens and saves the seen set of one crawl, whose Bloom filter is kept in `file`."""
+
+    def __init__(self, file: Path, options: SeenOptions, *, hash_name: str) -> None:
+        self._file = file
+        self._options = options
+        self._hash_name = hash_name
+
+    def open(self, database: Database, urls: UrlTable, serial: int) -> SeenSet:
+        """The seen set over `urls`, whose newest URL has the number `serial`."""
+        bloom = self._load() if database.get("meta", SERIAL) == _pack(serial) else None
+        seen = SeenSet(Clock(self._options.cache), bloom or self._new(), urls if self._options.exact else None)
+        if bloom is None and seen.exact is None:
+            seen.rebuild(urls.keys(), len(urls))
+        elif bloom is None:
+            seen.rebuild_gradually(urls.keys(), len(urls))
+        logger.log(logging.INFO if self._options.exact else logging.WARNING, "URL-seen test: %s", seen.describe())
+        return seen
+
+    def save(self, database: Database, seen: SeenSet, serial: int) -> None:
+        """Keep the filter for the next time, if it is whole; then nothing may be added. Raises `StorageError`."""
+        if seen.is_filling:
+            seen.stop_filling()
+            return
+        assert isinstance(seen.bloom, ScalableBloom)
+        seen.bloom.save(self._file, self._hash_name)
+        batch = database.batch()
+        batch.put("meta", SERIAL, _pack(serial))
+        database.write(batch)
+
+    def _new(self) -> ScalableBloom:
+        options = self._options
+        return ScalableBloom(kind_named(options.bloom), capacity=options.capacity, error_rate=options.error_rate)
+
+    def _load(self) -> ScalableBloom | None:
+        options = self._options
+        try:
+            return load_bloom(self._file, options.bloom, error_rate=options.error_rate, hash_name=self._hash_name)
+        except (FileNotFoundError, CorruptFile, FormatMismatch) as error:
+            logger.info("The Bloom filter is filled again from the table of URLs: %s", error)
+            return None
+
+
+def _pack(serial: int) -> bytes:
+    return serial.to_bytes(8, "big")

@@ -1,0 +1,549 @@
+"""The frontier: the URLs that are known and not fetched, on disk, in order, polite.
+
+One URL's way: `add` (a link) or `add_request` (anything else) → queued → `next` hands it out as a `Visit` →
+`downloaded` frees its host → `done`, or `retry` puts it back. What happens between two calls of `commit` lives in
+memory and goes down in that call's batch.
+
+Contract (a sieve's, as BUbiNG says it): every URL that is added comes out; only such URLs; each once, unless it is
+put back or asked for `again`. A crash forgets what came after the last commit: URLs that were in flight then come
+out again.
+
+Layout on disk: docs/formats/database.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Final
+
+from sitecrawl.base.errors import CorruptFile, OptionError
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.overlay import Overlay
+from sitecrawl.credit.ledger import Ledger
+from sitecrawl.credit.policies import policy_named
+from sitecrawl.frontier.counts import Counts
+from sitecrawl.frontier.duplicates import ContentIndex
+from sitecrawl.frontier.hosts import Host, PolitenessOptions
+from sitecrawl.frontier.link_credit import Economy, NewUrl
+from sitecrawl.frontier.order import (
+    Order,
+    class_credit,
+    goes_first,
+    goes_last,
+    level_of,
+)
+from sitecrawl.frontier.record import MAX_STATUS, NO_REFERRER, RANK_BYTES, Flag, State, UrlRecord
+from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.silent_hosts import SilentHosts
+from sitecrawl.frontier.tables import HostTable, UrlTable
+from sitecrawl.frontier.trap_judge import Judge, TrapOptions
+from sitecrawl.frontier.url_states import Register
+from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.workbench import Workbench
+from sitecrawl.seen.tiered import SeenSet
+from sitecrawl.urls.url import site_of
+
+__all__ = ["Frontier", "FrontierOptions", "NewUrl", "Visit"]
+
+_SAMPLES = 4
+"""Entries of a section that are tried for a probe: some stand for URLs that have been fetched."""
+_GIVEN_UP_AT_ONCE = 500
+"""URLs of a dead host that are given up in one go: there may be millions, and the other hosts do not wait."""
+_GIVE_UP_PAUSE = 0.1
+"""Seconds until the next go."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierOptions:
+    """What the frontier may hand out."""
+
+    max_depth: int = 0
+    """URLs farther than so many links from a seed are not queued; 0 for no limit."""
+    max_pages: int = 0
+    """Hand out no more once so many URLs have been fetched; 0 for no limit."""
+    lambda_policy: str = "hosts"
+    """How the lambda page pays out: see `sitecrawl.credit.policies`."""
+    traps: TrapOptions = field(default_factory=TrapOptions)
+
+
+class Frontier:
+    """See the module. `clock` gives monotonic seconds, `wall` Unix seconds."""
+
+    def __init__(
+        self,
+        database: Database,
+        order: Order,
+        *,
+        seen: Callable[[Database, UrlTable, int], SeenSet],
+        host_key: Callable[[str], bytes],
+        clock: Callable[[], float],
+        wall: Callable[[], float],
+        politeness: PolitenessOptions,
+        options: FrontierOptions,
+    ) -> None:
+        self._database = database
+        self._order = order
+        self._clock = clock
+        self._politeness = politeness
+        self._options = options
+        self._keeps_levels = options.max_depth > 0 and order.by_level
+        self._meta = Overlay(database, "meta")
+        self.counts = Counts(self._meta)
+        self.urls = UrlTable(database, self.counts.known)
+        self.seen = seen(database, self.urls, self.counts.serial)
+        self.hosts = HostTable(database, host_key)
+        self.content = ContentIndex(database)
+        self.economy = Economy(
+            database,
+            self.urls,
+            self.hosts,
+            lambda: Ledger(policy_named(options.lambda_policy)),
+            lambda name: host_key(site_of(name)),
+        )
+        # A level is not over before all of it is done, so nothing of it can be held back; the limit ends traps.
+        holds = order.by_credit and not self._keeps_levels
+        traps = options.traps if holds else replace(options.traps, hold=False)
+        # Which URLs are probed is no secret; a crawl that can be repeated is worth more.
+        self.judge = Judge(traps, self.economy.graph, Random(0))  # noqa: S311
+        self.hosts.on_load = self._remember
+        self.workbench = Workbench(politeness, order)
+        self.in_flight: dict[bytes, Visit] = {}
+        self.on_give_up: list[Callable[[bytes], None]] = []
+        """Called with every URL that fails because its host has never answered, without having been handed out."""
+        self.register = Register(database, order, self.counts, self.economy, in_flight=self.in_flight, wall=wall)
+        self._load()
+
+    def _load(self) -> None:
+        now = self._clock()
+        self._silent = SilentHosts()
+        self.judge.fetches = self.counts.fetched + self.counts.failed
+        if (stored := self._meta.get(b"judge")) is not None:
+            self.judge.unpack(stored)
+        for host in self.hosts.load():
+            self.workbench.place(host, now)
+        self.economy.graph.recompute(self.judge.is_demoted)
+
+    def _remember(self, host: Host) -> None:
+        freed = self.judge.remember(host)
+        if host.queued:  # of others nothing is held back, and they do not stay in memory
+            for section in freed:
+                self.hosts.changed(host, section)
+
+    # Growth
+
+    def add(self, found: Sequence[NewUrl], *, depth: int, referrer: bytes = NO_REFERRER) -> int:
+        """Queue those of `found` that are new, all at `depth`; returns how many were.
+
+        URLs of depth 0 are seeds, and bring credit with them. URLs beyond `max_depth` are left unknown, so that a
+        shorter way to them still counts. The links of a page go to `expand`.
+        """
+        if self._is_too_deep(depth):
+            return 0
+        new = self._unseen(found)
+        credit = 0 if depth else self.economy.ledger.seed(len(new))
+        flags = Flag.NONE if depth else Flag.SEED
+        self._place(
+            {self.register.insert(f, depth=depth, referrer=referrer, flags=flags, credit=credit) for f in new}
+        )
+        return len(new)
+
+    def _is_too_deep(self, depth: int) -> bool:
+        return 0 < self._options.max_depth < depth
+
+    def expand(self, visit: Visit, found: Sequence[NewUrl], *, rest: int = 0) -> int:
+        """The page of `visit` links to `found`: it spends its credit on them, and the new ones are queued.
+
+        `rest`: it links to so many more, which come in later calls, and keeps credit for them. Returns how many were
+        new.
+        """
+        depth = visit.depth + 1
+        record = self.urls.get(visit.key)
+        if record is None or self._is_too_deep(depth):
+            return 0
+        links = list({link.key: link for link in reversed(found) if link.key != visit.key}.values())[::-1]
+        host = self.register.host_of(record)
+        outlinks = self.economy.open(record, host, links, rest=rest)
+        self.urls.put(visit.key, record)
+        self.hosts.changed(host)
+        unseen = self._unseen(links)
+        new = {link.key for link in unseen}
+        known = [link for link in links if link.key not in new]
+        outlinks.lead_to(known)
+        hosts, in_section, on_host = set(), 0, 0
+        for link in unseen:
+            target = self.register.insert(link, depth=depth, referrer=visit.key, outlinks=outlinks)
+            hosts.add(target)
+            if target is host:
+                on_host += 1
+                in_section += self.urls.section_of(link.key) == record.section
+        for link in known:
+            if link.priority and (target_host := self.register.prefer(link.key, link.priority)) is not None:
+                hosts.add(target_host)
+        visit.news = visit.news[0] + in_section, visit.news[1] + on_host
+        self._place(hosts)
+        return len(new)
+
+    def _unseen(self, found: Sequence[NewUrl]) -> list[NewUrl]:
+        return [f for f, is_new in zip(found, self.seen.add_many([f.key for f in found]), strict=True) if is_new]
+
+    def add_request(
+        self,
+        found: NewUrl,
+        *,
+        depth: int,
+        priority: int,
+        flags: int,
+        request: bytes | None,
+        referrer: bytes = NO_REFERRER,
+        brings_credit: bool = False,
+    ) -> bool:
+        """Queue one request that a spider asked for; False if it is filtered as seen.
+
+        `brings_credit`: it brings credit with it as a seed does, whatever its depth.
+        """
+        if not flags & Flag.UNFILTERED and not self.seen.add_many([found.key])[0]:
+            return False
+        if request is not None:
+            self.register.put_request(found.key, request)
+            flags |= Flag.REQUEST
+        brings_credit |= depth == 0 and referrer == NO_REFERRER
+        credit = self.economy.ledger.seed(1) if brings_credit else 0
+        host = self.register.insert(
+            found, depth=depth, referrer=referrer, priority=priority, flags=flags, credit=credit
+        )
+        if (visit := self.in_flight.get(referrer)) is not None:
+            page, in_section = self._standing(visit), self.urls.section_of(found.key)
+            on_host = page.host == host.key
+            visit.news = visit.news[0] + (on_host and page.section == in_section), visit.news[1] + on_host
+        self._place({host})
+        return True
+
+    def again(self, key: bytes, *, priority: int = 0, request: bytes | None = None) -> bool:
+        """Queue a URL that has come to its end once more; False if it is not known, or waits already.
+
+        `request` is what it needs beside its URL this time. The lambda page gives it credit, for its new links.
+        """
+        record = self.urls.get(key)
+        if record is None or record.state == State.QUEUED:
+            return False
+        host = self.register.host_of(record)
+        if host.is_dead(self._politeness):  # it has had its time to come back
+            host.revive(self._politeness)
+        self.register.reopen(record, host)
+        record.credit += self.economy.ledger.grant()
+        if request is not None:
+            record.flags |= Flag.REQUEST
+            self.register.put_request(key, request)
+        record.rank = self.register.rank(record, priority)
+        self.register.enter(key, record, host)
+        self._place([host])
+        return True
+
+    def _place(self, hosts: Iterable[Host]) -> None:
+        now = self._clock()
+        for host in hosts:
+            self.workbench.place(host, now)
+
+    # Work
+
+    def next(self) -> Visit | None:
+        """The next URL to fetch, or None if nothing may be fetched now."""
+        now = self._clock()
+        if self._is_full():
+            return None
+        self._revive(now)
+        if self._order.by_credit and self.judge.probe_is_due() and (visit := self._probe(now, last=False)):
+            return visit
+        while (host := self.workbench.best(now)) is not None:
+            if host.is_dead(self._politeness):
+                if (visit := self._give_up(host, now)) is not None:
+                    return visit
+            elif (best := host.best(self._order)) is not None:
+                section = best[1]
+                entry = section.queue.peek()
+                if entry is None or self._must_wait(entry):
+                    return None
+                self._pay(entry)
+                section.queue.pop()
+                if (visit := self._visit(host, entry, now)) is not None:
+                    return visit
+            self.workbench.place(host, now)
+        return self._probe(now, last=True) if self._is_held_back() else None
+
+    def _pay(self, entry: bytes) -> None:
+        """The lambda page is fetched when it holds more than the page that would be."""
+        if self._order.by_credit and self.economy.ledger.reserve > class_credit(entry):
+            self.economy.ledger.pay()
+
+    def _probe(self, now: float, *, last: bool) -> Visit | None:
+        """A URL of what is held back as a trap."""
+        for host, unit in self.judge.candidates(last=last, but=self._silent):
+            if not self.workbench.is_free(host, now):
+                continue
+            if host.is_dead(self._politeness):
+                if (visit := self._give_up(host, now)) is not None:
+                    return visit
+                continue
+            for section in self.judge.sections_to_probe(host, unit):
+                if (visit := self._sample(host, section, now)) is not None:
+                    return visit
+        return None
+
+    def _sample(self, host: Host, section: Section, now: float) -> Visit | None:
+        """Some URL of `section`; the first one where samples stand for nothing any more, or all are wanted."""
+        for _ in range(0 if self.judge.comes_last(section) else _SAMPLES):
+            entry = section.queue.sample(self.judge.random)
+            if entry is None or self._must_wait(entry):
+                return None
+            if (visit := self._visit(host, entry, now)) is not None:
+                return visit
+            section.queue.discard(entry)
+        while (entry := section.queue.pop()) is not None:
+            if (visit := self._visit(host, entry, now)) is not None:
+                return visit
+        return None
+
+    def _is_held_back(self) -> bool:
+        """Whether nothing is left but what is held back as traps, or waits for hosts that do not answer."""
+        return 0 < self.counts.queued <= self.silent + self.held
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many URLs have been fetched as are wanted."""
+        return 0 < self._options.max_pages <= self.counts.fetched
+
+    @property
+    def held(self) -> int:
+        """URLs that are held back as traps, on hosts that answer."""
+        return self.judge.held(self._silent)
+
+    @property
+    def silent(self) -> int:
+        """URLs that wait for hosts that have ceased to answer."""
+        return self._silent.queued
+
+    def _is_full(self) -> bool:
+        limit = self._options.max_pages
+        return limit > 0 and self.counts.fetched + len(self.in_flight) >= limit
+
+    def is_finished(self) -> bool:
+        """Whether nothing is left to hand out, now or later, but for what comes of the URLs in flight."""
+        limit = self._options.max_pages
+        if self.waiting == 0 or (limit > 0 and self.counts.fetched >= limit):
+            return True
+        return self._is_held_back() and not self.judge.candidates(last=True, but=self._silent)
+
+    @property
+    def waiting(self) -> int:
+        """URLs that are queued and not in flight."""
+        return self.counts.queued - len(self.in_flight)
+
+    def next_time(self) -> float | None:
+        """Seconds until a host that rests now may be asked; None if none does, or none may be asked any more."""
+        if self._is_full():
+            return None
+        at = self.workbench.next_time()
+        if at is None and self._is_held_back():
+            units = self.judge.candidates(last=True, but=self._silent)
+            at = min((host.free_at for host, _ in units), default=None)
+        return None if at is None else max(0.0, at - self._clock())
+
+    def _must_wait(self, entry: bytes) -> bool:
+        """A depth limit is exact only level by level: no URL before the last of the level above is done."""
+        return self._keeps_levels and not goes_first(entry) and self.counts.has_above(level_of(entry))
+
+    def _visit(self, host: Host, entry: bytes, now: float) -> Visit | None:
+        """Hand the URL of `entry` out, if it still waits."""
+        record = self.register.waiting(entry)
+        if record is None:
+            return None
+        key = entry[RANK_BYTES:]
+        request = self.register.request(key) if record.flags & Flag.REQUEST else None
+        visit = self.in_flight[key] = Visit(key, record, host, request)
+        self.workbench.start(host, now)
+        return visit
+
+    def _give_up(self, host: Host, now: float) -> Visit | None:
+        """What waits for a dead host stays for later if the host has answered before, and fails if it never has.
+
+        What someone wants to be told of is handed out, to fail at once.
+        """
+        given_up: list[bytes] = []
+        visit = self._give_up_some(host, now, given_up)
+        for listener in self.on_give_up:
+            for key in given_up:
+                listener(key)
+        return visit
+
+    def _give_up_some(self, host: Host, now: float, given_up: list[bytes]) -> Visit | None:
+        left = _GIVEN_UP_AT_ONCE
+        for section in host.sections.values():
+            while (entry := section.queue.pop()) is not None:
+                if (record := self.register.waiting(entry)) is not None:
+                    if record.flags & (Flag.AWAITED | Flag.VOLATILE):
+                        return self._dead_visit(host, entry, now)
+                    if not host.fetched:
+                        self.register.end(entry[RANK_BYTES:], record, host, State.FAILED)
+                        given_up.append(entry[RANK_BYTES:])
+                left -= 1
+                if left == 0:
+                    host.free_at = now + _GIVE_UP_PAUSE
+                    return None
+        if host.queued:
+            host.free_at = now + self._politeness.revival
+            self._silent.add(host)
+        return None
+
+    def _revive(self, now: float) -> None:
+        """Ask hosts again that ceased to answer some time ago."""
+        for host in self._silent.due(now):
+            host.revive(self._politeness)
+            self.register.rewind(host)
+            self.workbench.place(host, now)
+
+    def is_out(self, visit: Visit) -> bool:
+        """Whether the host of `visit` has answered before, and now fails whatever it is asked for."""
+        return self.register.host_of(self._standing(visit)).is_out
+
+    def _dead_visit(self, host: Host, entry: bytes, now: float) -> Visit | None:
+        visit = self._visit(host, entry, now)
+        if visit is not None:
+            visit.dead = True
+            self._free(visit)
+        return visit
+
+    # Completion
+
+    def downloaded(
+        self, visit: Visit, seconds: float, *, ip: str | None = None, failed: bool = False, retry_after: float = 0.0
+    ) -> None:
+        """The download of `visit` ended after `seconds`: its host may be asked again when politeness allows.
+
+        `failed`: nothing came, or the host said that it is too busy. `retry_after`: seconds it asked for.
+        """
+        host = visit.host
+        if host is None:
+            return
+        now = self._clock()
+        if failed:
+            host.fail(visit.key, now, self._politeness)
+        else:
+            host.failures = 0
+            self._silent.heard(host, now)
+        host.free_at = max(host.free_at, now + retry_after)
+        host.ip = ip or host.ip
+        self._free(visit, seconds)
+
+    def host_key(self, visit: Visit) -> bytes:
+        """The 8-byte key of the host that `visit` is to."""
+        return self._standing(visit).host
+
+    def _free(self, visit: Visit, seconds: float = 0.0) -> None:
+        """Give back the host's seat, once."""
+        host, visit.host = visit.host, None
+        if host is not None:
+            self.workbench.finish(host, self._clock(), seconds, ip=visit.ip)
+
+    def slow_down(self, host_name: str, crawl_delay: float) -> None:
+        """robots.txt of a host asks for `crawl_delay` seconds between requests."""
+        host = self.hosts.named(host_name)
+        host.crawl_delay = crawl_delay
+        self.hosts.changed(host)
+
+    def done(self, visit: Visit, state: State, *, status: int = 0, good: bool = True, stored: bool = False) -> None:
+        """The URL has been dealt with. Its page, if it has one, is in the page store's next checkpoint.
+
+        `good`: the page is worth having, so more like it is. `stored`: its response is in the page store.
+        """
+        self._free(visit)
+        if self.in_flight.pop(visit.key, None) is None:
+            return
+        record = self._standing(visit)
+        record.status = min(max(status, 0), MAX_STATUS)
+        record.flags |= Flag.STORED * stored
+        host = self.register.host_of(record)
+        self.register.end(visit.key, record, host, state)
+        if state != State.EXCLUDED:
+            self._learn(host, host.sections[record.section], good=good and state == State.FETCHED, news=visit.news)
+
+    def _learn(self, host: Host, section: Section, *, good: bool, news: tuple[int, int]) -> None:
+        self.judge.known = self.counts.known
+        changed = self.judge.learn(host, section, good=good, news=news)
+        self.hosts.changed(host, section)
+        for judged in changed:
+            self.hosts.changed(judged)
+        if self._order.by_credit:
+            self._place(changed)
+
+    def retry(self, visit: Visit, *, priority: int, request: bytes | None, volatile: bool = False) -> None:
+        """Put the URL back behind those that wait, with `request` in the place of the old one."""
+        self._free(visit)
+        del self.in_flight[visit.key]
+        record = self._standing(visit)
+        host = self.register.host_of(record)
+        self.register.leave(visit.key, record, host)
+        record.attempts += 1
+        if self._keeps_levels and not goes_last(record.rank):
+            priority = max(priority, 0)  # a level is not over before what was put back is done
+        record.flags &= ~(Flag.REQUEST | Flag.VOLATILE)
+        if volatile:
+            record.flags |= Flag.VOLATILE
+        if request is not None:
+            record.flags |= Flag.REQUEST
+            self.register.put_request(visit.key, request)
+        record.rank = self.register.rank(record, priority)
+        self.register.enter(visit.key, record, host)
+        self._place([host])
+
+    def _standing(self, visit: Visit) -> UrlRecord:
+        record = self.urls.get(visit.key)
+        if record is None:
+            raise CorruptFile(f"The record of {visit.url} has gone from {self._database.path} while it was in flight")
+        return record
+
+    # By hand
+
+    def block(self, host: Host, section: Section | None = None) -> None:
+        """Fetch nothing more of `host`, or of one of its sections. Raises `OptionError` where all must be fetched."""
+        if self._keeps_levels:
+            raise OptionError(
+                "With a depth limit no level may be left before all of it is done, so nothing of it can be blocked"
+            )
+        self.judge.block(host, section)
+        self._changed(host, section)
+
+    def vouch(self, host: Host, section: Section | None = None) -> None:
+        """Hold `host`, or one of its sections, back no more: whatever was its reason, a person knows better."""
+        self.judge.vouch(host, section)
+        self._changed(host, section)
+
+    def _changed(self, host: Host, section: Section | None) -> None:
+        self.hosts.changed(host, section)
+        self._place([host])
+
+    # Durability
+
+    has_records: Final = True
+    """What is known of any URL can be asked at any time."""
+    wants_checkpoint: Final = False
+    """Work never waits for a checkpoint here."""
+
+    def flush(self, batch: Batch) -> None:
+        """Hand all changes to `batch`; call `flushed` when it is on disk."""
+        self.economy.settle(self.register.credited)
+        self.counts.store(self._meta)
+        self._meta.put(b"judge", self.judge.pack())
+        for part in (self.register, self._meta, self.urls, self.hosts, self.economy, self.content):
+            part.flush(batch)
+
+    def flushed(self) -> None:
+        for part in (self.register, self._meta, self.urls, self.economy, self.content):
+            part.flushed()
+        self.hosts.flushed(self._clock())
+
+
+def waiting_hosts(frontier: Frontier) -> Iterator[Host]:
+    """The hosts that have URLs waiting, in no order."""
+    return (host for host in frontier.hosts.live() if host.queued)

@@ -1,0 +1,129 @@
+"""Which pages repeat others: an index of digests and SimHashes in the crawl's database.
+
+A page is *equal* to another if their bodies have the same SHA-1, on any host. It is *near* another of the same
+host if both have the same title and their texts' SimHashes differ in at most `MAX_DISTANCE` bits. The title is part
+of it because templates are large: two products of a shop share all but a few words, and only their titles say that
+they are two. What a session id or a printable version makes of a page keeps the title.
+
+Layout of the `content` family. The SimHashes of a title's first pages are compared one by one, and their row says at
+once that a title is new, as most are. Only among what comes after them has to be searched:
+
+    digest  | D | SHA-1, the first 16 bytes |                                    nothing
+    first   | T | host 8 | title 8 |                                             SimHash 8, up to `FIRST` times
+    others  | N | host 8 | title 8 | number of the block 1 | block 2 | SimHash 8 |  nothing
+
+Of four blocks of 16 bits, two SimHashes that differ in 3 bits have one in common (Manku et al. 2007, §3), so each
+is stored under all four and looked for under its own four. A title that stands on thousands of pages makes long
+lists: `MAX_CANDIDATES` of each are compared.
+
+A crash loses what came after the last checkpoint, with the pages that it was about.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from enum import Enum
+from itertools import islice
+from typing import Final
+
+from cityhash import CityHash64
+
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.page.simhash import distance
+
+MAX_DISTANCE: Final = 3
+MAX_CANDIDATES: Final = 64
+FIRST: Final = 4
+"""Pages of a title whose SimHashes are in its own row."""
+
+_FAMILY = "content"
+_BLOCKS = 4
+_BLOCK_BITS = 16
+_OTHER_BYTES = 28
+_SIMHASH = struct.Struct(">Q")
+
+
+class Verdict(Enum):
+    """What the index knows of a page's content."""
+
+    NEW = "new"
+    EQUAL = "equal"
+    """Another page had the same body."""
+    NEAR = "near"
+    """Another page of the host had the same title and nearly the same text."""
+
+
+class ContentIndex:
+    """Remembers every page's content, and says whether it was there before."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._added: dict[bytes, bytes] = {}
+        """Rows of the open checkpoint."""
+        self._open: defaultdict[bytes, list[int]] = defaultdict(list)
+        """The SimHashes of those that are others, by all that stands before them."""
+
+    def add(self, host: bytes, sha1: bytes, *, title: str = "", text_hash: int | None = None) -> Verdict:
+        """Remember a page of `host` (its 8-byte key). `sha1` is its body's, `text_hash` the SimHash of its text, None
+        without text. Raises `CorruptFile`.
+        """
+        digest = b"D" + sha1[:16]
+        if digest in self._added:
+            return Verdict.EQUAL
+        of_title = host + CityHash64(title.encode("utf-8", "surrogatepass")).to_bytes(8, "big")
+        known, row = self._database.get_many(_FAMILY, [digest, b"T" + of_title])
+        if known is not None:
+            return Verdict.EQUAL
+        self._added[digest] = b""
+        if text_hash is None:
+            return Verdict.NEW
+        return Verdict.NEAR if self._add_text(of_title, row or b"", text_hash) else Verdict.NEW
+
+    def _add_text(self, of_title: bytes, stored: bytes, text_hash: int) -> bool:
+        """Whether a page with the title had nearly the same text."""
+        key = b"T" + of_title
+        row = self._added.get(key, stored)
+        try:
+            first = [other for (other,) in _SIMHASH.iter_unpack(row)]
+        except struct.error as error:
+            raise CorruptFile(f"A title's row in {self._database.path} cannot be read: {error}") from error
+        if len(first) < FIRST:
+            self._added[key] = row + _SIMHASH.pack(text_hash)
+            return _any_near(text_hash, first)
+        prefixes = list(_prefixes(b"N" + of_title, text_hash))
+        is_near = _any_near(text_hash, first) or _any_near(text_hash, self._candidates(prefixes))
+        for prefix in prefixes:
+            self._added[prefix + _SIMHASH.pack(text_hash)] = b""
+            self._open[prefix].append(text_hash)
+        return is_near
+
+    def _candidates(self, prefixes: Iterable[bytes]) -> Iterator[int]:
+        """SimHashes that have a block in common."""
+        for prefix in prefixes:
+            yield from self._open.get(prefix, ())[-MAX_CANDIDATES:]
+            end = prefix + b"\xff" * (_OTHER_BYTES - len(prefix) + 1)
+            for key, _ in islice(self._database.scan(_FAMILY, prefix, end), MAX_CANDIDATES):
+                yield int.from_bytes(key[-8:], "big")
+
+    def flush(self, batch: Batch) -> None:
+        """Hand what is new to `batch`."""
+        for key, value in self._added.items():
+            batch.put(_FAMILY, key, value)
+
+    def flushed(self) -> None:
+        """The batch is on disk."""
+        self._added.clear()
+        self._open.clear()
+
+
+def _any_near(text_hash: int, others: Iterable[int]) -> bool:
+    return any(distance(text_hash, other) <= MAX_DISTANCE for other in others)
+
+
+def _prefixes(stem: bytes, text_hash: int) -> Iterator[bytes]:
+    for number in range(_BLOCKS):
+        block = (text_hash >> (_BLOCK_BITS * number)) & ((1 << _BLOCK_BITS) - 1)
+        yield stem + bytes([number]) + block.to_bytes(2, "big")

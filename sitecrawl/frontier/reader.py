@@ -1,0 +1,336 @@
+"""Reading a crawl's frontier from outside: what is known, what waits, what is held back as traps.
+
+A reader sees the crawl as of its last checkpoint before the opening, whole and unchanging, also while the crawl goes
+on; it writes nothing. Memory holds the hosts' keys and, while URLs are listed, the first few of each section; never
+a whole table.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Final, NamedTuple, Self
+
+from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
+from sitecrawl.crawldir.database import WORKER, Database
+from sitecrawl.crawldir.directory import manifest_of, workers_below
+from sitecrawl.crawldir.history import META_KEY, History
+from sitecrawl.crawldir.overlay import Overlay
+from sitecrawl.credit.ledger import Ledger
+from sitecrawl.credit.policies import policy_named
+from sitecrawl.frontier.counts import Counts
+from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.link_credit import SEEDS, read_edges
+from sitecrawl.frontier.order import Order, class_of, credit_class, order_named
+from sitecrawl.frontier.queue import DiskQueue, next_prefix
+from sitecrawl.frontier.record import RANK_BYTES, State, UrlRecord
+from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.tables import HostTable
+from sitecrawl.frontier.trap_judge import explain
+from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.urls.url import parse, shortened, site_of
+
+_HEAD_ENTRIES: Final = 8
+"""Entries of a section that are in memory while URLs are listed."""
+_GREATEST_CLASS: Final = credit_class((1 << 63) - 1)
+
+
+class KnownUrl(NamedTuple):
+    """A URL, fetched or not."""
+
+    importance: float
+    """Its share of all credit that ever came along links, from 0 to 1."""
+    depth: int
+    status: int
+    """The last response's; 0 before any."""
+    state: str
+    """`queued`, `fetched`, `failed` or `excluded`."""
+    url: str
+
+
+class Site(NamedTuple):
+    """A registrable domain, or a host without one."""
+
+    importance: float
+    """The sum over its URLs."""
+    pages: int
+    """URLs that were fetched."""
+    known: int
+    site: str
+
+
+class Unit(NamedTuple):
+    """A host, or one of its sections."""
+
+    host: str
+    shape: str
+    """Empty for the host as a whole."""
+    waiting: int
+    """URLs that are queued or in flight."""
+    known: int
+    fetched: int
+    good: int
+    """Of the fetched, those that gave a page worth having."""
+    inbound: float | None
+    """Links from outside of the section; None for a host."""
+    novelty: float
+    """New URLs of its own that a fetch brings, of late."""
+    demoted: bool
+    reason: str
+    """Why it is demoted, or that a person has set it free, in words; else empty."""
+
+
+class HostLink(NamedTuple):
+    """Pages of one host that link to another."""
+
+    source: bytes
+    """The host's key."""
+    target: bytes
+    pages: float
+    """How many; one whose links are all nofollow counts a tenth."""
+
+
+_SHARED: Final = (
+    "{} is shared with other workers, and what waits is in Redis: scrapy frontier and scrapy rank read it there with "
+    "-s SITECRAWL_CLUSTER=URL; a report is of a crawl in one process"
+)
+
+
+class FrontierReader:
+    """Opens the crawl in `directory` read-only.
+
+    Raises `StorageError` if there is none, `FormatMismatch` if it is another version's, `CorruptFile` if it is
+    damaged.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        if workers_below(directory):
+            raise StorageError(_SHARED.format(directory))
+        self.directory = directory
+        self.manifest = manifest_of(directory)
+        self._fingerprints = Fingerprinter(bytes.fromhex(self.manifest.key))
+        self._database = Database(directory / "db", hash_name=HASH_NAME, read_only=True)
+        if self._database.get("meta", WORKER) is not None:
+            self._database.close()
+            raise StorageError(_SHARED.format(directory))
+        try:
+            meta = Overlay(self._database, "meta")
+            counts, ledger = Counts(meta), meta.get(b"ledger")
+            self.counts = counts
+            self._fetches = counts.fetched + counts.failed
+            self._ledger = Ledger(policy_named("hosts")) if ledger is None else Ledger.unpack(ledger)
+        except BaseException:
+            self._database.close()
+            raise
+
+    def close(self) -> None:
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Importance
+
+    def top_urls(self, limit: int) -> list[KnownUrl]:
+        """The `limit` most important URLs, the greatest first; of equals, those nearest to a seed."""
+        records = (record for _, record in self.records())
+        top = heapq.nlargest(limit, records, key=lambda record: (record.history, -record.depth))
+        return [self._known(record) for record in top]
+
+    def top_sites(self, limit: int) -> list[Site]:
+        """The `limit` sites whose URLs are the most important together, the greatest first."""
+        history, known, pages = self._by_host()
+        sums: dict[str, list[float]] = {}
+        for key, urls in known.items():
+            site = sums.setdefault(site_of(self._host(key).name), [0.0, 0, 0])
+            site[0] += history[key]
+            site[1] += pages[key]
+            site[2] += urls
+        top = heapq.nlargest(limit, sums.items(), key=lambda item: item[1])
+        spent = self._ledger.spent or 1.0
+        return [Site(credit / spent, int(fetched), int(urls), name) for name, (credit, fetched, urls) in top]
+
+    def _by_host(self) -> tuple[dict[bytes, float], Counter[bytes], Counter[bytes]]:
+        """The histories, the URLs and the fetched ones of every host, by its key."""
+        history: dict[bytes, float] = {}
+        known: Counter[bytes] = Counter()
+        pages: Counter[bytes] = Counter()
+        for _, record in self.records():
+            history[record.host] = history.get(record.host, 0.0) + record.history
+            known[record.host] += 1
+            pages[record.host] += record.state == State.FETCHED
+        return history, known, pages
+
+    def records(self) -> Iterator[tuple[bytes, UrlRecord]]:
+        """Every URL by its fingerprint: a pass over the whole table."""
+        return ((key, UrlRecord.unpack(data)) for key, data in self._database.scan("urls"))
+
+    def record(self, key: bytes) -> UrlRecord | None:
+        """What is known of the URL with that fingerprint."""
+        data = self._database.get("urls", key)
+        return None if data is None else UrlRecord.unpack(data)
+
+    def importance(self, record: UrlRecord) -> float:
+        """The URL's share of all credit that ever came along links, from 0 to 1."""
+        return self._ledger.importance(record)
+
+    def _known(self, record: UrlRecord) -> KnownUrl:
+        importance = self.importance(record)
+        return KnownUrl(importance, record.depth, record.status, record.state.name.lower(), record.url)
+
+    # Hosts
+
+    def hosts(self) -> Iterator[Host]:
+        """All hosts, without their sections."""
+        return (Host.unpack(key, data) for key, data in self._database.scan("hosts"))
+
+    def links(self) -> Iterator[HostLink]:
+        """Which hosts link to which."""
+        return (HostLink(*edge) for edge in read_edges(self._database) if edge[0] != SEEDS)
+
+    # Over time
+
+    def history(self) -> History | None:
+        """The crawl's figures over time; None for a crawl that kept none."""
+        stored = self._database.get("meta", META_KEY)
+        return None if stored is None else History.unpack(stored)
+
+    # What waits
+
+    def units(self, host: str | None = None, *, demoted: bool = False) -> Iterator[Unit]:
+        """Hosts with URLs waiting, the most first, each followed by those of its sections that have some.
+
+        With `host` all of that host, waiting or not. With `demoted` only what is held back: of a host that is
+        demoted as a whole, the host alone. Raises `StorageError` for a host that the crawl does not know.
+        """
+        for found in self._hosts(host):
+            if found.trial.demoted or not demoted:
+                yield unit_of(found, found, self._fetches)
+            if found.trial.demoted and demoted:
+                continue
+            sections = sorted(found.sections.values(), key=lambda s: s.queued, reverse=True)
+            for section in sections:
+                if (section.queued or host is not None) and (section.trial.demoted or not demoted):
+                    yield unit_of(found, section, self._fetches)
+
+    def examples(self, unit: Unit, limit: int) -> list[str]:
+        """URLs of `unit` that wait, the first of a section or some of a host's."""
+        host = self._named(unit.host)
+        found: list[str] = []
+        for section in host.sections.values():
+            if unit.shape in ("", section.shape) and section.queued:
+                entries = self._database.scan("queue", section.key, next_prefix(section.key))
+                for key, _ in islice(entries, limit - len(found)):
+                    if (record := self.record(key[len(section.key) + RANK_BYTES :])) is not None:
+                        found.append(record.url)
+        return found
+
+    def waiting(self, host: str | None = None, *, demoted: bool = False) -> Iterator[KnownUrl]:
+        """The URLs that wait, in the order in which they would be fetched if all hosts were free.
+
+        What is held back comes last, in the order in which it would be fetched if it were free; with `demoted` it is
+        all there is.
+        """
+        waiting = [
+            _Waiting(section, found.trial.demoted or section.trial.demoted, section.worth / max(found.known, 1))
+            for found in self._hosts(host)
+            for section in found.sections.values()
+            if section.queued
+        ]
+        for entry in _in_order(self._database, (one for one in waiting if one.held or not demoted)):
+            data = self._database.get("urls", entry[RANK_BYTES:])
+            if data is None:
+                raise CorruptFile(
+                    f"The record of URL {entry[RANK_BYTES:].hex()}, which is queued, is missing from "
+                    f"{self._database.path}: restore it from a copy"
+                )
+            yield self._known(UrlRecord.unpack(data))
+
+    def _hosts(self, name: str | None) -> Iterator[Host]:
+        """The host called `name`, or else all that have URLs waiting, those with the most first."""
+        if name is not None:
+            yield self._named(name)
+            return
+        hosts = ((Host.unpack(key, data).queued, key) for key, data in self._database.scan("hosts"))
+        for _, key in sorted((host for host in hosts if host[0]), reverse=True):
+            yield self._host(key)
+
+    def _named(self, name: str) -> Host:
+        """The host that a person means by `name`: as it is written, or as a browser would write it."""
+        for spelling in _spellings(name):
+            key = self._fingerprints.opaque(spelling.encode(errors="replace"))[8:]  # as the runtime makes them
+            if self._database.get("hosts", key) is not None:
+                return self._host(key)
+        raise StorageError(f"The crawl in {self.directory} knows no host {shortened(name)!r}")
+
+    def _host(self, key: bytes) -> Host:
+        host = HostTable(self._database, lambda name: key).get(key)  # a table of its own: one would keep every host
+        if host is None:
+            raise CorruptFile(f"The host of some URLs is missing from {self._database.path}: restore it from a copy")
+        return host
+
+
+def unit_of(host: Host, unit: Host | Section, fetches: int) -> Unit:
+    """`host`, or one of its sections, as a row, after `fetches` of the crawl."""
+    good = unit.good if isinstance(unit, Section) else sum(section.good for section in host.sections.values())
+    return Unit(
+        host=host.name,
+        shape=unit.shape if isinstance(unit, Section) else "",
+        waiting=unit.queued,
+        known=unit.known,
+        fetched=unit.fetched,
+        good=good,
+        inbound=unit.inbound if isinstance(unit, Section) else None,
+        novelty=unit.trial.novelty,
+        demoted=unit.trial.demoted,
+        reason=explain(unit, fetches),
+    )
+
+
+class _Waiting(NamedTuple):
+    """A section with URLs waiting."""
+
+    section: Section
+    held: bool
+    worth: float
+    """As `Host.best` weighs it."""
+
+
+def _in_order(database: Database, waiting: Iterable[_Waiting]) -> Iterator[bytes]:
+    """The queue entries of all sections, merged as the frontier would."""
+    queues = [(one, DiskQueue(database, one.section.key, empty=False, head=_HEAD_ENTRIES)) for one in waiting]
+    order = _order_of(queue.peek() for _, queue in queues)
+    heap = []
+    for number, (one, queue) in enumerate(queues):
+        if (entry := queue.pop()) is not None:
+            heap.append((one.held, order.preference(entry, one.worth), number, entry))
+    heapq.heapify(heap)
+    while heap:
+        _, _, number, entry = heap[0]
+        yield entry
+        one, queue = queues[number]
+        if (follower := queue.pop()) is None:
+            heapq.heappop(heap)
+        else:
+            heapq.heapreplace(heap, (one.held, order.preference(follower, one.worth), number, follower))
+
+
+def _order_of(heads: Iterable[bytes | None]) -> Order:
+    """What merges the sections: the classes of credit, if the ranks name any, or else the ranks themselves."""
+    by_credit = any(entry is not None and 0 < class_of(entry) <= _GREATEST_CLASS for entry in heads)
+    return order_named("aopic" if by_credit else "bfs")
+
+
+def _spellings(name: str) -> Iterator[str]:
+    yield name
+    for prefix in ("",) if "://" in name else ("http://", "https://"):
+        try:
+            yield parse(prefix + name).host
+        except InvalidUrl:
+            return

@@ -1,0 +1,338 @@
+"""Which sections and hosts are held back as traps, and when they get another chance.
+
+A trap mints URLs: every page of it brings new pages of it, for ever. A real site does so at first, too, but the more
+of it is known the fewer new ones a page brings. So the sign is *novelty*, the new URLs of its own that a fetch of a
+section (or of a host) brings on average: it stays up in a trap and falls everywhere else. As falling takes longer on
+a large site than on a small one, size is allowed where it is vouched for: a host may grow by the share of trust that
+flows to it from the seeds' hosts (`sitecrawl.credit.trust`), which no farm of hosts can make for itself.
+
+- A unit (a section, or a whole host) is *demoted* when it has been fetched `min_fetches` times, its novelty is above
+  `high`, and it is larger than it may be. Of a section only those URLs count that its own pages brought forth, and
+  every URL that was first seen elsewhere lets it be larger: a maze hangs on a few links from outside. A section is
+  also demoted when almost nothing of what came of it lately was good.
+- A demoted unit is not fetched, but for *probes*: a few in a hundred of all fetches, of URLs picked at random, most
+  of them from units that are trusted and have cost little so far. If their novelty falls below `low`, the unit is set
+  free, and may grow by half before it is looked at again.
+- When nothing is left but demoted units, those that do not grow are fetched after all, unless more waits in one than
+  the whole crawl has found good pages: they are finite, if poor. Of the others, probes go on until each has had its
+  allowance, or all of them a share of the crawl. Then the crawl ends, and says what it left.
+
+Every demotion is on record with its reason, since when, and the numbers it was made on.
+
+A person may overrule all of this. What is *blocked* is held back without probes until a person sets it free; what a
+person sets free is *vouched* for, and never demoted again. Both are kept with the unit, so they survive a restart.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from random import Random
+
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.credit.trust import HostGraph
+from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.sections import Section, Trial
+
+_STATE = struct.Struct(">Qd")
+_EDGES_A_FETCH = 50
+"""Edges of the graph of hosts that a fetch may pay for: each takes about 0.2 us when trust flows."""
+_LOOKED_AT = 64
+"""Demoted units that are compared when a probe is due: of more, a random choice."""
+
+
+class Reason(IntEnum):
+    """Why a unit was demoted."""
+
+    NONE = 0
+    GROWS = 1
+    WORTHLESS = 2
+    BLOCKED = 3
+    """A person wants nothing of it."""
+    VOUCHED = 4
+    """It is not demoted, and will not be: a person has set it free."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrapOptions:
+    """How the judge decides. `sitecrawl.frontier.trap_judge` explains, `benchmarks/order.py` shows the effect."""
+
+    hold: bool = True
+    """Whether anything is held back at all."""
+    min_fetches: int = 50
+    high: float = 0.8
+    """Novelty above which a unit grows like a trap."""
+    low: float = 0.7
+    """Novelty below which a demoted unit is set free."""
+    host_size: float = 1000.0
+    """URLs that any host may have, however little trusted."""
+    trusted_share: float = 3.0
+    """And so many times its share of trust, of all URLs known."""
+    section_size: float = 2500.0
+    """URLs that a section may bring forth by itself."""
+    vouched_share: float = 10.0
+    """And so many more for each of its URLs that was first seen elsewhere."""
+    worthless: float = 0.02
+    """The share of good pages, of late, below which a section is demoted."""
+    probes: float = 0.02
+    """The share of all fetches that go to demoted units."""
+    last_probes: float = 0.03
+    """The same when nothing else is left."""
+    first_probes: int = 500
+    """Fetches of demoted units that are always allowed when nothing else is left, and of each of them."""
+    min_probes: int = 20
+    """Fetches of a demoted unit before it can be set free."""
+    flow_period: int = 10
+    """After so many fetches trust flows on by a round; on a large graph, where that costs more, more rarely."""
+    second_look: int = 1000
+    """After so many fetches demoted hosts are compared once more with the trust in them."""
+
+
+class Judge:
+    """See the module. `random` picks probes."""
+
+    def __init__(self, options: TrapOptions, graph: HostGraph, random: Random) -> None:
+        self.options = options
+        self.graph = graph
+        self.random = random
+        self.fetches = 0
+        self.good = 0
+        self.known = 0
+        self.cost = 0.0
+        """What fetches of units that are demoted now have cost."""
+        self._flows_at = options.flow_period
+        """At which fetch trust flows next."""
+        self.demoted: dict[bytes, tuple[Host, Section | None]] = {}
+        """By the unit's key: a host's, or a section's."""
+
+    def remember(self, host: Host) -> list[Section | None]:
+        """A host has come from disk: what of it is demoted is known again, or set free where nothing is held back.
+
+        Returns what was set free; None stands for the host itself.
+        """
+        demoted = [section for section in (None, *host.sections.values()) if (section or host).trial.demoted]
+        freed = [] if self.options.hold else [unit for unit in demoted if not is_blocked((unit or host).trial)]
+        for section in freed:
+            self.release(host, section)
+        kept = [section for section in demoted if (section or host).trial.demoted]
+        self.demoted.update(((section or host).key, (host, section)) for section in kept)
+        return freed
+
+    def is_demoted(self, key: bytes) -> bool:
+        return key in self.demoted
+
+    def held(self, but: Container[bytes] = ()) -> int:
+        """URLs, in flight ones included, of what is held back on hosts other than `but`."""
+        return sum(
+            host.queued if section is None else section.queued
+            for host, section in self.demoted.values()
+            if (section is None or not host.trial.demoted) and host.key not in but
+        )
+
+    # What a fetch teaches
+
+    def learn(self, host: Host, section: Section, *, good: bool, news: tuple[int, int]) -> set[Host]:
+        """A visit has ended; `news` are the new URLs it brought of its section, and of its host.
+
+        Returns the hosts of which something was demoted or set free.
+        """
+        self.fetches += 1
+        self.good += good
+        section.trial.learn(news[0], section.fetched)
+        host.trial.learn(news[1], host.fetched)
+        host.good += good
+        section.learn(good=good)
+        section.weigh(self.fetches)
+        self._charge(host, section, good=good, news=news)
+        changed = {host} if (self.options.hold and self._demote(host, section)) | self._free(host, section) else set()
+        if self.fetches >= self._flows_at:
+            self._flows_at = self.fetches + max(self.options.flow_period, len(self.graph) // _EDGES_A_FETCH)
+            self.graph.flow(self.is_demoted)
+        if self.fetches % self.options.second_look == 0:
+            changed |= self._look_again()
+        return changed
+
+    def _look_again(self) -> set[Host]:
+        """Set free the hosts that have come to be trusted since they were demoted; returns them."""
+        hosts = [host for host, section in self.demoted.values() if section is None]
+        trusted = {host for host in hosts if host.known <= self._allowed(host) and not is_blocked(host.trial)}
+        for host in trusted:
+            self.release(host, None)
+        return trusted
+
+    def _charge(self, host: Host, section: Section, *, good: bool, news: tuple[int, int]) -> None:
+        trial, brought = (host.trial, news[1]) if host.trial.demoted else (section.trial, news[0])
+        if is_blocked(trial):
+            return  # it was under way when it was blocked
+        if trial.demoted and not self.comes_last(host if host.trial.demoted else section):
+            cost = 1.0 if brought or not good else 0.1
+            trial.cost += cost
+            self.cost += cost
+
+    def _demote(self, host: Host, section: Section) -> bool:
+        options, done = self.options, False
+        suspect = _may_be_demoted(host.trial) and host.fetched >= options.min_fetches and self._grows(host.trial)
+        if suspect and host.known > max(self._allowed(host), host.trial.limit):
+            self._hold(host.key, host.trial, Reason.GROWS, host.fetched, (host, None))
+            done = True
+        if _may_be_demoted(section.trial) and section.fetched >= options.min_fetches:
+            vouched = section.known - section.own
+            allowed = max(options.section_size + options.vouched_share * vouched, section.trial.limit)
+            grows = self._grows(section.trial) and section.own > allowed
+            if (grows and len(host.sections) > 1) or section.recent < options.worthless:
+                reason = Reason.GROWS if grows else Reason.WORTHLESS
+                self._hold(section.key, section.trial, reason, section.fetched, (host, section))
+                done = True
+        return done
+
+    def _allowed(self, host: Host) -> float:
+        """How many URLs a host may have, by the trust in it."""
+        return self.options.host_size + self.options.trusted_share * self.graph.trust(host.key) * self.known
+
+    def _grows(self, trial: Trial) -> bool:
+        return trial.novelty > self.options.high
+
+    def _hold(
+        self, key: bytes, trial: Trial, reason: Reason, fetched: int, unit: tuple[Host, Section | None]
+    ) -> None:
+        trial.demoted, trial.since, trial.reason, trial.tried = True, self.fetches, reason, fetched
+        trial.cost = 0.0
+        self.demoted[key] = unit
+
+    def _free(self, host: Host, section: Section) -> bool:
+        options, done = self.options, False
+        if self._has_calmed(section.trial, section.fetched) and section.recent > 2 * options.worthless:
+            self.release(host, section)
+            done = True
+        if self._has_calmed(host.trial, host.fetched):
+            self.release(host, None)
+            done = True
+        return done
+
+    def _has_calmed(self, trial: Trial, fetched: int) -> bool:
+        tried = trial.demoted and not is_blocked(trial) and fetched - trial.tried >= self.options.min_probes
+        return tried and trial.novelty < self.options.low
+
+    def block(self, host: Host, section: Section | None) -> None:
+        """A person wants nothing more of a unit, whatever it is worth."""
+        unit = section or host
+        if unit.trial.demoted:
+            self.cost -= unit.trial.cost
+        self._hold(unit.key, unit.trial, Reason.BLOCKED, unit.fetched, (host, section))
+
+    def vouch(self, host: Host, section: Section | None) -> None:
+        """A person wants a unit, whatever it looks like."""
+        if (section or host).trial.demoted:
+            self.release(host, section)
+        (section or host).trial.reason = Reason.VOUCHED
+
+    def release(self, host: Host, section: Section | None) -> None:
+        """Set a demoted unit free; it may grow by half before it is looked at again."""
+        unit = section or host
+        trial = unit.trial
+        trial.demoted, trial.reason, trial.limit = False, Reason.NONE, 1.5 * unit.known
+        self.cost -= trial.cost
+        self.demoted.pop(unit.key, None)
+
+    # Probes
+
+    def probe_is_due(self) -> bool:
+        return bool(self.demoted) and self.cost < self.options.probes * self.fetches
+
+    def comes_last(self, unit: Host | Section) -> bool:
+        """Whether a demoted unit is poor, but neither growing nor large: it is fetched, after all else."""
+        finite = unit.trial.reason == Reason.WORTHLESS and unit.trial.novelty <= self.options.high
+        return finite and unit.queued <= max(self.options.first_probes, self.good)
+
+    def candidates(self, *, last: bool, but: Container[bytes] = ()) -> list[tuple[Host, Section | None]]:
+        """Demoted units with waiting URLs, on hosts other than `but`, in the order in which they deserve a probe."""
+        may_be = self._may_be_last if last else self._may_be_first
+        units = [
+            (host, section)
+            for host, section in self.demoted.values()
+            if _has_work(host, section)
+            and not (section is not None and host.trial.demoted)
+            and host.key not in but
+            and may_be(section or host)
+        ]
+        if len(units) > _LOOKED_AT:
+            units = self.random.sample(units, _LOOKED_AT)
+        return sorted(units, key=self._virtual_time)
+
+    def _virtual_time(self, unit: tuple[Host, Section | None]) -> float:
+        """Fair queueing: what a unit has cost and how fast it grows, against the trust in its host."""
+        host, section = unit
+        trial = (section or host).trial
+        trust: float = (self.graph.trust(host.key) + 1e-7) ** 0.75
+        return (trial.cost + 1) * trial.novelty / trust
+
+    def _may_be_first(self, unit: Host | Section) -> bool:
+        """Whether a unit is worth a probe while better waits."""
+        return not self.comes_last(unit)
+
+    def _may_be_last(self, unit: Host | Section) -> bool:
+        """Whether a unit is worth a fetch when nothing but demoted units is left."""
+        if self.comes_last(unit):
+            return True
+        options = self.options
+        allowance = options.first_probes + unit.trial.tried
+        return unit.trial.cost < allowance and self.cost < options.first_probes + options.last_probes * self.fetches
+
+    def sections_to_probe(self, host: Host, section: Section | None) -> Iterable[Section]:
+        """Of a unit's sections those that a probe may take, in a random order weighed by what waits."""
+        if section is not None:
+            return (section,)
+        waiting = [s for s in host.sections.values() if s.queued]
+        fair = [s for s in waiting if not s.trial.demoted] or [s for s in waiting if not is_blocked(s.trial)]
+        return sorted(fair, key=lambda s: self.random.random() ** (1 / s.queued), reverse=True)
+
+    def pack(self) -> bytes:
+        return _STATE.pack(self.good, self.cost)
+
+    def unpack(self, data: bytes) -> None:
+        """Raises `CorruptFile` for bytes that no `pack` wrote."""
+        try:
+            self.good, self.cost = _STATE.unpack(data)
+        except struct.error as error:
+            raise CorruptFile(f"The judge's record of {len(data)} bytes cannot be read: {error}") from error
+
+
+def is_blocked(trial: Trial) -> bool:
+    """Whether a person has blocked the unit."""
+    return trial.demoted and trial.reason == Reason.BLOCKED
+
+
+def _has_work(host: Host, section: Section | None) -> bool:
+    """Whether URLs of a demoted unit wait that no person has blocked."""
+    if is_blocked((section or host).trial):
+        return False
+    if section is not None:
+        return section.queued > 0
+    return any(s.queued and not is_blocked(s.trial) for s in host.sections.values())
+
+
+def _may_be_demoted(trial: Trial) -> bool:
+    return not trial.demoted and trial.reason != Reason.VOUCHED
+
+
+def explain(unit: Host | Section, fetches: int) -> str:
+    """Why a unit is demoted, in words, after `fetches` of the crawl; of what is not, whether a person set it free."""
+    trial = unit.trial
+    if trial.reason == Reason.VOUCHED:
+        return "set free by hand: it will not be demoted again"
+    if not trial.demoted:
+        return ""
+    numbers = f"{unit.known:,} URLs known, {unit.fetched:,} fetched, {unit.good:,} good"
+    if isinstance(unit, Section):
+        numbers += f", {unit.inbound:,.1f} links from outside"
+    if trial.reason == Reason.BLOCKED:
+        return f"blocked by hand at fetch {trial.since:,} of {fetches:,} ({numbers})"
+    since = f"demoted since fetch {trial.since:,} of {fetches:,}"
+    if trial.reason == Reason.WORTHLESS:
+        return f"{since}: almost none of its last pages was worth having ({numbers})"
+    return (
+        f"{since}: every page of it brings {trial.novelty:.1f} new ones, and it has outgrown what the seeds' sites "
+        f"vouch for ({numbers})"
+    )

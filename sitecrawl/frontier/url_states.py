@@ -1,0 +1,226 @@
+"""Where every URL stands: its record, its queue entry, its place in the counts, and its credit.
+
+Invariants, between two calls:
+- A record that is `QUEUED` has one entry in its section's queue, under its rank; no other record has one. Entries
+  in memory may be stale: `waiting` tells.
+- Counts of the crawl, of hosts and of sections are those of the records. Volatile records (in memory only) are
+  counted apart, so that what is stored agrees with itself.
+- A stored record that waits is on the ledger's books from `enter` to `leave`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from time import gmtime
+
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.overlay import Overlay
+from sitecrawl.frontier.counts import Counts
+from sitecrawl.frontier.hosts import KEY_BYTES, Host
+from sitecrawl.frontier.link_credit import Economy, NewUrl, Outlinks
+from sitecrawl.frontier.order import Facts, Order, class_of, credit_class, priority_of, serial_of, with_priority
+from sitecrawl.frontier.record import MAX_DEPTH, NO_REFERRER, RANK_BYTES, Flag, State, UrlRecord
+from sitecrawl.frontier.sections import KEY_BYTES as SECTION_KEY_BYTES
+from sitecrawl.urls.trap_signs import looks
+
+
+class Register:
+    """See the module. `in_flight` holds the keys of the URLs that are being fetched; `wall` gives Unix seconds."""
+
+    def __init__(
+        self,
+        database: Database,
+        order: Order,
+        counts: Counts,
+        economy: Economy,
+        *,
+        in_flight: Container[bytes],
+        wall: Callable[[], float],
+    ) -> None:
+        self._path = database.path
+        self._order = order
+        self._counts = counts
+        self._economy = economy
+        self._urls = economy.urls
+        self._hosts = economy.hosts
+        self._in_flight = in_flight
+        self._wall = wall
+        self._entries = Overlay(database, "queue")
+        self._requests = Overlay(database, "requests")
+        self._present_year = gmtime(wall()).tm_year
+
+    # Look-ups
+
+    def waiting(self, entry: bytes) -> UrlRecord | None:
+        """The record of the URL that `entry` stands for, if it still does."""
+        rank, key = entry[:RANK_BYTES], entry[RANK_BYTES:]
+        record = self._urls.get(key)
+        stands = record is not None and record.state == State.QUEUED and record.rank == rank
+        return record if stands and key not in self._in_flight else None
+
+    def host_of(self, record: UrlRecord) -> Host:
+        """Raises `CorruptFile` if the host is missing."""
+        host = self._hosts.get(record.host)
+        if host is None:
+            raise CorruptFile(f"The host of {record.url} is missing from {self._path}")
+        return host
+
+    def request(self, key: bytes) -> bytes:
+        """What the request for a URL is beside a GET. Raises `CorruptFile` if it is missing."""
+        blob = self._requests.get(key)
+        if blob is None:
+            raise CorruptFile(f"The request of URL {key.hex()} is missing from {self._path}")
+        return blob
+
+    # Changes
+
+    def insert(
+        self,
+        found: NewUrl,
+        *,
+        depth: int,
+        referrer: bytes = NO_REFERRER,
+        priority: int = 0,
+        flags: int = Flag.NONE,
+        credit: int = 0,
+        outlinks: Outlinks | None = None,
+    ) -> Host:
+        host = self._hosts.named(found.host)
+        section = self._hosts.section(host, found.url)
+        record = UrlRecord(
+            found.url, host.key, section.key[KEY_BYTES:], min(max(depth, 0), MAX_DEPTH), b"", referrer, flags=flags
+        )
+        record.credit = credit
+        if outlinks is not None:
+            self._economy.reach(outlinks, record, found.weight)
+            section.own += section.key == outlinks.section
+        elif not depth:
+            self._economy.graph.seed(host.key)
+        host.known += 1
+        section.known += 1
+        section.suspect += bool(looks(found.url, self._present_year))
+        record.rank = self.rank(record, priority or found.priority, found.score)
+        self.enter(found.key, record, host)
+        return host
+
+    def enter(self, key: bytes, record: UrlRecord, host: Host) -> None:
+        """Put the URL into the queue and into what waits."""
+        section = host.sections[record.section]
+        self._counts.wait(record, 1)
+        host.queued += 1
+        section.queued += 1
+        self._hosts.changed(host, section)
+        volatile = bool(record.flags & Flag.VOLATILE)
+        section.queue.push(record.rank + key, volatile=volatile)
+        if volatile:
+            host.volatile += 1
+            section.volatile += 1
+            self._economy.ledger.give_up(record)
+        else:
+            self._economy.ledger.enter(record, host)
+            self._entries.put(section.key + record.rank + key)
+        self._urls.put(key, record)
+
+    def rank(self, record: UrlRecord, priority: int, score: float = 0.0) -> bytes:
+        serial = self._counts.next_serial()
+        return self._order.rank(Facts(record.depth, serial, priority, record.credit, score, record.rank))
+
+    def credited(self, key: bytes, record: UrlRecord) -> None:
+        """Credit has reached a known URL: its place in the queue may have changed."""
+        self._urls.put(key, record)
+        waits = record.state == State.QUEUED and not record.flags & Flag.VOLATILE and key not in self._in_flight
+        if not waits or not self._order.by_credit:
+            return
+        host = self.host_of(record)
+        balance = self._economy.ledger.balance(record, host)
+        if credit_class(balance) <= class_of(record.rank):
+            return
+        section = host.sections[record.section]
+        self._entries.delete(section.key + record.rank + key)
+        facts = Facts(record.depth, serial_of(record.rank), priority_of(record.rank), balance)
+        record.rank = self._order.rank(facts)
+        self._entries.put(section.key + record.rank + key)
+        section.queue.push(record.rank + key)
+        self._hosts.changed(host, section)
+
+    def prefer(self, key: bytes, priority: int) -> Host | None:
+        """Someone wants a known URL with `priority`: the greatest counts. Gives its host if its place has changed."""
+        record = self._urls.get(key)
+        if record is None or record.state != State.QUEUED or key in self._in_flight:
+            return None
+        if record.flags & Flag.VOLATILE or priority <= priority_of(record.rank):
+            return None
+        host = self.host_of(record)
+        section = host.sections[record.section]
+        self._counts.wait(record, -1)
+        self._entries.delete(section.key + record.rank + key)
+        record.rank = with_priority(record.rank, priority)
+        self._counts.wait(record, 1)
+        self._entries.put(section.key + record.rank + key)
+        section.queue.push(record.rank + key)
+        self._urls.put(key, record)
+        self._hosts.changed(host, section)
+        return host
+
+    def leave(self, key: bytes, record: UrlRecord, host: Host) -> None:
+        """Take the URL out of the queue and out of what waits."""
+        section = host.sections[record.section]
+        self._counts.wait(record, -1)
+        host.queued -= 1
+        section.queued -= 1
+        self._hosts.changed(host, section)
+        if record.flags & Flag.VOLATILE:
+            host.volatile -= 1
+            section.volatile -= 1
+        else:
+            self._economy.ledger.leave(record, host)
+            self._entries.delete(section.key + record.rank + key)
+        if record.flags & Flag.REQUEST:
+            self._requests.delete(key)
+
+    def end(self, key: bytes, record: UrlRecord, host: Host, state: State) -> None:
+        self.leave(key, record, host)
+        self._counts.reach(state)
+        host.fetched += state == State.FETCHED
+        record.state = state
+        record.fetched = self._wall()
+        record.flags &= ~(Flag.REQUEST | Flag.VOLATILE | Flag.AWAITED)
+        self._economy.ledger.give_up(record)
+        if record.flags & Flag.UNFILTERED:
+            self._counts.forgotten += 1
+            self._urls.delete(key)
+        else:
+            self._urls.put(key, record)
+
+    def reopen(self, record: UrlRecord, host: Host) -> None:
+        """A URL that had come to its end has not: `enter` follows."""
+        self._counts.reach(record.state, -1)
+        host.fetched -= record.state == State.FETCHED
+        record.state = State.QUEUED
+        record.flags |= Flag.AGAIN
+        record.attempts += 1
+
+    def rewind(self, host: Host) -> None:
+        """Let all that waits for `host` come again, though it was taken from its queues."""
+        for section in host.sections.values():
+            section.queue.rewind()
+        end = KEY_BYTES + SECTION_KEY_BYTES
+        for key in self._entries.pending(host.key):
+            host.sections[key[KEY_BYTES:end]].queue.push(key[end:])
+
+    def put_request(self, key: bytes, request: bytes) -> None:
+        """Keep what the request for a URL is beside a GET."""
+        self._requests.put(key, request)
+
+    # Durability
+
+    def flush(self, batch: Batch) -> None:
+        """Hand the queue's and the requests' changes to `batch`."""
+        self._entries.flush(batch)
+        self._requests.flush(batch)
+
+    def flushed(self) -> None:
+        """The batch is on disk."""
+        self._entries.flushed()
+        self._requests.flushed()

@@ -1,0 +1,1 @@
+"""URLs: parsed and canonical, fingerprinted, sorted into shapes, and how those of traps look."""

@@ -1,0 +1,86 @@
+"""The shape of a URL: what pages of one kind on one host have in common.
+
+A shape is made of the number of path segments, the first of them, what the last one says of its kind (a script's
+name, a MediaWiki namespace, a file's ending), and the set of query keys. Whatever has a digit in it counts as a
+number: `/cat-17/` and `/cat-18/` are of one kind. It is written so that a person recognises the URLs:
+
+    /wiki/Talk:Ada            →  /wiki/Talk:
+    /viewtopic.php?f=2&t=17   →  /viewtopic.php?f&t
+    /2024/05/12/some-title    →  /#/*/*/*
+    /docs/api/client.html     →  /docs/*/*.html
+
+A host can make up shapes without end. `fold` gives the coarser one that stands for many: first without the keys,
+then without head and tail.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from sitecrawl.urls.url import target_of
+
+MAX_SEGMENTS: Final = 4
+"""Segments that are counted; a deeper path has the shape of one of so many."""
+MAX_KEYS: Final = 6
+"""Query keys that are told apart, in their alphabetical order."""
+_MAX_TOKEN = 40
+
+_DIGIT = re.compile(r"[0-9]")
+_SEPARATOR = re.compile(r"[-_,]")
+_NUMBERS = re.compile(r"#(?:-?#)+")
+
+
+class Shape(NamedTuple):
+    """See the module."""
+
+    segments: int
+    head: str
+    tail: str
+    keys: tuple[str, ...]
+
+    def __str__(self) -> str:
+        middle = ["*"] * self.segments
+        if self.segments > 1 and self.head:
+            middle[0] = self.head
+        if self.segments and self.tail:
+            middle[-1] = f"*{self.tail}" if self.tail.startswith(".") else self.tail
+        query = "?" + "&".join(self.keys) if self.keys else ""
+        return "/" + "/".join(middle) + query
+
+
+def shape_of(url: str) -> Shape:
+    """The shape of a URL; all URLs without a path, such as `data:,text`, have that of a host's root."""
+    path, _, query = target_of(url).partition("?")
+    segments = [segment for segment in path.split("/") if segment]
+    keys = sorted({_kind(part.partition("=")[0]) for part in query.split("&") if part}) if query else []
+    if len(keys) > MAX_KEYS:
+        keys = [*keys[:MAX_KEYS], "+"]
+    head = _kind(segments[0]) if len(segments) > 1 else ""
+    tail = _tail(segments[-1], has_query=bool(keys)) if segments else ""
+    return Shape(min(len(segments), MAX_SEGMENTS), head, tail, tuple(keys))
+
+
+def fold(shape: Shape, *, wholly: bool) -> Shape:
+    """The coarser shape: `shape` without its keys or, `wholly`, without head and tail as well."""
+    keys = ("*",) if shape.keys else ()
+    return Shape(shape.segments, "*", "", keys) if wholly else shape._replace(keys=keys)
+
+
+def _tail(segment: str, *, has_query: bool) -> str:
+    if has_query:  # the last segment is a script's name
+        return _kind(segment)
+    if ":" in segment:
+        return _kind(segment.partition(":")[0]) + ":"
+    name = _kind(segment)
+    return "." + name.rpartition(".")[2] if "." in name else ""
+
+
+@lru_cache(maxsize=1 << 14)
+def _kind(token: str) -> str:
+    """The token with all that is a number replaced: `cat-17` is `cat-#`, `r3fa9` and `2004` are `#`."""
+    if _DIGIT.search(token) is None:
+        return token[:_MAX_TOKEN]
+    parts = ["#" if _DIGIT.search(part) else part for part in _SEPARATOR.split(token)]
+    return _NUMBERS.sub("#", "-".join(parts))[:_MAX_TOKEN]

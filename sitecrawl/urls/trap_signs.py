@@ -1,0 +1,76 @@
+"""How bot traps look, before anything of them has been fetched.
+
+Each look is evidence against the section of a URL, never a filter: sites exist whose good pages look like this. The
+looks are those that Heritrix (`PathologicalPathDecideRule`, `TooManyPathSegmentsDecideRule`) and StormCrawler
+(`BasicURLFilter`) drop URLs for, and calendars.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from enum import Enum
+from typing import Final
+
+from sitecrawl.urls.url import target_of
+
+MAX_SEGMENTS: Final = 20
+MAX_KEYS: Final = 10
+MAX_LENGTH: Final = 1024
+MAX_REPEATS: Final = 2
+"""How often a path segment may stand in a path, or a group of them follow itself."""
+YEARS: Final = (1970, 3)
+"""No calendar before the first is looked up, nor one more years ahead than the second."""
+
+
+class Look(Enum):
+    """Why a URL looks like one of a trap."""
+
+    REPEATED_SEGMENTS = "a path segment stands in the path again and again"
+    EMPTY_SEGMENTS = "the path has empty segments"
+    DEEP_PATH = f"the path has more than {MAX_SEGMENTS} segments"
+    MANY_KEYS = f"the query has more than {MAX_KEYS} keys, or one of them three times"
+    LONG = f"the URL has more than {MAX_LENGTH:,} characters"
+    FAR_DATE = f"a date before {YEARS[0]} or more than {YEARS[1]} years ahead"
+
+
+_YEAR_AND_MORE = re.compile(r"(?:^|[/=_-])(\d{4})[/_-](\d{1,2})(?:$|[/?&_-])")
+_YEAR_KEY = re.compile(r"[?&](?:y|yr|year|cal_?year|yearid)=(\d{4,6})(?:&|$)", re.IGNORECASE)
+
+
+def looks(url: str, year: int) -> list[Look]:
+    """What makes `url` look like a trap's; `year` is the present one."""
+    target = target_of(url)
+    path, _, query = target.partition("?")
+    found = _path_looks(path)
+    if query.count("&") >= MAX_REPEATS and _has_many_keys(query):
+        found.append(Look.MANY_KEYS)
+    if len(url) > MAX_LENGTH:
+        found.append(Look.LONG)
+    if _is_far(target, year):
+        found.append(Look.FAR_DATE)
+    return found
+
+
+def _path_looks(path: str) -> list[Look]:
+    found = []
+    if "//" in path:
+        found.append(Look.EMPTY_SEGMENTS)
+    if path.count("/") > MAX_REPEATS:
+        segments = [segment for segment in path.split("/") if segment]
+        if len(segments) > MAX_SEGMENTS:
+            found.append(Look.DEEP_PATH)
+        if segments and max(Counter(segments).values()) > MAX_REPEATS:
+            found.append(Look.REPEATED_SEGMENTS)
+    return found
+
+
+def _has_many_keys(query: str) -> bool:
+    keys = Counter(part.partition("=")[0] for part in query.split("&") if part)
+    return len(keys) > MAX_KEYS or max(keys.values(), default=0) > MAX_REPEATS
+
+
+def _is_far(target: str, year: int) -> bool:
+    years = [int(y) for y in _YEAR_KEY.findall(target)]
+    years += [int(y) for y, month in _YEAR_AND_MORE.findall(target) if 1 <= int(month) <= 12]
+    return any(not YEARS[0] <= y <= year + YEARS[1] for y in years)

@@ -1,0 +1,254 @@
+"""URLs as a browser parses them, and the identity that a crawl gives them.
+
+Two strings stand for a URL. `Url.href` is what is fetched: the WHATWG serialisation, without fragment and
+without credentials. `Canonicalizer.canonical` makes of it the identity that is fingerprinted; it is never
+fetched, so it may merge spellings which every server reads alike, and must merge nothing else.
+
+Invariants of the identity, each with a property test:
+- canonicalising twice equals once, and a canonical URL parses to itself;
+- the scheme and the host never change;
+- parameters of the same name keep their order.
+
+docs/urls.md lists what is merged and where this differs from other canonicalisers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cache, lru_cache
+from typing import Final, NamedTuple
+
+import ada_url
+import tldextract
+
+from sitecrawl.base.errors import InvalidUrl
+
+MAX_URL_LENGTH: Final = 8000
+"""Characters. RFC 9110 section 4.1 asks everyone to support 8,000; what is longer is a trap or an accident."""
+
+DEFAULT_DROPPED_PARAMETERS: Final = (
+    # campaigns: Google Analytics, Matomo, Marketo, HubSpot, Mailchimp, Omeda, Vero
+    "utm_*", "mtm_*", "pk_campaign", "pk_kwd", "pk_source", "pk_medium", "_ga", "_gl", "mkt_tok", "_hsenc",
+    "_hsmi", "__hssc", "__hstc", "__hsfp", "hsctatracking", "mc_cid", "mc_eid", "oly_anon_id", "oly_enc_id",
+    "vero_conv", "vero_id", "_openstat", "_branch_match_id", "_branch_referrer",
+    # clicks: Google, Meta, Microsoft, Yandex, X, TikTok, LinkedIn, Pinterest
+    "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "srsltid", "fbclid", "igshid", "msclkid", "yclid", "ysclid",
+    "twclid", "ttclid", "li_fat_id", "epik",
+    # sessions: PHP, Java servlets, ColdFusion, ASP, osCommerce, Zen Cart
+    "phpsessid", "jsessionid", "cfid", "cftoken", "aspsessionid*", "oscsid", "zenid",
+    # names that a forum uses for its session and other sites for a story, a size or a talk
+    "sid=hex", "s=hex", "session=hex", "sessionid=hex", "session_id=hex", "sess_id=hex",
+)  # fmt: skip
+"""Parameters that never choose content. See `Canonicalizer` for the notation."""
+
+_WEB_SCHEMES = ("http://", "https://")
+_SHOWN_LENGTH = 100
+
+
+class Url(NamedTuple):
+    """An absolute http(s) URL in WHATWG serialisation, without fragment and credentials."""
+
+    href: str
+    """What is fetched. ASCII."""
+    host: str
+    """Host name and, where it is not the scheme's own, port: the key of politeness and frontier."""
+
+    @property
+    def scheme(self) -> str:
+        return self.href[: self.href.index(":")]
+
+    @property
+    def path(self) -> str:
+        """From the first slash to the query; never empty."""
+        return self._target().partition("?")[0]
+
+    @property
+    def query(self) -> str:
+        """What follows the first question mark; empty also where there is none."""
+        return self._target().partition("?")[2]
+
+    def _target(self) -> str:
+        return self.href[self.href.index("/", 8) :]
+
+
+def parse(url: str, base: str | None = None, *, max_length: int = MAX_URL_LENGTH) -> Url:
+    """Parse `url`, relative to `base` if given, as the WHATWG URL standard (section 4.4) says.
+
+    Credentials are dropped: whatever is stored with a page is read by others. Raises `InvalidUrl` for what is no
+    absolute http(s) URL, or longer than `max_length` characters.
+    """
+    if len(url) > max_length:
+        raise InvalidUrl(f"{shortened(url)!r} has {len(url)} characters, and {max_length} is the limit")
+    try:
+        href = ada_url.normalize_url(url) if base is None else ada_url.join_url(base, url)
+    except ValueError:
+        raise InvalidUrl(f"{shortened(url)!r} is no URL") from None
+    if not href.startswith(_WEB_SCHEMES):
+        raise InvalidUrl(f"{shortened(url)!r} is no http(s) URL")
+    href = href.partition("#")[0]
+    start = href.index("/") + 2
+    path_start = href.index("/", start)
+    host = href[start:path_start]
+    if "@" in host:
+        host = host.rpartition("@")[2]
+        href = href[:start] + host + href[path_start:]
+    if len(href) > max_length:  # percent-encoding triples a character, a base comes on top
+        raise InvalidUrl(f"{shortened(href)!r} has {len(href)} characters, and {max_length} is the limit")
+    return Url(href, host)
+
+
+def target_of(url: str) -> str:
+    """Path and query of any URL that a spider may ask for, from the first slash on; `/` where it has none.
+
+    `url` need not be normalised: `http://example.com?a` has the target `/?a`, and `data:,text` has `/`.
+    """
+    _, hierarchical, rest = url.partition("://")
+    if not hierarchical:
+        return "/"
+    path, mark, query = rest.partition("?")
+    return f"/{path.partition('/')[2]}{mark}{query}"
+
+
+def shortened(text: str) -> str:
+    """`text` in a length that fits a log line."""
+    return text if len(text) <= _SHOWN_LENGTH else f"{text[:_SHOWN_LENGTH]}..."
+
+
+# What canonicalisation has to look at; a URL without any of these is its own identity.
+_HAS_WORK = re.compile(r"[?%;|^`{}\\\[\]]").search
+_ESCAPE_OR_ILLEGAL = re.compile(r"%[0-9A-Fa-f]{2}|[%|^`{}\\\[\]]")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")  # RFC 3986, 2.3
+_SESSION_VALUE = re.compile(r"[0-9A-Fa-f]{16,128}").fullmatch
+
+
+@cache
+def _normal_escape(text: str) -> str:
+    """An escape, or a character that RFC 3986 allows nowhere in path or query, in its one normal form.
+
+    A stray percent sign is escaped as well: else `%%34%31` would become `%41`, and that, the second time, `A`.
+    """
+    if len(text) == 1:
+        return f"%{ord(text):02X}"
+    char = chr(int(text[1:], 16))
+    return char if char in _UNRESERVED else text.upper()
+
+
+def _normal_escapes(text: str) -> str:
+    return _ESCAPE_OR_ILLEGAL.sub(lambda match: _normal_escape(match[0]), text)
+
+
+class Canonicalizer:
+    """Makes the identity of a URL.
+
+    `drop` names the parameters (of the query, and `;name=value` in the path) that do not choose content, without
+    regard to case: `name`, `prefix*`, or `name=hex` for a name that is dropped only where its value looks like
+    a session: 16 to 128 hexadecimal digits.
+    """
+
+    def __init__(self, drop: Iterable[str] = DEFAULT_DROPPED_PARAMETERS) -> None:
+        names = [name.lower() for name in drop]
+        self._prefixes = tuple(name[:-1] for name in names if name.endswith("*"))
+        self._sessions = frozenset(name[:-4] for name in names if name.endswith("=hex"))
+        self._names = frozenset(name for name in names if not name.endswith(("*", "=hex")))
+
+    def canonical(self, url: Url) -> str:
+        """The identity of `url`: an ASCII string, itself a URL."""
+        return self.canonical_href(url.href)
+
+    def canonical_href(self, href: str) -> str:
+        """The same of a `Url.href`."""
+        if _HAS_WORK(href) is None:
+            return href
+        path_start = href.index("/", 8)
+        path, _, query = href[path_start:].partition("?")
+        path = _normal_escapes(path)
+        if ";" in path:
+            path = "/".join(map(self._segment, path.split("/")))
+        if query:
+            query = self._query(query)
+        return f"{href[:path_start]}{path}?{query}" if query else href[:path_start] + path
+
+    def _segment(self, segment: str) -> str:
+        name, *parameters = segment.split(";")
+        kept = [p for p in parameters if not self._is_dropped(p)]
+        if not kept and name in {".", ".."}:  # alone, these would be steps in the path
+            return segment
+        return ";".join([name, *kept])
+
+    def _query(self, query: str) -> str:
+        # Empty parts mean nothing: URL standard, section 5.1 (urlencoded parsing), step 3.1
+        kept = [p for p in _normal_escapes(query).split("&") if p and not self._is_dropped(p)]
+        if len(kept) > 1:
+            kept.sort(key=_parameter_name)
+        return "&".join(kept)
+
+    def _is_dropped(self, parameter: str) -> bool:
+        name, _, value = parameter.partition("=")
+        name = name.lower()
+        if name in self._names or name.startswith(self._prefixes):
+            return True
+        return name in self._sessions and _SESSION_VALUE(value) is not None
+
+
+def _parameter_name(parameter: str) -> str:
+    return parameter.partition("=")[0]
+
+
+@cache
+def _public_suffixes() -> tldextract.TLDExtract:
+    """The list bundled with tldextract: no network, no cache on disk, the same answer in every crawl."""
+    return tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
+
+
+@lru_cache(maxsize=1 << 14)
+def site_of(host: str) -> str:
+    """The site that `host` belongs to: its registrable domain, by the Public Suffix List.
+
+    Private suffixes count: whoever owns `a.github.io` has no say over `b.github.io`, so a crawl of the one does
+    not enter the other. A host without registrable domain (an IP address, `localhost`, a single label, a public
+    suffix itself) is a site of its own, port included: another port of it is another application.
+    """
+    name = host.rpartition(":")[0] if host[-1].isdigit() and ":" in host else host
+    return _public_suffixes().extract_str(name).top_domain_under_public_suffix or host
+
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_HOST_AND_PORT = re.compile(r"[A-Za-z0-9.-]+:[0-9]+(?:[/?#]|$)")
+_BARE_HOST = re.compile(r"[^\s/?#:@.]+(?:\.[^\s/?#:@.]+)+\.?(?=[/?#:]|$)|localhost(?=[/?#:]|$)|\[[0-9A-Fa-f:.]+\]")
+
+
+def guess_url(text: str) -> Url:
+    """The URL that someone means who types `text` as a seed.
+
+    A missing scheme is http: a server that wants https says so with a redirect, the other way round it does not.
+    Raises `InvalidUrl`, with what to write instead.
+    """
+    text = text.strip()
+    if not text:
+        raise InvalidUrl("An empty text is no URL: write one like https://example.com/")
+    absolute = _with_scheme(text)
+    url = parse(absolute)
+    if _carries_credentials(absolute):  # dropping what someone typed on purpose would end in a crawl of 401s
+        raise InvalidUrl(
+            f"The URL of {url.host} carries a user name, which would be stored with every page: leave it out, and "
+            "give the spider http_user, http_pass and http_auth_domain"
+        )
+    return url
+
+
+def _with_scheme(text: str) -> str:
+    if text.lower().startswith(_WEB_SCHEMES):
+        return text
+    if text.startswith("//") and text[2:3] not in ("", "/"):
+        return f"http:{text}"
+    if _HOST_AND_PORT.match(text) or _BARE_HOST.match(text):
+        return f"http://{text}"
+    if (match := _SCHEME.match(text)) and match[0].lower() not in {"http:", "https:"}:
+        raise InvalidUrl(f"{shortened(text)!r} cannot be crawled: its scheme is {match[0]}, not http: or https:")
+    raise InvalidUrl(f"{shortened(text)!r} is no URL: write one like https://example.com/ or example.com/path")
+
+
+def _carries_credentials(absolute: str) -> bool:
+    authority = re.split(r"[/?#\\]", absolute.partition("//")[2], maxsplit=1)[0]
+    return "@" in authority
