@@ -35,7 +35,7 @@ from scrapy.settings import Settings
 from sitecrawl.crawl.runtime import Fetch, Runtime
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.popular import Popular
-from sitecrawl.frontier.disk import NewUrl
+from sitecrawl.frontier.visit import NewUrl
 
 REFRESH = 5.0
 """Seconds between two tables, and how many times their own cost they are apart at the least: as tables.js has it."""

@@ -36,10 +36,11 @@ from random import Random
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.crawl_seen import CrawlSeen
-from sitecrawl.frontier.disk import Frontier, FrontierOptions, NewUrl, Visit
+from sitecrawl.frontier.disk import Frontier, FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import State, UrlRecord
+from sitecrawl.frontier.visit import NewUrl, Visit
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 

@@ -30,10 +30,11 @@ from pathlib import Path
 from order_cluster import ClusterReplay
 from replaying import COMMIT_EVERY, replayed
 
-from sitecrawl.frontier.disk import Frontier, FrontierOptions, NewUrl
+from sitecrawl.frontier.disk import Frontier, FrontierOptions
 from sitecrawl.frontier.order import Aopic, Order, order_named
 from sitecrawl.frontier.record import State
 from sitecrawl.frontier.trap_judge import TrapOptions
+from sitecrawl.frontier.visit import NewUrl
 
 POLICIES = ("aopic-hosts", "aopic-pages", "published", "bfs", "dfs")
 SHARES = (0.5, 0.9, 0.99, 1.0)

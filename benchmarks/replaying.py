@@ -10,9 +10,10 @@ from pathlib import Path
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.crawl_seen import CrawlSeen
-from sitecrawl.frontier.disk import Frontier, FrontierOptions, NewUrl
+from sitecrawl.frontier.disk import Frontier, FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.order import Order
+from sitecrawl.frontier.visit import NewUrl
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.urls.url import Canonicalizer, Url

@@ -19,11 +19,12 @@ from pathlib import Path
 from generated import Page, Site, sites
 from replaying import COMMIT_EVERY, Replayed, replayed
 
-from sitecrawl.frontier.disk import Frontier, FrontierOptions, Visit
+from sitecrawl.frontier.disk import Frontier, FrontierOptions
 from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import State
 from sitecrawl.frontier.trap_judge import explain
+from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import sha1
 from sitecrawl.page.simhash import simhash
 

@@ -29,8 +29,8 @@ from sitecrawl.crawl.feed_files import FeedFiles
 from sitecrawl.crawl.requests import GUESS, SITEMAP, VISIT, Unstorable, pack_request, unpack_request
 from sitecrawl.crawl.runtime import Fetch, Runtime
 from sitecrawl.crawl.spider_state import SpiderState
-from sitecrawl.frontier.disk import NewUrl, Visit
 from sitecrawl.frontier.record import NO_REFERRER, Flag
+from sitecrawl.frontier.visit import NewUrl, Visit
 from sitecrawl.urls.url import parse
 
 logger = logging.getLogger(__name__)

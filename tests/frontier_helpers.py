@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.disk import Frontier, FrontierOptions, NewUrl, Visit
+from sitecrawl.frontier.disk import Frontier, FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import Flag, State, UrlRecord
 from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.visit import NewUrl, Visit
 from sitecrawl.seen.clock import Clock
 from sitecrawl.seen.tiered import SeenSet
 

@@ -17,9 +17,8 @@ from sitecrawl.cluster.journal import Journal
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.hosts import PolitenessOptions
-from sitecrawl.frontier.link_credit import NewUrl
 from sitecrawl.frontier.record import State
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.visit import NewUrl, Visit
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from frontier_helpers import Bench, all_credit, check_sections, url
 
-from sitecrawl.frontier.link_credit import NewUrl
 from sitecrawl.frontier.order import ORDERS
+from sitecrawl.frontier.visit import NewUrl
 
 
 def wanted(name: str, priority: int, host: str = "a.example") -> NewUrl:

@@ -13,10 +13,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from sitecrawl.frontier.disk import Visit
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.record import State
+from sitecrawl.frontier.visit import Visit
 
 HOSTS = ["a.example", "b.example"]
 NAMES = [f"{section}/{n}" for section in ("one", "two") for n in range(6)]

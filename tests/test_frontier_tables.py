@@ -15,9 +15,9 @@ from sitecrawl.crawl.requests import pack_request
 from sitecrawl.crawldir.database import FAMILIES, Database
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier import tables
-from sitecrawl.frontier.disk import NewUrl
 from sitecrawl.frontier.record import RANK_BYTES, Flag, UrlRecord
 from sitecrawl.frontier.tables import HostTable, UrlTable
+from sitecrawl.frontier.visit import NewUrl
 from sitecrawl.urls.fingerprint import Fingerprinter
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from frontier_helpers import Bench
 
-from sitecrawl.frontier.disk import Visit
 from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.visit import Visit
 from sitecrawl.frontier.workbench import _SMALL
 
 IP = "10.0.0.1"

@@ -11,8 +11,8 @@ from scrapy.utils.test import get_crawler
 
 from sitecrawl.crawl.requests import GUESS, SITEMAP, pack
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.frontier.disk import NewUrl
 from sitecrawl.frontier.record import Flag
+from sitecrawl.frontier.visit import NewUrl
 from sitecrawl.scheduler import Scheduler
 
 SAID = {GUESS: True, SITEMAP: [0, "usual", "", []]}

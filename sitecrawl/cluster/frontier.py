@@ -28,9 +28,8 @@ from sitecrawl.cluster.shards import Keys, Shards, open_crawl
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.frontier.duplicates import ContentIndex
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
-from sitecrawl.frontier.link_credit import NewUrl
 from sitecrawl.frontier.record import NO_REFERRER, Flag, State, UrlRecord
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.visit import NewUrl, Visit
 from sitecrawl.seen.clock import Clock
 
 _PAGES_A_PARCEL: Final = 32

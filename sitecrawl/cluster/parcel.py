@@ -15,9 +15,9 @@ from time import gmtime
 from typing import Any, NamedTuple
 
 from sitecrawl.cluster.shards import pack
-from sitecrawl.frontier.link_credit import FOLLOW
 from sitecrawl.frontier.record import Flag
 from sitecrawl.frontier.tables import section_key
+from sitecrawl.frontier.visit import FOLLOW
 from sitecrawl.seen.clock import Clock
 from sitecrawl.urls.shape import shape_of
 from sitecrawl.urls.trap_signs import looks

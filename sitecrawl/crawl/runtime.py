@@ -30,9 +30,10 @@ from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.directory import CrawlDirectory
 from sitecrawl.frontier.crawl_seen import CrawlSeen
-from sitecrawl.frontier.disk import Frontier, NewUrl, Visit
+from sitecrawl.frontier.disk import Frontier
 from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.record import State
+from sitecrawl.frontier.visit import NewUrl, Visit
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.page.links import Link
 from sitecrawl.pagestore import WarcStore

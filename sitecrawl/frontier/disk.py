@@ -26,7 +26,7 @@ from sitecrawl.credit.policies import policy_named
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.duplicates import ContentIndex
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
-from sitecrawl.frontier.link_credit import Economy, NewUrl
+from sitecrawl.frontier.link_credit import Economy
 from sitecrawl.frontier.order import (
     Order,
     class_credit,
@@ -40,7 +40,7 @@ from sitecrawl.frontier.silent_hosts import SilentHosts
 from sitecrawl.frontier.tables import HostTable, UrlTable
 from sitecrawl.frontier.trap_judge import Judge, TrapOptions
 from sitecrawl.frontier.url_states import Register
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.visit import NewUrl, Visit
 from sitecrawl.frontier.workbench import Workbench
 from sitecrawl.seen.tiered import SeenSet
 from sitecrawl.urls.url import site_of

@@ -11,7 +11,6 @@ import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch, Database
@@ -22,6 +21,7 @@ from sitecrawl.frontier.hosts import KEY_BYTES, Host
 from sitecrawl.frontier.record import Flag, State, UrlRecord
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.tables import HostTable, UrlTable
+from sitecrawl.frontier.visit import FOLLOW, NOFOLLOW, NewUrl
 
 _EDGE, _SITE_LINK = b"E", b"S"
 _HOST_PAGES = struct.Struct(f">{KEY_BYTES}sd")
@@ -33,26 +33,6 @@ SEEDS_KEY = _EDGE + SEEDS
 
 _SITE_LINKS_KEPT = 1 << 15
 """Links of sites into sections that are known without a look at the disk: 0.1 kB each."""
-
-FOLLOW, NOFOLLOW = 10, 1
-"""What a link counts, in tenths."""
-
-
-class NewUrl(NamedTuple):
-    """A URL that someone found: `key` is its fingerprint, `host` its host:port."""
-
-    key: bytes
-    url: str
-    host: str
-    nofollow: bool = False
-    score: float = 0.0
-    """The spider's own, for the order `best`."""
-    priority: int = 0
-    """The spider's own, for every order: the greatest first."""
-
-    @property
-    def weight(self) -> int:
-        return NOFOLLOW if self.nofollow else FOLLOW
 
 
 @dataclass(slots=True)

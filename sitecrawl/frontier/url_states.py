@@ -18,10 +18,11 @@ from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
-from sitecrawl.frontier.link_credit import Economy, NewUrl, Outlinks
+from sitecrawl.frontier.link_credit import Economy, Outlinks
 from sitecrawl.frontier.order import Facts, Order, class_of, credit_class, priority_of, serial_of, with_priority
 from sitecrawl.frontier.record import MAX_DEPTH, NO_REFERRER, RANK_BYTES, Flag, State, UrlRecord
 from sitecrawl.frontier.sections import KEY_BYTES as SECTION_KEY_BYTES
+from sitecrawl.frontier.visit import NewUrl
 from sitecrawl.urls.trap_signs import looks
 
 

@@ -11,8 +11,8 @@ from scrapy.http import Response
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.requests import GUESS, SITEMAP, pack_conditional
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.frontier.disk import NewUrl
 from sitecrawl.frontier.record import Flag
+from sitecrawl.frontier.visit import NewUrl
 from sitecrawl.sitemap.locations import How
 from sitecrawl.sitemap.record import Kind, SitemapRecord
 from sitecrawl.sitemap.schedule import ScheduleOptions
