@@ -36,7 +36,7 @@ from random import Random
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.crawl_seen import CrawlSeen
-from sitecrawl.frontier.disk import Frontier, FrontierOptions
+from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import State, UrlRecord
@@ -128,10 +128,11 @@ class Crawl:
         self.now = 0.0
         self._seen = CrawlSeen(directory / "seen", SeenOptions(bloom="auto"), hash_name=HASH_NAME)
         self.database = Database(directory / "db", hash_name=HASH_NAME)
-        self.frontier = Frontier(
+        self.frontier = DiskFrontier(
             self.database,
             order_named("aopic"),
-            seen=self._seen.open,
+            seen=self._seen,
+            listener=Unheard(),
             host_key=web.host_key,
             clock=lambda: self.now,
             wall=time.time,

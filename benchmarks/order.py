@@ -30,7 +30,7 @@ from pathlib import Path
 from order_cluster import ClusterReplay
 from replaying import COMMIT_EVERY, replayed
 
-from sitecrawl.frontier.disk import Frontier, FrontierOptions
+from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
 from sitecrawl.frontier.order import Aopic, Order, order_named
 from sitecrawl.frontier.record import State
 from sitecrawl.frontier.trap_judge import TrapOptions
@@ -178,7 +178,7 @@ def count(result: Replay, web: Web, page: int) -> None:
     result.order.append(page if page < web.size else TRAP)
 
 
-def importances(frontier: Frontier, ids: dict[bytes, int]) -> Iterator[tuple[int, float]]:
+def importances(frontier: DiskFrontier, ids: dict[bytes, int]) -> Iterator[tuple[int, float]]:
     for key in frontier.urls.keys():  # noqa: SIM118 - a table, no mapping
         record = frontier.urls.get(key)
         assert record is not None

@@ -16,7 +16,8 @@ sys.path[:0] = [str(TESTS), str(TESTS.parent)]
 
 from redis_servers import server  # noqa: E402
 
-from sitecrawl.cluster.frontier import ClusterFrontier, join  # noqa: E402
+from sitecrawl.cluster.frontier import ClusterFrontier  # noqa: E402
+from sitecrawl.cluster.join import join  # noqa: E402
 from sitecrawl.cluster.options import ClusterOptions  # noqa: E402
 from sitecrawl.cluster.shards import Keys, unpack  # noqa: E402
 from sitecrawl.crawldir.database import Database  # noqa: E402
@@ -64,6 +65,7 @@ class ClusterReplay:
                 database,
                 joined,
                 host_key=lambda name: self._fingerprint.opaque(name.encode())[8:],
+                listener=Unheard(),
                 clock=time.monotonic,
                 politeness=PolitenessOptions(delay_factor=0),
             )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.crawl_seen import CrawlSeen
-from sitecrawl.frontier.disk import Frontier, FrontierOptions
+from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.order import Order
 from sitecrawl.frontier.visit import NewUrl
@@ -25,7 +25,7 @@ COMMIT_EVERY = 500
 class Replayed:
     """One crawl's frontier and what it stands on."""
 
-    frontier: Frontier
+    frontier: DiskFrontier
     database: Database
     fingerprint: Fingerprinter
     canonicalizer: Canonicalizer
@@ -49,10 +49,11 @@ def replayed(directory: Path, order: Order, options: FrontierOptions) -> Iterato
     directory.mkdir()
     database = Database(directory / "db", hash_name=HASH_NAME)
     try:
-        frontier = Frontier(
+        frontier = DiskFrontier(
             database,
             order,
-            seen=CrawlSeen(directory / "seen.bloom", SeenOptions(bloom="auto"), hash_name=HASH_NAME).open,
+            seen=CrawlSeen(directory / "seen.bloom", SeenOptions(bloom="auto"), hash_name=HASH_NAME),
+            listener=Unheard(),
             host_key=lambda name: fingerprint.opaque(name.encode())[8:],
             clock=lambda: 0.0,
             wall=time.time,

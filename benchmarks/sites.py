@@ -19,7 +19,7 @@ from pathlib import Path
 from generated import Page, Site, sites
 from replaying import COMMIT_EVERY, Replayed, replayed
 
-from sitecrawl.frontier.disk import Frontier, FrontierOptions
+from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
 from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import State
@@ -103,7 +103,7 @@ def fetch(replay: Replayed, visit: Visit, page: Page) -> None:
     frontier.done(visit, State.FETCHED, status=page.status, good=good)
 
 
-def held_back(frontier: Frontier) -> list[str]:
+def held_back(frontier: DiskFrontier) -> list[str]:
     """What is demoted, and why."""
     return [
         f"{host.name if section is None else section.shape}: {explain(section or host, frontier.judge.fetches)}"

@@ -7,15 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from frontiers import Heard, PlainSeen
+
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.disk import Frontier, FrontierOptions
+from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import Flag, State, UrlRecord
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.visit import NewUrl, Visit
-from sitecrawl.seen.clock import Clock
-from sitecrawl.seen.tiered import SeenSet
 
 RUDE = PolitenessOptions(delay_factor=0.0, failure_delay=0.0, per_ip=0, max_failures=0)
 """No pause and no limit but one request a host."""
@@ -29,13 +29,13 @@ def url(name: str, host: str = "a.example", *, nofollow: bool = False, score: fl
     return NewUrl(digest(f"{host}/{name}"), f"http://{host}/{name}", host, nofollow, score)
 
 
-def stored_records(frontier: Frontier) -> Iterator[tuple[bytes, UrlRecord]]:
+def stored_records(frontier: DiskFrontier) -> Iterator[tuple[bytes, UrlRecord]]:
     """The records on disk: call it after a commit."""
     for key, data in frontier._database.scan("urls"):
         yield key, UrlRecord.unpack(data)
 
 
-def all_credit(frontier: Frontier) -> int:
+def all_credit(frontier: DiskFrontier) -> int:
     """What all pages hold, what stands on the hosts' accounts, what the lambda page holds: call it after a commit."""
     ledger = frontier.economy.ledger
     held = 0
@@ -47,7 +47,7 @@ def all_credit(frontier: Frontier) -> int:
     return held + sum(host.rest for host in frontier.hosts.live()) + ledger.reserve + ledger.pending
 
 
-def check_sections(frontier: Frontier) -> None:
+def check_sections(frontier: DiskFrontier) -> None:
     """What sections and hosts count of URLs that wait is what the records say. Call it after a commit."""
     waiting = Counter(r.host + r.section for _, r in stored_records(frontier) if r.state == State.QUEUED)
     hosts = {host.key: host for host in frontier.hosts.live()}
@@ -78,15 +78,17 @@ class Bench:
         self.politeness = politeness
         self.options = options or FrontierOptions()
         self.now = 1000.0
+        self.heard = Heard()
         self.open()
 
     def open(self) -> None:
         self.database = Database(self.path, hash_name="test")
-        self.frontier = Frontier(
+        self.frontier = DiskFrontier(
             self.database,
             order_named(self.order, by_level=self.options.max_depth > 0),
-            seen=lambda _, urls, __: SeenSet(Clock(2), None, urls),
+            seen=PlainSeen(),
             host_key=self.host_key,
+            listener=self.heard,
             clock=lambda: self.now,
             wall=lambda: 1_800_000_000.0,
             politeness=self.politeness,

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 from cluster_helpers import KEY, Steps, audit, seed
+from frontiers import Heard
 from redis_servers import Server, server
 
-from sitecrawl.cluster.frontier import ClusterFrontier, join
+from sitecrawl.cluster.frontier import ClusterFrontier
+from sitecrawl.cluster.join import join
 from sitecrawl.cluster.journal import Journal
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.crawldir.database import Database
@@ -33,11 +35,14 @@ class Worker:
 
     def __init__(self, redis: Server, folder: Path, shards: int) -> None:
         self.database = Database(folder / "db", hash_name=HASH_NAME)
+        self.heard = Heard()
+        self.heard.checkpoint = self.checkpoint
         joined = join(ClusterOptions({"url": redis.url}, "test", shards=shards))
         self.frontier = ClusterFrontier(
             self.database,
             joined,
             host_key=str.encode,
+            listener=self.heard,
             clock=time.monotonic,
             politeness=PolitenessOptions(delay=0, delay_factor=0),
         )
@@ -100,7 +105,7 @@ def test_what_is_left_of_a_parcel_is_durable_before_it_is_sent(redis: Server, tm
                 taken_then.append(steps.state(0).get("fetched", 0))
                 worker.checkpoint()
 
-            worker.frontier.checkpoint = checkpoint
+            worker.heard.checkpoint = checkpoint
             steps.call(0, "lease", "two", want=1, hosts=1, span=1, most=1)
             worker.checkpoint()
             await until(lambda: bool(steps.state(0).get("fetched")))

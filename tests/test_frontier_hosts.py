@@ -151,8 +151,7 @@ def test_what_waits_for_a_host_that_never_answered_fails(bench):
 def test_a_dead_host_has_one_more_chance(bench):
     """Whoever wants to know is told what was given up, and may ask again."""
     crawl = bench(max_failures=2, max_first_failures=2)
-    given_up: list[bytes] = []
-    crawl.frontier.on_give_up.append(given_up.append)
+    given_up = crawl.heard.given
     for name in "01":
         crawl.finish(crawl.take(name), State.FAILED, failed=True)
     assert crawl.frontier.next() is None

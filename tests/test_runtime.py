@@ -17,7 +17,7 @@ from sitecrawl.base.errors import CrawlDirectoryInUse, OptionError
 from sitecrawl.crawl.requests import GUESS, VISIT
 from sitecrawl.crawl.runtime import Fetch, Runtime
 from sitecrawl.dashboard.meter import Meter
-from sitecrawl.frontier.disk import Frontier
+from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.page.items import PageItem
 from sitecrawl.urls.url import parse
 
@@ -136,7 +136,7 @@ def test_a_page_does_not_repeat_itself(tmp_path: Path) -> None:
             if is_last:
                 runtime.finish(begun)
             runtime.checkpoint()
-            assert isinstance(runtime.frontier, Frontier)
+            assert isinstance(runtime.frontier, DiskFrontier)
             good = runtime.frontier.judge.good
     assert good == 1
 

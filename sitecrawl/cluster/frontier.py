@@ -1,4 +1,4 @@
-"""A worker's frontier: the calls of `sitecrawl.frontier.disk.Frontier`, answered from what was lent ahead.
+"""A worker's frontier: the contract of `sitecrawl.frontier.contract`, answered from what was lent ahead.
 
 Nothing here waits for Redis. `next` hands out what the pump has leased; what becomes of it gathers as outcomes;
 `flush` writes these into the checkpoint's batch, as parcels of the journal, and `flushed` lets the pump send them.
@@ -7,127 +7,40 @@ So a page is in this worker's page store, durably, before Redis counts it as don
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
-
-import redis
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.board import Board
-from sitecrawl.cluster.connection import check, connect, connect_async, shown
+from sitecrawl.cluster.connection import connect_async
+from sitecrawl.cluster.join import Joined
 from sitecrawl.cluster.journal import Journal
+from sitecrawl.cluster.known import LeasedHostsView, RecentPages, Totals
 from sitecrawl.cluster.leased_hosts import Desk, Lent, LentVisit
-from sitecrawl.cluster.options import ClusterOptions
-from sitecrawl.cluster.parcel import BRINGS, Link, Outcome, Packer, Parcel
+from sitecrawl.cluster.listener import WorkerListener
+from sitecrawl.cluster.parcel import BRINGS, Link, Outcome, Packer, Parcel, Parceler
 from sitecrawl.cluster.pump import Pump
 from sitecrawl.cluster.seedqueue import SeedQueue
-from sitecrawl.cluster.shards import Keys, Shards, open_crawl
+from sitecrawl.cluster.shards import Keys, Shards
 from sitecrawl.crawldir.database import Batch, Database
-from sitecrawl.frontier.duplicates import ContentIndex
+from sitecrawl.frontier.contract import Capability
+from sitecrawl.frontier.duplicates import ContentIndex, Verdict
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
-from sitecrawl.frontier.record import NO_REFERRER, Flag, State, UrlRecord
+from sitecrawl.frontier.record import NO_REFERRER, Flag, State
 from sitecrawl.frontier.visit import NewUrl, Visit
 from sitecrawl.seen.clock import Clock
 
-_PAGES_A_PARCEL: Final = 32
-_LINKS_A_PARCEL: Final = 2_000
-_REFERRERS: Final = 50_000
-"""Pages whose URLs are remembered, for the `referrer` of the pages that they lead to."""
 _SOON: Final = 0.1
 """Seconds between two checkpoints, at the least, when the worker has nothing to do before one."""
 
 
-class Totals:
-    """The crawl's counts, as the shards last said."""
-
-    def __init__(self, pump: Pump) -> None:
-        self._pump = pump
-
-    @property
-    def fetched(self) -> int:
-        return self._pump.line.total("fetched")
-
-    @property
-    def failed(self) -> int:
-        return self._pump.line.total("failed")
-
-    @property
-    def excluded(self) -> int:
-        return self._pump.line.total("excluded")
-
-    @property
-    def demoted(self) -> int:
-        return self._pump.line.total("demoted")
-
-    @property
-    def queued(self) -> int:
-        return self._pump.line.total("waiting") + self._pump.line.total("leased")
-
-    @property
-    def known(self) -> int:
-        return self._pump.line.total("known")
-
-
-class RecentPages:
-    """URLs of the pages that this worker has fetched of late."""
-
-    def __init__(self) -> None:
-        self._urls: OrderedDict[bytes, str] = OrderedDict()
-
-    def add(self, key: bytes, url: str) -> None:
-        self._urls[key] = url
-        if len(self._urls) > _REFERRERS:
-            self._urls.popitem(last=False)
-
-    def get(self, key: bytes) -> UrlRecord | None:
-        url = self._urls.get(key)
-        return UrlRecord(url, b"", b"", 0, b"", state=State.FETCHED) if url is not None else None
-
-    def get_many(self, keys: Sequence[bytes]) -> dict[bytes, UrlRecord | None]:
-        return {key: self.get(key) for key in keys}
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """A crawl on Redis that this worker takes part in."""
-
-    options: ClusterOptions
-    key: bytes
-    """Of the crawl's fingerprints."""
-    is_cluster: bool
-
-
-def join(options: ClusterOptions) -> Joined:
-    """Begin the crawl on Redis, or join it. Raises `StorageError`, `OptionError` or `FormatMismatch`."""
-    client = connect(options.redis)
-    try:
-        if not options.unsafe:
-            check(client)
-        return Joined(options, open_crawl(client, options), hasattr(client, "get_primaries"))
-    except redis.RedisError as error:  # read-only, full, or not for this user
-        raise StorageError(f"Redis at {shown(options.redis)} refuses the crawl: {error}") from error
-    finally:
-        client.close()
-
-
-class _Workers:
-    """The hosts that this worker works on, for who shows them."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-
-    def live(self) -> Iterator[Host]:
-        return self._desk.hosts()
-
-
 class ClusterFrontier:
-    """See the module. `clock` gives monotonic seconds."""
+    """See the module; what its calls mean is said in `contract.Frontier`. `clock` gives monotonic seconds."""
 
-    has_records: Final = False
-    """Redis has them; whatever a request needs at its answer travels in its `meta`."""
+    can: Final = Capability.NONE
+    """Redis has the records; whatever a request needs at its answer travels in its `meta`."""
 
     def __init__(
         self,
@@ -135,12 +48,14 @@ class ClusterFrontier:
         joined: Joined,
         *,
         host_key: Callable[[str], bytes],
+        listener: WorkerListener,
         clock: Callable[[], float],
         politeness: PolitenessOptions,
         max_depth: int = 0,
     ) -> None:
         options = joined.options
         self._options = options
+        self._listener = listener
         self._clock = clock
         self._host_key = host_key
         self._max_depth = max_depth
@@ -161,12 +76,9 @@ class ClusterFrontier:
         )
         line = connect_async(options.redis, cluster=joined.is_cluster)
         self.board = Board(Shards(line, self.keys, cluster=joined.is_cluster), self._journal.session)
-        self.pump.leasing.on_dead = self._give_up
-        self.pump.line.on_fault = lambda: self.count("cluster/faults", 1)
-        self.pump.busy = self._is_busy
-        self.content = ContentIndex(database)
+        self._content = ContentIndex(database)
         self.counts = Totals(self.pump)
-        self.hosts = _Workers(self._desk)
+        self.hosts = LeasedHostsView(self._desk)
         self.urls = RecentPages()
         self.in_flight: dict[bytes, LentVisit] = {}
         self._volatile: deque[LentVisit] = deque()
@@ -175,22 +87,8 @@ class ClusterFrontier:
         self._loose: list[Link] = []
         """Links that come from no page: seeds, and requests that a spider begins with."""
         self._ready: list[Parcel] = self._journal.load()
-        self._seqs: dict[int, int] = {}
+        self._parceler = Parceler(self.pump.stream, self.keys.shard_of)
         self._flushed_at = 0.0
-        self.row_of_last: Callable[[], int] = lambda: 0
-        """Where the last page is in the page store."""
-        self.withdraw: Callable[[list[int]], None] = lambda rows: None
-        """Tells the page store that these rows are not this worker's to have."""
-        self.checkpoint: Callable[[], None] = lambda: None
-        """Makes durable at once what has been done."""
-        self.wake: Callable[[], None] = lambda: None
-        """Called when there is something to hand out, or the crawl has ended."""
-        self.fail: Callable[[StorageError], None] = lambda error: None
-        self.on_give_up: list[Callable[[bytes], None]] = []
-        """Called with every URL that fails without having been handed out."""
-        self.count: Callable[[str, int], None] = lambda name, number: None
-        self.take_seed: Callable[[str], bool] | None = None
-        """Takes what was pushed to the seed queue; None where there is none."""
         self.pump.send(self._ready)
         self._ready = []
 
@@ -282,7 +180,6 @@ class ClusterFrontier:
     # Work
 
     def next(self) -> LentVisit | None:
-        """The next URL to fetch, or None if nothing may be fetched now."""
         visit = self._next()
         if visit is None:
             self.pump.kick() if self._desk.waiting == 0 and not self.pump.ended else None
@@ -303,11 +200,10 @@ class ClusterFrontier:
 
     @property
     def is_full(self) -> bool:
-        """Whether as many URLs as wanted have been fetched."""
         limit = self._options.max_pages
         return limit > 0 and self.counts.fetched >= limit
 
-    def _give_up(self, lent: Lent) -> None:
+    def died(self, lent: Lent) -> None:
         """A dead host's URLs: those that someone waits for are handed out, to fail at once; the others fail now."""
         for visit in self._desk.give_up(lent):
             if visit.stored_flags & Flag.AWAITED:
@@ -316,11 +212,9 @@ class ClusterFrontier:
             else:
                 visit.outcome.state = State.FAILED
                 self._done.append(visit.outcome)
-                for listener in self.on_give_up:
-                    listener(visit.key)
+                self._listener.given_up(visit.key)
 
     def is_out(self, visit: Visit) -> bool:
-        """Whether the host of `visit` has answered before, and now fails whatever it is asked for."""
         known = self.in_flight.get(visit.key)
         return known is not None and known.lent.host.is_out
 
@@ -334,7 +228,6 @@ class ClusterFrontier:
 
     @property
     def waiting(self) -> int:
-        """URLs that wait, on all shards."""
         return self.pump.line.total("waiting")
 
     @property
@@ -347,12 +240,12 @@ class ClusterFrontier:
         if self.is_full:
             return True
         self.pump.starting = False  # Scrapy asks when the spider has said all it begins with
-        if not (self.pump.ended and not self._is_busy()):
+        if not (self.pump.ended and not self.is_busy()):
             self.pump.kick()
             return False
         return True
 
-    def _is_busy(self) -> bool:
+    def is_busy(self) -> bool:
         return bool(self.in_flight or self._done or self._loose or self._volatile or self._dead)
 
     @property
@@ -362,7 +255,6 @@ class ClusterFrontier:
         return starves and self._clock() - self._flushed_at >= _SOON
 
     def next_time(self) -> float | None:
-        """Seconds until there may be something to do."""
         if (self._done or self._loose) and self._desk.waiting == 0:
             return _SOON
         at = self._desk.next_time()
@@ -373,7 +265,6 @@ class ClusterFrontier:
     def downloaded(
         self, visit: Visit, seconds: float, *, ip: str | None = None, failed: bool = False, retry_after: float = 0.0
     ) -> None:
-        """As `Frontier.downloaded`."""
         host = visit.host
         if host is None or not isinstance(visit, LentVisit):
             return
@@ -386,19 +277,19 @@ class ClusterFrontier:
         host.ip = ip or host.ip
         self._desk.free(visit, now, seconds)
         if self._desk.is_dead(visit.lent):
-            self._give_up(visit.lent)
+            self.died(visit.lent)
         if self._desk.given_back:
             self.pump.kick()
 
-    def host_key(self, visit: Visit) -> bytes:
+    def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
         known = self.in_flight.get(visit.key)
-        return self._host_key(known.lent.host.name) if known is not None else bytes(8)
+        host = self._host_key(known.lent.host.name) if known is not None else bytes(8)
+        return self._content.add(host, sha1, title=title, text_hash=text_hash)
 
     def slow_down(self, host_name: str, crawl_delay: float) -> None:
-        """robots.txt of a host asks for `crawl_delay` seconds between requests."""
         self._desk.host_named(host_name).crawl_delay = crawl_delay
 
-    def done(self, visit: Visit, state: State, *, status: int = 0, good: bool = True, stored: bool = False) -> None:
+    def done(self, visit: Visit, state: State, *, status: int = 0, good: bool = True, row: int = 0) -> None:
         """The URL has been dealt with; Redis hears of it after the next checkpoint."""
         known = self._end(visit)
         if known is None:
@@ -406,7 +297,7 @@ class ClusterFrontier:
         outcome = known.outcome
         outcome.state, outcome.status = int(state), min(max(status, 0), 0xFFFF)
         outcome.good = good and state == State.FETCHED
-        outcome.row = self.row_of_last() if stored else 0
+        outcome.row = row
         if known.lent.shard < 0:
             self._loose += outcome.links
         else:
@@ -423,7 +314,6 @@ class ClusterFrontier:
         return known
 
     def retry(self, visit: Visit, *, priority: int, request: bytes | None, volatile: bool = False) -> None:
-        """Put the URL back, with `request` in the place of the old one."""
         known = self._end(visit)
         if known is None:
             return
@@ -442,65 +332,51 @@ class ClusterFrontier:
     # Durability
 
     def flush(self, batch: Batch) -> None:
-        """Hand what is done to `batch`; call `flushed` when it is on disk."""
-        self._ready = list(self._parcels())
+        self._ready = self._parceler.parcels(self._done, self._loose)
         for parcel in self._ready:
             self._journal.add(parcel)
         self._journal.flush(batch)
-        self.content.flush(batch)
+        self._content.flush(batch)
         self._done, self._loose = [], []
         self._flushed_at = self._clock()
 
     def flushed(self) -> None:
-        self.content.flushed()
+        self._content.flushed()
         self.pump.send(self._ready)
         self._ready = []
-
-    def _parcels(self) -> Iterator[Parcel]:
-        by_shard: dict[int, list[Outcome]] = {}
-        for outcome in self._done:
-            by_shard.setdefault(self.keys.shard_of(outcome.host), []).append(outcome)
-        for shard, outcomes in by_shard.items():
-            for start in range(0, len(outcomes), _PAGES_A_PARCEL):
-                yield self._parcel(shard, outcomes[start : start + _PAGES_A_PARCEL])
-        loose: dict[int, list[Link]] = {}
-        for link in self._loose:
-            loose.setdefault(self.keys.shard_of(link.host), []).append(link)
-        for shard, links in loose.items():
-            for start in range(0, len(links), _LINKS_A_PARCEL):
-                yield self._parcel(shard, [Outcome(links=links[start : start + _LINKS_A_PARCEL])])
-
-    def _parcel(self, shard: int, outcomes: list[Outcome]) -> Parcel:
-        seq = self._seqs[shard] = self._seqs.get(shard, 0) + 1
-        return Parcel(shard, self.pump.stream, seq, outcomes)
 
     # What the pump tells
 
     def leased(self) -> None:
-        self.wake()
+        self._listener.woken()
 
     def taken(self, new: int) -> None:
-        self.count("links/new", new)
+        self._listener.counted("links/new", new)
         if new:
             self.pump.kick()
 
     def stale(self, outcomes: list[Outcome]) -> None:
-        self.count("cluster/stale", len(outcomes))
-        self.withdraw([outcome.row for outcome in outcomes if outcome.row])
-        self.checkpoint()
+        self._listener.counted("cluster/stale", len(outcomes))
+        self._listener.withdrawn([outcome.row for outcome in outcomes if outcome.row])
+        self._listener.checkpoint()
 
     def failed(self, error: StorageError) -> None:
-        self.fail(error)
+        self._listener.failed(error)
+
+    def faulted(self) -> None:
+        self._listener.counted("cluster/faults", 1)
+
+    def widened(self, url: str) -> None:
+        self._listener.widened(url)
 
     # Life
 
     def start(self) -> None:
-        """Begin to work; inside the event loop."""
-        if self._options.seeds_key and self.take_seed is not None:
+        if self._options.seeds_key:
             self.pump.seeds = SeedQueue(
                 self.pump.line.client,
                 self._options.seeds_key,
-                take=self.take_seed,
+                take=self._listener.seed_pushed,
                 settled=self._has_settled,
                 fault=self.pump.line.fault,
             )
@@ -513,6 +389,9 @@ class ClusterFrontier:
     def _has_settled(self) -> bool:
         """Whether Redis has all that was handed to the frontier."""
         return not (self._loose or self._ready or self.pump.traffic.has_parcels)
+
+    def save(self) -> None:
+        """What Redis has takes no time to open."""
 
     async def close(self) -> None:
         """Send what was flushed, and give back the rest."""

@@ -21,13 +21,20 @@ _MILLISECONDS: Final = 1000
 class Leasing:
     """See the module."""
 
-    def __init__(self, line: Line, options: ClusterOptions, desk: Desk, scope: SharedScope) -> None:
+    def __init__(
+        self,
+        line: Line,
+        options: ClusterOptions,
+        desk: Desk,
+        scope: SharedScope,
+        *,
+        on_dead: Callable[[Lent], None],
+    ) -> None:
         self._line = line
         self._options = options
         self._desk = desk
         self._scope = scope
-        self.on_dead: Callable[[Lent], None] = lambda lent: None
-        """Called with a lease of a host that is to be given up."""
+        self._on_dead = on_dead
         self.orphans: list[tuple[int, str]] = []
         """Shards and sessions that are dead, and left something in their outboxes there."""
 
@@ -94,7 +101,7 @@ class Leasing:
         for lease in answer[b"leases"]:
             lent = self._desk.take(number, lease, now)
             if self._desk.is_dead(lent):
-                self.on_dead(lent)
+                self._on_dead(lent)
         self.orphans += [(number, session.decode()) for session in answer[b"orphans"]]
         shard.ends = bool(answer[b"ends"])
         times = [self.poll]

@@ -9,10 +9,11 @@ of the parcel, for most links lead to the same few URLs; what is left over stays
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from time import gmtime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from sitecrawl.cluster.shards import pack
 from sitecrawl.frontier.record import Flag
@@ -25,6 +26,9 @@ from sitecrawl.urls.trap_signs import looks
 BRINGS: int = 128
 """A flag of links alone: the URL brings credit with it, as a seed does."""
 _TAX_DIVISOR = 10
+PAGES_A_PARCEL: Final = 32
+LINKS_A_PARCEL: Final = 2_000
+_T = TypeVar("_T")
 
 
 class Link(NamedTuple):
@@ -215,3 +219,39 @@ def _tenth(outcome: Outcome) -> int:
 
 def _without_page(entry: list[Any]) -> list[Any]:
     return [*entry[:7], 0, *entry[8:]] if len(entry) > 2 else entry
+
+
+class Parceler:
+    """Puts what is done into parcels, each for one shard, numbered in the order in which they must go.
+
+    `stream` names this start of the worker.
+    """
+
+    def __init__(self, stream: str, shard_of: Callable[[str], int]) -> None:
+        self._stream = stream
+        self._shard_of = shard_of
+        self._numbers: Counter[int] = Counter()
+
+    def parcels(self, done: Iterable[Outcome], loose: Iterable[Link]) -> list[Parcel]:
+        """`loose`: links that come from no page."""
+        pages: defaultdict[int, list[Outcome]] = defaultdict(list)
+        for outcome in done:
+            pages[self._shard_of(outcome.host)].append(outcome)
+        links: defaultdict[int, list[Link]] = defaultdict(list)
+        for link in loose:
+            links[self._shard_of(link.host)].append(link)
+        found = [self._parcel(n, some) for n, all_ in pages.items() for some in _slices(all_, PAGES_A_PARCEL)]
+        found += [
+            self._parcel(n, [Outcome(links=some)])
+            for n, all_ in links.items()
+            for some in _slices(all_, LINKS_A_PARCEL)
+        ]
+        return found
+
+    def _parcel(self, shard: int, outcomes: list[Outcome]) -> Parcel:
+        self._numbers[shard] += 1
+        return Parcel(shard, self._stream, self._numbers[shard], outcomes)
+
+
+def _slices(items: list[_T], size: int) -> Iterator[list[_T]]:
+    return (items[start : start + size] for start in range(0, len(items), size))

@@ -27,7 +27,7 @@ from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.in_transit import FORWARDS_A_CALL, Traffic, outbox_of
 from sitecrawl.cluster.journal import Journal
 from sitecrawl.cluster.leader import Duties
-from sitecrawl.cluster.leased_hosts import Desk, Returned
+from sitecrawl.cluster.leased_hosts import Desk, Lent, Returned
 from sitecrawl.cluster.leasing import Leasing
 from sitecrawl.cluster.options import ClusterOptions, limits_of
 from sitecrawl.cluster.parcel import Outcome, Packer, Parcel
@@ -65,6 +65,18 @@ class Listener(Protocol):
     def failed(self, error: StorageError) -> None:
         """There is no going on."""
 
+    def faulted(self) -> None:
+        """Redis did not answer: what was asked will be asked again."""
+
+    def died(self, lent: Lent) -> None:
+        """A host was lent that is to be given up."""
+
+    def widened(self, url: str) -> None:
+        """Another worker has told of a seed that came up."""
+
+    def is_busy(self) -> bool:
+        """Whether the worker itself has something under way."""
+
 
 class Pump:
     """See the module. `connect` gives another connection, to wait for messages on."""
@@ -88,12 +100,12 @@ class Pump:
         self._listener = listener
         self._connect = connect
         self._revival = revival
-        self.line = Line(shards, journal.session, options.lease_seconds)
+        self.line = Line(shards, journal.session, options.lease_seconds, on_fault=listener.faulted)
         self.stream = f"{journal.session}.{secrets.token_hex(4)}"
         """Numbers begin anew with each start, so each start has streams of its own."""
         self.traffic = Traffic(packer, journal.session)
-        self.scope = SharedScope(shards.client, shards.keys.base(0) + "scope")
-        self.leasing = Leasing(self.line, options, desk, self.scope)
+        self.scope = SharedScope(shards.client, shards.keys.base(0) + "scope", listener.widened)
+        self.leasing = Leasing(self.line, options, desk, self.scope, on_dead=listener.died)
         self._duties = Duties(self.line, f"{self.stream}.lambda", self.traffic.forward)
         self.seeds: SeedQueue | None = None
         self.ended = False
@@ -101,8 +113,6 @@ class Pump:
         self.starting = True
         """The worker's spider has not yet said what it begins with."""
         self._told_starting: bool | None = None
-        self.busy: Callable[[], bool] = lambda: False
-        """Whether the worker itself has something under way."""
         self._kick = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._renewed = 0.0
@@ -348,7 +358,7 @@ class Pump:
             or self._desk.given_back
             or self.starting
             or (self.seeds is not None and not self.seeds.is_empty)
-            or self.busy()
+            or self._listener.is_busy()
         )
 
     async def _look_for_the_end(self) -> None:

@@ -74,7 +74,7 @@ class Line:
     keeps what it was about, and makes it again.
     """
 
-    def __init__(self, shards: Shards, session: str, lease_seconds: float) -> None:
+    def __init__(self, shards: Shards, session: str, lease_seconds: float, *, on_fault: Callable[[], None]) -> None:
         self.steps = shards
         self.client = shards.client
         self.keys = shards.keys
@@ -85,7 +85,7 @@ class Line:
         self.in_doubt = False
         """An answer was lost, and with it perhaps leases."""
         self.calls = 0
-        self.on_fault: Callable[[], None] = lambda: None
+        self._on_fault = on_fault
         self._ms = int(1000 * lease_seconds)
 
     def args(self, shard: int, **more: Any) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class Line:
             raise StorageError(f"Redis refuses the crawl's work: {error}") from error
         self.failures += 1
         self.in_doubt = True
-        self.on_fault()
+        self._on_fault()
         if self.failures == 1:
             logger.warning("Waiting for Redis: %s", error or type(error).__name__)
 

@@ -11,16 +11,18 @@ from typing import Any
 
 
 class SharedScope:
-    """A Redis list of URLs, in the order in which they came. Its calls raise `redis.RedisError`."""
+    """A Redis list of URLs, in the order in which they came; `widened` is called with those of other workers.
 
-    def __init__(self, client: Any, key: str) -> None:
+    Its calls raise `redis.RedisError`.
+    """
+
+    def __init__(self, client: Any, key: str, widened: Callable[[str], None]) -> None:
         self._client = client
         self._key = key
         self._heard = 0
         self._known: set[str] = set()
         self._new: list[str] = []
-        self.widen: Callable[[str], None] = lambda url: None
-        """Called with every URL that another worker has told of."""
+        self._widened = widened
 
     def add(self, url: str) -> None:
         """Tell the others, with what is sent next."""
@@ -40,4 +42,4 @@ class SharedScope:
             text = url.decode()
             if text not in self._known:
                 self._known.add(text)
-                self.widen(text)
+                self._widened(text)

@@ -23,14 +23,15 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from sitecrawl.base.errors import InvalidUrl
-from sitecrawl.cluster.frontier import ClusterFrontier, Joined, join
+from sitecrawl.cluster.frontier import ClusterFrontier
+from sitecrawl.cluster.join import Joined, join
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.requests import VISIT, is_miss
 from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.directory import CrawlDirectory
 from sitecrawl.frontier.crawl_seen import CrawlSeen
-from sitecrawl.frontier.disk import Frontier
+from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.record import State
 from sitecrawl.frontier.visit import NewUrl, Visit
@@ -192,7 +193,7 @@ class Runtime:
             runtime = vars(crawler)[_ATTRIBUTE] = cls(crawler)
         return runtime
 
-    def _open_frontier(self) -> Frontier | ClusterFrontier:
+    def _open_frontier(self) -> DiskFrontier | ClusterFrontier:
         settings = self.crawler.settings
         if self._joined is not None:
             return ClusterFrontier(
@@ -203,7 +204,7 @@ class Runtime:
                 politeness=configuration.politeness(settings),
                 max_depth=settings.getint("DEPTH_LIMIT"),
             )
-        return Frontier(
+        return DiskFrontier(
             self.database,
             configuration.order(settings),
             seen=self._seen.open,
@@ -215,9 +216,9 @@ class Runtime:
         )
 
     @property
-    def local(self) -> Frontier:
+    def local(self) -> DiskFrontier:
         """The frontier of a crawl in one process, for parts that no cluster has."""
-        assert isinstance(self.frontier, Frontier)
+        assert isinstance(self.frontier, DiskFrontier)
         return self.frontier
 
     @property
@@ -397,7 +398,7 @@ class Runtime:
     def save(self) -> None:
         """Make everything durable, and the next start quick. Raises `StorageError`."""
         self.checkpoint()
-        if isinstance(self.frontier, Frontier):
+        if isinstance(self.frontier, DiskFrontier):
             self._seen.save(self.database, self.frontier.seen, self.frontier.counts.serial)
 
     def close(self) -> None:

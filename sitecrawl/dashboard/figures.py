@@ -20,7 +20,7 @@ from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.crawldir.database import Database
 from sitecrawl.dashboard.meter import Meter
-from sitecrawl.frontier.disk import Frontier
+from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.seen.bloom import ScalableBloom
 
 COLUMNS: Final = (
@@ -178,7 +178,7 @@ class Sampler:
         return (self._cpu[0] - before) / (now - since) if before and now > since else 0.0
 
 
-def _of_frontier(frontier: Frontier) -> dict[str, Any]:
+def _of_frontier(frontier: DiskFrontier) -> dict[str, Any]:
     counts, ledger = frontier.counts, frontier.economy.ledger
     return {
         "fetched": counts.fetched,
@@ -210,7 +210,7 @@ class _DatabaseSize:
         return self._size
 
 
-def _seen(frontier: Frontier) -> dict[str, int]:
+def _seen(frontier: DiskFrontier) -> dict[str, int]:
     """Of the URL-seen test: what was asked, and which tier knew."""
     seen = frontier.seen
     stats, bloom = seen.stats, seen.bloom

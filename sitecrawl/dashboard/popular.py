@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from sitecrawl.crawl.runtime import Fetch
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.disk import Frontier
+from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.record import history_of
 
 KEPT: Final = 200
@@ -38,7 +38,7 @@ class PopularPage(NamedTuple):
 class Popular:
     """Give `finished` every fetch whose visit is over, and call `look` now and then."""
 
-    def __init__(self, database: Database, frontier: Frontier) -> None:
+    def __init__(self, database: Database, frontier: DiskFrontier) -> None:
         self._database = database
         self._frontier = frontier
         self._best: dict[bytes, float] = {}

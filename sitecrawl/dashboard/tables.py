@@ -14,7 +14,7 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.popular import Popular
 from sitecrawl.dashboard.survey import Pace, look_over
-from sitecrawl.frontier.disk import Frontier
+from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.reader import unit_of
 from sitecrawl.frontier.record import UrlRecord
@@ -74,7 +74,7 @@ class Tables:
 
     def __init__(
         self,
-        frontier: Frontier,
+        frontier: DiskFrontier,
         politeness: PolitenessOptions,
         meter: Meter,
         popular: Popular,

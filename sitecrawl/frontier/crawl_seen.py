@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch
 from sitecrawl.crawldir.database import Database
@@ -25,8 +25,18 @@ logger = logging.getLogger(__name__)
 SERIAL: Final = b"seen-serial"
 
 
+class SeenKeeper(Protocol):
+    """Opens and saves the seen set of one crawl."""
+
+    def open(self, database: Database, urls: UrlTable, serial: int) -> SeenSet:
+        """The seen set over `urls`, whose newest URL has the number `serial`."""
+
+    def save(self, database: Database, seen: SeenSet, serial: int) -> None:
+        """Keep for the next time what takes long to make; then nothing may be added. Raises `StorageError`."""
+
+
 class CrawlSeen:
-    """Opens and saves the seen set of one crawl, whose Bloom filter is kept in `file`."""
+    """The one of a crawl on disk, whose Bloom filter is kept in `file`."""
 
     def __init__(self, file: Path, options: SeenOptions, *, hash_name: str) -> None:
         self._file = file
@@ -34,7 +44,6 @@ class CrawlSeen:
         self._hash_name = hash_name
 
     def open(self, database: Database, urls: UrlTable, serial: int) -> SeenSet:
-        """The seen set over `urls`, whose newest URL has the number `serial`."""
         bloom = self._load() if database.get("meta", SERIAL) == _pack(serial) else None
         seen = SeenSet(Clock(self._options.cache), bloom or self._new(), urls if self._options.exact else None)
         if bloom is None and seen.exact is None:
@@ -45,7 +54,6 @@ class CrawlSeen:
         return seen
 
     def save(self, database: Database, seen: SeenSet, serial: int) -> None:
-        """Keep the filter for the next time, if it is whole; then nothing may be added. Raises `StorageError`."""
         if seen.is_filling:
             seen.stop_filling()
             return

@@ -1,19 +1,18 @@
-"""The frontier: the URLs that are known and not fetched, on disk, in order, polite.
+"""The frontier of one process: on disk, in the crawl's order, polite. Keeps the contract of `frontier.contract`.
 
 One URL's way: `add` (a link) or `add_request` (anything else) → queued → `next` hands it out as a `Visit` →
-`downloaded` frees its host → `done`, or `retry` puts it back. What happens between two calls of `commit` lives in
-memory and goes down in that call's batch.
+`downloaded` frees its host → `done`, or `retry` puts it back.
 
-Contract (a sieve's, as BUbiNG says it): every URL that is added comes out; only such URLs; each once, unless it is
-put back or asked for `again`. A crash forgets what came after the last commit: URLs that were in flight then come
-out again.
+What happens between two checkpoints lives in memory, as changes over what the database holds, and goes down in one
+atomic batch: `flush` hands all of it over, `flushed` says that it is on disk. A crash in between leaves the database
+as the last batch made it; a URL that is not done there is queued there.
 
 Layout on disk: docs/formats/database.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
@@ -23,8 +22,10 @@ from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
+from sitecrawl.frontier.contract import Capability, Listener
 from sitecrawl.frontier.counts import Counts
-from sitecrawl.frontier.duplicates import ContentIndex
+from sitecrawl.frontier.crawl_seen import SeenKeeper
+from sitecrawl.frontier.duplicates import ContentIndex, Verdict
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.link_credit import Economy
 from sitecrawl.frontier.order import (
@@ -42,10 +43,7 @@ from sitecrawl.frontier.trap_judge import Judge, TrapOptions
 from sitecrawl.frontier.url_states import Register
 from sitecrawl.frontier.visit import NewUrl, Visit
 from sitecrawl.frontier.workbench import Workbench
-from sitecrawl.seen.tiered import SeenSet
 from sitecrawl.urls.url import site_of
-
-__all__ = ["Frontier", "FrontierOptions", "NewUrl", "Visit"]
 
 _SAMPLES = 4
 """Entries of a section that are tried for a probe: some stand for URLs that have been fetched."""
@@ -68,16 +66,22 @@ class FrontierOptions:
     traps: TrapOptions = field(default_factory=TrapOptions)
 
 
-class Frontier:
-    """See the module. `clock` gives monotonic seconds, `wall` Unix seconds."""
+class DiskFrontier:
+    """See the module; what its calls mean is said in `contract.Frontier`.
+
+    `clock` gives monotonic seconds, `wall` Unix seconds; `listener` hears what happens by itself.
+    """
+
+    can: Final = Capability.ALL
 
     def __init__(
         self,
         database: Database,
         order: Order,
         *,
-        seen: Callable[[Database, UrlTable, int], SeenSet],
+        seen: SeenKeeper,
         host_key: Callable[[str], bytes],
+        listener: Listener,
         clock: Callable[[], float],
         wall: Callable[[], float],
         politeness: PolitenessOptions,
@@ -92,9 +96,10 @@ class Frontier:
         self._meta = Overlay(database, "meta")
         self.counts = Counts(self._meta)
         self.urls = UrlTable(database, self.counts.known)
-        self.seen = seen(database, self.urls, self.counts.serial)
+        self._seen_keeper = seen
+        self.seen = seen.open(database, self.urls, self.counts.serial)
         self.hosts = HostTable(database, host_key)
-        self.content = ContentIndex(database)
+        self._content = ContentIndex(database)
         self.economy = Economy(
             database,
             self.urls,
@@ -110,8 +115,7 @@ class Frontier:
         self.hosts.on_load = self._remember
         self.workbench = Workbench(politeness, order)
         self.in_flight: dict[bytes, Visit] = {}
-        self.on_give_up: list[Callable[[bytes], None]] = []
-        """Called with every URL that fails because its host has never answered, without having been handed out."""
+        self._listener = listener
         self.register = Register(database, order, self.counts, self.economy, in_flight=self.in_flight, wall=wall)
         self._load()
 
@@ -134,11 +138,6 @@ class Frontier:
     # Growth
 
     def add(self, found: Sequence[NewUrl], *, depth: int, referrer: bytes = NO_REFERRER) -> int:
-        """Queue those of `found` that are new, all at `depth`; returns how many were.
-
-        URLs of depth 0 are seeds, and bring credit with them. URLs beyond `max_depth` are left unknown, so that a
-        shorter way to them still counts. The links of a page go to `expand`.
-        """
         if self._is_too_deep(depth):
             return 0
         new = self._unseen(found)
@@ -153,11 +152,6 @@ class Frontier:
         return 0 < self._options.max_depth < depth
 
     def expand(self, visit: Visit, found: Sequence[NewUrl], *, rest: int = 0) -> int:
-        """The page of `visit` links to `found`: it spends its credit on them, and the new ones are queued.
-
-        `rest`: it links to so many more, which come in later calls, and keeps credit for them. Returns how many were
-        new.
-        """
         depth = visit.depth + 1
         record = self.urls.get(visit.key)
         if record is None or self._is_too_deep(depth):
@@ -199,10 +193,6 @@ class Frontier:
         referrer: bytes = NO_REFERRER,
         brings_credit: bool = False,
     ) -> bool:
-        """Queue one request that a spider asked for; False if it is filtered as seen.
-
-        `brings_credit`: it brings credit with it as a seed does, whatever its depth.
-        """
         if not flags & Flag.UNFILTERED and not self.seen.add_many([found.key])[0]:
             return False
         if request is not None:
@@ -221,10 +211,7 @@ class Frontier:
         return True
 
     def again(self, key: bytes, *, priority: int = 0, request: bytes | None = None) -> bool:
-        """Queue a URL that has come to its end once more; False if it is not known, or waits already.
-
-        `request` is what it needs beside its URL this time. The lambda page gives it credit, for its new links.
-        """
+        """The lambda page gives it credit, for its new links."""
         record = self.urls.get(key)
         if record is None or record.state == State.QUEUED:
             return False
@@ -249,7 +236,6 @@ class Frontier:
     # Work
 
     def next(self) -> Visit | None:
-        """The next URL to fetch, or None if nothing may be fetched now."""
         now = self._clock()
         if self._is_full():
             return None
@@ -311,17 +297,14 @@ class Frontier:
 
     @property
     def is_full(self) -> bool:
-        """Whether as many URLs have been fetched as are wanted."""
         return 0 < self._options.max_pages <= self.counts.fetched
 
     @property
     def held(self) -> int:
-        """URLs that are held back as traps, on hosts that answer."""
         return self.judge.held(self._silent)
 
     @property
     def silent(self) -> int:
-        """URLs that wait for hosts that have ceased to answer."""
         return self._silent.queued
 
     def _is_full(self) -> bool:
@@ -329,7 +312,6 @@ class Frontier:
         return limit > 0 and self.counts.fetched + len(self.in_flight) >= limit
 
     def is_finished(self) -> bool:
-        """Whether nothing is left to hand out, now or later, but for what comes of the URLs in flight."""
         limit = self._options.max_pages
         if self.waiting == 0 or (limit > 0 and self.counts.fetched >= limit):
             return True
@@ -337,11 +319,9 @@ class Frontier:
 
     @property
     def waiting(self) -> int:
-        """URLs that are queued and not in flight."""
         return self.counts.queued - len(self.in_flight)
 
     def next_time(self) -> float | None:
-        """Seconds until a host that rests now may be asked; None if none does, or none may be asked any more."""
         if self._is_full():
             return None
         at = self.workbench.next_time()
@@ -372,9 +352,8 @@ class Frontier:
         """
         given_up: list[bytes] = []
         visit = self._give_up_some(host, now, given_up)
-        for listener in self.on_give_up:
-            for key in given_up:
-                listener(key)
+        for key in given_up:
+            self._listener.given_up(key)
         return visit
 
     def _give_up_some(self, host: Host, now: float, given_up: list[bytes]) -> Visit | None:
@@ -404,7 +383,6 @@ class Frontier:
             self.workbench.place(host, now)
 
     def is_out(self, visit: Visit) -> bool:
-        """Whether the host of `visit` has answered before, and now fails whatever it is asked for."""
         return self.register.host_of(self._standing(visit)).is_out
 
     def _dead_visit(self, host: Host, entry: bytes, now: float) -> Visit | None:
@@ -419,10 +397,6 @@ class Frontier:
     def downloaded(
         self, visit: Visit, seconds: float, *, ip: str | None = None, failed: bool = False, retry_after: float = 0.0
     ) -> None:
-        """The download of `visit` ended after `seconds`: its host may be asked again when politeness allows.
-
-        `failed`: nothing came, or the host said that it is too busy. `retry_after`: seconds it asked for.
-        """
         host = visit.host
         if host is None:
             return
@@ -436,9 +410,9 @@ class Frontier:
         host.ip = ip or host.ip
         self._free(visit, seconds)
 
-    def host_key(self, visit: Visit) -> bytes:
-        """The 8-byte key of the host that `visit` is to."""
-        return self._standing(visit).host
+    def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
+        """Asked before the page is done: content of a page that is not would meet itself after a crash."""
+        return self._content.add(self._standing(visit).host, sha1, title=title, text_hash=text_hash)
 
     def _free(self, visit: Visit, seconds: float = 0.0) -> None:
         """Give back the host's seat, once."""
@@ -447,22 +421,17 @@ class Frontier:
             self.workbench.finish(host, self._clock(), seconds, ip=visit.ip)
 
     def slow_down(self, host_name: str, crawl_delay: float) -> None:
-        """robots.txt of a host asks for `crawl_delay` seconds between requests."""
         host = self.hosts.named(host_name)
         host.crawl_delay = crawl_delay
         self.hosts.changed(host)
 
-    def done(self, visit: Visit, state: State, *, status: int = 0, good: bool = True, stored: bool = False) -> None:
-        """The URL has been dealt with. Its page, if it has one, is in the page store's next checkpoint.
-
-        `good`: the page is worth having, so more like it is. `stored`: its response is in the page store.
-        """
+    def done(self, visit: Visit, state: State, *, status: int = 0, good: bool = True, row: int = 0) -> None:
         self._free(visit)
         if self.in_flight.pop(visit.key, None) is None:
             return
         record = self._standing(visit)
         record.status = min(max(status, 0), MAX_STATUS)
-        record.flags |= Flag.STORED * stored
+        record.flags |= Flag.STORED * (row > 0)
         host = self.register.host_of(record)
         self.register.end(visit.key, record, host, state)
         if state != State.EXCLUDED:
@@ -478,7 +447,6 @@ class Frontier:
             self._place(changed)
 
     def retry(self, visit: Visit, *, priority: int, request: bytes | None, volatile: bool = False) -> None:
-        """Put the URL back behind those that wait, with `request` in the place of the old one."""
         self._free(visit)
         del self.in_flight[visit.key]
         record = self._standing(visit)
@@ -525,25 +493,31 @@ class Frontier:
 
     # Durability
 
-    has_records: Final = True
-    """What is known of any URL can be asked at any time."""
     wants_checkpoint: Final = False
-    """Work never waits for a checkpoint here."""
 
     def flush(self, batch: Batch) -> None:
-        """Hand all changes to `batch`; call `flushed` when it is on disk."""
         self.economy.settle(self.register.credited)
         self.counts.store(self._meta)
         self._meta.put(b"judge", self.judge.pack())
-        for part in (self.register, self._meta, self.urls, self.hosts, self.economy, self.content):
+        for part in (self.register, self._meta, self.urls, self.hosts, self.economy, self._content):
             part.flush(batch)
 
     def flushed(self) -> None:
-        for part in (self.register, self._meta, self.urls, self.economy, self.content):
+        for part in (self.register, self._meta, self.urls, self.economy, self._content):
             part.flushed()
         self.hosts.flushed(self._clock())
 
+    def save(self) -> None:
+        """Keep the seen set's filter beside the database. Raises `StorageError`."""
+        self._seen_keeper.save(self._database, self.seen, self.counts.serial)
 
-def waiting_hosts(frontier: Frontier) -> Iterator[Host]:
-    """The hosts that have URLs waiting, in no order."""
-    return (host for host in frontier.hosts.live() if host.queued)
+    # Life: it works when it is asked, and not otherwise
+
+    def start(self) -> None:
+        """Nothing is to be begun."""
+
+    async def close(self) -> None:
+        """The database is the caller's to close."""
+
+    def stats(self) -> dict[str, int | float]:
+        return {}

@@ -1,0 +1,33 @@
+"""What a worker's frontier tells the crawl, and asks of it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from sitecrawl.base.errors import StorageError
+from sitecrawl.frontier.contract import Listener
+
+
+class WorkerListener(Listener, Protocol):
+    """See the module."""
+
+    def woken(self) -> None:
+        """There is something to hand out, or the crawl has ended."""
+
+    def failed(self, error: StorageError) -> None:
+        """There is no going on."""
+
+    def counted(self, name: str, number: int) -> None:
+        """A figure for the crawl's statistics."""
+
+    def withdrawn(self, rows: list[int]) -> None:
+        """These rows of the page index are not this worker's to have."""
+
+    def checkpoint(self) -> None:
+        """Make durable at once what has been done."""
+
+    def seed_pushed(self, text: str) -> bool:
+        """Take what was pushed to the seed queue; false if it is no seed."""
+
+    def widened(self, url: str) -> None:
+        """A seed came up on another worker."""

@@ -1,0 +1,264 @@
+"""Every frontier behind one face, for tests that hold for all of them: checkpoints, crashes, and waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from redis_servers import Server
+
+from sitecrawl.base.errors import StorageError
+from sitecrawl.cluster.frontier import ClusterFrontier
+from sitecrawl.cluster.join import join
+from sitecrawl.cluster.options import ClusterOptions
+from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.contract import Frontier
+from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
+from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.memory import MemoryFrontier
+from sitecrawl.frontier.order import order_named
+from sitecrawl.frontier.record import Flag, State
+from sitecrawl.frontier.tables import UrlTable
+from sitecrawl.frontier.visit import NewUrl, Visit
+from sitecrawl.seen.clock import Clock
+from sitecrawl.seen.tiered import SeenSet
+from sitecrawl.urls.fingerprint import HASH_NAME
+
+PATIENT = PolitenessOptions(delay_factor=0.0, failure_delay=0.0, per_ip=0, max_failures=0)
+"""No pause and no limit but one request a host; no host is given up."""
+
+
+def found(name: str, host: str = "a.example", **rest: Any) -> NewUrl:
+    url = f"http://{host}/{name}"
+    return NewUrl(hashlib.blake2b(url.encode(), digest_size=16).digest(), url, host, **rest)
+
+
+def name_of(visit: Visit) -> str:
+    return visit.url.rpartition("/")[2]
+
+
+class PlainSeen:
+    """A seen set of the frontier's own table alone."""
+
+    def open(self, database: Database, urls: UrlTable, serial: int) -> SeenSet:
+        return SeenSet(Clock(2), None, urls)
+
+    def save(self, database: Database, seen: SeenSet, serial: int) -> None: ...
+
+
+class Heard:
+    """A listener that remembers what it is told."""
+
+    def __init__(self) -> None:
+        self.given: list[bytes] = []
+        self.errors: list[StorageError] = []
+        self.stale_rows: list[int] = []
+        self.checkpoint: Callable[[], None] = lambda: None
+
+    def given_up(self, key: bytes) -> None:
+        self.given.append(key)
+
+    def woken(self) -> None: ...
+
+    def failed(self, error: StorageError) -> None:
+        self.errors.append(error)
+
+    def counted(self, name: str, number: int) -> None: ...
+
+    def withdrawn(self, rows: list[int]) -> None:
+        self.stale_rows += rows
+
+    def seed_pushed(self, text: str) -> bool:
+        return False
+
+    def widened(self, url: str) -> None: ...
+
+
+@dataclass
+class Setting:
+    """How a crawl is made."""
+
+    folder: Path
+    order: str = "bfs"
+    politeness: PolitenessOptions = PATIENT
+    redis: Server | None = None
+
+
+class Maker(Protocol):
+    """Makes a frontier over what the crawl has kept."""
+
+    def __call__(
+        self, setting: Setting, database: Database, listener: Heard, clock: Callable[[], float]
+    ) -> Frontier: ...
+
+
+def disk(setting: Setting, database: Database, listener: Heard, clock: Callable[[], float]) -> Frontier:
+    return DiskFrontier(
+        database,
+        order_named(setting.order),
+        seen=PlainSeen(),
+        host_key=lambda name: hashlib.blake2b(name.encode(), digest_size=8).digest(),
+        listener=listener,
+        clock=clock,
+        wall=lambda: 1_800_000_000.0,
+        politeness=setting.politeness,
+        options=FrontierOptions(),
+    )
+
+
+def cluster(setting: Setting, database: Database, listener: Heard, clock: Callable[[], float]) -> Frontier:
+    assert setting.redis is not None
+    options = ClusterOptions({"url": setting.redis.url}, "test", shards=2, order=setting.order)
+    return ClusterFrontier(
+        database,
+        join(options),
+        host_key=lambda name: hashlib.blake2b(name.encode(), digest_size=8).digest(),
+        listener=listener,
+        clock=time.monotonic,
+        politeness=setting.politeness,
+    )
+
+
+class Crawl:
+    """One crawl on some frontier. Its clock moves only when it waits, but for a worker's, which is the real one."""
+
+    def __init__(self, kind: str, setting: Setting) -> None:
+        self.kind = kind
+        self.setting = setting
+        self.now = 1000.0
+        self.heard = Heard()
+        self.heard.checkpoint = self.checkpoint
+        self.on_checkpoint: Callable[[], None] = lambda: None
+        self._memory: MemoryFrontier | None = None
+        self._open()
+
+    def _open(self) -> None:
+        self.database = Database(self.setting.folder / "db", hash_name=HASH_NAME)
+        self.frontier = self._made()
+        self.frontier.start()
+
+    def _made(self) -> Frontier:
+        if self.kind != "memory":
+            make: Maker = {"disk": disk, "cluster": cluster}[self.kind]
+            return make(self.setting, self.database, self.heard, lambda: self.now)
+        if self._memory is None:
+            setting = self.setting
+            order = order_named(setting.order)
+            self._memory = MemoryFrontier(order, setting.politeness, self.heard, clock=lambda: self.now)
+        else:
+            self._memory.crash()
+        return self._memory
+
+    def clock(self) -> float:
+        return time.monotonic() if self.kind == "cluster" else self.now
+
+    def checkpoint(self) -> None:
+        batch = self.database.batch()
+        self.frontier.flush(batch)
+        self.database.write(batch, sync=False)
+        self.on_checkpoint()
+        self.frontier.flushed()
+
+    async def crash(self) -> None:
+        """The process dies and a new one begins: what came after the last checkpoint is gone."""
+        if isinstance(self.frontier, ClusterFrontier):
+            await abandon(self.frontier)
+        self.database.close()
+        self._open()
+
+    async def close(self) -> None:
+        await self.frontier.close()
+        self.database.close()
+
+    # Work
+
+    async def next(self) -> Visit | None:
+        """The next visit, after whatever wait that takes; None at the end of the crawl."""
+        deadline = time.monotonic() + 30
+        while (visit := self.frontier.next()) is None:
+            assert not self.heard.errors
+            if self.frontier.is_finished():
+                return None
+            if self.frontier.wants_checkpoint:
+                self.checkpoint()
+            await self._rest()
+            assert time.monotonic() < deadline, "nothing comes, and nothing ends"
+        return visit
+
+    async def _rest(self) -> None:
+        if self.kind == "cluster":
+            await asyncio.sleep(0.003)  # the worker's task talks to Redis meanwhile
+            return
+        seconds = self.frontier.next_time()
+        assert seconds is not None, "URLs wait, and no host rests"
+        self.now += seconds
+
+    async def take(self, *names: str) -> list[Visit]:
+        """The next visits, which must be of these, in some order."""
+        visits = [visit for _ in names if (visit := await self.next()) is not None]
+        assert sorted(map(name_of, visits)) == sorted(names)
+        return visits
+
+    async def nothing_comes(self) -> bool:
+        """Whether nothing may be handed out now, though a worker has been given the time to hear of something."""
+        for _ in range(20 if self.kind == "cluster" else 1):
+            if self.frontier.next() is not None:
+                return False
+            await asyncio.sleep(0.005 if self.kind == "cluster" else 0)
+        return True
+
+    def finish(self, visit: Visit, *links: NewUrl, state: State = State.FETCHED, **how: Any) -> None:
+        if links:
+            self.frontier.expand(visit, links)
+        self.frontier.downloaded(visit, 0.0)
+        self.frontier.done(visit, state, status=200 if state == State.FETCHED else 0, **how)
+
+    def ask(self, name: str, *, host: str = "a.example", key: bytes | None = None, **how: Any) -> bool:
+        one = found(name, host)
+        given = {"depth": 1, "priority": 0, "flags": Flag.NONE, "request": None, **how}
+        return self.frontier.add_request(one if key is None else one._replace(key=key), **given)
+
+    async def drain(self, links: dict[str, list[NewUrl]] | None = None) -> list[str]:
+        """Fetch all that is left, each page with its links; the names in the order in which they came."""
+        names = []
+        while (visit := await self.next()) is not None:
+            names.append(name_of(visit))
+            self.finish(visit, *(links or {}).get(name_of(visit), ()))
+        self.checkpoint()
+        return names
+
+    async def settled(self, **counts: int) -> None:
+        """Wait until the crawl's counts are these: a worker hears of them after its checkpoint."""
+        self.checkpoint()
+        deadline = time.monotonic() + 30
+        while (now := {name: getattr(self.frontier.counts, name) for name in counts}) != counts:
+            assert self.kind == "cluster", now
+            assert time.monotonic() < deadline, now
+            await asyncio.sleep(0.003)
+
+
+async def abandon(frontier: ClusterFrontier) -> None:
+    """As a kill leaves it: nothing is given back, and nothing more is sent."""
+    tasks = frontier.pump._tasks
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    await frontier.pump.line.client.aclose()
+    await frontier.board.close()
+
+
+@asynccontextmanager
+async def crawling(kind: str, setting: Setting) -> AsyncIterator[Crawl]:
+    crawl = Crawl(kind, setting)
+    try:
+        yield crawl
+    finally:
+        await asyncio.wait_for(crawl.close(), 20)
+        if isinstance(crawl.frontier, ClusterFrontier):
+            await crawl.frontier.board.close()
