@@ -16,6 +16,7 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
 from sitecrawl.crawl import configuration
+from sitecrawl.crawl.engine import wake
 from sitecrawl.crawl.requests import pack_conditional
 from sitecrawl.crawl.runtime import Fetch, Runtime
 from sitecrawl.frontier.record import UrlRecord
@@ -76,9 +77,7 @@ class Recrawling:
                 queued += frontier.again(key, request=pack_conditional(record.etag, record.modified))
         if queued:
             self._runtime.stats.inc_value("recrawl/due", queued)
-            slot = self._crawler.engine._slot  # noqa: SLF001 - nothing public wakes the engine
-            if slot is not None:
-                slot.nextcall.schedule()
+            wake(self._crawler)
 
     def _stay(self) -> None:
         if self._store is not None and self._store.pages:  # also while all of them wait for hosts that are down

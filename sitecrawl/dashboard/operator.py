@@ -9,10 +9,9 @@ from typing import Any, Final
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
-from scrapy.utils.defer import deferred_from_coro
 
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, OptionError
-from sitecrawl.crawl.engine import is_closing, wake
+from sitecrawl.crawl.engine import is_closing, stop, wake
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.seeds import seeds_of
 from sitecrawl.crawldir.database import Batch
@@ -94,8 +93,7 @@ class Operator:
         return "Resumed"
 
     def _stop(self, _: Fields) -> str:
-        assert self._crawler.engine is not None
-        deferred_from_coro(self._crawler.engine.close_spider_async(reason=STOPPED))
+        stop(self._crawler, STOPPED)
         return "Stopping: what is under way comes in, what waits stays for the next run"
 
     # Seeds
