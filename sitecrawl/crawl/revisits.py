@@ -17,8 +17,9 @@ from twisted.internet.task import LoopingCall
 
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.engine import wake
+from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import pack_conditional
-from sitecrawl.crawl.runtime import Fetch, Runtime
+from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.record import UrlRecord
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.page.markup import elements
@@ -51,17 +52,17 @@ class Recrawling:
         """From now on pages are fetched again."""
         self._runtime = Runtime.of(self._crawler)
         self._store = RevisitStore(self._runtime.database, configuration.recrawl(self._crawler.settings))
-        self._runtime.add_part(self._store)
+        self._runtime.checkpoints.add(self._store)
         self._runtime.on_finish.append(self._finished)
         self._ticks.start(_TICK)
 
     def receive(self, response: Response) -> bool:
         """Whether the response says that its page has not changed: there is nothing to be read off it."""
-        if response.status != _NOT_MODIFIED or response.request is None:
+        if response.status != _NOT_MODIFIED:
             return False
         fetch = self._runtime.fetch_of(response.request)
         if fetch is not None:
-            fetch.good = True  # it was worth having, and is as it was
+            fetch.worth_it()  # it is as it was
         return True
 
     # What is due
@@ -89,7 +90,7 @@ class Recrawling:
 
     # What came of it
 
-    def _finished(self, fetch: Fetch, good: bool) -> None:  # noqa: FBT001 - the runtime calls it
+    def _finished(self, fetch: Fetch) -> None:
         assert self._store is not None
         key = fetch.visit.key
         if self._is_other(key):
@@ -98,7 +99,7 @@ class Recrawling:
         record = self._runtime.local.urls.get(key)
         if record is None or (known is None and not _is_plain(fetch)):
             return
-        page = fetch.content
+        page = fetch.page
         if page is not None and 200 <= page.status < 300:
             self._plan(key, record, self._after(known, page, record))
         elif known is not None and fetch.status == _NOT_MODIFIED:
@@ -149,7 +150,7 @@ class Recrawling:
 def _is_plain(fetch: Fetch) -> bool:
     """Whether the URL alone brings the page: what a form or a spider's own request brought is not asked for again."""
     request = fetch.request
-    return fetch.visit.request is None and request is not None and request.method == "GET" and not request.dont_filter
+    return fetch.visit.request is None and request.method == "GET" and not request.dont_filter
 
 
 def _validators(exchange: Exchange | None) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from twisted.internet.task import LoopingCall
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.crawl import configuration
-from sitecrawl.crawl.attendant import has_our_scheduler
+from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.traffic import ending
 from sitecrawl.dashboard.desk import LiveDesk, Rows
@@ -80,11 +80,11 @@ class Dashboard:
         self._runtime = runtime = Runtime.of(self._crawler)
         shared = runtime.frontier if isinstance(runtime.frontier, ClusterFrontier) else None
         try:
-            self._operator = (ClusterOperator if shared else Operator)(self._crawler, runtime, spider)
+            self._operator = (ClusterOperator if shared else Operator)(self._crawler, runtime)
         except StorageError as error:
             logger.error("There is no dashboard, and no history: %s", error)
             return
-        runtime.add_part(self._operator)
+        runtime.checkpoints.add(self._operator)
         if shared is not None:
             self._join(spider, shared)
         else:

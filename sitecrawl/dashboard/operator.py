@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from scrapy import Spider
 from scrapy.crawler import Crawler
 
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, OptionError
@@ -15,9 +14,10 @@ from sitecrawl.crawl.engine import is_closing, stop, wake
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.seeds import seeds_of
 from sitecrawl.crawldir.database import Batch
+from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.sections import Section
-from sitecrawl.urls.url import Url, parse
+from sitecrawl.urls.url import parse
 
 logger = logging.getLogger(__name__)
 
@@ -34,16 +34,15 @@ _META_KEY: Final = b"operator-seeds"
 Fields = dict[str, Any]
 
 
-class Operator:
+class Operator(Participant):
     """Does what is asked for by name; each act is told in words, counted, and logged.
 
     Seeds widen the spider's scope, where it has one, for this run and those that resume it.
     """
 
-    def __init__(self, crawler: Crawler, runtime: Runtime, spider: Spider) -> None:
+    def __init__(self, crawler: Crawler, runtime: Runtime) -> None:
         self._crawler = crawler
         self._runtime = runtime
-        self._scope = getattr(getattr(spider, "arguments", None), "scope", None)
         self._new_seeds: list[str] = []
         self._actions: dict[str, Callable[[Fields], str]] = {
             "pause": self._pause,
@@ -54,7 +53,7 @@ class Operator:
             "release": self._release,
         }
         for href in self._stored_seeds():
-            self._widen(parse(href))
+            runtime.widen(parse(href), named=True)
 
     @property
     def paused(self) -> bool:
@@ -106,16 +105,12 @@ class Operator:
             raise OptionError("Name a URL or a domain")
         urls = seeds_of(words)
         for url in urls:
-            self._widen(url)
+            self._runtime.widen(url, named=True)
         self._new_seeds += [url.href for url in urls]
         new = self._runtime.seed(urls)
         wake(self._crawler)
         known = len(urls) - new
         return f"{new:,} seeds added" + (f", {known:,} were known" if known else "")
-
-    def _widen(self, url: Url) -> None:
-        if self._scope is not None:
-            self._scope.add_seed(url)
 
     def _stored_seeds(self) -> list[str]:
         stored = self._runtime.database.get("meta", _META_KEY)
@@ -126,12 +121,13 @@ class Operator:
         except (ValueError, TypeError, InvalidUrl) as error:
             raise CorruptFile(f"The seeds that were added by hand cannot be read: {error}") from error
 
-    def flush(self, batch: Batch) -> None:
-        """Part of every checkpoint."""
+    def prepare(self, batch: Batch) -> None:
         if self._new_seeds:
             seeds = list(dict.fromkeys([*self._stored_seeds(), *self._new_seeds]))
             batch.put("meta", _META_KEY, json.dumps(seeds).encode())
-            self._new_seeds.clear()
+
+    def committed(self) -> None:
+        self._new_seeds.clear()
 
     # What is held back
 

@@ -12,7 +12,7 @@ from scrapy.settings import BaseSettings
 
 from sitecrawl.addon import Addon
 from sitecrawl.base.errors import InvalidUrl, OptionError
-from sitecrawl.crawl.attendant import has_our_scheduler
+from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import job_directory, only_looks, redis_of
 from sitecrawl.crawl.engine import is_closing
 from sitecrawl.crawl.page_item import page_item
@@ -149,8 +149,7 @@ class SiteSpider(Spider):
         except InvalidUrl:
             return None
         if of_seed:
-            self.arguments.scope.add_seed(target)
-            self.runtime.widen(target)
+            self.runtime.widen(target, named=False)
         return Link(target.href, target.host)
 
     def parse(self, response: Response, **kwargs: Any) -> Any:

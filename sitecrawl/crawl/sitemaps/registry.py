@@ -34,7 +34,7 @@ class Registry:
         self._runtime = runtime
         self.options = options
         self.store = SitemapStore(runtime.database, options)
-        runtime.add_part(self.store)
+        runtime.checkpoints.add(self.store)
 
     def key(self, url: Url) -> bytes:
         return self._runtime.fingerprints.url(self._runtime.canonicalizer.canonical(url))
