@@ -28,7 +28,7 @@ sys.path[:0] = [str(TESTS), str(TESTS / "crash"), str(TESTS.parent)]
 from killing import CONCURRENCY, Crawler, Losses, ScrapyRedis, Sitecrawl, Stock, redis_server, survive, web_of  # noqa: E402
 
 from sitecrawl.checking import check  # noqa: E402
-from sitecrawl.crawl.runtime import PAGES_PER_CHECKPOINT  # noqa: E402
+from sitecrawl.crawl.checkpoints import PAGES_PER_CHECKPOINT  # noqa: E402
 
 HEAD = """| crawler | pages of the web | kills | URLs lost | stored twice | asked for again | mean a kill | at most |
 |---|---|---|---|---|---|---|---|"""

@@ -28,11 +28,12 @@ from types import SimpleNamespace
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from scrapy import Spider
+from scrapy import Request, Spider
 from scrapy.crawler import CrawlerProcess
 from scrapy.settings import Settings
 
-from sitecrawl.crawl.runtime import Fetch, Runtime
+from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.popular import Popular
 from sitecrawl.frontier.visit import NewUrl
@@ -58,7 +59,7 @@ class Paused(Spider):
             urls = [f"http://{host}/part{section}/page{n % 7}" for section in range(self.sections)]
             found = [NewUrl(runtime.fingerprints.url(url), url, host) for url in urls]
             runtime.frontier.add(found, depth=1)
-        runtime.checkpoint()
+        runtime.checkpoints.write()
         print("ready", flush=True)
         nothing: tuple[Any, ...] = ()
         for item in nothing:
@@ -165,12 +166,12 @@ def calls_of_a_page(number: int) -> float:
     """Seconds that the two listeners take for a fetch that is over."""
     meter, popular = Meter(), Popular(cast("Any", None), cast("Any", None))
     visit = SimpleNamespace(key=b"k" * 16, url="http://a.example/", referrer=bytes(16))
-    fetch = Fetch(cast("Any", visit))
-    fetch.status, fetch.exchange = 200, cast("Any", SimpleNamespace(seconds=0.12))
-    began, good = time.process_time(), True
+    fetch = Fetch(cast("Any", visit), Request(visit.url))
+    fetch.arrived(200, cast("Any", SimpleNamespace(seconds=0.12)))
+    began = time.process_time()
     for _ in range(number):
-        meter.finished(fetch, good)
-        popular.finished(fetch, good)
+        meter.finished(fetch)
+        popular.finished(fetch)
     return (time.process_time() - began) / number
 
 

@@ -34,6 +34,8 @@ from itertools import accumulate
 from pathlib import Path
 from random import Random
 
+from replaying import Unheard
+
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.crawl_seen import CrawlSeen
 from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions

@@ -15,6 +15,7 @@ TESTS = Path(__file__).resolve().parent.parent / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS.parent)]
 
 from redis_servers import server  # noqa: E402
+from replaying import Unheard  # noqa: E402
 
 from sitecrawl.cluster.frontier import ClusterFrontier  # noqa: E402
 from sitecrawl.cluster.join import join  # noqa: E402

@@ -180,8 +180,9 @@ def adaptive(simulation: Simulation, budget: float, folder: Path, *, important: 
             store.plan(key, after, standing(number, clock), clock)
         if requests % 50 == 0:
             batch = database.batch()
-            store.flush(batch)
+            store.prepare(batch)
             database.write(batch)
+            store.committed()
     database.close()
     return simulation.result("credit and change rate" if important else "change rate alone", requests)
 

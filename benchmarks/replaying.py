@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from sitecrawl.base.errors import StorageError
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.crawl_seen import CrawlSeen
 from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
@@ -19,6 +20,28 @@ from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.urls.url import Canonicalizer, Url
 
 COMMIT_EVERY = 500
+
+
+class Unheard:
+    """A listener for replays, in which nothing happens by itself that anybody wants to hear of."""
+
+    def given_up(self, key: bytes) -> None: ...
+
+    def woken(self) -> None: ...
+
+    def failed(self, error: StorageError) -> None:
+        raise error
+
+    def counted(self, name: str, number: int) -> None: ...
+
+    def withdrawn(self, rows: list[int]) -> None: ...
+
+    def checkpoint(self) -> None: ...
+
+    def seed_pushed(self, text: str) -> bool:
+        return False
+
+    def widened(self, url: str) -> None: ...
 
 
 @dataclass(frozen=True)

@@ -290,8 +290,9 @@ def memory(arguments: argparse.Namespace) -> None:
             store.plan(key, float(number))
             size, entries = size + report.size, entries + report.entries
         batch = database.batch()
-        store.flush(batch)
+        store.prepare(batch)
         database.write(batch)
+        store.committed()
         seconds = time.process_time() - start
         print(f"{len(store):,} sitemaps, {size / 1e9:.2f} GB, {entries:,} entries in {seconds:.0f} s of CPU")
         print(f"peak memory {_peak():.0f} MB, of which {before:.0f} MB before the first sitemap")

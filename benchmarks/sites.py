@@ -97,8 +97,7 @@ def fetch(replay: Replayed, visit: Visit, page: Page) -> None:
     if good:
         frontier.expand(visit, [replay.found(ROOT + link.path, nofollow=link.nofollow) for link in page.links])
         body = f"{page.text} {page.links}".encode()
-        host = frontier.host_key(visit)
-        verdict = frontier.content.add(host, sha1(body), title=page.title, text_hash=simhash(page.text))
+        verdict = frontier.judge_content(visit, sha1(body), title=page.title, text_hash=simhash(page.text))
         good = verdict == Verdict.NEW and not page.noindex
     frontier.done(visit, State.FETCHED, status=page.status, good=good)
 

@@ -13,9 +13,9 @@ from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
 from scrapy.http import Response
 
 from sitecrawl.base import limits
-from sitecrawl.crawl.attendant import attend
+from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import GUESSES
-from sitecrawl.crawl.runtime import Fetch, Runtime
+from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_handler import Interrupted, LimitExceeded, PrivateAddress
 from sitecrawl.page.items import Exchange, pairs
 
@@ -39,7 +39,6 @@ class CaptureMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> CaptureMiddleware:
-        attend(crawler)
         most = crawler.settings.getfloat(limits.RETRY_AFTER.setting, limits.RETRY_AFTER.default)
         return cls(Runtime.of(crawler), max_retry_after=most)
 
@@ -60,22 +59,20 @@ class CaptureMiddleware:
         fetch = self._runtime.fetch_of(request)
         started = self._started.pop(request, None)
         if fetch is not None and isinstance(exception, Interrupted):
-            fetch.interrupted = True
+            fetch.interrupt()
         if fetch is None or (isinstance(exception, IgnoreRequest) and not isinstance(exception, LimitExceeded)):
             return
         if isinstance(exception, PrivateAddress):
-            fetch.excluded = "private address"
+            fetch.exclude("private address")
             return
-        fetch.error = type(exception).__name__
+        fetch.failed(type(exception).__name__)
         seconds = time.time() - started if started is not None else 0.0
         # A host that sends too much has not failed.
         failed = not isinstance(exception, LimitExceeded | DownloadCancelledError)
         self._runtime.frontier.downloaded(fetch.visit, seconds, failed=failed)
 
     def _arrived(self, fetch: Fetch, exchange: Exchange) -> None:
-        fetch.status = exchange.status
-        fetch.error = ""
-        fetch.exchange = exchange if exchange.url.startswith(_WEB_SCHEMES) else None
+        fetch.arrived(exchange.status, exchange if exchange.url.startswith(_WEB_SCHEMES) else None)
         if fetch.is_miss:  # here, as Scrapy's statistics, that count every answer
             self._runtime.stats.inc_value(f"{GUESSES}{exchange.status}")
         busy = exchange.status in BUSY

@@ -26,5 +26,5 @@ class GivenUpMiddleware:
     def process_request(self, request: Request) -> None:
         fetch = self._runtime.fetch_of(request)
         if fetch is not None and fetch.visit.dead:
-            fetch.error = HostGivenUp.__name__
+            fetch.failed(HostGivenUp.__name__)
             raise HostGivenUp(f"{request.url} was not asked for: its host has failed too often")

@@ -49,7 +49,7 @@ class DecodingMiddleware(HttpCompressionMiddleware):
         except IgnoreRequest as error:
             self._runtime.stats.inc_value(limits.DECODED_SIZE.stat)
             if (fetch := self._runtime.fetch_of(request)) is not None:
-                fetch.exchange, fetch.status, fetch.error = None, 0, TooLargeDecoded.__name__
+                fetch.failed(TooLargeDecoded.__name__)
             raise TooLargeDecoded(str(error)) from error
 
 

@@ -35,10 +35,8 @@ class LinksMiddleware(BaseSpiderMiddleware):
         fetch = self._runtime.fetches.get(page.key)
         if fetch is None:  # made by hand: no visit, so nothing whose links these could be
             return
-        if fetch.exchange is page.exchange:
-            fetch.exchange = None  # the item carries it from here on: who drops the item drops it, too
-        fetch.content = page
-        if fetch.expanded:  # a page that is a sitemap, too
+        fetch.parsed(page)
+        if fetch.links_are_known:  # a page that is a sitemap, too
             return
         spider = self._spider
         admits = getattr(spider, "admits", None)

@@ -26,7 +26,8 @@ from middlewares.capture import retry_after
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import NO_LIMIT, Limit
-from sitecrawl.crawl.runtime import Fetch, Runtime
+from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_handler import FIRST_PART, LimitExceeded, PrivateAddress
 from sitecrawl.http.robots_txt import addressed, as_utf8
 from sitecrawl.urls.url import parse
@@ -114,7 +115,7 @@ class RobotsMiddleware:
         if not rules.parser.allowed(request.url, self._agent):
             self._stats.inc_value("robotstxt/forbidden")
             if fetch is not None:
-                fetch.excluded = "robots.txt"
+                fetch.exclude("robots.txt")
             raise IgnoreRequest("Forbidden by robots.txt")
         return None
 

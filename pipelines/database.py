@@ -9,7 +9,6 @@ from scrapy.statscollectors import StatsCollector
 from scrapy.utils.asyncio import run_in_thread
 
 from pipelines.failure import stop_on_storage_error
-from sitecrawl.crawl.attendant import attend
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.database import DatabaseOptions, DatabaseStore
@@ -31,7 +30,6 @@ class DatabasePipeline:
         if not settings.get("SITECRAWL_DATABASE_URL"):
             raise NotConfigured("SITECRAWL_DATABASE_URL names no database")
         assert crawler.stats
-        attend(crawler)
         runtime = Runtime.of(crawler)
         manifest = runtime.directory.manifest
         options = DatabaseOptions(
@@ -42,7 +40,7 @@ class DatabasePipeline:
         )
         stop_on_storage_error(crawler)
         store = cls.store_class(options)
-        runtime.add_store(store)
+        runtime.checkpoints.add(store)
         return cls(store, crawler.stats)
 
     async def process_item(self, item: Any) -> Any:

@@ -10,13 +10,15 @@ from scrapy_redis.pipelines import default_serialize
 
 from pipelines.failure import stop_on_storage_error
 from sitecrawl.base.errors import StorageError
-from sitecrawl.crawl.attendant import has_our_scheduler
+from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawldir.database import Batch
+from sitecrawl.crawldir.participant import Participant
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.text import page_json
 
 
-class RedisPipeline(ScrapyRedisPipeline):  # type: ignore[misc]
+class RedisPipeline(ScrapyRedisPipeline, Participant):  # type: ignore[misc]
     """scrapy-redis' item pipeline with its settings, for pages too: JSON, pushed before the page counts as stored.
 
     A page that a crash kept from its checkpoint is pushed again: consumers see every page at least once.
@@ -34,7 +36,7 @@ class RedisPipeline(ScrapyRedisPipeline):  # type: ignore[misc]
         pipeline.crawler = crawler
         stop_on_storage_error(crawler)
         if has_our_scheduler(crawler.settings):
-            Runtime.of(crawler).add_store(pipeline)
+            Runtime.of(crawler).checkpoints.add(pipeline)
         return pipeline
 
     async def process_item(self, item: Any) -> Any:
@@ -45,11 +47,10 @@ class RedisPipeline(ScrapyRedisPipeline):  # type: ignore[misc]
             raise StorageError(self.lost) from error
         return item
 
-    def checkpoint(self) -> dict[str, object]:
+    def prepare(self, batch: Batch) -> None:
         """Nothing is held back here; but no checkpoint may pass over an item that was lost."""
         if self.lost:
             raise StorageError(self.lost)
-        return {}
 
 
 def serialize(item: Any) -> str:

@@ -4,7 +4,6 @@ from typing import Any, Protocol, Self
 
 from scrapy.crawler import Crawler
 
-from sitecrawl.crawl.attendant import attend
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.page.items import Exchange, PageItem
 
@@ -23,7 +22,6 @@ class WarcPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        attend(crawler)
         runtime = Runtime.of(crawler)
         runtime.open_store()
         return cls(runtime)

@@ -8,35 +8,37 @@ from __future__ import annotations
 
 import logging
 import os
-from urllib.parse import urlsplit
 
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.utils.asyncio import AsyncioLoopingCall, CallLaterResult, call_later, create_looping_call
+from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.request import RequestFingerprinter
 from twisted.internet.defer import Deferred
-from twisted.internet.task import LoopingCall
 
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, StorageError
-from sitecrawl.cluster.frontier import ClusterFrontier
-from sitecrawl.cluster.seedqueue import fields_of
 from sitecrawl.crawl.engine import wake
 from sitecrawl.crawl.feed_files import FeedFiles
-from sitecrawl.crawl.requests import GUESS, SITEMAP, VISIT, Unstorable, pack_request, unpack_request
-from sitecrawl.crawl.runtime import Fetch, Runtime
+from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.requests import (
+    VISIT,
+    Unstorable,
+    host_of,
+    of_its_own,
+    pack_request,
+    unpack_request,
+    without_credentials,
+)
+from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.spider_state import SpiderState
 from sitecrawl.frontier.record import NO_REFERRER, Flag
 from sitecrawl.frontier.visit import NewUrl, Visit
 from sitecrawl.urls.url import parse
 
 logger = logging.getLogger(__name__)
-
-_CHECKPOINT_SECONDS = 1.0
-_OURS = frozenset({GUESS, SITEMAP})
 
 
 class Scheduler(BaseScheduler):
@@ -51,9 +53,8 @@ class Scheduler(BaseScheduler):
         self._volatile: dict[bytes, Request] = {}
         """Requests that cannot be stored, by visit."""
         self._max_url_length = crawler.settings.getint(limits.URL_LENGTH.setting)
-        self._failed = False
         self._alarm: CallLaterResult | None = None
-        self._checkpoints: AsyncioLoopingCall | LoopingCall = create_looping_call(self._checkpoint)
+        self._checkpoints = runtime.checkpoints
         self._own_fingerprints = type(crawler.request_fingerprinter) is RequestFingerprinter
 
     @classmethod
@@ -65,59 +66,35 @@ class Scheduler(BaseScheduler):
         if self._runtime.directory.resumed:
             logger.info("Resuming %s: %d URLs wait", self._runtime.path, self._frontier.waiting)
         if self._crawler.settings.get("JOBDIR") or not hasattr(spider, "state"):  # as Scrapy; else it is the spider's
-            self._runtime.add_part(SpiderState(spider, self._runtime.database))
-        self._runtime.add_store(FeedFiles(self._crawler))
+            self._checkpoints.add(SpiderState(spider, self._runtime.database))
+        self._checkpoints.add(FeedFiles(self._crawler))
         if not self._runtime.captures:
             self._crawler.signals.connect(self._received, signals.response_received)
-        self._checkpoints.start(_CHECKPOINT_SECONDS, now=False)
-        if isinstance(self._frontier, ClusterFrontier):
-            self._frontier.wake, self._frontier.fail = self._wake, self._give_up
-            self._frontier.checkpoint = self._checkpoint
-            self._frontier.count = self._stats.inc_value
-            self._frontier.take_seed = self._take_seed
-            self._frontier.pump.scope.widen = self._widen
+        self._checkpoints.start()
+        if self._runtime.team is not None:
             call_later(0, self._frontier.start)
 
     def close(self, reason: str) -> Deferred[None] | None:
         self._cancel_alarm()
-        if self._checkpoints.running:
-            self._checkpoints.stop()
-        if isinstance(self._frontier, ClusterFrontier):
-            return deferred_from_coro(self._part(self._frontier))
-        self._save()
+        self._checkpoints.stop()
+        if self._runtime.team is not None:
+            return deferred_from_coro(self._part())
+        self._checkpoints.close()
         return None
 
-    async def _part(self, frontier: ClusterFrontier) -> None:
+    async def _part(self) -> None:
         """Tell Redis what is done before the files are closed; what it has not heard by then the next start tells."""
-        self._checkpoint()
-        await frontier.close()
-        for name, value in frontier.stats().items():
+        self._checkpoints.run()
+        await self._frontier.close()
+        for name, value in self._frontier.stats().items():
             self._stats.set_value(name, value)
-        self._save()
-
-    def _save(self) -> None:
-        try:
-            if not self._failed:
-                self._settle()
-                self._runtime.save()
-        except StorageError as error:
-            self._failed = True
-            self._report(error)
-        finally:
-            self._close()
-
-    def _close(self) -> None:
-        try:
-            self._runtime.close()
-        except StorageError as error:
-            if not self._failed:  # else it is the same once more
-                self._report(error)
+        self._checkpoints.close()
 
     def _received(self, response: Response, request: Request) -> None:
         """What `CaptureMiddleware` would have noted, in a project that has the scheduler alone."""
         fetch = self._runtime.fetch_of(request)
         if fetch is not None:
-            fetch.status = response.status
+            fetch.arrived(response.status)
             self._frontier.downloaded(fetch.visit, request.meta.get("download_latency", 0.0))
 
     # Into the frontier
@@ -126,18 +103,18 @@ class Scheduler(BaseScheduler):
         try:
             return self._enqueue(request)
         except StorageError as error:
-            self._give_up(error)
+            self._checkpoints.fail(error)
             return False
 
     def _enqueue(self, request: Request) -> bool:
-        fetch = self._runtime.origin_of(request)
-        if fetch is None and isinstance(self._frontier, ClusterFrontier):
+        fetch = self._runtime.fetch_behind(request)
+        if fetch is None and self._runtime.team is not None:
             request = request.replace(dont_filter=False)  # every worker's spider begins with the same requests
         if fetch is not None and self._is_again(request, fetch):
             self._put_back(request, fetch)
             return True
-        if fetch is not None and not self._runtime.captures:
-            fetch.status = fetch.status or 302  # some redirect: nobody has seen which
+        if fetch is not None and not self._runtime.captures and not fetch.status:
+            fetch.arrived(302)  # some redirect: nobody has seen which
         if fetch is not None and not self._admits(request, fetch):
             self._stats.inc_value("links/redirected_out_of_scope")
             return False
@@ -145,15 +122,15 @@ class Scheduler(BaseScheduler):
             self._stats.inc_value(limits.URL_LENGTH.stat)
             return False
         if fetch is not None and fetch.is_redirect:
-            request = _without_credentials(request)
-        request = _of_its_own(request, fetch)
+            request = without_credentials(request)
+        request = of_its_own(request, fetch.request if fetch is not None else None)
         depth = request.meta.get("depth", 0)
         blob, flags = self._pack(request)
         if request.dont_filter:
             flags |= Flag.UNFILTERED
         if request.errback is not None:
             flags |= Flag.AWAITED
-        found = NewUrl(self._key(request), request.url, _host(request.url))
+        found = NewUrl(self._key(request), request.url, host_of(request.url))
         added = self._frontier.add_request(
             found,
             depth=depth,
@@ -167,44 +144,17 @@ class Scheduler(BaseScheduler):
             logger.debug("Filtered duplicate request: %(request)s", {"request": request})
             return False
         if fetch is not None and fetch.is_redirect:
-            fetch.leads_on = True
+            fetch.lead_on()
         if flags & Flag.VOLATILE:
             self._volatile[found.key] = request
         self._count("enqueued", volatile=bool(flags & Flag.VOLATILE))
-        return True
-
-    def _widen(self, href: str) -> None:
-        """A seed that came up while the crawl runs, here or on another worker."""
-        url = parse(href)
-        self._runtime.seed_hosts.add(url.host)
-        scope = getattr(getattr(self._spider, "arguments", None), "scope", None)
-        if scope is not None:
-            scope.add_seed(url)
-
-    def _take_seed(self, text: str) -> bool:
-        """A seed that someone pushed to scrapy-redis' queue: false if it is no URL."""
-        fields = fields_of(text)
-        try:
-            url = parse(fields.get("url", ""))
-            if fields.keys() <= {"url"}:
-                self._widen(url.href)
-                self._runtime.widen(url)
-                self._runtime.seed([url])
-            else:
-                wanted = {name: fields[name] for name in ("method", "meta", "headers", "body") if name in fields}
-                self._runtime.seed_hosts.add(url.host)
-                self._enqueue(Request(url.href, **wanted))
-        except (InvalidUrl, TypeError, ValueError):
-            return False
         return True
 
     @staticmethod
     def _is_again(request: Request, fetch: Fetch) -> bool:
         """Whether a middleware or the spider wants the same request once more, as a retry does."""
         first = fetch.request
-        return (
-            request.dont_filter and first is not None and (request.url, request.method) == (first.url, first.method)
-        )
+        return request.dont_filter and (request.url, request.method) == (first.url, first.method)
 
     def _admits(self, request: Request, fetch: Fetch) -> bool:
         """A spider that limits which links it follows limits redirects as well."""
@@ -212,11 +162,11 @@ class Scheduler(BaseScheduler):
         return not fetch.is_redirect or admits is None or admits(request.url, of_seed=fetch.visit.depth == 0)
 
     def _put_back(self, request: Request, fetch: Fetch) -> None:
-        if fetch.request is not None and not fetch.request.dont_filter:
+        if not fetch.request.dont_filter:
             request = request.replace(dont_filter=False)  # it was to pass the filter once; its redirects are not
         blob, flags = self._pack(request)
         volatile = bool(flags & Flag.VOLATILE)
-        self._runtime.leave(fetch)
+        self._runtime.end(fetch)
         self._volatile.pop(fetch.visit.key, None)
         if volatile:
             self._volatile[fetch.visit.key] = request
@@ -255,7 +205,7 @@ class Scheduler(BaseScheduler):
             if visit is not None:
                 return self._begin(visit)
         except StorageError as error:
-            self._give_up(error)
+            self._checkpoints.fail(error)
             return None
         self._set_alarm()
         return None
@@ -270,48 +220,20 @@ class Scheduler(BaseScheduler):
         request.meta[VISIT] = visit.key
         if visit.depth:
             request.meta.setdefault("depth", visit.depth)
-        self._runtime.begin(visit).request = request
+        self._runtime.begin(visit, request)
         self._count("dequeued", volatile=visit.volatile)
         return request
 
     def _next_visit(self) -> Visit | None:
-        if self._failed:
+        if self._checkpoints.failed:
             return None
         visit = self._frontier.next()
         if visit is None and self._runtime.fetches:
-            self._settle()
+            self._runtime.finish_handled()
             visit = self._frontier.next()
-        if self._runtime.checkpoint_due:
-            self._checkpoint()
+        if self._checkpoints.is_due:
+            self._checkpoints.run()
         return visit
-
-    def _settle(self) -> None:
-        """Finish the fetches that Scrapy has dealt with: callback run, items through the pipelines."""
-        slot = self._crawler.engine._slot  # noqa: SLF001 - nothing public says what the engine works on
-        working = slot.inprogress if slot is not None else set()
-        for fetch in [f for f in self._runtime.fetches.values() if f.request not in working]:
-            self._runtime.finish(fetch)
-
-    def _checkpoint(self) -> None:
-        if self._failed:  # the stores may have come farther than the database
-            return
-        try:
-            self._settle()
-            self._runtime.checkpoint()
-        except StorageError as error:
-            self._give_up(error)
-
-    def _give_up(self, error: StorageError) -> None:
-        """Nothing more can be stored: stop, and keep what the last checkpoint has."""
-        if self._failed:
-            return
-        self._failed = True
-        self._report(error)
-        deferred_from_coro(self._crawler.engine.close_spider_async(reason="storage_error"))
-
-    def _report(self, error: StorageError) -> None:
-        logger.error("%s", error)
-        self._stats.inc_value("scheduler/storage_errors")
 
     # Waking the engine
 
@@ -319,48 +241,13 @@ class Scheduler(BaseScheduler):
         self._cancel_alarm()
         seconds = self._frontier.next_time()
         if seconds is not None:
-            self._alarm = call_later(seconds, self._wake)
+            self._alarm = call_later(seconds, wake, self._crawler)
 
     def _cancel_alarm(self) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
 
-    def _wake(self) -> None:
-        self._alarm = None
-        wake(self._crawler)
-
     def _count(self, event: str, *, volatile: bool) -> None:
         self._stats.inc_value(f"scheduler/{event}")
         self._stats.inc_value(f"scheduler/{event}/{'memory' if volatile else 'disk'}")
-
-
-def _of_its_own(request: Request, fetch: Fetch | None) -> Request:
-    """A spider may hand a page's whole `meta` on. What we say in it of the page is true of no other, except where the
-    page itself is: then the last redirect that `meta` knows is the page's own.
-    """
-    if _OURS.isdisjoint(request.meta):
-        return request
-    page, led_by = fetch.request if fetch is not None else None, request.meta.get("redirect_urls")
-    if page is not None and isinstance(led_by, list) and led_by[-1:] == [page.url]:
-        return request
-    return request.replace(meta={key: value for key, value in request.meta.items() if key not in _OURS})
-
-
-def _without_credentials(request: Request) -> Request:
-    """A redirect may name a user, as links may, of whom nothing is kept; Twisted takes it for part of the host."""
-    if "@" not in request.url:
-        return request
-    try:
-        return request.replace(url=parse(request.url).href)
-    except InvalidUrl:
-        return request
-
-
-def _host(url: str) -> str:
-    """Whose politeness a request is subject to; a URL without a host is its scheme's."""
-    try:
-        return parse(url).host
-    except InvalidUrl:
-        parts = urlsplit(url)
-        return parts.netloc or f"{parts.scheme}:"

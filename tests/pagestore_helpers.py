@@ -5,11 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
+from sitecrawl.crawldir.database import Batch
 from sitecrawl.page.items import Exchange, Headers, PageItem
 from sitecrawl.pagestore import PageReader
 
 STARTED = 1_800_000_000.25
+
+NO_BATCH = cast("Batch", None)
+"""For stores that have nothing to put into one."""
 
 
 def exchange(

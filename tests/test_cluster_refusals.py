@@ -19,7 +19,7 @@ from scrapy.utils.test import get_crawler
 from sitecrawl.addon import SETTINGS
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.cluster.fleet import redis_server
-from sitecrawl.cluster.frontier import join
+from sitecrawl.cluster.join import join
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.crawl import configuration
 from sitecrawl.spiders.focused import FocusedSpider

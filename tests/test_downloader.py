@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import warnings
 from typing import Any
 
@@ -98,6 +99,23 @@ def test_the_outcome_is_scrapys(answers: dict[str, Any], downloaded: Any) -> Non
     ours, scrapys = (outcome(kind, answers, downloaded) for kind in (MiddlewareManager, DownloaderMiddlewareManager))
     assert ours == scrapys
     assert ours[1][0] == "first request"
+
+
+@pytest.mark.parametrize("name", ["_process_request", "_process_response"])
+def test_what_is_overridden_is_scrapys_private(name: str) -> None:
+    """Scrapy calls these by name, with these parameters: an override of what is gone would never be called."""
+    theirs, ours = getattr(DownloaderMiddlewareManager, name, None), getattr(MiddlewareManager, name)
+    assert theirs is not None, f"DownloaderMiddlewareManager.{name} is gone"
+    assert inspect.signature(theirs).parameters.keys() == inspect.signature(ours).parameters.keys()
+    assert name in DownloaderMiddlewareManager.download_async.__code__.co_names, f"Scrapy no longer calls {name}"
+
+
+def test_what_is_read_is_scrapys_private() -> None:
+    """How a middleware that wants the spider is known, and called."""
+    manager = DownloaderMiddlewareManager(Middleware("any", []), crawler=get_crawler(Spider))
+    assert {len(manager.methods[f"process_{name}"]) for name in ("request", "response", "exception")} == {1}
+    assert manager._mw_methods_requiring_spider == set(), "MiddlewareManager._mw_methods_requiring_spider has changed"
+    assert manager._handle_mw_method(dict, value=1) == {"value": 1}, "_handle_mw_method has changed"
 
 
 class Outdated:

@@ -242,7 +242,8 @@ def test_a_host_that_never_answers_is_given_up(run: Run) -> None:
         crawl.frontier.add([found(f"p{n}", "dead.example") for n in range(6)], depth=0)
         crawl.ask("awaited", host="dead.example", flags=Flag.AWAITED, depth=0)
         crawl.frontier.add([found("live")], depth=0)
-        names, dead = [], []
+        names: list[str] = []
+        dead: list[str] = []
         while (visit := await crawl.next()) is not None:
             (dead if visit.dead else names).append(name_of(visit))
             on_dead = visit.url.startswith("http://dead.example")

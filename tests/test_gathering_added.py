@@ -37,10 +37,10 @@ def test_a_crash(tmp_path: Path, database: Database) -> None:
     for _ in range(2):
         added = Added(tmp_path)
         assert added.take() == URLS
-    added.flush(database.batch())  # it goes to disk with this checkpoint, so only the next may delete it
+    added.prepare(database.batch())
     assert Added(tmp_path).take() == URLS
     leave(tmp_path, URLS[:1])
-    added.flush(database.batch())
+    added.committed()  # what was left since then was not part of it
     assert Added(tmp_path).take() == URLS[:1]
     assert added.take() == URLS[:1]
 

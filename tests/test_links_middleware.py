@@ -13,8 +13,9 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from middlewares.links import LinksMiddleware
+from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import VISIT
-from sitecrawl.crawl.runtime import Fetch, Runtime
+from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.links import Link
 from sitecrawl.urls.url import parse
@@ -41,8 +42,7 @@ class Links:
         self.runtime.seed([parse("http://a.example/")])
         visit = self.runtime.frontier.next()
         assert visit is not None
-        self.fetch: Fetch = self.runtime.begin(visit)
-        self.fetch.request = Request(visit.url, meta={VISIT: visit.key})
+        self.fetch: Fetch = self.runtime.begin(visit, Request(visit.url, meta={VISIT: visit.key}))
 
     def page(self, *urls: str, key: bytes | None = None) -> PageItem:
         links = [Link(url.href, url.host) for url in map(parse, urls)]

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 import sqlalchemy as sa
-from pagestore_helpers import exchange, page
+from pagestore_helpers import NO_BATCH, exchange, page
 from postgres_server import Postgres
 from sqlalchemy.dialects import mysql
 from sqlalchemy.schema import CreateTable
@@ -82,11 +82,11 @@ def test_a_page_is_stored_once(url):
     again = opened(url)
     again.add(numbered(1, title="third"))
     again.add(numbered(2))
-    again.checkpoint()
+    again.prepare(NO_BATCH)
     again.close()
     other = DatabaseStore(DatabaseOptions(url=url, crawl="other"))
     other.add(numbered(1, title="other"))
-    other.checkpoint()
+    other.prepare(NO_BATCH)
     other.close()
     assert sorted((row.crawl, row.title or "") for row in rows(url)) == [
         ("other", "other"),
@@ -100,7 +100,7 @@ def test_long_urls_fit_the_key(url):
     store = opened(url)
     for end in "ab":
         store.add(page(exchange("http://site.example/" + "x" * 7_900 + end)))
-    store.checkpoint()
+    store.prepare(NO_BATCH)
     store.close()
     assert len(rows(url)) == 2
 
@@ -120,7 +120,7 @@ def test_nothing_is_lost_between_threads(url):
         store.add(numbered(number))
     stop.set()
     writer.join()
-    store.checkpoint()
+    store.prepare(NO_BATCH)
     store.close()
     assert len(rows(url)) == 300
 
@@ -196,7 +196,7 @@ def test_a_connection_that_stays_away(postgres):
         with pytest.raises(StorageError, match="start the crawl again"):
             store.flush()
         with pytest.raises(StorageError, match="takes no pages"):
-            store.checkpoint()
+            store.prepare(NO_BATCH)
         with pytest.raises(StorageError, match="takes no pages"):
             store.add(numbered(2))
     finally:

@@ -11,7 +11,7 @@ import pytest
 import redis
 from crawling import environment
 from localweb import LocalWeb
-from pagestore_helpers import exchange, page
+from pagestore_helpers import NO_BATCH, exchange, page
 from redis_server import running_redis
 from scrapy.settings import Settings
 
@@ -112,9 +112,9 @@ def test_redis_that_is_gone():
     """An item that could not be pushed is an error that stops the crawl, and no checkpoint passes over it."""
     client = redis.Redis(port=1)
     pipeline = pipeline_on(client)
-    assert pipeline.checkpoint() == {}
+    pipeline.prepare(NO_BATCH)
     with pytest.raises(StorageError, match="Redis takes no items"):
         asyncio.run(pipeline.process_item(page(exchange())))
     with pytest.raises(StorageError, match="Redis takes no items"):
-        pipeline.checkpoint()
+        pipeline.prepare(NO_BATCH)
     client.close()

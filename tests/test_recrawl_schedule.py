@@ -114,8 +114,9 @@ class TestStore:
 
     def commit(self, database: Database, store: RevisitStore) -> None:
         batch = database.batch()
-        store.flush(batch)
+        store.prepare(batch)
         database.write(batch)
+        store.committed()
 
     @pytest.mark.parametrize("commits", [False, True])
     def test_each_page_is_due_once(self, database: Database, *, commits: bool) -> None:

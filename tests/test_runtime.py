@@ -14,10 +14,10 @@ from scrapy.crawler import Crawler
 from scrapy.utils.test import get_crawler
 
 from sitecrawl.base.errors import CrawlDirectoryInUse, OptionError
+from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import GUESS, VISIT
-from sitecrawl.crawl.runtime import Fetch, Runtime
+from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.dashboard.meter import Meter
-from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.page.items import PageItem
 from sitecrawl.urls.url import parse
 
@@ -42,8 +42,7 @@ def fetch(runtime: Runtime, url: str) -> tuple[Fetch, Request]:
     runtime.seed([parse(url)])
     visit = runtime.frontier.next()
     assert visit is not None
-    begun = runtime.begin(visit)
-    begun.request = Request(visit.url, meta={VISIT: visit.key})
+    begun = runtime.begin(visit, Request(visit.url, meta={VISIT: visit.key}))
     return begun, begun.request
 
 
@@ -88,10 +87,10 @@ def test_only_the_request_itself_belongs_to_its_fetch(tmp_path: Path) -> None:
         assert runtime.fetch_of(request) is begun
         for other in (request.copy(), Request("http://b.example/", meta=request.meta)):
             assert runtime.fetch_of(other) is None
-            assert runtime.origin_of(other) is begun
-        assert runtime.origin_of(Request("http://c.example/")) is None
+            assert runtime.fetch_behind(other) is begun
+        assert runtime.fetch_behind(Request("http://c.example/")) is None
         runtime.finish(begun)
-        assert runtime.origin_of(request) is None
+        assert runtime.fetch_behind(request) is None
 
 
 @pytest.mark.parametrize(("status", "mishaps"), [(200, []), (404, []), (403, []), (429, ["429"]), (503, ["503"])])
@@ -99,12 +98,13 @@ def test_a_wrong_guess_is_no_mishap(tmp_path: Path, status: int, mishaps: list[s
     """Nor is a page; but a server that fails is one."""
     with runtime_in(tmp_path) as runtime:
         begun, request = fetch(runtime, "http://a.example/sitemap.xml")
-        request.meta[GUESS], begun.status = True, status
+        begun.arrived(status)
+        request.meta[GUESS] = True
         meter = Meter()
-        meter.finished(begun, False)
+        meter.finished(begun)
         assert [*meter.mishaps] == mishaps
         del request.meta[GUESS]
-        meter.finished(begun, False)
+        meter.finished(begun)
         assert [*meter.mishaps] == ([str(status)] if status >= 400 else [])
 
 
@@ -112,15 +112,15 @@ def test_what_is_not_saved_is_fetched_again(tmp_path: Path) -> None:
     """A visit counts as done from the next checkpoint on; without one it is work again."""
     with runtime_in(tmp_path) as runtime:
         begun, _ = fetch(runtime, "http://a.example/")
-        runtime.checkpoint()
-        begun.status = 200
+        runtime.checkpoints.write()
+        begun.arrived(200)
         runtime.finish(begun)
     with runtime_in(tmp_path) as runtime:
         assert runtime.directory.resumed
         begun, _ = fetch(runtime, "http://a.example/")
-        begun.status = 200
+        begun.arrived(200)
         runtime.finish(begun)
-        runtime.save()
+        runtime.checkpoints.save()
     with runtime_in(tmp_path) as runtime:
         assert runtime.frontier.is_finished()
         assert runtime.frontier.counts.fetched == 1
@@ -131,13 +131,13 @@ def test_a_page_does_not_repeat_itself(tmp_path: Path) -> None:
     for is_last in (False, True):
         with runtime_in(tmp_path) as runtime:
             begun, _ = fetch(runtime, "http://a.example/")
-            begun.status = 200
-            begun.content = PageItem("http://a.example/", 200, 0.0, content_type="text/html", body=b"<p>hello")
+            begun.arrived(200)
+            begun.parsed(PageItem("http://a.example/", 200, 0.0, content_type="text/html", body=b"<p>hello"))
             if is_last:
                 runtime.finish(begun)
-            runtime.checkpoint()
-            assert isinstance(runtime.frontier, DiskFrontier)
-            good = runtime.frontier.judge.good
+            runtime.checkpoints.write()
+            assert runtime.whole is not None
+            good = runtime.whole.judge.good
     assert good == 1
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from scrapy import Spider
+from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.utils.test import get_crawler
 
-from sitecrawl.crawl.attendant import Attendant
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawldir.database import Batch
+from sitecrawl.crawldir.participant import Participant
 from sitecrawl.scheduler import Scheduler
 
 
@@ -23,10 +23,10 @@ class Any(Spider):
     name = "any"
 
 
-class Large:
+class Large(Participant):
     """A part of every checkpoint that is larger than files may become."""
 
-    def flush(self, batch: Batch) -> None:
+    def prepare(self, batch: Batch) -> None:
         batch.put("meta", b"large", bytes(200_000))
 
 
@@ -35,22 +35,31 @@ def close_scheduler(crawler: Crawler) -> Callable[[], object]:
     return lambda: scheduler.close("finished")
 
 
-def close_attendant(crawler: Crawler) -> Callable[[], object]:
-    return Attendant(crawler)._closed
+def close_alone(crawler: Crawler) -> Callable[[], object]:
+    Runtime.of(crawler)
+    return lambda: crawler.signals.send_catch_log(signals.spider_closed)
 
 
-@pytest.mark.parametrize("keeper", [close_scheduler, close_attendant])
+@pytest.mark.parametrize(
+    ("keeper", "name"),
+    [(close_scheduler, "sitecrawl.scheduler.Scheduler"), (close_alone, "scrapy.core.scheduler.Scheduler")],
+)
 def test_one_error(
-    tmp_path: Path, keeper: Callable[[Crawler], Callable[[], object]], caplog: pytest.LogCaptureFixture
+    tmp_path: Path,
+    keeper: Callable[[Crawler], Callable[[], object]],
+    name: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The last checkpoint fails, and closing says so again; without a checkpoint, closing alone would say it."""
 
     async def end() -> Crawler:
-        crawler = get_crawler(Any, {"ADDONS": {"sitecrawl.addon.Addon": 500}, "JOBDIR": str(tmp_path)})
+        crawler = get_crawler(
+            Any, {"ADDONS": {"sitecrawl.addon.Addon": 500}, "JOBDIR": str(tmp_path), "SCHEDULER": name}
+        )
         crawler.spider = crawler._create_spider()
         crawler.engine = SimpleNamespace(_slot=None)  # type: ignore[assignment]
         close = keeper(crawler)
-        Runtime.of(crawler).add_part(Large())
+        Runtime.of(crawler).checkpoints.add(Large())
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
         try:

@@ -30,8 +30,9 @@ def test_a_checkpoint_keeps_them(tmp_path: Path) -> None:
         hosts = SeedHosts(database)
         hosts.add("kept.example")
         batch = database.batch()
-        hosts.flush(batch)
+        hosts.prepare(batch)
         database.write(batch)
+        hosts.committed()
         hosts.add("lost.example")
         assert "kept.example" in hosts
         assert hosts._new == {"lost.example"}

@@ -45,8 +45,9 @@ def store(database: Database, **options: float) -> SitemapStore:
 
 def checkpoint(database: Database, kept: SitemapStore) -> None:
     batch = database.batch()
-    kept.flush(batch)
+    kept.prepare(batch)
     database.write(batch)
+    kept.committed()
 
 
 class TestRecord:

@@ -33,7 +33,7 @@ from twisted.internet.task import LoopingCall
 from sitecrawl.base.display import duration, printable, size, visible
 from sitecrawl.base.errors import OptionError
 from sitecrawl.console.summary import Summary, Totals, resume_command
-from sitecrawl.crawl.attendant import has_our_scheduler
+from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import is_job
 from sitecrawl.crawl.requests import is_miss
 from sitecrawl.crawl.runtime import Runtime

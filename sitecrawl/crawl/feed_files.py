@@ -6,9 +6,11 @@ from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter
 
 from sitecrawl.base.errors import StorageError
+from sitecrawl.crawldir.database import Batch
+from sitecrawl.crawldir.participant import Participant
 
 
-class FeedFiles:
+class FeedFiles(Participant):
     """Hands what feeds into local files hold in memory to the operating system at every checkpoint, before the pages
     that it comes from are done: after a `kill -9` a feed may have an item twice, and lacks none.
 
@@ -18,7 +20,7 @@ class FeedFiles:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
 
-    def checkpoint(self) -> dict[str, object]:
+    def prepare(self, batch: Batch) -> None:
         exporter = self._crawler.get_extension(FeedExporter)
         for slot in exporter.slots if exporter is not None else ():
             if slot.file is not None and not slot.file.closed:
@@ -26,4 +28,3 @@ class FeedFiles:
                     slot.file.flush()
                 except OSError as error:
                     raise StorageError(f"The feed {slot.uri} cannot be written: {error.strerror or error}") from error
-        return {}

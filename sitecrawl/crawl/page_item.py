@@ -6,7 +6,8 @@ from scrapy.http import Response
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base import limits
-from sitecrawl.crawl.runtime import Fetch, Runtime
+from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.record import NO_REFERRER
 from sitecrawl.page.items import PageItem, pairs
 from sitecrawl.page.links import PageFacts, read_page
@@ -16,7 +17,7 @@ from sitecrawl.page.simhash import simhash
 
 def page_item(response: Response, runtime: Runtime) -> PageItem:
     """The page that `response` brought, with the facts that are read off it. An error's links are left out."""
-    fetch = runtime.fetch_of(response.request) if response.request is not None else None
+    fetch = runtime.fetch_of(response.request)
     facts = read_page(response.url, response.body, pairs(response.headers), options=runtime.page_options)
     _count(facts, runtime.stats)
     return PageItem(

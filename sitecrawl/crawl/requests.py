@@ -17,13 +17,15 @@ from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import msgpack
 from itemadapter import ItemAdapter
 from scrapy import Request, Spider
 from scrapy.http.request import NO_CALLBACK
 
-from sitecrawl.base.errors import CorruptFile, SitecrawlError
+from sitecrawl.base.errors import CorruptFile, InvalidUrl, SitecrawlError
+from sitecrawl.urls.url import parse
 
 GUESS: Final = "sitecrawl_guess"
 """The `meta` key of a request for what may well not be there, such as a sitemap at a usual address: it is no error if
@@ -37,6 +39,7 @@ SITEMAP: Final = "sitecrawl_sitemap"
 VISIT: Final = "sitecrawl_visit"
 """The key in `Request.meta` that names the visit a request stands for; never stored."""
 
+_OURS: Final = frozenset({GUESS, SITEMAP})
 _NO_CALLBACK_NAME = "-"
 _TUPLE, _SET, _FROZENSET, _DATETIME, _DATE, _DECIMAL, _ITEM = range(1, 8)
 _MAX_DEPTH = 32
@@ -74,6 +77,37 @@ def unpack_request(url: str, data: bytes | None, spider: Spider) -> Request:
         return request_class(url, **fields)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError, msgpack.UnpackException) as error:
         raise CorruptFile(f"The stored request for {url} cannot be read: {error!r}") from error
+
+
+def of_its_own(request: Request, page: Request | None) -> Request:
+    """A spider may hand a page's whole `meta` on. What we say in it of the page is true of no other, except where the
+    page itself is: then the last redirect that `meta` knows is the page's own. `page`: the request that brought it.
+    """
+    if _OURS.isdisjoint(request.meta):
+        return request
+    led_by = request.meta.get("redirect_urls")
+    if page is not None and isinstance(led_by, list) and led_by[-1:] == [page.url]:
+        return request
+    return request.replace(meta={key: value for key, value in request.meta.items() if key not in _OURS})
+
+
+def without_credentials(request: Request) -> Request:
+    """A redirect may name a user, as links may, of whom nothing is kept; Twisted takes it for part of the host."""
+    if "@" not in request.url:
+        return request
+    try:
+        return request.replace(url=parse(request.url).href)
+    except InvalidUrl:
+        return request
+
+
+def host_of(url: str) -> str:
+    """Whose politeness a request is subject to; a URL without a host is its scheme's."""
+    try:
+        return parse(url).host
+    except InvalidUrl:
+        parts = urlsplit(url)
+        return parts.netloc or f"{parts.scheme}:"
 
 
 def _differences(request: Request, spider: Spider) -> dict[str, Any]:

@@ -16,8 +16,10 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
 from sitecrawl.crawl import configuration
+from sitecrawl.crawl.engine import wake
+from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import pack_conditional
-from sitecrawl.crawl.runtime import Fetch, Runtime
+from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.record import UrlRecord
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.page.markup import elements
@@ -50,24 +52,24 @@ class Recrawling:
         """From now on pages are fetched again."""
         self._runtime = Runtime.of(self._crawler)
         self._store = RevisitStore(self._runtime.database, configuration.recrawl(self._crawler.settings))
-        self._runtime.add_part(self._store)
+        self._runtime.checkpoints.add(self._store)
         self._runtime.on_finish.append(self._finished)
         self._ticks.start(_TICK)
 
     def receive(self, response: Response) -> bool:
         """Whether the response says that its page has not changed: there is nothing to be read off it."""
-        if response.status != _NOT_MODIFIED or response.request is None:
+        if response.status != _NOT_MODIFIED:
             return False
         fetch = self._runtime.fetch_of(response.request)
         if fetch is not None:
-            fetch.good = True  # it was worth having, and is as it was
+            fetch.worth_it()  # it is as it was
         return True
 
     # What is due
 
     def _tick(self) -> None:
         assert self._store is not None
-        frontier = self._runtime.local
+        frontier = self._runtime.frontier
         queued = 0
         for key, record in self._store.take(time.time(), _MOST):
             if frontier.urls.get(key) is None:
@@ -76,9 +78,7 @@ class Recrawling:
                 queued += frontier.again(key, request=pack_conditional(record.etag, record.modified))
         if queued:
             self._runtime.stats.inc_value("recrawl/due", queued)
-            slot = self._crawler.engine._slot  # noqa: SLF001 - nothing public wakes the engine
-            if slot is not None:
-                slot.nextcall.schedule()
+            wake(self._crawler)
 
     def _stay(self) -> None:
         if self._store is not None and self._store.pages:  # also while all of them wait for hosts that are down
@@ -90,16 +90,16 @@ class Recrawling:
 
     # What came of it
 
-    def _finished(self, fetch: Fetch, good: bool) -> None:  # noqa: FBT001 - the runtime calls it
+    def _finished(self, fetch: Fetch) -> None:
         assert self._store is not None
         key = fetch.visit.key
         if self._is_other(key):
             return
         known = self._store.get(key)
-        record = self._runtime.local.urls.get(key)
+        record = self._runtime.frontier.urls.get(key)
         if record is None or (known is None and not _is_plain(fetch)):
             return
-        page = fetch.content
+        page = fetch.page
         if page is not None and 200 <= page.status < 300:
             self._plan(key, record, self._after(known, page, record))
         elif known is not None and fetch.status == _NOT_MODIFIED:
@@ -133,7 +133,8 @@ class Recrawling:
         self._store.plan(key, after, self._standing(record), time.time())
 
     def _standing(self, record: UrlRecord) -> Standing:
-        ledger = self._runtime.local.economy.ledger
+        assert self._runtime.whole is not None  # who cannot ask again for a page cannot come here
+        ledger = self._runtime.whole.economy.ledger
         return Standing(record.history, ledger.spent, float(ledger.total))
 
     def _digest(self, page: PageItem) -> bytes:
@@ -150,7 +151,7 @@ class Recrawling:
 def _is_plain(fetch: Fetch) -> bool:
     """Whether the URL alone brings the page: what a form or a spider's own request brought is not asked for again."""
     request = fetch.request
-    return fetch.visit.request is None and request is not None and request.method == "GET" and not request.dont_filter
+    return fetch.visit.request is None and request.method == "GET" and not request.dont_filter
 
 
 def _validators(exchange: Exchange | None) -> tuple[str, str]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.participant import Participant
 
 _PREFIX: Final = b"seed-host/"
 
 
-class SeedHosts:
+class SeedHosts(Participant):
     """A set of host names, whatever the port. It is part of every checkpoint: a resumed crawl knows them at once."""
 
     def __init__(self, database: Database) -> None:
@@ -28,9 +29,11 @@ class SeedHosts:
         name = _name(host)
         return name in self._new or self._database.get("meta", _PREFIX + name.encode()) is not None
 
-    def flush(self, batch: Batch) -> None:
+    def prepare(self, batch: Batch) -> None:
         for name in self._new:
             batch.put("meta", _PREFIX + name.encode(), b"")
+
+    def committed(self) -> None:
         self._new.clear()
 
 

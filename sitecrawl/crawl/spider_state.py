@@ -11,13 +11,14 @@ from scrapy import Spider
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawl.requests import pack, unpack
 from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.participant import Participant
 
 logger = logging.getLogger(__name__)
 
 _KEY: Final = b"spider-state"
 
 
-class SpiderState:
+class SpiderState(Participant):
     """A dict that the spider finds in `self.state`, and finds again when its crawl is resumed.
 
     It may hold what `Request.meta` may hold. Every checkpoint writes all of it: keep it small.
@@ -35,7 +36,7 @@ class SpiderState:
                 raise CorruptFile(f"The state of the spider {spider.name!r} cannot be read: {error!r}") from error
         spider.state = self.state  # type: ignore[attr-defined]
 
-    def flush(self, batch: Batch) -> None:
+    def prepare(self, batch: Batch) -> None:
         try:
             batch.put("meta", _KEY, pack(getattr(self._spider, "state", self.state)))
         except (TypeError, ValueError, OverflowError, RecursionError) as error:

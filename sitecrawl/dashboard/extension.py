@@ -18,7 +18,7 @@ from twisted.internet.task import LoopingCall
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.crawl import configuration
-from sitecrawl.crawl.attendant import has_our_scheduler
+from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.traffic import ending
 from sitecrawl.dashboard.desk import LiveDesk, Rows
@@ -30,6 +30,7 @@ from sitecrawl.dashboard.tables import Tables
 from sitecrawl.dashboard.together import ClusterTables, Together
 from sitecrawl.dashboard.watch import Watch
 from sitecrawl.dashboard.web import Server, pause
+from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.sitemap.store import SitemapStore
 
 logger = logging.getLogger(__name__)
@@ -78,17 +79,16 @@ class Dashboard:
 
     def spider_opened(self, spider: Spider) -> None:
         self._runtime = runtime = Runtime.of(self._crawler)
-        shared = runtime.frontier if isinstance(runtime.frontier, ClusterFrontier) else None
         try:
-            self._operator = (ClusterOperator if shared else Operator)(self._crawler, runtime, spider)
+            self._operator = (ClusterOperator if runtime.team is not None else Operator)(self._crawler, runtime)
         except StorageError as error:
             logger.error("There is no dashboard, and no history: %s", error)
             return
-        runtime.add_part(self._operator)
-        if shared is not None:
-            self._join(spider, shared)
-        else:
-            self._watch_alone(spider)
+        runtime.checkpoints.add(self._operator)
+        if runtime.team is not None:
+            self._join(spider, runtime.team)
+        elif runtime.whole is not None:
+            self._watch_alone(spider, runtime.whole)
         self._ticks = create_looping_call(self._tick)
         self._ticks.start(SAMPLE_SECONDS, now=False)
 
@@ -100,10 +100,10 @@ class Dashboard:
         if self._port is not None:
             self._serve(ClusterTables(frontier, self._watch.meter), self._port)
 
-    def _watch_alone(self, spider: Spider) -> None:
+    def _watch_alone(self, spider: Spider, frontier: DiskFrontier) -> None:
         runtime = self._runtime
         self._watch = Watch(runtime, self._operator, spider=spider.name)
-        self._popular = Popular(runtime.database, runtime.local)
+        self._popular = Popular(runtime.database, frontier)
         if self._port is None:
             return
 
@@ -112,7 +112,7 @@ class Dashboard:
 
         politeness = configuration.politeness(self._crawler.settings)
         tables = Tables(
-            runtime.local,
+            frontier,
             politeness,
             self._watch.meter,
             self._popular,

@@ -132,7 +132,8 @@ class Sampler:
         stats = self._runtime.stats.get_stats()
         traffic = Traffic.read(stats)
         p50, p95 = self._meter.percentiles()
-        counts = self._of_cluster(frontier) if isinstance(frontier, ClusterFrontier) else _of_frontier(frontier)
+        whole, team = self._runtime.whole, self._runtime.team
+        counts = _of_frontier(whole) if whole is not None else self._of_cluster(team) if team is not None else {}
         return Figures(
             at=time.time(),
             seconds=now - self._started,

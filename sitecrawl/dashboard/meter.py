@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import deque
 from typing import Final, NamedTuple
 
-from sitecrawl.crawl.runtime import Fetch
+from sitecrawl.crawl.fetch import Fetch
 
 BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of the histogram's classes, in seconds; one more class is for what took longer."""
@@ -55,8 +55,8 @@ class Meter:
         """Fetches that were worth it."""
         self._recent: deque[float] = deque(maxlen=_RECENT)
 
-    def finished(self, fetch: Fetch, good: bool) -> None:  # noqa: FBT001 - the runtime calls it
-        self.good += good
+    def finished(self, fetch: Fetch) -> None:
+        self.good += fetch.is_good
         self.fetched += fetch.status > 0
         if fetch.exchange is not None:
             self._took(fetch.exchange.seconds)

@@ -7,18 +7,18 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-from scrapy import Spider
 from scrapy.crawler import Crawler
-from scrapy.utils.defer import deferred_from_coro
 
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, OptionError
-from sitecrawl.crawl.engine import is_closing, wake
+from sitecrawl.crawl.engine import is_closing, stop, wake
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.seeds import seeds_of
 from sitecrawl.crawldir.database import Batch
+from sitecrawl.crawldir.participant import Participant
+from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.sections import Section
-from sitecrawl.urls.url import Url, parse
+from sitecrawl.urls.url import parse
 
 logger = logging.getLogger(__name__)
 
@@ -32,19 +32,20 @@ WISHES: Final = {"pause": "pause", "resume": "run", "stop": "stop"}
 
 _META_KEY: Final = b"operator-seeds"
 
+NOT_FROM_HERE: Final = "On a cluster this cannot be done from its page: add seeds with redis-cli"
+
 Fields = dict[str, Any]
 
 
-class Operator:
+class Operator(Participant):
     """Does what is asked for by name; each act is told in words, counted, and logged.
 
     Seeds widen the spider's scope, where it has one, for this run and those that resume it.
     """
 
-    def __init__(self, crawler: Crawler, runtime: Runtime, spider: Spider) -> None:
+    def __init__(self, crawler: Crawler, runtime: Runtime) -> None:
         self._crawler = crawler
         self._runtime = runtime
-        self._scope = getattr(getattr(spider, "arguments", None), "scope", None)
         self._new_seeds: list[str] = []
         self._actions: dict[str, Callable[[Fields], str]] = {
             "pause": self._pause,
@@ -55,7 +56,7 @@ class Operator:
             "release": self._release,
         }
         for href in self._stored_seeds():
-            self._widen(parse(href))
+            runtime.widen(parse(href), named=True)
 
     @property
     def paused(self) -> bool:
@@ -94,8 +95,7 @@ class Operator:
         return "Resumed"
 
     def _stop(self, _: Fields) -> str:
-        assert self._crawler.engine is not None
-        deferred_from_coro(self._crawler.engine.close_spider_async(reason=STOPPED))
+        stop(self._crawler, STOPPED)
         return "Stopping: what is under way comes in, what waits stays for the next run"
 
     # Seeds
@@ -108,16 +108,12 @@ class Operator:
             raise OptionError("Name a URL or a domain")
         urls = seeds_of(words)
         for url in urls:
-            self._widen(url)
+            self._runtime.widen(url, named=True)
         self._new_seeds += [url.href for url in urls]
         new = self._runtime.seed(urls)
         wake(self._crawler)
         known = len(urls) - new
         return f"{new:,} seeds added" + (f", {known:,} were known" if known else "")
-
-    def _widen(self, url: Url) -> None:
-        if self._scope is not None:
-            self._scope.add_seed(url)
 
     def _stored_seeds(self) -> list[str]:
         stored = self._runtime.database.get("meta", _META_KEY)
@@ -128,29 +124,36 @@ class Operator:
         except (ValueError, TypeError, InvalidUrl) as error:
             raise CorruptFile(f"The seeds that were added by hand cannot be read: {error}") from error
 
-    def flush(self, batch: Batch) -> None:
-        """Part of every checkpoint."""
+    def prepare(self, batch: Batch) -> None:
         if self._new_seeds:
             seeds = list(dict.fromkeys([*self._stored_seeds(), *self._new_seeds]))
             batch.put("meta", _META_KEY, json.dumps(seeds).encode())
-            self._new_seeds.clear()
+
+    def committed(self) -> None:
+        self._new_seeds.clear()
 
     # What is held back
 
     def _block(self, fields: Fields) -> str:
         host, section = self._unit(fields)
-        self._runtime.local.block(host, section)
+        self._whole.block(host, section)
         return f"Blocked: {_name(host, section)}"
 
     def _release(self, fields: Fields) -> str:
         host, section = self._unit(fields)
-        self._runtime.local.vouch(host, section)
+        self._whole.vouch(host, section)
         wake(self._crawler)
         return f"Set free: {_name(host, section)}"
 
+    @property
+    def _whole(self) -> DiskFrontier:
+        if self._runtime.whole is None:
+            raise OptionError(NOT_FROM_HERE)
+        return self._runtime.whole
+
     def _unit(self, fields: Fields) -> tuple[Host, Section | None]:
         """The host that is named, in memory from here on, and its section. Raises `OptionError`."""
-        hosts, name, shape = self._runtime.local.hosts, _text(fields, "host"), _text(fields, "shape")
+        hosts, name, shape = self._whole.hosts, _text(fields, "host"), _text(fields, "shape")
         host = hosts.get(hosts.key_of(name))
         if host is None:
             raise OptionError(f"The crawl knows no host {name!r}")
@@ -170,7 +173,7 @@ class ClusterOperator(Operator):
 
     def act(self, name: str, fields: Fields) -> str:
         if name in self._actions and name not in WISHES:
-            raise OptionError("On a cluster this cannot be done from its page: add seeds with redis-cli")
+            raise OptionError(NOT_FROM_HERE)
         done = super().act(name, fields)
         self.wish = WISHES[name]
         return f"{done}. All workers do so within seconds"

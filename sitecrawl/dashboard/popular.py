@@ -13,7 +13,7 @@ import time
 from collections import deque
 from typing import Final, NamedTuple
 
-from sitecrawl.crawl.runtime import Fetch
+from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.record import history_of
@@ -50,7 +50,7 @@ class Popular:
         self.rounds = 0
         """How often the cursor has come to the end."""
 
-    def finished(self, fetch: Fetch, good: bool) -> None:  # noqa: FBT001 - the runtime calls it
+    def finished(self, fetch: Fetch) -> None:
         self._new.append(fetch.visit.key)
 
     def look(self, seconds: float = SLICE_SECONDS) -> None:

@@ -15,6 +15,7 @@ from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.traffic import Rate
 from sitecrawl.crawldir.database import Batch
+from sitecrawl.crawldir.participant import Participant
 from sitecrawl.dashboard.figures import Figures, Sampler
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.operator import ClusterOperator
@@ -41,7 +42,7 @@ NOTE: Final = (
 )
 
 
-class Together:
+class Together(Participant):
     """Call `tick` once a second. `watched` says whether anybody looks at the page now."""
 
     def __init__(
@@ -72,10 +73,9 @@ class Together:
         """When, in monotonic seconds."""
         self._own = self._sampler.take()
         runtime.on_finish.append(self.meter.finished)
-        runtime.add_part(self)
+        runtime.checkpoints.add(self)
 
-    def flush(self, batch: Batch) -> None:
-        """Part of every checkpoint."""
+    def prepare(self, batch: Batch) -> None:
         self._sampler.checkpoint()
 
     @property

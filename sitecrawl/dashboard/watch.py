@@ -17,6 +17,7 @@ from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.traffic import Rate
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.history import META_KEY, History
+from sitecrawl.crawldir.participant import Participant
 from sitecrawl.dashboard.figures import COLUMNS, TOTALS, Sampler
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.operator import Operator
@@ -31,7 +32,7 @@ _STORE_SECONDS: Final = 15.0
 logger = logging.getLogger(__name__)
 
 
-class Watch:
+class Watch(Participant):
     """Call `tick` once a second. It is part of every checkpoint, in which the history is stored now and then."""
 
     def __init__(self, runtime: Runtime, operator: Operator, *, spider: str) -> None:
@@ -50,7 +51,7 @@ class Watch:
         """How the crawl ended, in words; empty while it runs."""
         self.figures = self._sampler.take()
         runtime.on_finish.append(self.meter.finished)
-        runtime.add_part(self)
+        runtime.checkpoints.add(self)
 
     def look(self) -> None:
         """Take a sample that is no point of the history."""
@@ -62,8 +63,8 @@ class Watch:
         self._history.add(self.figures.at, point)
         self._recent.append({"t": self.figures.at, **point})
 
-    def flush(self, batch: Batch) -> None:
-        """Part of every checkpoint, which never fails for a figure that cannot be had."""
+    def prepare(self, batch: Batch) -> None:
+        """No checkpoint fails for a figure that cannot be had."""
         try:
             self._store(batch)
         except Exception:

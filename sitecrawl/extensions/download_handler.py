@@ -44,6 +44,7 @@ from sitecrawl import http
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.limits import NO_LIMIT, Limit
+from sitecrawl.crawl.engine import is_closing
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.resolver import resolve
 from sitecrawl.http import addresses
@@ -211,8 +212,7 @@ class DownloadHandler(BaseDownloadHandler):
     def _look(self) -> None:
         """End the downloads that have been silent for too long, and all of them when the crawl is to stop."""
         now = monotonic()
-        slot = self.crawler.engine._slot if self.crawler.engine is not None else None  # noqa: SLF001 - nothing public says so
-        if slot is not None and slot.closing is not None and self._cut_off_at == inf:
+        if self._cut_off_at == inf and is_closing(self.crawler):
             self._cut_off_at = now + self._patience
         for running in list(self._running):
             if now >= self._cut_off_at:

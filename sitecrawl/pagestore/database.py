@@ -31,6 +31,8 @@ from sqlalchemy.exc import (
 )
 
 from sitecrawl.base.errors import FormatMismatch, OptionError, StorageError
+from sitecrawl.crawldir.database import Batch
+from sitecrawl.crawldir.participant import Participant
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.capture import MAX_TITLE, address, clean_text
 from sitecrawl.pagestore.lookup import host_of, url_key
@@ -96,7 +98,7 @@ def upsert(table: sa.Table, dialect: str) -> sa.Insert:
     )
 
 
-class DatabaseStore:
+class DatabaseStore(Participant):
     """Gathers pages and writes them in transactions. Threads may call at the same time.
 
     Raises `OptionError` for a URL that cannot be used, `FormatMismatch` for a table of other columns, and
@@ -152,10 +154,9 @@ class DatabaseStore:
                 self._write_patiently(list(pending.values()))
             return len(pending)
 
-    def checkpoint(self) -> dict[str, object]:
-        """Makes everything taken so far durable. No position to go back to: writing again changes nothing."""
+    def prepare(self, batch: Batch) -> None:
+        """A checkpoint comes. There is no position to go back to: writing again changes nothing."""
         self.flush()
-        return {}
 
     def close(self) -> None:
         """Closes the connections. `flush` first."""

@@ -13,12 +13,15 @@ What a crash costs: the pages since the last checkpoint, which the frontier stil
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, InvalidUrl, StorageError
+from sitecrawl.crawldir.database import Batch
+from sitecrawl.crawldir.participant import Participant
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Place, clean_text, describe
@@ -33,7 +36,7 @@ WARC_DIRECTORY = "warc"
 INDEX_FILE = "pages.sqlite"
 
 
-class WarcStore:
+class WarcStore(Participant):
     """The page store of one crawl directory, for one writer. Calls must not overlap; any thread may call.
 
     Raises `StorageError` where a file cannot be written, `CorruptFile` and `FormatMismatch` where one cannot
@@ -94,6 +97,10 @@ class WarcStore:
                 self._files.sync()
                 self._index.commit(self._files.name, self._files.offset)
         return self._index.position._asdict()
+
+    def prepare(self, batch: Batch) -> None:
+        """The position goes into the frontier's own batch."""
+        batch.put("meta", b"pages", json.dumps(self.checkpoint()).encode())
 
     def recover(self, position: dict[str, Any] | None) -> None:
         """Goes back to a position that `checkpoint` returned; None is that of a crawl before its first checkpoint.

@@ -18,6 +18,7 @@ from typing import Final
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.overlay import Overlay
+from sitecrawl.crawldir.participant import Participant
 from sitecrawl.recrawl import schedule
 from sitecrawl.recrawl.schedule import RecrawlOptions, Standing, Visits
 
@@ -30,7 +31,7 @@ _SAVED: Final = 3600.0
 """Seconds for which what the budget allows can be saved up."""
 
 
-class RevisitStore:
+class RevisitStore(Participant):
     """See the module."""
 
     def __init__(self, database: Database, options: RecrawlOptions) -> None:
@@ -131,10 +132,11 @@ class RevisitStore:
         entries = self._database.scan(FAMILY, min(self._first, end), end)
         return (entry for entry, _ in entries if not self._rows.has_changed(entry))
 
-    def flush(self, batch: Batch) -> None:
-        """Hand the changes to `batch`."""
+    def prepare(self, batch: Batch) -> None:
         self._rows.put(_FIGURES, _FIGURES_FORMAT.pack(self.pages, self.planned, self.price))
         self._rows.flush(batch)
+
+    def committed(self) -> None:
         self._rows.flushed()
 
 

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.participant import Participant
 from sitecrawl.sitemap import schedule
 from sitecrawl.sitemap.record import NEVER, SitemapRecord, State
 from sitecrawl.sitemap.schedule import ScheduleOptions
@@ -20,7 +21,7 @@ from sitecrawl.urls.url import site_of
 _FAMILY = "sitemaps"
 
 
-class SitemapStore:
+class SitemapStore(Participant):
     """See the module. A record that is changed must be `put`."""
 
     def __init__(self, database: Database, options: ScheduleOptions) -> None:
@@ -109,10 +110,11 @@ class SitemapStore:
             self._changed.add(key)
             yield key
 
-    def flush(self, batch: Batch) -> None:
-        """Hand the changes to `batch`."""
+    def prepare(self, batch: Batch) -> None:
         for key in self._changed:
             batch.put(_FAMILY, key, self._records[key].pack())
+
+    def committed(self) -> None:
         self._changed.clear()
 
 

@@ -12,13 +12,15 @@ from scrapy.settings import BaseSettings
 
 from sitecrawl.addon import Addon
 from sitecrawl.base.errors import InvalidUrl, OptionError
-from sitecrawl.crawl.attendant import has_our_scheduler
+from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import job_directory, only_looks, redis_of
 from sitecrawl.crawl.engine import is_closing
+from sitecrawl.crawl.frontiers import capabilities
 from sitecrawl.crawl.page_item import page_item
 from sitecrawl.crawl.revisits import Recrawling
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sitemaps import Gathering
+from sitecrawl.frontier.contract import Capability
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.links import Link
 from sitecrawl.spiders.arguments import SiteArguments
@@ -64,7 +66,7 @@ class SiteSpider(Spider):
         is_shared = redis_of(crawler.settings) is not None and not only_looks()
         arguments = cls.read_arguments(kwargs, has_queue=is_shared)
         if is_shared:
-            cls.check_shared(arguments)
+            cls.check_shared(arguments, capabilities(crawler.settings))
         _check_scheduler(crawler.settings)
         for name, value in (
             ("SITECRAWL_MAX_PAGES", arguments.max_pages),
@@ -93,15 +95,15 @@ class SiteSpider(Spider):
         return spider
 
     @classmethod
-    def check_shared(cls, arguments: SiteArguments) -> None:
-        """Raises `OptionError` for what cannot be done by many workers: a difference that nobody would see."""
+    def check_shared(cls, arguments: SiteArguments, can: Capability) -> None:
+        """Raises `OptionError` for what many workers cannot do: a difference that nobody would see."""
         if cls.one_process:
             raise OptionError(
                 f"The spider {cls.name} is for one process: {cls.one_process}. Leave SITECRAWL_CLUSTER out"
             )
-        if arguments.recrawl:
+        if arguments.recrawl and Capability.AGAIN not in can:
             raise OptionError("recrawl is for one process: on a cluster every page is fetched once")
-        if arguments.watch and (arguments.sitemaps or arguments.named):
+        if arguments.watch and (arguments.sitemaps or arguments.named) and Capability.AGAIN not in can:
             raise OptionError(
                 "watch visits sitemaps again in one process alone: on a cluster each is read once. To wait for more "
                 "seeds without that, set SITECRAWL_CLUSTER_WATCH=True and leave watch out"
@@ -149,8 +151,7 @@ class SiteSpider(Spider):
         except InvalidUrl:
             return None
         if of_seed:
-            self.arguments.scope.add_seed(target)
-            self.runtime.widen(target)
+            self.runtime.widen(target, named=False)
         return Link(target.href, target.host)
 
     def parse(self, response: Response, **kwargs: Any) -> Any:

@@ -9,7 +9,7 @@ import pytest
 from killing import CONCURRENCY, Sitecrawl, kill, run, survive, web_of
 
 from sitecrawl.checking import check
-from sitecrawl.crawl.runtime import PAGES_PER_CHECKPOINT
+from sitecrawl.crawl.checkpoints import PAGES_PER_CHECKPOINT
 
 KILLS = 5
 

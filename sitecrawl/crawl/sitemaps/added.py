@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from sitecrawl.base.errors import InvalidUrl, StorageError
-from sitecrawl.crawldir.database import Batch
+from sitecrawl.crawldir.participant import Participant
 from sitecrawl.urls.url import Url, parse
 
 logger = logging.getLogger(__name__)
@@ -34,14 +34,13 @@ def leave(directory: Path, urls: Iterable[Url]) -> None:
         raise StorageError(f"Nothing can be added to {directory}: {error.strerror or error}") from error
 
 
-class Added:
+class Added(Participant):
     """What has been left in `directory`. It is part of every checkpoint."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._taken: set[Path] = set()
-        self._durable: set[Path] = set()
-        """Of the taken, those that were part of a checkpoint."""
+        """What is in no checkpoint yet."""
 
     def take(self) -> list[Url]:
         """The sitemaps that have been added since the last call."""
@@ -49,12 +48,11 @@ class Added:
         self._taken |= files
         return [url for file in sorted(files) for url in _read(file)]
 
-    def flush(self, batch: Batch) -> None:
-        """`batch` will have what was taken before; what was before the last call is on disk now."""
-        for file in self._durable:
+    def committed(self) -> None:
+        """What was taken is in the store of sitemaps, and so on disk."""
+        for file in self._taken:
             file.unlink(missing_ok=True)
-        self._taken -= self._durable
-        self._durable = set(self._taken)
+        self._taken.clear()
 
 
 def _read(file: Path) -> list[Url]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from scrapy.http import Response
 
-from sitecrawl.crawl.runtime import Fetch
+from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.page.items import pairs
 from sitecrawl.page.links import PageFacts, read_page
 from sitecrawl.sitemap.locations import Answer

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable
 
 from scrapy.http import Response
 
-from sitecrawl.crawl.runtime import Fetch, Runtime
+from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sitemaps.arrival import Arrival
 from sitecrawl.crawl.sitemaps.discovery import Discovery
 from sitecrawl.crawl.sitemaps.harvest import Harvester
@@ -45,7 +46,7 @@ class Gatherer:
         self._answered: set[bytes] = set()
         """Sitemaps whose visit is not over, though its answer has been dealt with."""
         runtime.on_finish.append(self._finished)
-        runtime.frontier.on_give_up.append(self._given_up)
+        runtime.on_given_up.append(self._given_up)
 
     # What is looked for
 
@@ -79,7 +80,7 @@ class Gatherer:
         return self._expected(response) is not None
 
     def _expected(self, response: Response) -> tuple[Fetch, SitemapRecord] | None:
-        fetch = self._runtime.fetch_of(response.request) if response.request is not None else None
+        fetch = self._runtime.fetch_of(response.request)
         if fetch is None:
             return None
         known = self.store.get(fetch.visit.key) or self._registry.told_by(response)
@@ -98,11 +99,12 @@ class Gatherer:
         try:
             await self._read(arrival)
         except Stopping:
-            fetch.interrupted = True
+            fetch.interrupt()
             self._answered.discard(arrival.key)
             return True
         is_page = arrival.is_page and not record.is_guess
-        fetch.good = None if is_page else True  # what is no page says nothing of the pages of its section
+        if not is_page:
+            fetch.worth_it()  # what is no page says nothing of the pages of its section
         return not is_page
 
     async def _read(self, arrival: Arrival) -> None:
@@ -137,7 +139,7 @@ class Gatherer:
             schedule.visited(record, arrival.now, new=new, seconds=arrival.seconds)
         else:
             return False
-        arrival.fetch.expanded = True
+        arrival.fetch.links_known()
         self._judge_index(record, before)
         return True
 
@@ -166,7 +168,7 @@ class Gatherer:
 
     # What becomes of it
 
-    def _finished(self, fetch: Fetch, good: bool) -> None:  # noqa: FBT001 - the runtime calls it
+    def _finished(self, fetch: Fetch) -> None:
         visit = fetch.visit
         if visit.key in self.store:
             self._end_visit(visit.key, fetch)
@@ -177,7 +179,7 @@ class Gatherer:
                 self.store.put(sitemap, record)
         elif not visit.again and (record := self.store.get(visit.referrer)) is not None:
             record.judged += 1
-            record.good += good
+            record.good += fetch.is_good
             self.store.put(visit.referrer, record)
 
     def _end_visit(self, key: bytes, fetch: Fetch) -> None:

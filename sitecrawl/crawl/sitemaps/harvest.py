@@ -16,6 +16,7 @@ from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sitemaps.arrival import Arrival
 from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.crawl.turns import Turns
+from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.record import State as UrlState
 from sitecrawl.frontier.visit import NewUrl
 from sitecrawl.page.links import Link
@@ -192,7 +193,7 @@ class _Harvest:
             elif entry.lastmod is not None and (child := registry.store.get(key)) is not None:
                 schedule.told(child, entry.lastmod, record, self._arrival.now, registry.options)
                 registry.store.put(key, child)
-        if new and self._runtime.frontier.has_records:
+        if new and Capability.RECORDS in self._runtime.frontier.can:
             links = [Link(child.url, child.host) for _, child in new]
             self._runtime.expand(self._arrival.fetch, links, rest=max(0, rest - len(new)))
         for key, child in new:

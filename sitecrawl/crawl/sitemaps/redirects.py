@@ -12,7 +12,8 @@ from typing import Final
 from scrapy.http import Response
 
 from sitecrawl.base.errors import InvalidUrl
-from sitecrawl.crawl.runtime import Fetch, Runtime
+from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sitemaps.discovery import Discovery
 from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.frontier.record import State as UrlState

@@ -11,6 +11,7 @@ from scrapy.http import Response
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.requests import GUESS, SITEMAP, pack_conditional
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.record import Flag
 from sitecrawl.frontier.visit import NewUrl
 from sitecrawl.sitemap.locations import How
@@ -34,7 +35,7 @@ class Registry:
         self._runtime = runtime
         self.options = options
         self.store = SitemapStore(runtime.database, options)
-        runtime.add_part(self.store)
+        runtime.checkpoints.add(self.store)
 
     def key(self, url: Url) -> bytes:
         return self._runtime.fingerprints.url(self._runtime.canonicalizer.canonical(url))
@@ -88,7 +89,7 @@ class Registry:
             meta["dont_obey_robotstxt"] = True
         if record.is_guess:
             meta[GUESS] = True
-        if not self._runtime.frontier.has_records:  # another worker may get the answer
+        if Capability.RECORDS not in self._runtime.frontier.can:  # another worker may get the answer
             meta[SITEMAP] = [record.kind.value, record.how.value, record.parent, record.vouchers]
         request = pack_conditional(record.etag, record.modified, **({"meta": meta} if meta else {}))
         frontier = self._runtime.frontier

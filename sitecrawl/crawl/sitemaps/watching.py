@@ -45,7 +45,7 @@ class Gathering:
         runtime = Runtime.of(self._crawler)
         self._gatherer = Gatherer(runtime, options, self._admits, limits)
         self._added = Added(runtime.path)
-        runtime.add_part(self._added)
+        runtime.checkpoints.add(self._added)
         self._gatherer.discover(sites)
         self._gatherer.add(named)
         self._ticks.start(_TICK)

@@ -1,0 +1,95 @@
+"""Here alone is chosen whether a crawl's frontier is its own or shared on Redis."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
+
+from sitecrawl.cluster.frontier import ClusterFrontier
+from sitecrawl.cluster.join import Joined, join
+from sitecrawl.cluster.listener import WorkerListener
+from sitecrawl.crawl import configuration
+from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.contract import Capability, Frontier
+from sitecrawl.frontier.crawl_seen import CrawlSeen
+from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.urls.fingerprint import HASH_NAME
+
+logger = logging.getLogger(__name__)
+
+HOST_KEYS_KEPT: Final = 16_384
+"""Hosts whose keys stay in memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A crawl's frontier, and what there is of it besides the contract: one of the two."""
+
+    frontier: Frontier
+    whole: DiskFrontier | None = None
+    """The crawl as a whole, all of it in this process: hosts, sections, credit, and what may be done by hand."""
+    team: ClusterFrontier | None = None
+    """The workers of the crawl, of which this process is one."""
+
+
+def capabilities(settings: BaseSettings) -> Capability:
+    """What the frontier of such a crawl can do. Raises `OptionError`."""
+    is_shared = configuration.redis_of(settings) is not None and not configuration.only_looks()
+    return (ClusterFrontier if is_shared else DiskFrontier).can
+
+
+def join_crawl(crawler: Crawler) -> Joined | None:
+    """The crawl on Redis that the settings name, if they do."""
+    options = configuration.cluster(crawler.settings, crawler.spidercls.name)
+    depth = crawler.settings.getint("DEPTH_LIMIT")
+    if options is not None and depth > 0 and Capability.LIMITS not in ClusterFrontier.can:
+        logger.warning(
+            "Workers do not go level by level: what is first found by a longer way counts as that deep, so a depth "
+            "limit of %d may leave out some pages that one process would fetch",
+            depth,
+        )
+    return join(options) if options is not None else None
+
+
+def open_frontier(
+    crawler: Crawler,
+    database: Database,
+    joined: Joined | None,
+    filter_file: Path,
+    host_key: Callable[[str], bytes],
+    *,
+    listener: WorkerListener,
+) -> Opened:
+    """The frontier of a crawl on Redis, if it has `joined` one; else its own, with the seen set's `filter_file`."""
+    settings = crawler.settings
+    if joined is not None:
+        team = ClusterFrontier(
+            database,
+            joined,
+            host_key=host_key,
+            listener=listener,
+            clock=time.monotonic,
+            politeness=configuration.politeness(settings),
+            max_depth=settings.getint("DEPTH_LIMIT"),
+        )
+        return Opened(team, team=team)
+    whole = DiskFrontier(
+        database,
+        configuration.order(settings),
+        seen=CrawlSeen(filter_file, configuration.seen(settings), hash_name=HASH_NAME),
+        host_key=lru_cache(maxsize=HOST_KEYS_KEPT)(host_key),
+        listener=listener,
+        clock=time.monotonic,
+        wall=time.time,
+        politeness=configuration.politeness(settings),
+        options=configuration.frontier(settings),
+    )
+    return Opened(whole, whole=whole)

@@ -1,0 +1,123 @@
+"""What is relied upon in Scrapy and has no public name: each test names what an upgrade of Scrapy has changed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+from scrapy import Request, Spider, signals
+from scrapy.core.engine import ExecutionEngine
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DontCloseSpider
+from scrapy.http import Response
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.test import get_crawler
+
+from sitecrawl.crawl import engine
+
+SETTINGS = {"TWISTED_REACTOR_ENABLED": False, "TELNETCONSOLE_ENABLED": False, "LOG_ENABLED": False}
+
+
+class Looking(Spider):
+    """Notes what the engine is said to do: in its start, in a callback, with its item, and at the end."""
+
+    name = "looking"
+    url = "data:,x"
+    seen: dict[str, Any]
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Looking:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        spider.seen = {}
+        crawler.signals.connect(spider.item_scraped, signals.item_scraped)
+        crawler.signals.connect(spider.idle, signals.spider_idle)
+        crawler.signals.connect(spider.closed_now, signals.spider_closed)
+        return spider
+
+    def _note(self, when: str) -> None:
+        self.seen[when] = ({r.url for r in engine.in_progress(self.crawler)}, engine.is_closing(self.crawler))
+
+    async def start(self) -> AsyncIterator[Any]:
+        self._note("start")
+        yield Request(self.url)
+
+    def parse(self, response: Response) -> Any:
+        self._note("callback")
+        yield {"an": "item"}
+
+    def item_scraped(self) -> None:
+        self._note("item")
+
+    def idle(self) -> None:
+        self._note("idle")
+
+    def closed_now(self) -> None:
+        self._note("closed")
+
+
+def run(spider: type[Spider]) -> Crawler:
+    crawler = get_crawler(spider, SETTINGS)
+    asyncio.run(crawler.crawl_async())
+    return crawler
+
+
+def test_what_the_engine_works_on() -> None:
+    """`engine._slot.inprogress` holds the request itself from the scheduler until its items are through."""
+    crawler = run(Looking)
+    assert isinstance(crawler.spider, Looking)
+    working, closing = {"data:,x"}, False
+    assert crawler.spider.seen == {
+        "start": (set(), closing),
+        "callback": (working, closing),
+        "item": (working, closing),
+        "idle": (set(), closing),
+        "closed": (set(), True),
+    }, "ExecutionEngine._slot.inprogress or _Slot.closing no longer says this"
+
+
+def test_a_stop_is_seen_at_once() -> None:
+    """`engine._slot.closing` is set as soon as somebody asks for the end, while requests are under way."""
+
+    class Stopping(Looking):
+        def parse(self, response: Response) -> Any:
+            engine.stop(self.crawler, "enough")
+            yield from super().parse(response)
+
+    crawler = run(Stopping)
+    assert isinstance(crawler.spider, Looking)
+    assert crawler.spider.seen["item"] == ({"data:,x"}, True), "_Slot.closing is no longer set by close_spider_async"
+    assert crawler.stats is not None
+    assert crawler.stats.get_value("finish_reason") == "enough"
+
+
+def test_waking() -> None:
+    """`engine._slot.nextcall.schedule` has the engine look at once: it would have looked after a heartbeat."""
+
+    class Waking(Looking):
+        looks = 0
+
+        def idle(self) -> None:
+            self.looks += 1
+            if self.looks == 1:
+                call_later(0, engine.wake, self.crawler)
+                raise DontCloseSpider
+
+    began = time.monotonic()
+    crawler = run(Waking)
+    assert isinstance(crawler.spider, Waking)
+    assert crawler.spider.looks == 2
+    heartbeat = ExecutionEngine._SLOT_HEARTBEAT_INTERVAL
+    assert time.monotonic() - began < heartbeat, "_Slot.nextcall.schedule no longer wakes the engine"
+
+
+def test_before_the_start_and_after_the_end() -> None:
+    """While no spider is open nothing is under way, and nobody is woken."""
+    early, late = get_crawler(Looking, SETTINGS), run(Looking)
+    early.engine = early._create_engine()
+    for crawler in (early, late):
+        assert crawler.engine._slot is None, "ExecutionEngine._slot is no longer None without an open spider"
+        assert not engine.in_progress(crawler)
+        assert not engine.is_closing(crawler)
+        engine.wake(crawler)
