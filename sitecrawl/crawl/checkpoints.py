@@ -11,22 +11,20 @@ project that has Scrapy's scheduler or that of scrapy-redis and our page store, 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from scrapy import signals
-from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from scrapy.utils.misc import load_object
 from twisted.internet.task import LoopingCall
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.crawl.engine import stop
-from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.participant import Participant
-from sitecrawl.frontier.disk import Frontier
+
+if TYPE_CHECKING:
+    from sitecrawl.crawl.runtime import Runtime
 
 logger = logging.getLogger(__name__)
 
@@ -44,35 +42,19 @@ def has_our_scheduler(settings: BaseSettings) -> bool:
 
 
 class Checkpoints:
-    """See the module. `before` is called before each, `at_end` after the last, and `close` when no more can come."""
+    """See the module."""
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        database: Database,
-        frontier: Frontier | ClusterFrontier,
-        *,
-        before: Callable[[], None],
-        at_end: Callable[[], None],
-        close: Callable[[], None],
-    ) -> None:
-        assert crawler.stats
-        self._crawler = crawler
-        self._stats = crawler.stats
-        self._database = database
-        self._frontier = frontier
-        self._before = before
-        self._at_end = at_end
-        self._close_files = close
-        self._participants: list[Participant] = []
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._participants: list[Participant] = [runtime.seed_hosts]
         self._timer: AsyncioLoopingCall | LoopingCall | None = None
         self.pages = 0
         """URLs that are finished since the last one."""
         self.failed = False
         """Whether nothing more can be stored: the stores may have come farther than the database."""
-        if not has_our_scheduler(crawler.settings):
-            crawler.signals.connect(self.start, signals.spider_opened)
-            crawler.signals.connect(self.close, signals.spider_closed)
+        if not has_our_scheduler(runtime.crawler.settings):
+            runtime.crawler.signals.connect(self.start, signals.spider_opened)
+            runtime.crawler.signals.connect(self.close, signals.spider_closed)
 
     def add(self, participant: Participant) -> None:
         """From now on it takes part in every checkpoint."""
@@ -91,35 +73,36 @@ class Checkpoints:
     @property
     def is_due(self) -> bool:
         """Whether the next should not wait for its time."""
-        return self.pages >= PAGES_PER_CHECKPOINT or self._frontier.wants_checkpoint
+        return self.pages >= PAGES_PER_CHECKPOINT or self._runtime.frontier.wants_checkpoint
 
     def run(self) -> None:
         """Make durable what has been done so far. If that fails, the crawl ends."""
         if self.failed:
             return
         try:
-            self._before()
+            self._runtime.finish_handled()
             self.write()
         except StorageError as error:
             self.fail(error)
 
     def write(self) -> None:
         """The checkpoint itself. Raises `StorageError`."""
-        batch = self._database.batch()
+        database, frontier = self._runtime.database, self._runtime.frontier
+        batch = database.batch()
         for participant in self._participants:
             participant.prepare(batch)
-        self._frontier.flush(batch)
-        self._database.write(batch)
+        frontier.flush(batch)
+        database.write(batch)
         for participant in self._participants:
             participant.committed()
-        self._frontier.flushed()
+        frontier.flushed()
         self.pages = 0
 
     def save(self) -> None:
         """The last checkpoint, and what makes the next start quick. Raises `StorageError`."""
-        self._before()
+        self._runtime.finish_handled()
         self.write()
-        self._at_end()
+        self._runtime.save_filter()
 
     def close(self) -> None:
         """Save, and close all files, whatever fails."""
@@ -134,7 +117,7 @@ class Checkpoints:
 
     def _close(self) -> None:
         try:
-            self._close_files()
+            self._runtime.close()
         except StorageError as error:
             self._report(error)
 
@@ -142,11 +125,11 @@ class Checkpoints:
         """Nothing more can be stored: end the crawl, and keep what the last checkpoint has."""
         if not self.failed:
             self._report(error)
-            stop(self._crawler, "storage_error")
+            stop(self._runtime.crawler, "storage_error")
 
     def _report(self, error: StorageError) -> None:
         """Once: what fails after it is the same once more."""
         if not self.failed:
             logger.error("%s", error)
-            self._stats.inc_value("scheduler/storage_errors")
+            self._runtime.stats.inc_value("scheduler/storage_errors")
         self.failed = True

@@ -86,15 +86,7 @@ class Runtime:
         """Called with the address of every robots.txt that a host was asked for, and the answer; None without one."""
         self.asks_robots = False
         """Whether a host is asked for its robots.txt before anything else, and `on_robots` is called."""
-        self.checkpoints = Checkpoints(
-            crawler,
-            self.database,
-            self.frontier,
-            before=self.finish_handled,
-            at_end=self._save_filter,
-            close=self.close,
-        )
-        self.checkpoints.add(self.seed_hosts)
+        self.checkpoints = Checkpoints(self)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Runtime:
@@ -277,7 +269,7 @@ class Runtime:
 
     # The end
 
-    def _save_filter(self) -> None:
+    def save_filter(self) -> None:
         """The next start does not have to make it of all URLs."""
         if isinstance(self.frontier, Frontier):
             self._seen.save(self.database, self.frontier.seen, self.frontier.counts.serial)
