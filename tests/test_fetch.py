@@ -63,7 +63,7 @@ def test_the_last_outcome_counts(event: Any, outcome: tuple[int, str, str], stat
         assert fetch.captured is None
 
 
-@pytest.mark.parametrize("name", ["status", "error", "excluded", "exchange", "page", "interrupted", "is_good"])
+@pytest.mark.parametrize("name", ["status", "error", "excluded", "exchange", "page", "interrupted"])
 def test_others_only_read(name: str) -> None:
     """What has become of it is told by its methods alone."""
     with pytest.raises(AttributeError):

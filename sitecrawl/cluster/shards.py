@@ -17,7 +17,7 @@ from sitecrawl.base.errors import FormatMismatch, OptionError
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter, host_hash
 
-FORMAT: Final = "sitecrawl-cluster-1"
+FORMAT: Final = "sitecrawl-cluster-2"
 _PRELUDE: Final = ("shard", "judge", "seen")
 
 

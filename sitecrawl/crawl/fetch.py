@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Any
 
 from scrapy import Request
 
@@ -13,10 +14,11 @@ from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Exchange, PageItem
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Fetch:
     """A visit as Scrapy works on it, from the frontier's `next` on, until its page is stored.
 
-    Others read its properties, and its methods alone change them. Invariants:
+    Others read its fields, and its methods alone change them. Invariants:
 
     - Of `status`, `error` and `excluded` at most one is set: the last that has happened counts.
     - There is an `exchange` only with a `status`.
@@ -33,165 +35,120 @@ class Fetch:
     What belongs to no fetch, such as a robots.txt or a page made by hand, whoever has it hands to `Runtime.put`.
     """
 
-    __slots__ = (
-        "_error",
-        "_exchange",
-        "_excluded",
-        "_interrupted",
-        "_is_worth_it",
-        "_leads_on",
-        "_links_are_known",
-        "_page",
-        "_passed",
-        "_status",
-        "_verdict",
-        "request",
-        "visit",
-    )
+    visit: Visit
+    request: Request
+    """The request that Scrapy works on."""
+    status: int = 0
+    """Of the answer; 0 without one."""
+    error: str = ""
+    """Why nothing came back, or nothing of use."""
+    excluded: str = ""
+    """The rule that forbids it."""
+    exchange: Exchange | None = None
+    """What came back, if it is to be stored."""
+    page: PageItem | None = None
+    """What a spider made of it."""
+    stored_page: PageItem | None = None
+    """What the pipelines let through to the page store."""
+    interrupted: bool = False
+    """Whether the crawl is being stopped and did not wait for it: the URL stays queued, for the next run."""
+    links_are_known: bool = False
+    """Whether the frontier has its links already: those of its page are to be left out."""
+    leads_on: bool = False
+    """Whether it redirects to a URL that was not known."""
+    is_worth_it: bool = False
+    """Whether it was worth having, whatever its status and its content say."""
+    verdict: Verdict | None = None
+    """Whether other pages have its content; None if it was not looked at."""
 
-    def __init__(self, visit: Visit, request: Request) -> None:
-        self.visit: Final = visit
-        self.request: Final = request
-        """The request that Scrapy works on."""
-        self._status = 0
-        self._error = ""
-        self._excluded = ""
-        self._exchange: Exchange | None = None
-        self._page: PageItem | None = None
-        self._passed: PageItem | None = None
-        self._verdict: Verdict | None = None
-        self._is_worth_it = self._leads_on = self._links_are_known = self._interrupted = False
+    def _note(self, **fields: Any) -> None:
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
 
-    # What happens
+    def _end(self, status: int = 0, error: str = "", excluded: str = "", exchange: Exchange | None = None) -> None:
+        assert bool(status) + bool(error) + bool(excluded) <= 1, (self.visit.url, status, error, excluded)
+        self._note(status=status, error=error, excluded=excluded, exchange=exchange)
 
     def arrived(self, status: int, exchange: Exchange | None = None) -> None:
         """An answer has come; without `exchange` there is nothing of it to store."""
-        self._end(status=status)
-        self._exchange = exchange
+        self._end(status=status, exchange=exchange)
 
     def failed(self, error: str) -> None:
-        """Nothing came, or nothing of use, for this reason."""
         self._end(error=error)
 
     def exclude(self, rule: str) -> None:
-        """This rule forbids it."""
         self._end(excluded=rule)
 
-    def _end(self, status: int = 0, error: str = "", excluded: str = "") -> None:
-        assert bool(status) + bool(error) + bool(excluded) <= 1, (self.visit.url, status, error, excluded)
-        self._status, self._error, self._excluded, self._exchange = status, error, excluded, None
-
     def interrupt(self) -> None:
-        """The crawl is being stopped and does not wait for it: the URL stays queued, for the next run."""
-        self._interrupted = True
+        self._note(interrupted=True)
 
     def lead_on(self) -> None:
-        """It redirects to a URL that was not known."""
-        assert self._status, self.visit.url
-        self._leads_on = True
+        assert self.status, self.visit.url
+        self._note(leads_on=True)
 
     def parsed(self, page: PageItem) -> None:
         """A spider has made this page of it, on which the pipelines have yet to decide."""
-        self._page = page
+        self._note(page=page)
 
     def passed(self, page: PageItem) -> None:
-        """The pipelines let this page through to the page store."""
         assert page.exchange is not None, page.url
-        self._passed = page
+        self._note(stored_page=page)
 
     def links_known(self) -> None:
-        """Its links have been handed to the frontier already: those of its page are to be left out."""
-        self._links_are_known = True
+        self._note(links_are_known=True)
 
     def worth_it(self) -> None:
-        """It was worth having, whatever its status and its content say."""
-        self._is_worth_it = True
+        self._note(is_worth_it=True)
 
     def compared(self, verdict: Verdict) -> None:
-        """Whether other pages have its content."""
-        self._verdict = verdict
-
-    # What has become of it
-
-    @property
-    def status(self) -> int:
-        """Of the answer; 0 without one."""
-        return self._status
-
-    @property
-    def error(self) -> str:
-        """Why nothing came back."""
-        return self._error
-
-    @property
-    def excluded(self) -> str:
-        """The rule that forbids it."""
-        return self._excluded
-
-    @property
-    def exchange(self) -> Exchange | None:
-        """What came back."""
-        return self._exchange
-
-    @property
-    def page(self) -> PageItem | None:
-        """What a spider made of it."""
-        return self._page
+        self._note(verdict=verdict)
 
     @property
     def captured(self) -> tuple[Exchange, PageItem | None] | None:
         """What is to be stored of it: see the class."""
-        if self._passed is not None and self._passed.exchange is not None:
-            return self._passed.exchange, self._passed
-        if self._exchange is None or (self._page is not None and self._page.exchange is self._exchange):
+        if self.stored_page is not None and self.stored_page.exchange is not None:
+            return self.stored_page.exchange, self.stored_page
+        if self.exchange is None or (self.page is not None and self.page.exchange is self.exchange):
             return None
-        return self._exchange, None
-
-    @property
-    def interrupted(self) -> bool:
-        return self._interrupted
-
-    @property
-    def links_are_known(self) -> bool:
-        return self._links_are_known
+        return self.exchange, None
 
     @property
     def is_redirect(self) -> bool:
-        return 300 <= self._status < 400
+        return 300 <= self.status < 400
 
     @property
     def is_success(self) -> bool:
-        return 200 <= self._status < 300
+        return 200 <= self.status < 300
 
     @property
     def is_miss(self) -> bool:
         """Whether nobody has said that there is anything at its URL, and nothing is."""
-        return is_miss(self.request, self._status)
+        return is_miss(self.request, self.status)
 
     @property
     def changed(self) -> bool | None:
         """Whether no page had this body before; None if it was not looked at."""
-        return None if self._verdict is None else self._verdict != Verdict.EQUAL
+        return None if self.verdict is None else self.verdict != Verdict.EQUAL
 
     @property
     def to_compare(self) -> PageItem | None:
         """The page on whose content depends whether the fetch was good; None if it does not."""
-        return self._page if self.is_success and not self._is_worth_it else None
+        return self.page if self.is_success and not self.is_worth_it else None
 
     @property
     def is_good(self) -> bool:
         """Whether it was worth a fetch: a success that may be indexed and repeats no other, or a way to a new URL."""
-        if self._is_worth_it:
+        if self.is_worth_it:
             return True
         if not self.is_success:
-            return self._leads_on  # a site may link to its pages by redirects alone
-        if self._page is None:
+            return self.leads_on  # a site may link to its pages by redirects alone
+        if self.page is None:
             return True
-        repeats = self._verdict is not Verdict.NEW and not self.visit.again  # it repeats itself when it comes again
-        return not repeats and not self._page.noindex
+        repeats = self.verdict is not Verdict.NEW and not self.visit.again  # it repeats itself when it comes again
+        return not repeats and not self.page.noindex
 
     @property
     def state(self) -> State:
-        if self._status:
+        if self.status:
             return State.FETCHED
-        return State.FAILED if self._error else State.EXCLUDED
+        return State.FAILED if self.error else State.EXCLUDED
