@@ -212,10 +212,10 @@ def report(crawl: Crawl) -> None:
 def check(crawl: Crawl, urls: int) -> None:
     """Raises `SystemExit` if there are not `urls` records, or credit was made or lost. Call it after a commit."""
     frontier, records, held = crawl.frontier, 0, 0
-    ledger = frontier.economy.ledger
+    ledger, live = frontier.economy.ledger, {host.key: host for host in frontier.hosts.live()}
     for _, data in crawl.database.scan("urls"):
         record = UrlRecord.unpack(data)
-        host = frontier.hosts.live_host(record.host) if record.state == State.QUEUED else None
+        host = live.get(record.host) if record.state == State.QUEUED else None
         held += record.credit if host is None else ledger.balance(record, host)
         records += 1
     held += sum(host.rest for host in frontier.hosts.live()) + ledger.reserve + ledger.pending

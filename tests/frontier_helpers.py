@@ -37,9 +37,9 @@ def stored_records(frontier: Frontier) -> Iterator[tuple[bytes, UrlRecord]]:
 def all_credit(frontier: Frontier) -> int:
     """What all pages hold, what stands on the hosts' accounts, what the lambda page holds: call it after a commit."""
     ledger = frontier.economy.ledger
-    held = 0
+    held, live = 0, {host.key: host for host in frontier.hosts.live()}
     for _, record in stored_records(frontier):
-        host = frontier.hosts.live_host(record.host)
+        host = live.get(record.host)
         waits = record.state == State.QUEUED
         assert host is not None or not waits
         held += ledger.balance(record, host) if host is not None and waits else record.credit

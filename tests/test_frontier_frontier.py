@@ -344,7 +344,7 @@ class FrontierMachine(RuleBasedStateMachine):
             return
         for name in HOSTS:
             queued = self.model.queued(name)
-            host = self.frontier.hosts.live_host(self.frontier.hosts.key_of(name))
+            host = next((host for host in self.frontier.hosts.live() if host.name == name), None)
             assert (host.queued if host else 0) == len(queued)
             assert (host.volatile if host else 0) == sum(u.is_volatile for u in queued)
 

@@ -249,7 +249,7 @@ def test_an_operator_is_told_why(bench):
     for number in (section.known, section.fetched, section.good, section.trial.since, crawl.frontier.judge.fetches):
         assert f"{number:,}" in words
     assert "every page of it brings" in words
-    assert "links from outside" in words
+    assert f"{section.known - section.own:,} first seen elsewhere" in words
 
 
 def test_why_it_is_worthless(bench):

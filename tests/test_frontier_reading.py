@@ -201,10 +201,10 @@ class TestUnits:
             host, *sections = reader.units("a.com")
         stored = crawl.section_of("x/1", "a.com")
         section = next(u for u in sections if u.shape == "/x/*")
-        assert section[2:8] == (
-            stored.queued, stored.known, stored.fetched, stored.good, stored.inbound, stored.trial.novelty,
+        assert section[2:7] == (
+            stored.queued, stored.known, stored.fetched, stored.good, stored.trial.novelty,
         )  # fmt: skip
-        assert (host.shape, host.inbound, host.known, host.good) == ("", None, 3, sum(u.good for u in sections))
+        assert (host.shape, host.known, host.good) == ("", 3, sum(u.good for u in sections))
 
     def test_demoted(self, crawl):
         """A host that is demoted stands for its sections: the sum is what is held back."""

@@ -34,15 +34,15 @@ def fetched(good: int, bad: int, *, known: int = 100) -> Section:
 @given(
     shape=st.text(st.characters(exclude_categories=["Cs"]), max_size=40),
     counts=st.lists(COUNTS, min_size=6, max_size=6),
-    numbers=st.lists(NUMBERS, min_size=6, max_size=6),
+    numbers=st.lists(NUMBERS, min_size=5, max_size=5),
     trial=st.tuples(st.booleans(), COUNTS, st.integers(0, 255), COUNTS),
 )
 def test_a_section_comes_back_as_it_went(shape, counts, numbers, trial):
     """A section keeps its shape, its numbers and its trial."""
     section = section_of(shape)
     section.known, section.own, section.fetched, section.good, section.queued, section.suspect = counts
-    section.inbound, section.recent, section.worth = numbers[:3]
-    section.trial.novelty, section.trial.cost, section.trial.limit = numbers[3:]
+    section.recent, section.worth = numbers[:2]
+    section.trial.novelty, section.trial.cost, section.trial.limit = numbers[2:]
     section.trial.demoted, section.trial.since, section.trial.reason, section.trial.tried = trial
     back = Section.unpack(KEY, section.pack(), QUEUE)
     for name in set(Section.__slots__) - {"trial", "queue"}:

@@ -19,7 +19,7 @@ from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
-from sitecrawl.frontier.link_credit import EDGE_BYTES, SEEDS_KEY
+from sitecrawl.frontier.link_credit import EDGE_BYTES, SEEDS
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.record import RANK_BYTES, Flag, State, UrlRecord
 from sitecrawl.frontier.sections import KEY_BYTES as SHAPE_BYTES
@@ -30,9 +30,9 @@ _ENTRY_BYTES = SECTION_BYTES + RANK_BYTES + 16
 
 _LENGTHS = {
     "content": {b"D": (17, 0), b"T": (17, 8), b"N": (28, 0)},
-    "edges": {b"E": (1 + KEY_BYTES, EDGE_BYTES), b"S": (1 + KEY_BYTES + SECTION_BYTES, 0)},
+    "edges": {b"": (KEY_BYTES, EDGE_BYTES)},
 }
-"""How long a key is, and of how long pieces its value is made, by the key's first byte (docs/formats/database.md)."""
+"""How long a key is, and of how long pieces its value is made, by how the key begins (docs/formats/database.md)."""
 
 T = TypeVar("T")
 
@@ -224,14 +224,15 @@ def _check_requests(database: Database, survey: Survey) -> Iterator[Finding]:
 def misshapen_rows(database: Database, family: str) -> Iterator[bytes]:
     """The keys of rows in `content` or `edges` that nothing of ours has written."""
     for key, value in database.scan(family):
-        length, piece = _LENGTHS[family].get(key[:1], (0, 0))
+        lengths = _LENGTHS[family]
+        length, piece = lengths.get(b"") or lengths.get(key[:1], (0, 0))
         if len(key) != length or (len(value) % piece if piece else value):
             yield key
 
 
 def seeds_are_missing(database: Database, survey: Survey) -> bool:
     """Whether no host is trusted, although there are seeds."""
-    return bool(survey.seeds) and database.get("edges", SEEDS_KEY) is None
+    return bool(survey.seeds) and database.get("edges", SEEDS) is None
 
 
 # Credit

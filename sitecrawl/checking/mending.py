@@ -34,7 +34,7 @@ from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import owed, policy_named
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
-from sitecrawl.frontier.link_credit import SEEDS_KEY, edges_row
+from sitecrawl.frontier.link_credit import SEEDS, edges_row
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.record import Flag, State, UrlRecord
 from sitecrawl.frontier.sections import Section
@@ -177,7 +177,7 @@ def mend_numbers(database: Database) -> None:
         if _mend_host(host, survey.by_host.get(key, Tally()), ledger):
             batch.put("hosts", key, host.pack())
     if seeds_are_missing(database, survey):
-        batch.put("edges", SEEDS_KEY, edges_row(survey.seeds))
+        batch.put("edges", SEEDS, edges_row(survey.seeds))
     meta = Overlay(database, "meta")
     _mend_counts(load_counts(database), survey, meta)
     meta.put(b"ledger", _settled(ledger, survey).pack())

@@ -72,7 +72,7 @@ class ClusterReader:
     def units(self, host: str | None = None, *, demoted: bool = False) -> Iterator[Unit]:
         """Hosts with URLs waiting, the most first, each followed by those of its sections that have some.
 
-        As `FrontierReader.units`; links from outside are not counted on a cluster.
+        As `FrontierReader.units`.
         """
         for name in self._hosts(host):
             base = self._keys.base(self._keys.shard_of(name))
@@ -204,7 +204,6 @@ def _unit(host: Host, unit: Host | Section, fetches: int) -> Unit:
         known=unit.known,
         fetched=unit.fetched,
         good=unit.good,
-        inbound=0.0 if isinstance(unit, Section) else None,
         novelty=unit.trial.novelty,
         demoted=unit.trial.demoted,
         reason=explain(unit, fetches) if unit.trial.demoted else "",

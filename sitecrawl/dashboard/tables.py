@@ -33,7 +33,7 @@ MAX_SEARCH: Final = 200
 Row = dict[str, Any]
 
 _HOST_SORTS: Final = ("waiting", "known", "fetched", "good", "failures", "next")
-_SECTION_SORTS: Final = ("waiting", "known", "fetched", "good", "inbound", "novelty")
+_SECTION_SORTS: Final = ("waiting", "known", "fetched", "good", "novelty")
 _SITEMAP_SORTS: Final = ("new", "entries")
 _SITEMAPS_SHOWN: Final = frozenset({State.VALID, State.OPEN})
 _SITEMAP_FIELDS: Final = (
@@ -197,7 +197,6 @@ class Tables:
             "known": unit.known,
             "fetched": unit.fetched,
             "good": unit.good,
-            "inbound": section.inbound if section else 0.0,
             "novelty": unit.trial.novelty,
         }
 

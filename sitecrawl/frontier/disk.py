@@ -26,7 +26,7 @@ from sitecrawl.credit.policies import policy_named
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.duplicates import ContentIndex
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
-from sitecrawl.frontier.link_credit import Economy, NewUrl
+from sitecrawl.frontier.link_credit import LinkCredit, NewUrl
 from sitecrawl.frontier.order import (
     Order,
     class_credit,
@@ -43,7 +43,6 @@ from sitecrawl.frontier.url_states import Register
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.frontier.workbench import Workbench
 from sitecrawl.seen.tiered import SeenSet
-from sitecrawl.urls.url import site_of
 
 __all__ = ["Frontier", "FrontierOptions", "NewUrl", "Visit"]
 
@@ -95,12 +94,8 @@ class Frontier:
         self.seen = seen(database, self.urls, self.counts.serial)
         self.hosts = HostTable(database, host_key)
         self.content = ContentIndex(database)
-        self.economy = Economy(
-            database,
-            self.urls,
-            self.hosts,
-            lambda: Ledger(policy_named(options.lambda_policy)),
-            lambda name: host_key(site_of(name)),
+        self.economy = LinkCredit(
+            database, self.urls, self.hosts, lambda: Ledger(policy_named(options.lambda_policy))
         )
         # A level is not over before all of it is done, so nothing of it can be held back; the limit ends traps.
         holds = order.by_credit and not self._keeps_levels
@@ -164,13 +159,13 @@ class Frontier:
             return 0
         links = list({link.key: link for link in reversed(found) if link.key != visit.key}.values())[::-1]
         host = self.register.host_of(record)
-        outlinks = self.economy.open(record, host, links, rest=rest)
+        outlinks = self.economy.spend(record, host, links, rest=rest)
         self.urls.put(visit.key, record)
         self.hosts.changed(host)
         unseen = self._unseen(links)
         new = {link.key for link in unseen}
         known = [link for link in links if link.key not in new]
-        outlinks.lead_to(known)
+        self.economy.owe(known, outlinks.tenth)
         hosts, in_section, on_host = set(), 0, 0
         for link in unseen:
             target = self.register.insert(link, depth=depth, referrer=visit.key, outlinks=outlinks)

@@ -74,8 +74,6 @@ class Unit(NamedTuple):
     fetched: int
     good: int
     """Of the fetched, those that gave a page worth having."""
-    inbound: float | None
-    """Links from outside of the section; None for a host."""
     novelty: float
     """New URLs of its own that a fetch brings, of late."""
     demoted: bool
@@ -286,7 +284,6 @@ def unit_of(host: Host, unit: Host | Section, fetches: int) -> Unit:
         known=unit.known,
         fetched=unit.fetched,
         good=good,
-        inbound=unit.inbound if isinstance(unit, Section) else None,
         novelty=unit.trial.novelty,
         demoted=unit.trial.demoted,
         reason=explain(unit, fetches),

@@ -1,7 +1,7 @@
 """A section: the URLs of one shape on one host, their queue, and what has been learnt of them.
 
 Every demotion must be explainable, so a section keeps four numbers that an operator can judge by (`known`,
-`fetched`, `good`, `inbound`) and, since when it has been demoted, why.
+`fetched`, `good`, `own`) and, since when it has been demoted, why.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.queue import DiskQueue
 
 KEY_BYTES: Final = 4
-_HEAD = struct.Struct(">QQQQdQddQ")
+_HEAD = struct.Struct(">QQQQQddQ")
 _TRIAL = struct.Struct(">?QdddQB")
 TRIAL_BYTES: Final = _TRIAL.size
 
@@ -70,7 +70,6 @@ class Section:
     __slots__ = (
         "fetched",
         "good",
-        "inbound",
         "key",
         "known",
         "own",
@@ -96,8 +95,6 @@ class Section:
         """Visits that came to an end with or without a response."""
         self.good = 0
         """Of these, those that gave a page worth having, or led to a new one."""
-        self.inbound = 0.0
-        """Pages outside it that link into it, and sites where they are on other hosts; nofollow counts a tenth."""
         self.queued = 0
         """URLs that are not done: waiting or in flight."""
         self.volatile = 0
@@ -129,7 +126,6 @@ class Section:
             self.fetched,
             self.good,
             self.queued - self.volatile,
-            self.inbound,
             self.suspect,
             self.recent,
             self.worth,
@@ -146,7 +142,7 @@ class Section:
             section = cls(key, data[_HEAD.size + _TRIAL.size :].decode(), queue)
         except (struct.error, ValueError) as error:
             raise CorruptFile(f"A section record of {len(data)} bytes cannot be read: {error}") from error
-        section.known, section.fetched, section.good, section.queued, section.inbound = numbers[:5]
-        section.suspect, section.recent, section.worth, section.own = numbers[5:]
+        section.known, section.fetched, section.good, section.queued, section.suspect = numbers[:5]
+        section.recent, section.worth, section.own = numbers[5:]
         section.trial = trial
         return section

@@ -326,7 +326,7 @@ def explain(unit: Host | Section, fetches: int) -> str:
         return ""
     numbers = f"{unit.known:,} URLs known, {unit.fetched:,} fetched, {unit.good:,} good"
     if isinstance(unit, Section):
-        numbers += f", {unit.inbound:,.1f} links from outside"
+        numbers += f", {unit.known - unit.own:,} first seen elsewhere"
     if trial.reason == Reason.BLOCKED:
         return f"blocked by hand at fetch {trial.since:,} of {fetches:,} ({numbers})"
     since = f"demoted since fetch {trial.since:,} of {fetches:,}"

@@ -18,7 +18,7 @@ from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
-from sitecrawl.frontier.link_credit import Economy, NewUrl, Outlinks
+from sitecrawl.frontier.link_credit import LinkCredit, NewUrl, Outlinks
 from sitecrawl.frontier.order import Facts, Order, class_of, credit_class, priority_of, serial_of, with_priority
 from sitecrawl.frontier.record import MAX_DEPTH, NO_REFERRER, RANK_BYTES, Flag, State, UrlRecord
 from sitecrawl.frontier.sections import KEY_BYTES as SECTION_KEY_BYTES
@@ -33,7 +33,7 @@ class Register:
         database: Database,
         order: Order,
         counts: Counts,
-        economy: Economy,
+        economy: LinkCredit,
         *,
         in_flight: Container[bytes],
         wall: Callable[[], float],
@@ -93,7 +93,7 @@ class Register:
         )
         record.credit = credit
         if outlinks is not None:
-            self._economy.reach(outlinks, record, found.weight)
+            self._economy.give(record, outlinks.tenth * found.weight)
             section.own += section.key == outlinks.section
         elif not depth:
             self._economy.graph.seed(host.key)
