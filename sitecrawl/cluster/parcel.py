@@ -20,7 +20,7 @@ from sitecrawl.frontier.record import Flag
 from sitecrawl.frontier.tables import section_key
 from sitecrawl.seen.clock import Clock
 from sitecrawl.urls.shape import shape_of
-from sitecrawl.urls.trap_signs import looks
+from sitecrawl.urls.trap_signs import trap_signs
 
 BRINGS: int = 128
 """A flag of links alone: the URL brings credit with it, as a seed does."""
@@ -51,7 +51,7 @@ class Outcome:
     token: int = 0
     host: str = ""
     state: int = 0
-    """As `frontier.record.State`; `QUEUED` puts it back."""
+    """As `frontier.record.UrlState`; `QUEUED` puts it back."""
     status: int = 0
     good: bool = False
     credit: int = 0
@@ -192,7 +192,7 @@ class Packer:
             link.depth,
             section_key(shape),
             str(shape),
-            int(bool(looks(link.url, self._year))),
+            int(bool(trap_signs(link.url, self._year))),
             target.page,
         ]
         rest = [link.flags, link.priority, link.referrer, link.request, link.score]

@@ -133,7 +133,7 @@ class Recrawling:
         self._store.plan(key, after, self._standing(record), time.time())
 
     def _standing(self, record: UrlRecord) -> Standing:
-        ledger = self._runtime.local.economy.ledger
+        ledger = self._runtime.local.link_credit.ledger
         return Standing(record.history, ledger.spent, float(ledger.total))
 
     def _digest(self, page: PageItem) -> bytes:

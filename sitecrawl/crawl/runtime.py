@@ -32,7 +32,7 @@ from sitecrawl.crawldir.directory import CrawlDirectory
 from sitecrawl.frontier.crawl_seen import CrawlSeen
 from sitecrawl.frontier.disk import Frontier, NewUrl, Visit
 from sitecrawl.frontier.duplicates import Verdict
-from sitecrawl.frontier.record import State
+from sitecrawl.frontier.record import UrlState
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.page.links import Link
 from sitecrawl.pagestore import WarcStore
@@ -125,10 +125,10 @@ class Fetch:
         return self.request is not None and is_miss(self.request, self.status)
 
     @property
-    def state(self) -> State:
+    def state(self) -> UrlState:
         if self.status:
-            return State.FETCHED
-        return State.FAILED if self.error else State.EXCLUDED
+            return UrlState.FETCHED
+        return UrlState.FAILED if self.error else UrlState.EXCLUDED
 
 
 def _join(crawler: Crawler) -> Joined | None:

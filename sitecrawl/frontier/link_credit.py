@@ -18,7 +18,7 @@ from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
-from sitecrawl.frontier.record import Flag, State, UrlRecord
+from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 from sitecrawl.frontier.tables import HostTable, UrlTable
 
 _HOST_PAGES = struct.Struct(f">{KEY_BYTES}sd")
@@ -90,7 +90,7 @@ class LinkCredit:
 
     def give(self, record: UrlRecord, amount: int) -> None:
         """Credit that was spent reaches `record`."""
-        self.ledger.credit(record, amount, waits=record.state == State.QUEUED and not record.flags & Flag.VOLATILE)
+        self.ledger.credit(record, amount, waits=record.state == UrlState.QUEUED and not record.flags & Flag.VOLATILE)
 
     def owe(self, known: Iterable[NewUrl], tenth: int) -> None:
         """A page links to URLs that are known already, which get their credit at the checkpoint."""

@@ -26,7 +26,7 @@ from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.link_credit import SEEDS, read_edges
 from sitecrawl.frontier.order import Order, class_of, credit_class, order_named
 from sitecrawl.frontier.queue import DiskQueue, next_prefix
-from sitecrawl.frontier.record import RANK_BYTES, State, UrlRecord
+from sitecrawl.frontier.record import RANK_BYTES, UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.tables import HostTable
 from sitecrawl.frontier.trap_judge import explain
@@ -162,7 +162,7 @@ class FrontierReader:
         for _, record in self.records():
             history[record.host] = history.get(record.host, 0.0) + record.history
             known[record.host] += 1
-            pages[record.host] += record.state == State.FETCHED
+            pages[record.host] += record.state == UrlState.FETCHED
         return history, known, pages
 
     def records(self) -> Iterator[tuple[bytes, UrlRecord]]:
@@ -208,13 +208,13 @@ class FrontierReader:
         demoted as a whole, the host alone. Raises `StorageError` for a host that the crawl does not know.
         """
         for found in self._hosts(host):
-            if found.trial.demoted or not demoted:
+            if found.trap.demoted or not demoted:
                 yield unit_of(found, found, self._fetches)
-            if found.trial.demoted and demoted:
+            if found.trap.demoted and demoted:
                 continue
             sections = sorted(found.sections.values(), key=lambda s: s.queued, reverse=True)
             for section in sections:
-                if (section.queued or host is not None) and (section.trial.demoted or not demoted):
+                if (section.queued or host is not None) and (section.trap.demoted or not demoted):
                     yield unit_of(found, section, self._fetches)
 
     def examples(self, unit: Unit, limit: int) -> list[str]:
@@ -236,7 +236,7 @@ class FrontierReader:
         all there is.
         """
         waiting = [
-            _Waiting(section, found.trial.demoted or section.trial.demoted, section.worth / max(found.known, 1))
+            _Waiting(section, found.trap.demoted or section.trap.demoted, section.worth / max(found.known, 1))
             for found in self._hosts(host)
             for section in found.sections.values()
             if section.queued
@@ -284,8 +284,8 @@ def unit_of(host: Host, unit: Host | Section, fetches: int) -> Unit:
         known=unit.known,
         fetched=unit.fetched,
         good=good,
-        novelty=unit.trial.novelty,
-        demoted=unit.trial.demoted,
+        novelty=unit.trap.novelty,
+        demoted=unit.trap.demoted,
         reason=explain(unit, fetches),
     )
 

@@ -4,7 +4,7 @@
 -- A stream's parcels come in order, so one whose number is not above the last is a repetition, and is skipped.
 --   pages  {token, key, host, state, status, good, request, priority, flags, edges}; state 0 puts the URL back
 --   links  {host, entries}; an entry is {key, credit} for a URL that the sender knows to be known, and else {key,
---          credit, url, depth, section, shape, suspect, page, flags, priority, referrer, request, score}; `page` counts
+--          credit, url, depth, section, shape, trap_like, page, flags, priority, referrer, request, score}; `page` counts
 --          from 1 in `pages`, 0 for none
 --   out    target shard -> what is for it, kept in the outbox until the worker says that it has arrived
 --   sent   the credit in `out`
@@ -71,7 +71,7 @@ local function add(key, entry, host, pages)
   end
   host.known, host.queued = host.known + 1, host.queued + 1
   section.known, section.queued = section.known + 1, section.queued + 1
-  section.suspect = section.suspect + (entry[7] or 0)
+  section.trap_like = section.trap_like + (entry[7] or 0)
   if page and page.host == host then
     page.news_host = page.news_host + 1
     if page.section == section.id then page.news_here = page.news_here + 1; section.own = section.own + 1 end

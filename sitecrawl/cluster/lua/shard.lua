@@ -45,11 +45,11 @@ end
 
 local hosts, sections, dirty_heads = {}, {}, {}
 
-local function new_trial() return {novelty = 1, demoted = 0, since = 0, reason = 0, tried = 0, cost = 0, limit = 0} end
+local function new_trap() return {novelty = 1, demoted = 0, since = 0, reason = 0, tried = 0, cost = 0, limit = 0} end
 
-local function pack_trial(t) return {t.novelty, t.demoted, t.since, t.reason, t.tried, t.cost, t.limit} end
+local function pack_trap(t) return {t.novelty, t.demoted, t.since, t.reason, t.tried, t.cost, t.limit} end
 
-local function unpack_trial(t)
+local function unpack_trap(t)
   return {novelty = t[1], demoted = t[2], since = t[3], reason = t[4], tried = t[5], cost = t[6], limit = t[7]}
 end
 
@@ -57,14 +57,14 @@ local HOST = {'known', 'queued', 'fetched', 'good', 'sections', 'payees', 'divid
   'free_at', 'failures', 'crawl_delay', 'pace', 'dead'}
 -- known: URLs ever queued. queued: not done. token: of the lease that holds the host, 0 for none. free_at: no request
 -- before, in Unix ms. pace: milliseconds a fetch takes, pause included. crawl_delay: of robots.txt, in seconds.
-local PART = {'known', 'own', 'fetched', 'good', 'queued', 'suspect', 'recent', 'worth'}
+local PART = {'known', 'own', 'fetched', 'good', 'queued', 'trap_like', 'recent', 'worth'}
 
 local function load(kind, key, names)
   local packed = redis.call('HGET', base .. kind, key)
   if not packed then return nil end
   local values, record = cmsgpack.unpack(packed), {}
   for i, name in ipairs(names) do record[name] = values[i] end
-  record.trial = unpack_trial(values[#names + 1])
+  record.trap = unpack_trap(values[#names + 1])
   record.shape = values[#names + 2]
   return record
 end
@@ -72,7 +72,7 @@ end
 local function store(kind, key, record, names)
   local values = {}
   for i, name in ipairs(names) do values[i] = record[name] end
-  values[#names + 1] = pack_trial(record.trial)
+  values[#names + 1] = pack_trap(record.trap)
   values[#names + 2] = record.shape
   redis.call('HSET', base .. kind, key, cmsgpack.pack(values))
 end
@@ -90,7 +90,7 @@ end
 local function host_named(name)
   local host = known_host(name)
   if not host then
-    host = {name = name, trial = new_trial()}
+    host = {name = name, trap = new_trap()}
     for _, field in ipairs(HOST) do host[field] = 0 end
     hosts[name] = host
   end
@@ -120,8 +120,8 @@ local function section_for(host, id, shape)
     if section then return section end
   end
   host.sections = host.sections + 1
-  section = {known = 0, own = 0, fetched = 0, good = 0, queued = 0, suspect = 0, recent = 1, worth = 1,
-    trial = new_trial(), shape = shape, key = host.name .. '\0' .. id, id = id, host = host}
+  section = {known = 0, own = 0, fetched = 0, good = 0, queued = 0, trap_like = 0, recent = 1, worth = 1,
+    trap = new_trap(), shape = shape, key = host.name .. '\0' .. id, id = id, host = host}
   sections[section.key] = section
   return section
 end
@@ -209,7 +209,7 @@ local function touch(section) dirty_heads[section.key] = section end
 
 local function write_head(section)
   local best = base .. 'best:' .. section.host.name
-  if section.trial.demoted == 1 then redis.call('ZREM', best, section.id); return end
+  if section.trap.demoted == 1 then redis.call('ZREM', best, section.id); return end
   local head = redis.call('ZREVRANGE', queue_of(section), 0, 0, 'WITHSCORES')
   if #head == 0 then
     redis.call('ZREM', best, section.id)
@@ -239,7 +239,7 @@ end
 
 local function place(host)
   local name = host.name
-  local best = host.token == 0 and host.dead == 0 and host.trial.demoted == 0
+  local best = host.token == 0 and host.dead == 0 and host.trap.demoted == 0
     and redis.call('ZREVRANGE', base .. 'best:' .. name, 0, 0, 'WITHSCORES') or {}
   if #best == 0 then
     redis.call('ZREM', base .. 'ready', name)

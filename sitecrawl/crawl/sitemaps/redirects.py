@@ -15,7 +15,7 @@ from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.runtime import Fetch, Runtime
 from sitecrawl.crawl.sitemaps.discovery import Discovery
 from sitecrawl.crawl.sitemaps.registry import Registry
-from sitecrawl.frontier.record import State as UrlState
+from sitecrawl.frontier.record import UrlState
 from sitecrawl.sitemap.locations import How
 from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, State
 from sitecrawl.urls.url import Url, parse

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from sitecrawl.frontier.disk import Visit
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.queue import DiskQueue
-from sitecrawl.frontier.record import State
+from sitecrawl.frontier.record import UrlState
 
 HOSTS = ["a.example", "b.example"]
 NAMES = [f"{section}/{n}" for section in ("one", "two") for n in range(6)]
@@ -81,7 +81,7 @@ class SilenceMachine(RuleBasedStateMachine):
     def commit(self):
         self.bench.commit()
         self.kept = set(self.known), set(self.done)
-        assert all_credit(self.bench.frontier) == self.bench.frontier.economy.ledger.total
+        assert all_credit(self.bench.frontier) == self.bench.frontier.link_credit.ledger.total
         check_sections(self.bench.frontier)
 
     @rule()
@@ -127,7 +127,7 @@ class SilenceMachine(RuleBasedStateMachine):
         self.bench.drain()
         records = [self.bench.frontier.urls.get(key) for key in self.keys()]
         assert {
-            record.url for record in records if record is not None and record.state == State.FETCHED
+            record.url for record in records if record is not None and record.state == UrlState.FETCHED
         } == self.known
 
     def keys(self):

@@ -28,7 +28,7 @@ def crawl(tmp_path, request):
 
 def all_credit_is_there(bench: Bench) -> bool:
     bench.commit()
-    return all_credit(bench.frontier) == bench.frontier.economy.ledger.total
+    return all_credit(bench.frontier) == bench.frontier.link_credit.ledger.total
 
 
 def read(crawl: Bench, *links, name: str = "seed", host: str = A) -> None:
@@ -136,17 +136,17 @@ def test_credit_for_what_is_forgotten(crawl):
     seed = crawl.take("seed")
     crawl.link(seed, url("gone"), url("a"))
     crawl.commit()
-    assert crawl.frontier.economy.ledger.pending == 0
+    assert crawl.frontier.link_credit.ledger.pending == 0
 
 
 def test_the_graph_of_hosts(crawl):
     """It counts pages, a nofollow link a tenth, and comes back after a crash."""
     read(crawl, url("x", B), url("y", B), url("z", C, nofollow=True))
     crawl.restart()
-    edges = crawl.frontier.economy.graph._edges
+    edges = crawl.frontier.link_credit.graph._edges
     a, b, c = (digest(host, 8) for host in (A, B, C))
     assert edges == {a: {b: 1.0, c: 0.1}}
-    assert crawl.frontier.economy.graph._seeds == {a: 1.0}
+    assert crawl.frontier.link_credit.graph._seeds == {a: 1.0}
 
 
 FAMILY = [A, f"www.{A}", B, C]
@@ -171,7 +171,7 @@ def test_any_links(steps):
             else:
                 count(crawl, step, edges)
         assert all_credit_is_there(crawl)
-        graph = crawl.frontier.economy.graph._edges
+        graph = crawl.frontier.link_credit.graph._edges
         assert dict(flat(graph)) == pytest.approx(dict(flat(edges)))
         crawl.database.close()
 
