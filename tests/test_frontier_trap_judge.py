@@ -426,7 +426,7 @@ class TestByHand:
         one = bench()
         one.add("a/1", "a/2")
         host = one.frontier.hosts.named("a.example")
-        one.frontier.judge._hold(host.key, host.trap, Reason.GROWS, 0, (host, None))
+        one.frontier.judge._hold(host, None, Reason.GROWS)
         one.frontier.block(host, one.section_of("a/1"))
         assert one.frontier.next() is None
         assert one.frontier.is_finished()

@@ -20,8 +20,8 @@ from sitecrawl.cluster.board import Board
 from sitecrawl.cluster.connection import check, connect, connect_async, shown
 from sitecrawl.cluster.journal import Journal
 from sitecrawl.cluster.leased_hosts import Lease, LeasedHosts, LeasedVisit
-from sitecrawl.cluster.options import ClusterOptions
-from sitecrawl.cluster.parcel import BRINGS, Link, Outcome, Packer, Parcel
+from sitecrawl.cluster.options import BRINGS, ClusterOptions
+from sitecrawl.cluster.parcel import Link, Outcome, Packer, Parcel
 from sitecrawl.cluster.pump import Pump
 from sitecrawl.cluster.seedqueue import SeedQueue
 from sitecrawl.cluster.shards import Keys, Shards, open_crawl

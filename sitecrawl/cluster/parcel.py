@@ -15,16 +15,13 @@ from time import gmtime
 from typing import Any, NamedTuple
 
 from sitecrawl.cluster.shards import pack
+from sitecrawl.credit.ledger import TAX_DIVISOR
 from sitecrawl.frontier.link_credit import FOLLOW
 from sitecrawl.frontier.record import Flag
 from sitecrawl.frontier.tables import section_key
 from sitecrawl.seen.clock import Clock
 from sitecrawl.urls.shape import shape_of
 from sitecrawl.urls.trap_signs import trap_signs
-
-BRINGS: int = 128
-"""A flag of links alone: the URL brings credit with it, as a seed does."""
-_TAX_DIVISOR = 10
 
 
 class Link(NamedTuple):
@@ -210,7 +207,7 @@ class Packer:
 def _tenth(outcome: Outcome) -> int:
     """What a tenth of a link is worth, in credit: nine tenths of the page's are shared out by weight."""
     weights = sum(link.weight for link in outcome.links)
-    return (outcome.credit - outcome.credit // _TAX_DIVISOR) // weights if weights and outcome.key else 0
+    return (outcome.credit - outcome.credit // TAX_DIVISOR) // weights if weights and outcome.key else 0
 
 
 def _without_page(entry: list[Any]) -> list[Any]:

@@ -111,10 +111,14 @@ class Host:
         for section in self.sections.values():
             if section.trap.demoted or not section.queued or (entry := section.queue.peek()) is None:
                 continue
-            preference = order.preference(entry, section.worth / max(self.known, 1))
+            preference = self.preference(order, section, entry)
             if found is None or preference < found[0]:
                 found = preference, section
         return found
+
+    def preference(self, order: Order, section: Section, entry: bytes) -> bytes:
+        """How soon the first `entry` of `section` is wanted: all that is compared between hosts, the least first."""
+        return order.preference(entry, section.worth / max(self.known, 1))
 
     def start(self, now: float, options: PolitenessOptions) -> None:
         self.active += 1

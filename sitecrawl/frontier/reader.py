@@ -236,7 +236,7 @@ class FrontierReader:
         all there is.
         """
         waiting = [
-            _Waiting(section, found.trap.demoted or section.trap.demoted, section.worth / max(found.known, 1))
+            _Waiting(found, section, found.trap.demoted or section.trap.demoted)
             for found in self._hosts(host)
             for section in found.sections.values()
             if section.queued
@@ -293,10 +293,13 @@ def unit_of(host: Host, unit: Host | Section, fetches: int) -> Unit:
 class _Waiting(NamedTuple):
     """A section with URLs waiting."""
 
+    host: Host
     section: Section
     held: bool
-    worth: float
-    """As `Host.best` weighs it."""
+
+    def place(self, order: Order, entry: bytes) -> tuple[bool, bytes]:
+        """What is held back comes last."""
+        return self.held, self.host.preference(order, self.section, entry)
 
 
 def _in_order(database: Database, waiting: Iterable[_Waiting]) -> Iterator[bytes]:
@@ -306,16 +309,16 @@ def _in_order(database: Database, waiting: Iterable[_Waiting]) -> Iterator[bytes
     heap = []
     for number, (one, queue) in enumerate(queues):
         if (entry := queue.pop()) is not None:
-            heap.append((one.held, order.preference(entry, one.worth), number, entry))
+            heap.append((one.place(order, entry), number, entry))
     heapq.heapify(heap)
     while heap:
-        _, _, number, entry = heap[0]
+        _, number, entry = heap[0]
         yield entry
         one, queue = queues[number]
         if (follower := queue.pop()) is None:
             heapq.heappop(heap)
         else:
-            heapq.heapreplace(heap, (one.held, order.preference(follower, one.worth), number, follower))
+            heapq.heapreplace(heap, (one.place(order, follower), number, follower))
 
 
 def _order_of(heads: Iterable[bytes | None]) -> Order:

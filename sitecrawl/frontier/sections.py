@@ -21,6 +21,8 @@ TRAP_BYTES: Final = _TRAP.size
 EXPLORATION: Final = 0.2
 """How much an untried section is hoped for: the factor of the confidence bound's logarithm."""
 YIELD_POWER: Final = 2.0
+TRAP_LIKE_LOSS: Final = 0.9
+"""Of the worth of a section all of whose URLs look like a trap's."""
 WINDOW: Final = 50
 """Fetches over which novelty and recent yield are averaged."""
 
@@ -115,7 +117,7 @@ class Section:
         """Reckon `worth` anew: the upper confidence bound of the yield, after `fetched` fetches in all."""
         hope = (self.good + 1) / (self.fetched + 1)
         doubt = math.sqrt(EXPLORATION * math.log(fetched + 2) / (self.fetched + 1))
-        innocence = 1 - 0.9 * self.trap_like / max(self.known, 1)
+        innocence = 1 - TRAP_LIKE_LOSS * self.trap_like / max(self.known, 1)
         self.worth = min(1.0, hope + doubt) ** YIELD_POWER * innocence
 
     def pack(self) -> bytes:

@@ -30,6 +30,7 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from random import Random
+from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.credit.trust import HostGraph
@@ -39,8 +40,17 @@ from sitecrawl.frontier.sections import Section, TrapState
 _STATE = struct.Struct(">Qd")
 _EDGES_A_FETCH = 50
 """Edges of the graph of hosts that a fetch may pay for: each takes about 0.2 us when trust flows."""
-_LOOKED_AT = 64
+COMPARED: Final = 64
 """Demoted units that are compared when a probe is due: of more, a random choice."""
+REGROWTH: Final = 1.5
+"""So many times its size a unit may grow that was set free, before it is looked at again."""
+RECOVERY: Final = 2.0
+"""A worthless section is set free when so many times `TrapOptions.worthless` of its pages are good again."""
+CALM_COST: Final = 0.1
+"""What a good fetch of a demoted unit costs that brings no more of it."""
+LEAST_TRUST: Final = 1e-7
+TRUST_POWER: Final = 0.75
+"""How far trust goes: a unit's turn to be probed comes so much sooner."""
 
 
 class Reason(IntEnum):
@@ -167,23 +177,22 @@ class TrapJudge:
         if is_blocked(trap):
             return  # it was under way when it was blocked
         if trap.demoted and not self.comes_last(host if host.trap.demoted else section):
-            cost = 1.0 if brought or not good else 0.1
+            cost = 1.0 if brought or not good else CALM_COST
             trap.cost += cost
             self.cost += cost
 
     def _demote(self, host: Host, section: Section) -> bool:
         options, done = self.options, False
-        suspect = _may_be_demoted(host.trap) and host.fetched >= options.min_fetches and self._grows(host.trap)
-        if suspect and host.known > max(self._allowed(host), host.trap.limit):
-            self._hold(host.key, host.trap, Reason.GROWS, host.fetched, (host, None))
+        outgrown = host.known > max(self._allowed(host), host.trap.limit)
+        if outgrown and self._grows(host.trap) and self._may_be_demoted(host):
+            self._hold(host, None, Reason.GROWS)
             done = True
-        if _may_be_demoted(section.trap) and section.fetched >= options.min_fetches:
+        if self._may_be_demoted(section):
             vouched = section.known - section.own
             allowed = max(options.section_size + options.vouched_share * vouched, section.trap.limit)
             grows = self._grows(section.trap) and section.own > allowed
             if (grows and len(host.sections) > 1) or section.recent < options.worthless:
-                reason = Reason.GROWS if grows else Reason.WORTHLESS
-                self._hold(section.key, section.trap, reason, section.fetched, (host, section))
+                self._hold(host, section, Reason.GROWS if grows else Reason.WORTHLESS)
                 done = True
         return done
 
@@ -194,25 +203,30 @@ class TrapJudge:
     def _grows(self, trap: TrapState) -> bool:
         return trap.novelty > self.options.high
 
-    def _hold(
-        self, key: bytes, trap: TrapState, reason: Reason, fetched: int, unit: tuple[Host, Section | None]
-    ) -> None:
-        trap.demoted, trap.since, trap.reason, trap.tried = True, self.fetches, reason, fetched
+    def _may_be_demoted(self, unit: Host | Section) -> bool:
+        trap = unit.trap
+        return not trap.demoted and trap.reason != Reason.VOUCHED and unit.fetched >= self.options.min_fetches
+
+    def _hold(self, host: Host, section: Section | None, reason: Reason) -> None:
+        unit = section or host
+        trap = unit.trap
+        trap.demoted, trap.since, trap.reason, trap.tried = True, self.fetches, reason, unit.fetched
         trap.cost = 0.0
-        self.demoted[key] = unit
+        self.demoted[unit.key] = host, section
 
     def _free(self, host: Host, section: Section) -> bool:
-        options, done = self.options, False
-        if self._has_calmed(section.trap, section.fetched) and section.recent > 2 * options.worthless:
+        done = False
+        if self._has_calmed(section) and section.recent > RECOVERY * self.options.worthless:
             self.release(host, section)
             done = True
-        if self._has_calmed(host.trap, host.fetched):
+        if self._has_calmed(host):
             self.release(host, None)
             done = True
         return done
 
-    def _has_calmed(self, trap: TrapState, fetched: int) -> bool:
-        tried = trap.demoted and not is_blocked(trap) and fetched - trap.tried >= self.options.min_probes
+    def _has_calmed(self, unit: Host | Section) -> bool:
+        trap = unit.trap
+        tried = trap.demoted and not is_blocked(trap) and unit.fetched - trap.tried >= self.options.min_probes
         return tried and trap.novelty < self.options.low
 
     def block(self, host: Host, section: Section | None) -> None:
@@ -220,7 +234,7 @@ class TrapJudge:
         unit = section or host
         if unit.trap.demoted:
             self.cost -= unit.trap.cost
-        self._hold(unit.key, unit.trap, Reason.BLOCKED, unit.fetched, (host, section))
+        self._hold(host, section, Reason.BLOCKED)
 
     def vouch(self, host: Host, section: Section | None) -> None:
         """A person wants a unit, whatever it looks like."""
@@ -232,7 +246,7 @@ class TrapJudge:
         """Set a demoted unit free; it may grow by half before it is looked at again."""
         unit = section or host
         trap = unit.trap
-        trap.demoted, trap.reason, trap.limit = False, Reason.NONE, 1.5 * unit.known
+        trap.demoted, trap.reason, trap.limit = False, Reason.NONE, REGROWTH * unit.known
         self.cost -= trap.cost
         self.demoted.pop(unit.key, None)
 
@@ -248,35 +262,30 @@ class TrapJudge:
 
     def candidates(self, *, last: bool, but: Container[bytes] = ()) -> list[tuple[Host, Section | None]]:
         """Demoted units with waiting URLs, on hosts other than `but`, in the order in which they deserve a probe."""
-        may_be = self._may_be_last if last else self._may_be_first
         units = [
             (host, section)
             for host, section in self.demoted.values()
             if _has_work(host, section)
             and not (section is not None and host.trap.demoted)
             and host.key not in but
-            and may_be(section or host)
+            and self._may_be_probed(section or host, last=last)
         ]
-        if len(units) > _LOOKED_AT:
-            units = self.random.sample(units, _LOOKED_AT)
+        if len(units) > COMPARED:
+            units = self.random.sample(units, COMPARED)
         return sorted(units, key=self._virtual_time)
 
     def _virtual_time(self, unit: tuple[Host, Section | None]) -> float:
         """Fair queueing: what a unit has cost and how fast it grows, against the trust in its host."""
         host, section = unit
         trap = (section or host).trap
-        trust: float = (self.graph.trust(host.key) + 1e-7) ** 0.75
+        trust: float = (self.graph.trust(host.key) + LEAST_TRUST) ** TRUST_POWER
         return (trap.cost + 1) * trap.novelty / trust
 
-    def _may_be_first(self, unit: Host | Section) -> bool:
-        """Whether a unit is worth a probe while better waits."""
-        return not self.comes_last(unit)
-
-    def _may_be_last(self, unit: Host | Section) -> bool:
-        """Whether a unit is worth a fetch when nothing but demoted units is left."""
-        if self.comes_last(unit):
-            return True
+    def _may_be_probed(self, unit: Host | Section, *, last: bool) -> bool:
+        """Whether a unit is worth a probe while better waits; or, `last`, when nothing but demoted units is left."""
         options = self.options
+        if self.comes_last(unit) or not last:
+            return self.comes_last(unit) == last
         allowance = options.first_probes + unit.trap.tried
         return unit.trap.cost < allowance and self.cost < options.first_probes + options.last_probes * self.fetches
 
@@ -311,10 +320,6 @@ def _has_work(host: Host, section: Section | None) -> bool:
     if section is not None:
         return section.queued > 0
     return any(s.queued and not is_blocked(s.trap) for s in host.sections.values())
-
-
-def _may_be_demoted(trap: TrapState) -> bool:
-    return not trap.demoted and trap.reason != Reason.VOUCHED
 
 
 def explain(unit: Host | Section, fetches: int) -> str:

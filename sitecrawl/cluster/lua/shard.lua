@@ -3,6 +3,7 @@
 -- KEYS[1]  the shard's base, "sitecrawl:{CRAWL.N}:"; every other key is that and a suffix, so all of them are in the
 --          one hash slot that the tag in braces names.
 -- ARGV[1]  the step's arguments, MessagePack.
+-- C        what Python says of order and judge: sitecrawl.cluster.lua_constants.
 --
 -- Each step reads what it needs once, changes it in Lua tables, and writes it back in `finish`: a record is packed
 -- and unpacked once a call however often it is touched. Credit is counted in whole units below 2^52, which doubles
@@ -15,7 +16,6 @@ local args = cmsgpack.unpack(ARGV[1])
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)  -- Unix milliseconds
 
-local WRAP = 4503599627370496         -- 2^52: dividends are counted modulo this
 local PRIORITY = 281474976710656      -- 2^48: one step of priority, in a queue's scores
 local CLASS = 1099511627776           -- 2^40: one class of credit
 local PREFERRED = 1e24                -- one step of priority, in preferences: more than all credit
@@ -23,8 +23,6 @@ local PREFERRED = 1e24                -- one step of priority, in preferences: m
 -- A waiting URL's record. Leased URLs keep it, with the lease's token.
 local URL, SECTION, DEPTH, REFERRER, CREDIT, MARK, HISTORY, SERIAL, PRIO, FLAGS, ATTEMPTS, REQUEST, TOKEN, SCORE =
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
-local UNFILTERED, REQUESTED, AGAIN = 1, 2, 64  -- flags, as sitecrawl.frontier.record has them
-local QUEUED, FETCHED, FAILED, EXCLUDED = 0, 1, 2, 3
 
 -- Shard state: one hash of numbers.
 
@@ -108,12 +106,10 @@ local function section_of(host, id)
   return section
 end
 
-local MAX_SECTIONS = 64  -- shapes of one host that are told apart; URLs of further shapes share coarser ones
-
 local function section_for(host, id, shape)
   local section = section_of(host, id)
   if section then return section end
-  if host.sections >= MAX_SECTIONS then
+  if host.sections >= C.MAX_SECTIONS then
     shape = shape:gsub('[^/?]+', '*')
     id = shape
     section = section_of(host, id)
@@ -129,10 +125,10 @@ end
 -- The ledger (sitecrawl.credit.ledger), with the lambda page's policy `hosts`.
 
 local function settle_host(host)
-  local amount = (S.dividend - host.mark) % WRAP + host.rest
+  local amount = (S.dividend - host.mark) % C.WRAP + host.rest
   local share = math.floor(amount / host.payees)
   host.rest = amount - share * host.payees
-  host.dividend = (host.dividend + share) % WRAP
+  host.dividend = (host.dividend + share) % C.WRAP
   host.mark = S.dividend
 end
 
@@ -149,7 +145,7 @@ end
 
 local function settle_url(url, host)
   local dividend = dividend_of(host)
-  url[CREDIT] = url[CREDIT] + (dividend - url[MARK]) % WRAP
+  url[CREDIT] = url[CREDIT] + (dividend - url[MARK]) % C.WRAP
   url[MARK] = dividend
 end
 
@@ -166,7 +162,7 @@ end
 local function pay()
   if S.payees == 0 then return end
   local share = math.floor(S.reserve / S.payees)
-  S.dividend = (S.dividend + share) % WRAP
+  S.dividend = (S.dividend + share) % C.WRAP
   S.reserve = S.reserve - share * S.payees
 end
 
