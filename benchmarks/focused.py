@@ -25,7 +25,7 @@ from replaying import COMMIT_EVERY, replayed
 
 from sitecrawl.frontier.disk import FrontierOptions
 from sitecrawl.frontier.order import order_named
-from sitecrawl.frontier.record import State
+from sitecrawl.frontier.record import UrlState
 from sitecrawl.page.links import Link, read_page
 from sitecrawl.page.text_lines import html_lines
 from sitecrawl.search.shark_search import SCALE, Focus
@@ -125,7 +125,7 @@ def crawl(sites: Sites, topic: str, policy: str, budget: int, threshold: float) 
                 for link, priority in zip(links, priorities, strict=True)
             ]
             frontier.expand(visit, found)
-            frontier.done(visit, State.FETCHED, status=page.status, good=page.status == 200)
+            frontier.done(visit, UrlState.FETCHED, status=page.status, good=page.status == 200)
             if page.status == 200:
                 harvest.append(is_about(page))
             if len(harvest) % COMMIT_EVERY == 0:

@@ -41,7 +41,7 @@ from sitecrawl.frontier.crawl_seen import CrawlSeen
 from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.order import order_named
-from sitecrawl.frontier.record import State, UrlRecord
+from sitecrawl.frontier.record import UrlRecord, UrlState
 from sitecrawl.frontier.visit import NewUrl, Visit
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
@@ -163,7 +163,7 @@ class Crawl:
             self.frontier.expand(visit, links)
         with self.watch.time("visit", 0):
             self.frontier.downloaded(visit, 0.0)
-            self.frontier.done(visit, State.FETCHED, status=200, good=True)
+            self.frontier.done(visit, UrlState.FETCHED, status=200, good=True)
         self.pages += 1
         self.now += 1 / PAGES_PER_SECOND
         if self.pages % COMMIT_EVERY == 0:
@@ -216,10 +216,10 @@ def report(crawl: Crawl) -> None:
 def check(crawl: Crawl, urls: int) -> None:
     """Raises `SystemExit` if there are not `urls` records, or credit was made or lost. Call it after a commit."""
     frontier, records, held = crawl.frontier, 0, 0
-    ledger = frontier.economy.ledger
+    ledger, live = frontier.link_credit.ledger, {host.key: host for host in frontier.hosts.live()}
     for _, data in crawl.database.scan("urls"):
         record = UrlRecord.unpack(data)
-        host = frontier.hosts.live_host(record.host) if record.state == State.QUEUED else None
+        host = live.get(record.host) if record.state == UrlState.QUEUED else None
         held += record.credit if host is None else ledger.balance(record, host)
         records += 1
     held += sum(host.rest for host in frontier.hosts.live()) + ledger.reserve + ledger.pending

@@ -34,7 +34,7 @@ from sitecrawl.sitemap.locations import in_robots
 from sitecrawl.sitemap.parse import chunks_of, read_sitemap
 from sitecrawl.sitemap.record import SitemapRecord
 from sitecrawl.urls.shape import shape_of
-from sitecrawl.urls.trap_signs import looks
+from sitecrawl.urls.trap_signs import trap_signs
 from sitecrawl.urls.url import MAX_URL_LENGTH, Canonicalizer, guess_url, parse, site_of, target_of
 
 CANONICALIZER: Final = Canonicalizer()
@@ -59,7 +59,7 @@ def url(data: bytes) -> None:
         assert site_of(found.host)
         assert target_of(found.href).startswith("/")
         str(shape_of(found.href))
-        looks(found.href, 2026)
+        trap_signs(found.href, 2026)
     with suppress(InvalidUrl):
         guess_url(text)
 

@@ -32,7 +32,7 @@ from replaying import COMMIT_EVERY, replayed
 
 from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
 from sitecrawl.frontier.order import Aopic, Order, order_named
-from sitecrawl.frontier.record import State
+from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.trap_judge import TrapOptions
 from sitecrawl.frontier.visit import NewUrl
 
@@ -45,7 +45,7 @@ TRAP = -1
 class Published(Aopic):
     """AOPIC as it was published: the credit of pages alone decides."""
 
-    def preference(self, entry: bytes, worth: float) -> bytes:
+    def preference(self, entry: bytes, weight: float) -> bytes:
         return super().preference(entry, 1.0)
 
 
@@ -149,7 +149,7 @@ def replay(web: Web, seeds: Sequence[int], policy: str, budget: int, directory: 
             page = ids[visit.key]
             frontier.downloaded(visit, 0.0)
             frontier.expand(visit, new_urls(web.targets(page)))
-            frontier.done(visit, State.FETCHED, status=200, good=True)
+            frontier.done(visit, UrlState.FETCHED, status=200, good=True)
             count(result, web, page)
             if result.fetched % COMMIT_EVERY == 0:
                 crawl.commit()
@@ -182,7 +182,7 @@ def importances(frontier: DiskFrontier, ids: dict[bytes, int]) -> Iterator[tuple
     for key in frontier.urls.keys():  # noqa: SIM118 - a table, no mapping
         record = frontier.urls.get(key)
         assert record is not None
-        yield ids[key], frontier.economy.ledger.importance(record)
+        yield ids[key], frontier.link_credit.ledger.importance(record)
 
 
 # Figures

@@ -24,7 +24,7 @@ from sitecrawl.cluster.shards import Keys, unpack  # noqa: E402
 from sitecrawl.crawldir.database import Database  # noqa: E402
 from sitecrawl.frontier.hosts import PolitenessOptions  # noqa: E402
 from sitecrawl.frontier.link_credit import NewUrl  # noqa: E402
-from sitecrawl.frontier.record import State  # noqa: E402
+from sitecrawl.frontier.record import UrlState  # noqa: E402
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter  # noqa: E402
 from sitecrawl.urls.url import Canonicalizer, Url  # noqa: E402
 
@@ -80,7 +80,7 @@ class ClusterReplay:
                     page = self._ids[visit.key]
                     frontier.downloaded(visit, 0.0)
                     frontier.expand(visit, [self._found(target) for target in self._targets(page)])
-                    frontier.done(visit, State.FETCHED, status=200, good=True)
+                    frontier.done(visit, UrlState.FETCHED, status=200, good=True)
                     fetched(page)
                     done += 1
                 frontier.flush(database.batch())

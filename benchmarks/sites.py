@@ -22,7 +22,7 @@ from replaying import COMMIT_EVERY, Replayed, replayed
 from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
 from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.order import order_named
-from sitecrawl.frontier.record import State
+from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.trap_judge import explain
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import sha1
@@ -99,7 +99,7 @@ def fetch(replay: Replayed, visit: Visit, page: Page) -> None:
         body = f"{page.text} {page.links}".encode()
         verdict = frontier.judge_content(visit, sha1(body), title=page.title, text_hash=simhash(page.text))
         good = verdict == Verdict.NEW and not page.noindex
-    frontier.done(visit, State.FETCHED, status=page.status, good=good)
+    frontier.done(visit, UrlState.FETCHED, status=page.status, good=good)
 
 
 def held_back(frontier: DiskFrontier) -> list[str]:

@@ -7,13 +7,13 @@ from typing import Any
 
 import redis
 
-from sitecrawl.cluster.options import ClusterOptions, limits_of
-from sitecrawl.cluster.parcel import BRINGS, Link, Outcome, Packer, Parcel
+from sitecrawl.cluster.options import BRINGS, WRAP, ClusterOptions, limits_of
+from sitecrawl.cluster.parcel import Link, Outcome, Packer, Parcel
 from sitecrawl.cluster.shards import Keys, open_crawl, pack, script, unpack
+from sitecrawl.frontier.trap_judge import TrapOptions
 from sitecrawl.seen.clock import Clock
 from sitecrawl.urls.fingerprint import Fingerprinter
 
-WRAP = 1 << 52
 KEY = Fingerprinter(bytes(16))
 
 
@@ -37,10 +37,11 @@ class Steps:
         self.keys = Keys(self.options.crawl, self.options.shards)
         self.packer = Packer(self.keys.shard_of, Clock(1000))
         self.seqs: dict[tuple[str, int], int] = {}
+        self.traps = TrapOptions()
 
     def call(self, shard: int, step: str, session: str = "one", **args: Any) -> dict[bytes, Any]:
         common = {"session": session, "ms": 60_000, "channel": self.keys.channel, "shard": shard}
-        text, _ = script(step)
+        text, _ = script(step, self.traps)
         return unpack(self.client.eval(text, 1, self.keys.base(shard), pack({**common, **args})))
 
     def parcel(self, shard: int, outcomes: Sequence[Outcome], session: str = "one") -> Parcel:

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.record import State, UrlRecord
+from sitecrawl.frontier.record import UrlRecord, UrlState
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -60,7 +60,7 @@ def stats_of(log: str) -> dict[str, int]:
     return {name: int(number) for name, number in re.findall(r"'([^']+)': (\d+)[,}]", log)}
 
 
-def states_of(jobdir: Path) -> dict[str, State]:
+def states_of(jobdir: Path) -> dict[str, UrlState]:
     """What has become of each URL."""
     with closing(Database(jobdir / "db", hash_name=HASH_NAME)) as database:
         records = [UrlRecord.unpack(value) for _, value in database.scan("urls")]

@@ -13,7 +13,7 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.order import order_named
-from sitecrawl.frontier.record import Flag, State, UrlRecord
+from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.visit import NewUrl, Visit
 
@@ -37,11 +37,11 @@ def stored_records(frontier: DiskFrontier) -> Iterator[tuple[bytes, UrlRecord]]:
 
 def all_credit(frontier: DiskFrontier) -> int:
     """What all pages hold, what stands on the hosts' accounts, what the lambda page holds: call it after a commit."""
-    ledger = frontier.economy.ledger
-    held = 0
+    ledger = frontier.link_credit.ledger
+    held, live = 0, {host.key: host for host in frontier.hosts.live()}
     for _, record in stored_records(frontier):
-        host = frontier.hosts.live_host(record.host)
-        waits = record.state == State.QUEUED
+        host = live.get(record.host)
+        waits = record.state == UrlState.QUEUED
         assert host is not None or not waits
         held += ledger.balance(record, host) if host is not None and waits else record.credit
     return held + sum(host.rest for host in frontier.hosts.live()) + ledger.reserve + ledger.pending
@@ -49,7 +49,7 @@ def all_credit(frontier: DiskFrontier) -> int:
 
 def check_sections(frontier: DiskFrontier) -> None:
     """What sections and hosts count of URLs that wait is what the records say. Call it after a commit."""
-    waiting = Counter(r.host + r.section for _, r in stored_records(frontier) if r.state == State.QUEUED)
+    waiting = Counter(r.host + r.section for _, r in stored_records(frontier) if r.state == UrlState.QUEUED)
     hosts = {host.key: host for host in frontier.hosts.live()}
     sections = {s.key: s for host in hosts.values() for s in host.sections.values()}
     assert waiting == {key: s.queued - s.volatile for key, s in sections.items() if s.queued > s.volatile}
@@ -140,7 +140,9 @@ class Bench:
         assert visit.url.rpartition("/")[2] == name
         return visit
 
-    def finish(self, visit, state: State = State.FETCHED, seconds: float = 0.0, *, good: bool = True, **how) -> None:
+    def finish(
+        self, visit, state: UrlState = UrlState.FETCHED, seconds: float = 0.0, *, good: bool = True, **how
+    ) -> None:
         self.frontier.downloaded(visit, seconds, **how)
         self.frontier.done(visit, state, status=200, good=good)
 

@@ -23,7 +23,7 @@ from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.memory import MemoryFrontier
 from sitecrawl.frontier.order import order_named
-from sitecrawl.frontier.record import Flag, State
+from sitecrawl.frontier.record import Flag, UrlState
 from sitecrawl.frontier.tables import UrlTable
 from sitecrawl.frontier.visit import NewUrl, Visit
 from sitecrawl.seen.clock import Clock
@@ -213,11 +213,11 @@ class Crawl:
             await asyncio.sleep(0.005 if self.kind == "cluster" else 0)
         return True
 
-    def finish(self, visit: Visit, *links: NewUrl, state: State = State.FETCHED, **how: Any) -> None:
+    def finish(self, visit: Visit, *links: NewUrl, state: UrlState = UrlState.FETCHED, **how: Any) -> None:
         if links:
             self.frontier.expand(visit, links)
         self.frontier.downloaded(visit, 0.0)
-        self.frontier.done(visit, state, status=200 if state == State.FETCHED else 0, **how)
+        self.frontier.done(visit, state, status=200 if state == UrlState.FETCHED else 0, **how)
 
     def ask(self, name: str, *, host: str = "a.example", key: bytes | None = None, **how: Any) -> bool:
         one = found(name, host)
@@ -249,7 +249,7 @@ async def abandon(frontier: ClusterFrontier) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-    await frontier.pump.line.client.aclose()
+    await frontier.pump.shard_calls.client.aclose()
     await frontier.board.close()
 
 

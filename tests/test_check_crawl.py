@@ -28,7 +28,7 @@ from sitecrawl.crawldir.directory import MANIFEST, CrawlDirectory
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.link_credit import SEEDS, read_edges
-from sitecrawl.frontier.record import Flag, State, UrlRecord
+from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 from sitecrawl.pagestore import Capture, PageReader
 from sitecrawl.seen.bloom import ScalableBloom
 from sitecrawl.seen.bloom_kinds import kind_named
@@ -124,7 +124,7 @@ def first(directory: Path, family: str) -> tuple[bytes, bytes]:
         return next(database.scan(family))
 
 
-def some_record(directory: Path, state: State) -> tuple[bytes, UrlRecord]:
+def some_record(directory: Path, state: UrlState) -> tuple[bytes, UrlRecord]:
     with closing(opened(directory)) as database:
         rows = ((key, UrlRecord.unpack(data)) for key, data in database.scan("urls"))
         return next((key, record) for key, record in rows if record.state == state and record.url[-1] in "79")
@@ -175,18 +175,18 @@ def stale_entry(directory: Path) -> None:
 
 def lose_request(directory: Path) -> None:
     """A URL whose request is gone. It is that of a page which does not exist: nobody could fetch it again."""
-    key, record = some_record(directory, State.QUEUED)
+    key, record = some_record(directory, UrlState.QUEUED)
     record.flags |= Flag.REQUEST
     change(directory, "urls", key, record.pack())
 
 
 def forget_page(directory: Path) -> None:
-    change(directory, "urls", some_record(directory, State.FETCHED)[0], None)
+    change(directory, "urls", some_record(directory, UrlState.FETCHED)[0], None)
 
 
 def stored_too_early(directory: Path) -> None:
-    key, record = some_record(directory, State.FETCHED)
-    record.state = State.QUEUED
+    key, record = some_record(directory, UrlState.FETCHED)
+    record.state = UrlState.QUEUED
     change(directory, "urls", key, record.pack())
 
 
@@ -248,9 +248,9 @@ HEALED = {
     "queue entry stale": (stale_entry, "1 entries of the queue stand for none"),
     "request stray": (lambda job: change(job, "requests", bytes(16), b"\x80"), "1 stored requests belong to no"),
     "content": (lambda job: change(job, "content", b"D?", b""), "db/content: 1 rows"),
-    "edges": (lambda job: change(job, "edges", b"E" + bytes(16), b"?"), "db/edges: 1 rows"),
-    "seeds lost": (lambda job: change(job, "edges", b"E" + bytes(8), None), "db/edges: the row of the seeds"),
-    "seeds unreadable": (lambda job: change(job, "edges", b"E" + bytes(8), b"?"), "db/edges: 1 rows"),
+    "edges": (lambda job: change(job, "edges", bytes(16), b"?"), "db/edges: 1 rows"),
+    "seeds lost": (lambda job: change(job, "edges", bytes(8), None), "db/edges: the row of the seeds"),
+    "seeds unreadable": (lambda job: change(job, "edges", bytes(8), b"?"), "db/edges: 1 rows"),
     "page forgotten": (forget_page, "1 stored pages are of URLs that the frontier does not know"),
     "page too early": (stored_too_early, "1 pages are stored, and their URLs still wait"),
     "position lost": (meta(b"pages", None), "position of the page store is missing"),

@@ -19,7 +19,7 @@ from sitecrawl.cluster.journal import Journal
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.hosts import PolitenessOptions
-from sitecrawl.frontier.record import State
+from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.visit import NewUrl, Visit
 from sitecrawl.urls.fingerprint import HASH_NAME
 
@@ -97,7 +97,7 @@ def test_what_is_left_of_a_parcel_is_durable_before_it_is_sent(redis: Server, tm
             await worker.seed("http://a.example/", "http://b.example/")
             stale, good = sorted(await worker.visits(2), key=lambda visit: visit.url)
             for visit in (stale, good):
-                worker.frontier.done(visit, State.FETCHED, status=200)
+                worker.frontier.done(visit, UrlState.FETCHED, status=200)
             steps.expire(0, token_of(worker, stale))
             taken_then = []
 
@@ -120,7 +120,9 @@ def test_what_is_left_of_a_parcel_is_durable_before_it_is_sent(redis: Server, tm
 
 
 def token_of(worker: Worker, visit: Visit) -> int:
-    return next(token for (_, token), lent in worker.frontier._desk.lent.items() if visit.key in lent.open)
+    return next(
+        token for (_, token), lease in worker.frontier._leased_hosts.leases.items() if visit.key in lease.open
+    )
 
 
 @pytest.mark.parametrize("fault", ["full", "read-only"])
@@ -131,7 +133,7 @@ def test_redis_that_cannot_be_written_is_asked_seldom(fault: str, redis: Server,
         async with working(redis, tmp_path) as worker:
             await worker.seed("http://a.example/", "http://b.example/")
             for visit in await worker.visits(2):
-                worker.frontier.done(visit, State.FETCHED, status=200)
+                worker.frontier.done(visit, UrlState.FETCHED, status=200)
             if fault == "full":
                 client.config_set("maxmemory", "1")
             else:
@@ -141,7 +143,7 @@ def test_redis_that_cannot_be_written_is_asked_seldom(fault: str, redis: Server,
             await asyncio.sleep(1.5)
             calls = {name: found["calls"] for name, found in client.info("commandstats").items()}
             assert 2 <= calls["cmdstat_evalsha"] <= 10
-            assert worker.frontier.pump.line.failures >= 2
+            assert worker.frontier.pump.shard_calls.failures >= 2
             client.config_set("maxmemory", "0")
             client.replicaof("NO", "ONE")
             await until(lambda: steps.state(0).get("fetched") == 2)
@@ -162,8 +164,8 @@ def test_lease_of_a_lost_answer_comes_back(redis: Server, tmp_path: Path) -> Non
             (visit,) = await worker.visits(1)
             pump = worker.frontier.pump
             steps.add(seed(f"http://{hosts[1]}/"))
-            assert steps.lease(1, pump.line.session)[0][0] == token_of(worker, visit) == 1
-            pump.line.fault(ConnectionError("lost"))
+            assert steps.lease(1, pump.shard_calls.session)[0][0] == token_of(worker, visit) == 1
+            pump.shard_calls.fault(ConnectionError("lost"))
             pump.kick()
             await until(lambda: not steps.client.exists(steps.keys.base(1) + "l:1"))
             assert steps.client.exists(steps.keys.base(0) + "l:1")

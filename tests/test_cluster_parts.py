@@ -11,10 +11,10 @@ from cluster_helpers import link
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.cluster.in_transit import Traffic, outbox_of
+from sitecrawl.cluster.in_transit import InTransit, outbox_of
 from sitecrawl.cluster.journal import Journal
 from sitecrawl.cluster.leader import transfers
-from sitecrawl.cluster.leased_hosts import Desk
+from sitecrawl.cluster.leased_hosts import LeasedHosts
 from sitecrawl.cluster.parcel import Outcome, Packer, Parcel
 from sitecrawl.cluster.seedqueue import fields_of
 from sitecrawl.cluster.shard_calls import is_transient
@@ -50,42 +50,42 @@ def lease(token: int, host: bytes, *urls: str) -> list[object]:
 class TestDesk:
     def test_one_request_at_a_time_and_a_pause(self) -> None:
         """A host's next URL is handed out when the one before is downloaded and the host has rested."""
-        desk = Desk(PolitenessOptions(delay=1.0, delay_factor=0))
-        desk.take(0, lease(1, b"a.example", "http://a.example/1", "http://a.example/2"), 10.0)
-        first = desk.next(10.0)
+        leased = LeasedHosts(PolitenessOptions(delay=1.0, delay_factor=0))
+        leased.take(0, lease(1, b"a.example", "http://a.example/1", "http://a.example/2"), 10.0)
+        first = leased.next(10.0)
         assert first is not None
-        assert desk.next(20.0) is None
-        desk.free(first, 20.0, 0.1)
-        assert desk.next(20.5) is None
-        assert desk.next_time() == 21.0
-        assert desk.next(21.0) is not None
+        assert leased.next(20.0) is None
+        leased.free(first, 20.0, 0.1)
+        assert leased.next(20.5) is None
+        assert leased.next_time() == 21.0
+        assert leased.next(21.0) is not None
 
     def test_host_goes_back_when_all_is_downloaded(self) -> None:
         """It is given back with the pause that is left, once; its pages stay lent until they are acknowledged."""
-        desk = Desk(PolitenessOptions(delay=1.0, delay_factor=0))
-        desk.take(0, lease(7, b"a.example", "http://a.example/1"), 10.0)
-        visit = desk.next(10.0)
+        leased = LeasedHosts(PolitenessOptions(delay=1.0, delay_factor=0))
+        leased.take(0, lease(7, b"a.example", "http://a.example/1"), 10.0)
+        visit = leased.next(10.0)
         assert visit is not None
-        desk.free(visit, 10.2, 0.2)
-        desk.free(visit, 10.2, 0.2)
-        (returned,) = desk.given_back
+        leased.free(visit, 10.2, 0.2)
+        leased.free(visit, 10.2, 0.2)
+        (returned,) = leased.given_back
         assert returned.fields(10.7)[:3] == [7, "a.example", 500]
-        desk.forget_if_over(returned.lent)
-        assert (0, 7) in desk.lent
-        desk.acknowledged(0, 7, visit.key)
-        assert not desk.lent
+        leased.forget_if_over(returned.lease)
+        assert (0, 7) in leased.leases
+        leased.acknowledged(0, 7, visit.key)
+        assert not leased.leases
 
     def test_seats_of_an_address(self) -> None:
         """Hosts on one IP address share its seats."""
-        desk = Desk(PolitenessOptions(delay_factor=0, per_ip=1))
+        leased = LeasedHosts(PolitenessOptions(delay_factor=0, per_ip=1))
         for token, host in enumerate((b"a.example", b"b.example"), 1):
-            desk.take(0, lease(token, host, "http://x/"), 0.0)
-            desk.host_named(host.decode()).ip = "192.0.2.1"
-        first = desk.next(0.0)
+            leased.take(0, lease(token, host, "http://x/"), 0.0)
+            leased.host_named(host.decode()).ip = "192.0.2.1"
+        first = leased.next(0.0)
         assert first is not None
-        assert desk.next(1.0) is None
-        desk.free(first, 1.0)
-        assert desk.next(2.0) is not None
+        assert leased.next(1.0) is None
+        leased.free(first, 1.0)
+        assert leased.next(2.0) is not None
 
 
 class TestParcels:
@@ -126,7 +126,7 @@ class TestParcels:
     def test_taken_parcel_goes_on(self) -> None:
         """When the parcel's shard has it, its blobs are forwarded under its number, and leave the outbox at last."""
         packer = Packer(lambda host: int(host == "b.example"), Clock(10))
-        traffic = Traffic(packer, "w")
+        traffic = InTransit(packer, "w")
         page = Outcome(b"1" * 16, 1, "a.example", state=1, credit=1000, links=[link("http://b.example/x")])
         parcel = Parcel(0, "w.1", 4, [page])
         traffic.parcels[0].append(parcel)

@@ -23,7 +23,7 @@ GOOD = 20
 MINTED = 20
 HOSTILE = '<a href="/evil/&#27;[2J&#x202e;">x</a><a href="/evil/%1b[31m">x</a><a href="/evil/a&#10;b c">x</a>'
 CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
-FIELDS = ["host", "shape", "waiting", "known", "fetched", "good", "inbound", "novelty", "demoted", "reason"]
+FIELDS = ["host", "shape", "waiting", "known", "fetched", "good", "novelty", "demoted", "reason"]
 
 
 def page(path: str, host: str) -> Page | None:
@@ -96,7 +96,7 @@ class TestTrapped:
     def test_the_table(self, job, web):
         """The host has a line, the trap has one, and its reason another."""
         header, host, trap, reason = frontier(job).splitlines()
-        assert header.split()[:6] == ["waiting", "known", "fetched", "good", "inbound", "novelty"]
+        assert header.split()[:5] == ["waiting", "known", "fetched", "good", "novelty"]
         assert host.endswith(f"  {urlsplit(web.root).netloc}")
         assert trap.endswith(f"  {urlsplit(web.root).netloc}/trap/*")
         assert reason.strip().startswith("demoted since fetch")

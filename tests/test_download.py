@@ -22,14 +22,14 @@ from scrapy import Request
 from scrapy.exceptions import UnsupportedURLSchemeError
 
 from sitecrawl.extensions.download_handler import _endpoint, _target, _url
-from sitecrawl.frontier.record import State
+from sitecrawl.frontier.record import UrlState
 
 RESOLVERS = {"PYTHONPATH": f"{PROJECT}:{Path(__file__).parent / 'spiders_for_tests'}"}
 PUBLIC, PRIVATE = "127.0.0.51", "127.0.0.52"
 """As tests/spiders_for_tests/resolvers.py has them."""
 
 
-def crawl(seeds: str, jobdir: Path, **settings: object) -> tuple[dict[str, State], dict[str, int]]:
+def crawl(seeds: str, jobdir: Path, **settings: object) -> tuple[dict[str, UrlState], dict[str, int]]:
     """What has become of each URL, and the stats."""
     words = ("crawl", "generic", "-a", f"seeds={seeds}", "-a", "scope=any")
     common = {"JOBDIR": jobdir, "SITECRAWL_DELAY_FACTOR": 0, "LOG_LEVEL": "INFO", "STATS_DUMP": True}
@@ -59,7 +59,7 @@ def test_a_public_page_leads_to_no_private_address(public: LocalWeb, private: Lo
     """Whether a name or an address is linked or redirected to: nobody is asked, and the URL is excluded."""
     states, stats = crawl(f"http://public.example:{public.port}/", tmp_path / "job")
     assert private.hits == []
-    excluded = {url for url, state in states.items() if state == State.EXCLUDED}
+    excluded = {url for url, state in states.items() if state == UrlState.EXCLUDED}
     root = f"http://private.example:{private.port}/"
     assert excluded == {root, f"{root}a", f"http://{PRIVATE}:{private.port}/"}
     assert stats["limits/private_address"] == 3
@@ -72,8 +72,8 @@ def test_an_answer_that_changes_is_checked_again(public: LocalWeb, private: Loca
     public.pages = lambda path, host: Answer(linked(f"{changing}1", f"{changing}2").encode(), 200, closing)
     states, stats = crawl(f"http://public.example:{public.port}/", tmp_path / "job", ROBOTSTXT_OBEY=False)
     assert private.hits == []
-    assert states[f"{changing}1"] == State.FETCHED
-    assert states[f"{changing}2"] == State.EXCLUDED
+    assert states[f"{changing}1"] == UrlState.FETCHED
+    assert states[f"{changing}2"] == UrlState.EXCLUDED
     assert stats["limits/private_address"] == 1
 
 
@@ -81,9 +81,9 @@ def test_a_seed_names_its_host(private: LocalWeb, tmp_path: Path) -> None:
     """A private host that the user names is crawled, also when the crawl goes on; others beside it are not."""
     root = f"http://private.example:{private.port}/"
     states, _ = crawl(root, tmp_path / "job", SITECRAWL_MAX_PAGES=1)
-    assert states == {root: State.FETCHED, f"{root}a": State.QUEUED}
+    assert states == {root: UrlState.FETCHED, f"{root}a": UrlState.QUEUED}
     states, _ = crawl("http://public.example:9/", tmp_path / "job")
-    assert states[f"{root}a"] == State.FETCHED
+    assert states[f"{root}a"] == UrlState.FETCHED
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_what_is_no_web_url_is_not_sent(url: str) -> None:
 def test_all_may_be_allowed(public: LocalWeb, private: LocalWeb, tmp_path: Path) -> None:
     """SITECRAWL_ALLOW_PRIVATE lets every address in."""
     states, _ = crawl(f"http://public.example:{public.port}/", tmp_path / "job", SITECRAWL_ALLOW_PRIVATE=True)
-    assert set(states.values()) == {State.FETCHED}
+    assert set(states.values()) == {UrlState.FETCHED}
     assert len(private.hits) > 2
 
 
@@ -141,7 +141,7 @@ def test_a_proxy_is_the_users_choice(private: LocalWeb, tmp_path: Path) -> None:
         done = scrapy(*words, settings=settings, env={"http_proxy": proxy.root})
         assert done.returncode == 0, done.stderr
     assert {hit.host for hit in proxy.hits} == {"a.example", "other.example"}
-    excluded = {url for url, state in states_of(tmp_path / "job").items() if state == State.EXCLUDED}
+    excluded = {url for url, state in states_of(tmp_path / "job").items() if state == UrlState.EXCLUDED}
     assert excluded == {"http://10.0.0.1/", "http://10.0.0.2/"}
 
 
@@ -202,7 +202,7 @@ def test_endless_headers_end_over_tls(tmp_path: Path) -> None:
     with HostileWeb(flood, "127.0.0.54") as web:
         seeds = web.root.replace("http:", "https:")
         states, stats = crawl(seeds, tmp_path / "job", ROBOTSTXT_OBEY=False)
-    assert set(states.values()) == {State.FAILED}
+    assert set(states.values()) == {UrlState.FAILED}
     assert stats["limits/headers"] == 1
     assert ended
 

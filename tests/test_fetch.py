@@ -11,7 +11,7 @@ from scrapy import Request
 
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.frontier.duplicates import Verdict
-from sitecrawl.frontier.record import State
+from sitecrawl.frontier.record import UrlState
 from sitecrawl.page.items import PageItem
 
 
@@ -41,19 +41,19 @@ def parsed() -> tuple[Fetch, PageItem]:
 
 def test_nothing_has_happened() -> None:
     """What no answer and no error came of was refused: by a middleware that says no more."""
-    assert begun().state == State.EXCLUDED
+    assert begun().state == UrlState.EXCLUDED
     assert begun().captured is None
 
 
 @pytest.mark.parametrize(
     ("event", "outcome", "state"),
     [
-        (lambda fetch: fetch.arrived(404), (404, "", ""), State.FETCHED),
-        (lambda fetch: fetch.failed("Timeout"), (0, "Timeout", ""), State.FAILED),
-        (lambda fetch: fetch.exclude("robots.txt"), (0, "", "robots.txt"), State.EXCLUDED),
+        (lambda fetch: fetch.arrived(404), (404, "", ""), UrlState.FETCHED),
+        (lambda fetch: fetch.failed("Timeout"), (0, "Timeout", ""), UrlState.FAILED),
+        (lambda fetch: fetch.exclude("robots.txt"), (0, "", "robots.txt"), UrlState.EXCLUDED),
     ],
 )
-def test_the_last_outcome_counts(event: Any, outcome: tuple[int, str, str], state: State) -> None:
+def test_the_last_outcome_counts(event: Any, outcome: tuple[int, str, str], state: UrlState) -> None:
     """Status, error and rule exclude one another, whatever was before; an exchange goes with its status."""
     for fetch in (begun(), arrived()):
         fetch.failed("Reset")
@@ -120,7 +120,7 @@ def test_what_is_of_no_use_is_not_stored() -> None:
     """A body that unpacks to too much came with status 200, and is an error."""
     fetch = arrived()
     fetch.failed("TooLargeDecoded")
-    assert (fetch.captured, fetch.status, fetch.state) == (None, 0, State.FAILED)
+    assert (fetch.captured, fetch.status, fetch.state) == (None, 0, UrlState.FAILED)
 
 
 def judged(status: int = 200, *, noindex: bool = False, verdict: Verdict | None = None, again: bool = False) -> Fetch:

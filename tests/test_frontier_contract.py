@@ -14,7 +14,7 @@ from frontiers import PATIENT, Crawl, Setting, crawling, found, name_of
 from redis_servers import Server, server
 
 from sitecrawl.frontier.contract import Capability
-from sitecrawl.frontier.record import Flag, State
+from sitecrawl.frontier.record import Flag, UrlState
 
 KINDS = ("memory", "disk", "cluster")
 HOSTS = ("a.example", "b.example", "c.example")
@@ -112,7 +112,7 @@ def test_new_is_told_where_it_can_be(run: Run) -> None:
         assert crawl.frontier.expand(visit, [found("q"), found("s")]) == 1
         record = crawl.frontier.urls.get(found("s").key)
         assert record is not None
-        assert (record.url, record.depth, record.state) == (found("s").url, 1, State.QUEUED)
+        assert (record.url, record.depth, record.state) == (found("s").url, 1, UrlState.QUEUED)
 
     run(story)
 
@@ -227,7 +227,7 @@ def test_a_host_rests(run: Run) -> None:
             crawl.frontier.slow_down("a.example", slow_down)
             before = crawl.clock()
             crawl.frontier.downloaded(visit, 0.0, retry_after=retry_after)
-            crawl.frontier.done(visit, State.FETCHED, status=200)
+            crawl.frontier.done(visit, UrlState.FETCHED, status=200)
             assert crawl.frontier.next() is None
             (visit,) = await crawl.take(f"p{n}")
             assert crawl.clock() >= before + pause - 0.001
@@ -249,7 +249,7 @@ def test_a_host_that_never_answers_is_given_up(run: Run) -> None:
             on_dead = visit.url.startswith("http://dead.example")
             if not visit.dead:
                 crawl.frontier.downloaded(visit, 0.0, failed=on_dead)
-            crawl.frontier.done(visit, State.FAILED if on_dead else State.FETCHED)
+            crawl.frontier.done(visit, UrlState.FAILED if on_dead else UrlState.FETCHED)
         assert dead == ["awaited"]
         assert sorted(names) == ["live", "p0", "p1", "p2"]
         assert sorted(crawl.heard.given) == sorted(found(f"p{n}", "dead.example").key for n in (3, 4, 5))
@@ -270,7 +270,7 @@ def test_a_host_that_answered_before_is_out(run: Run) -> None:
             (visit,) = await crawl.take(f"p{n}")
             crawl.frontier.downloaded(visit, 0.0, failed=True)
             outs.append(crawl.frontier.is_out(visit))
-            crawl.frontier.done(visit, State.FAILED)
+            crawl.frontier.done(visit, UrlState.FAILED)
         assert outs == [False, True, True]
 
     run(story)
@@ -300,7 +300,7 @@ def test_counts(run: Run) -> None:
     async def story(crawl: Crawl) -> None:
         crawl.frontier.add([found(f"p{n}") for n in range(5)], depth=0)
         await crawl.settled(known=5, queued=5, fetched=0)
-        for state in (State.FETCHED, State.FAILED, State.EXCLUDED):
+        for state in (UrlState.FETCHED, UrlState.FAILED, UrlState.EXCLUDED):
             visit = await crawl.next()
             assert visit is not None
             crawl.finish(visit, state=state)

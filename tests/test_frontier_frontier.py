@@ -23,7 +23,7 @@ from sitecrawl.frontier.disk import FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.order import ORDERS
 from sitecrawl.frontier.queue import DiskQueue
-from sitecrawl.frontier.record import MAX_DEPTH, Flag, State
+from sitecrawl.frontier.record import MAX_DEPTH, Flag, UrlState
 from sitecrawl.frontier.trap_judge import TrapOptions
 from sitecrawl.frontier.visit import Visit
 
@@ -56,13 +56,13 @@ class Known:
     serial: int
     flags: int = Flag.NONE
     request: bytes | None = None
-    state: State = State.QUEUED
+    state: UrlState = UrlState.QUEUED
     attempts: int = 0
     score: float = 0.0
 
     @property
     def is_volatile(self):
-        return bool(self.flags & Flag.VOLATILE) and self.state == State.QUEUED
+        return bool(self.flags & Flag.VOLATILE) and self.state == UrlState.QUEUED
 
 
 @dataclass
@@ -70,10 +70,10 @@ class Model:
     """What a frontier should know, in a dictionary."""
 
     known: dict[bytes, Known] = field(default_factory=dict)
-    ended: dict[State, int] = field(default_factory=lambda: dict.fromkeys(State, 0))
+    ended: dict[UrlState, int] = field(default_factory=lambda: dict.fromkeys(UrlState, 0))
 
     def queued(self, host=None):
-        return [u for u in self.known.values() if u.state == State.QUEUED and host in (None, u.host)]
+        return [u for u in self.known.values() if u.state == UrlState.QUEUED and host in (None, u.host)]
 
     def stored(self):
         """What a crash leaves after a commit of this state."""
@@ -171,7 +171,7 @@ class FrontierMachine(RuleBasedStateMachine):
         """A known URL that waits has the greatest priority of all links to it."""
         for key, link in links.items():
             u = self.model.known.get(key)
-            if u is None or u.state != State.QUEUED or key in self.visits or u.is_volatile:
+            if u is None or u.state != UrlState.QUEUED or key in self.visits or u.is_volatile:
                 continue
             if key != but and link.priority:
                 u.priority = max(u.priority, link.priority)
@@ -222,9 +222,9 @@ class FrontierMachine(RuleBasedStateMachine):
     def check(self, visit):
         u = self.model.known[visit.key]
         assert visit.key not in self.visits
-        assert (u.state, u.name, u.request, u.attempts) == (State.QUEUED, visit.url, visit.request, visit.attempts)
+        assert (u.state, u.name, u.request, u.attempts) == (UrlState.QUEUED, visit.url, visit.request, visit.attempts)
         assert visit.volatile == u.is_volatile
-        waiting = [w for key, w in self.model.known.items() if w.state == State.QUEUED and key not in self.visits]
+        waiting = [w for key, w in self.model.known.items() if w.state == UrlState.QUEUED and key not in self.visits]
         if not self.holds_back:
             assert self.rank(u) == min(self.rank(w) for w in waiting if w.host == u.host)
         if self.keeps_levels and u.priority <= 0:
@@ -239,7 +239,7 @@ class FrontierMachine(RuleBasedStateMachine):
         if visit.ip is not None and politeness.per_ip:
             assert sum(v.ip == visit.ip for v in loading) <= politeness.per_ip
         assert self.bench.now >= self.free_at.get(host, 0.0)
-        assert not limit or self.model.ended[State.FETCHED] + len(self.visits) <= limit
+        assert not limit or self.model.ended[UrlState.FETCHED] + len(self.visits) <= limit
         self.free_at[host] = self.bench.now + politeness.delay
 
     def a_visit(self, data):
@@ -254,7 +254,10 @@ class FrontierMachine(RuleBasedStateMachine):
         self.frontier.downloaded(visit, 0.25, ip=ip, failed=failed)
 
     @precondition(lambda self: self.visits)
-    @rule(data=st.data(), state=st.sampled_from([State.FETCHED, State.FETCHED, State.FAILED, State.EXCLUDED]))
+    @rule(
+        data=st.data(),
+        state=st.sampled_from([UrlState.FETCHED, UrlState.FETCHED, UrlState.FAILED, UrlState.EXCLUDED]),
+    )
     def done(self, data, state):
         self.end(self.a_visit(data), state)
 
@@ -287,10 +290,10 @@ class FrontierMachine(RuleBasedStateMachine):
         """Whatever has come to its end may be asked for again; what waits is not queued twice."""
         key = data.draw(st.sampled_from(sorted(self.model.known)))
         u = self.model.known[key]
-        assert self.frontier.again(key, priority=priority, request=request) == (u.state != State.QUEUED)
-        if u.state != State.QUEUED:
+        assert self.frontier.again(key, priority=priority, request=request) == (u.state != UrlState.QUEUED)
+        if u.state != UrlState.QUEUED:
             self.model.ended[u.state] -= 1
-            u.state, u.attempts, u.serial = State.QUEUED, u.attempts + 1, self.next_serial()
+            u.state, u.attempts, u.serial = UrlState.QUEUED, u.attempts + 1, self.next_serial()
             u.priority, u.request, u.flags = priority, request, u.flags & ~Flag.VOLATILE
 
     @rule(seconds=st.sampled_from([0.1, 0.5, 1.0]))
@@ -308,7 +311,7 @@ class FrontierMachine(RuleBasedStateMachine):
 
     def check_what_is_stored(self):
         """Credit is conserved, to the last unit, and sections count what the records say."""
-        assert all_credit(self.frontier) == self.frontier.economy.ledger.total
+        assert all_credit(self.frontier) == self.frontier.link_credit.ledger.total
         check_sections(self.frontier)
 
     @rule()
@@ -335,7 +338,7 @@ class FrontierMachine(RuleBasedStateMachine):
         assert counts.volatile == sum(u.is_volatile for u in queued)
         assert self.frontier.waiting == len(queued) - len(self.visits)
         ended = [counts.fetched, counts.failed, counts.excluded]
-        assert ended == [self.model.ended[s] for s in (State.FETCHED, State.FAILED, State.EXCLUDED)]
+        assert ended == [self.model.ended[s] for s in (UrlState.FETCHED, UrlState.FAILED, UrlState.EXCLUDED)]
         levels = [u.depth if self.by_level else 0 for u in queued if u.priority >= 0]
         assert {level: n for level, n in counts.levels.items() if n} == {n: levels.count(n) for n in levels}
 
@@ -345,7 +348,7 @@ class FrontierMachine(RuleBasedStateMachine):
             return
         for name in HOSTS:
             queued = self.model.queued(name)
-            host = self.frontier.hosts.live_host(self.frontier.hosts.key_of(name))
+            host = next((host for host in self.frontier.hosts.live() if host.name == name), None)
             assert (host.queued if host else 0) == len(queued)
             assert (host.volatile if host else 0) == sum(u.is_volatile for u in queued)
 
@@ -368,7 +371,7 @@ class FrontierMachine(RuleBasedStateMachine):
                 visit = next(iter(self.visits.values()))
                 if visit.host is not None:
                     self.free_at[visit.host.name] = self.bench.now + self.bench.politeness.delay
-                self.end(visit, State.FETCHED)
+                self.end(visit, UrlState.FETCHED)
             else:
                 rest = self.frontier.next_time()
                 assert rest is not None, "stuck: URLs wait and no host rests"
@@ -429,7 +432,7 @@ def test_a_level_waits_for_what_is_in_flight(bench):
     seed = crawl.take("seed")
     crawl.frontier.downloaded(seed, 0.0)
     assert crawl.frontier.next() is None
-    crawl.frontier.done(seed, State.FETCHED)
+    crawl.frontier.done(seed, UrlState.FETCHED)
     crawl.take("below")
 
 
@@ -449,8 +452,8 @@ def test_max_pages_counts_pages_and_not_failures(bench):
     """A fetch that fails or is forbidden makes room for another one."""
     crawl = bench(options=FrontierOptions(max_pages=2))
     crawl.add("a", "b", "c", "d", "e")
-    crawl.finish(crawl.take("a"), State.FAILED)
-    crawl.finish(crawl.take("b"), State.EXCLUDED)
+    crawl.finish(crawl.take("a"), UrlState.FAILED)
+    crawl.finish(crawl.take("b"), UrlState.EXCLUDED)
     crawl.finish(crawl.take("c"))
     last = crawl.take("d")
     assert crawl.frontier.next() is None
@@ -475,7 +478,7 @@ def test_numbers_that_no_field_can_hold(bench):
     crawl.ask("shallow", depth=-1)
     for name, status in (("shallow", 10**9), ("deep", -1)):
         visit = crawl.take(name)
-        crawl.frontier.done(visit, State.FETCHED, status=status)
+        crawl.frontier.done(visit, UrlState.FETCHED, status=status)
     crawl.restart()
     deep, shallow = (crawl.frontier.urls.get(url(name).key) for name in ("deep", "shallow"))
     assert (deep.depth, deep.status) == (MAX_DEPTH, 0)
@@ -518,7 +521,7 @@ def test_volatile_requests_never_reach_the_disk(bench):
 def test_what_is_in_memory_only_holds_no_credit(bench):
     """A request that cannot be stored is paid nothing and passes on what it is given, so no credit dies with it."""
     crawl = bench("aopic")
-    ledger = crawl.frontier.economy.ledger
+    ledger = crawl.frontier.link_credit.ledger
     crawl.ask("v", flags=Flag.VOLATILE)
     crawl.add("a", "b")
     while (visit := crawl.frontier.next()) is not None:
@@ -620,7 +623,7 @@ def test_again(bench):
     first = crawl.frontier.next()
     assert not first.again
     assert not crawl.frontier.again(first.key)
-    crawl.frontier.done(first, State.FETCHED, status=200)
+    crawl.frontier.done(first, UrlState.FETCHED, status=200)
     assert crawl.frontier.again(first.key, request=b"conditional")
     assert not crawl.frontier.again(first.key)
     assert not crawl.frontier.again(url("b").key)
@@ -628,7 +631,7 @@ def test_again(bench):
     crawl.crash()
     second = crawl.frontier.next()
     assert (second.key, second.again, second.request) == (first.key, True, b"conditional")
-    crawl.frontier.done(second, State.FETCHED, status=304)
+    crawl.frontier.done(second, UrlState.FETCHED, status=304)
     assert crawl.frontier.is_finished()
 
 
@@ -641,10 +644,10 @@ def test_credit_of_what_is_asked_for_again(bench):
         assert visit.key == url("s").key
         crawl.frontier.expand(visit, [url(name)])
         assert crawl.frontier.urls.get(url(name).key).credit > 0
-        crawl.frontier.done(visit, State.FETCHED, status=200)
+        crawl.frontier.done(visit, UrlState.FETCHED, status=200)
         crawl.frontier.again(visit.key, priority=1)
     crawl.commit()
-    assert all_credit(crawl.frontier) == crawl.frontier.economy.ledger.total
+    assert all_credit(crawl.frontier) == crawl.frontier.link_credit.ledger.total
 
 
 def test_what_a_redirect_leads_to_is_news_of_it(bench):

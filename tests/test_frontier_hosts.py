@@ -7,7 +7,7 @@ from frontier_helpers import Bench, url
 
 from sitecrawl.frontier.disk import _GIVE_UP_PAUSE, _GIVEN_UP_AT_ONCE
 from sitecrawl.frontier.hosts import PolitenessOptions
-from sitecrawl.frontier.record import Flag, State
+from sitecrawl.frontier.record import Flag, UrlState
 
 
 @pytest.fixture
@@ -114,16 +114,16 @@ def test_several_requests_to_one_host(bench):
 def test_a_host_that_never_answered_is_given_up_sooner(bench):
     """A host is dead after `max_failures` in a row, after `max_first_failures` if it never answered at all."""
     crawl = bench(max_failures=3, max_first_failures=2)
-    crawl.finish(crawl.take("0"), State.FAILED, failed=True)
+    crawl.finish(crawl.take("0"), UrlState.FAILED, failed=True)
     crawl.finish(crawl.take("1"))
     for name in "23":
-        crawl.finish(crawl.take(name), State.FAILED, failed=True)
+        crawl.finish(crawl.take(name), UrlState.FAILED, failed=True)
     crawl.take("4")
     crawl.add("x", "y", "z", host="b.example")
     for name in "xy":
-        crawl.finish(crawl.take(name), State.FAILED, failed=True)
+        crawl.finish(crawl.take(name), UrlState.FAILED, failed=True)
     assert crawl.frontier.next() is None
-    assert crawl.frontier.urls.get(url("z", "b.example").key).state == State.FAILED
+    assert crawl.frontier.urls.get(url("z", "b.example").key).state == UrlState.FAILED
 
 
 def test_what_waits_for_a_host_that_never_answered_fails(bench):
@@ -133,12 +133,12 @@ def test_what_waits_for_a_host_that_never_answered_fails(bench):
     crawl.ask("stored", request=b"request", flags=Flag.AWAITED)
     crawl.ask("untold", request=b"request")
     for name in "01":
-        crawl.finish(crawl.take(name), State.FAILED, failed=True)
+        crawl.finish(crawl.take(name), UrlState.FAILED, failed=True)
     dead = []
     while (visit := crawl.frontier.next()) is not None:
         assert visit.dead
         dead.append(visit.url.rpartition("/")[2])
-        crawl.frontier.done(visit, State.FAILED)
+        crawl.frontier.done(visit, UrlState.FAILED)
     assert sorted(dead) == ["stored", "volatile"]
     assert crawl.frontier.is_finished()
     assert crawl.frontier.counts.failed == 13
@@ -153,7 +153,7 @@ def test_a_dead_host_has_one_more_chance(bench):
     crawl = bench(max_failures=2, max_first_failures=2)
     given_up = crawl.heard.given
     for name in "01":
-        crawl.finish(crawl.take(name), State.FAILED, failed=True)
+        crawl.finish(crawl.take(name), UrlState.FAILED, failed=True)
     assert crawl.frontier.next() is None
     assert set(given_up) == {url(name).key for name in "23456789"}
     assert crawl.frontier.again(given_up[0])
@@ -173,7 +173,7 @@ def test_what_waits_for_a_host_that_has_answered_stays(bench):
         crawl.frontier.retry(visit, priority=-1, request=None)
     visit = crawl.take("awaited")
     assert visit.dead
-    crawl.frontier.done(visit, State.FAILED)
+    crawl.frontier.done(visit, UrlState.FAILED)
     assert crawl.frontier.next() is None
     assert crawl.frontier.is_finished()
     assert crawl.frontier.silent == crawl.frontier.waiting == 9
@@ -221,7 +221,7 @@ def test_a_dead_host_does_not_hold_up_the_others(bench):
     crawl = bench(max_failures=1)
     crawl.add(*(f"more{n}" for n in range(_GIVEN_UP_AT_ONCE)))
     crawl.add("alive", host="b.example", depth=1)
-    crawl.finish(crawl.take("0"), State.FAILED, failed=True)
+    crawl.finish(crawl.take("0"), UrlState.FAILED, failed=True)
     crawl.finish(crawl.take("alive"))
     assert crawl.frontier.waiting == 9
     assert crawl.frontier.next_time() == pytest.approx(_GIVE_UP_PAUSE)

@@ -17,7 +17,7 @@ HOSTILE = "a\x1b]0;owned\x07\x9b2J\u202e\r\n\tb"
 CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
 URL = KnownUrl(0.25, 3, 0, "queued", f"http://{HOSTILE}/")
 SITE = Site(1.0, 2, 3, HOSTILE)
-UNIT = Unit(HOSTILE, f"/{HOSTILE}/*", 1234, 5678, 9, 0, 1.5, 20.0, demoted=True, reason="demoted since fetch 7")
+UNIT = Unit(HOSTILE, f"/{HOSTILE}/*", 1234, 5678, 9, 0, 20.0, demoted=True, reason="demoted since fetch 7")
 
 
 def written(row, name: str) -> str:
@@ -50,15 +50,15 @@ def test_csv_has_a_header(row):
 
 
 def test_table_of_what_waits():
-    """A host has no links from outside, a section stands with its host, a reason in a line of its own."""
+    """A section stands with its host, a reason in a line of its own."""
     out = StringIO()
-    host = Unit("a.com", "", 1234, 5678, 9, 8, None, 0.5, demoted=False, reason="")
-    section = Unit("a.com", "/x/*", 1, 2, 3, 0, 1.5, 20.0, demoted=True, reason="demoted since fetch 7")
+    host = Unit("a.com", "", 1234, 5678, 9, 8, 0.5, demoted=False, reason="")
+    section = Unit("a.com", "/x/*", 1, 2, 3, 0, 20.0, demoted=True, reason="demoted since fetch 7")
     write(Unit, [host, section], out, format="table")
     assert out.getvalue() == (
-        "    waiting        known      fetched         good      inbound  novelty  host or section\n"
-        "      1,234        5,678            9            8                  0.50  a.com\n"
-        "          1            2            3            0          1.5    20.00  a.com/x/*\n"
+        "    waiting        known      fetched         good  novelty  host or section\n"
+        "      1,234        5,678            9            8     0.50  a.com\n"
+        "          1            2            3            0    20.00  a.com/x/*\n"
         "             demoted since fetch 7\n"
     )
 

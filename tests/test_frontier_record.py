@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.record import MAX_DEPTH, MAX_STATUS, RANK_BYTES, State, UrlRecord
+from sitecrawl.frontier.record import MAX_DEPTH, MAX_STATUS, RANK_BYTES, UrlRecord, UrlState
 
 COUNTS = st.integers(0, 2**63)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -23,7 +23,7 @@ RECORDS = st.builds(
     depth=st.integers(0, MAX_DEPTH),
     rank=st.binary(min_size=RANK_BYTES, max_size=RANK_BYTES),
     referrer=st.binary(min_size=16, max_size=16),
-    state=st.sampled_from(State),
+    state=st.sampled_from(UrlState),
     flags=st.integers(0, 127),
     status=st.integers(0, MAX_STATUS),
     attempts=st.integers(0, 0xFFFF),

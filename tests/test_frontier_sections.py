@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.queue import DiskQueue
-from sitecrawl.frontier.sections import KEY_BYTES, WINDOW, Section, Trial
+from sitecrawl.frontier.sections import KEY_BYTES, WINDOW, Section, TrapState
 
 KEY = bytes(8 + KEY_BYTES)
 COUNTS = st.integers(0, 2**63)
@@ -34,21 +34,21 @@ def fetched(good: int, bad: int, *, known: int = 100) -> Section:
 @given(
     shape=st.text(st.characters(exclude_categories=["Cs"]), max_size=40),
     counts=st.lists(COUNTS, min_size=6, max_size=6),
-    numbers=st.lists(NUMBERS, min_size=6, max_size=6),
-    trial=st.tuples(st.booleans(), COUNTS, st.integers(0, 255), COUNTS),
+    numbers=st.lists(NUMBERS, min_size=5, max_size=5),
+    trap=st.tuples(st.booleans(), COUNTS, st.integers(0, 255), COUNTS),
 )
-def test_a_section_comes_back_as_it_went(shape, counts, numbers, trial):
-    """A section keeps its shape, its numbers and its trial."""
+def test_a_section_comes_back_as_it_went(shape, counts, numbers, trap):
+    """A section keeps its shape, its numbers and its trap state."""
     section = section_of(shape)
-    section.known, section.own, section.fetched, section.good, section.queued, section.suspect = counts
-    section.inbound, section.recent, section.worth = numbers[:3]
-    section.trial.novelty, section.trial.cost, section.trial.limit = numbers[3:]
-    section.trial.demoted, section.trial.since, section.trial.reason, section.trial.tried = trial
+    section.known, section.own, section.fetched, section.good, section.queued, section.trap_like = counts
+    section.recent, section.worth = numbers[:2]
+    section.trap.novelty, section.trap.cost, section.trap.limit = numbers[2:]
+    section.trap.demoted, section.trap.since, section.trap.reason, section.trap.tried = trap
     back = Section.unpack(KEY, section.pack(), QUEUE)
-    for name in set(Section.__slots__) - {"trial", "queue"}:
+    for name in set(Section.__slots__) - {"trap", "queue"}:
         assert getattr(back, name) == getattr(section, name), name
-    for name in Trial.__slots__:
-        assert getattr(back.trial, name) == getattr(section.trial, name), name
+    for name in TrapState.__slots__:
+        assert getattr(back.trap, name) == getattr(section.trap, name), name
 
 
 def test_what_is_in_memory_only_is_not_stored():
@@ -75,10 +75,10 @@ def test_a_new_section_is_worth_a_try():
 
 
 @given(st.integers(0, 300), st.integers(0, 300), st.integers(0, 10**7), st.integers(0, 100))
-def test_worth_is_a_share(good, bad, fetches, suspect):
+def test_worth_is_a_share(good, bad, fetches, trap_like):
     """Whatever a section has brought, its worth is above 0 and at most 1."""
     section = section_of()
-    section.good, section.fetched, section.suspect = good, good + bad, suspect
+    section.good, section.fetched, section.trap_like = good, good + bad, trap_like
     section.weigh(fetches)
     assert 0 < section.worth <= 1
 
@@ -98,7 +98,7 @@ def test_doubt_makes_worth():
 def test_looks_make_worth():
     """A section whose URLs look like a trap's is worth a tenth, and one of which some do is in between."""
     plain, some, all_of_it = section_of(), section_of(), section_of()
-    some.suspect, all_of_it.suspect = 50, 100
+    some.trap_like, all_of_it.trap_like = 50, 100
     for section in (plain, some, all_of_it):
         section.weigh(1000)
     assert plain.worth > some.worth > all_of_it.worth
@@ -116,10 +116,10 @@ def test_recent_yield_forgets():
 
 def test_novelty_is_an_average():
     """At first novelty is the mean of all fetches, later of about the last window."""
-    trial = Trial()
+    trap = TrapState()
     for number, news in enumerate([4, 0, 2]):
-        trial.learn(news, number)
-    assert trial.novelty == pytest.approx(2.0)
+        trap.learn(news, number)
+    assert trap.novelty == pytest.approx(2.0)
     for number in range(3, 500):
-        trial.learn(0, number)
-    assert trial.novelty < 0.01
+        trap.learn(0, number)
+    assert trap.novelty < 0.01

@@ -17,7 +17,7 @@ from localweb import Answer, LocalWeb, Page, linked
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.record import State as UrlState
+from sitecrawl.frontier.record import UrlState
 from sitecrawl.pagestore import PageFilter, PageReader
 from sitecrawl.sitemap.entry import Form
 from sitecrawl.sitemap.locations import How

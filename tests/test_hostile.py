@@ -22,7 +22,7 @@ from hostileweb import HostileWeb, Trick, head, linking, moved, only_page, pages
 from localweb import Answer, LocalWeb, Page, linked
 
 from sitecrawl.base.limits import EXTRACT_SIZE, EXTRACT_TIME, LIMITS, REGEX_TIME, SITEMAP_ENTRIES, SITEMAP_SIZE, Limit
-from sitecrawl.frontier.record import State
+from sitecrawl.frontier.record import UrlState
 
 GOOD = [f"/page-{number}" for number in range(30)]
 VICTIM = "127.0.0.99"
@@ -111,7 +111,7 @@ class Crawl:
     log: str
     memory: int
     stats: dict[str, int]
-    states: dict[str, State]
+    states: dict[str, UrlState]
     """By URL."""
     pages: Counter[str]
     """Of the good site, by path."""
@@ -184,7 +184,7 @@ def test_the_good_site_is_complete(crawl: Crawl) -> None:
 
 def test_nothing_is_left(crawl: Crawl) -> None:
     """Every URL that any host brought has been fetched, has failed or is excluded."""
-    assert State.QUEUED not in crawl.states.values()
+    assert UrlState.QUEUED not in crawl.states.values()
 
 
 ELSEWHERE = (SITEMAP_ENTRIES, SITEMAP_SIZE, EXTRACT_SIZE, EXTRACT_TIME, REGEX_TIME)
@@ -233,10 +233,10 @@ def test_nobody_can_be_reached_who_is_not_named(crawl: Crawl) -> None:
     hosts = (f"//{VICTIM}:", "//localhost:", "//[::ffff:7f00:63]:")  # the other spellings are the first one's
     refused = {url: state for url, state in crawl.states.items() if any(host in url for host in hosts)}
     assert len(refused) == 5
-    assert set(refused.values()) == {State.EXCLUDED}
+    assert set(refused.values()) == {UrlState.EXCLUDED}
 
 
 def test_the_first_part_of_a_robots_txt_counts(crawl: Crawl) -> None:
     """However long it is, and however many crawlers it names."""
-    assert [state for url, state in crawl.states.items() if url.endswith("/open")] == [State.FETCHED] * 3
-    assert [state for url, state in crawl.states.items() if url.endswith("/secret")] == [State.EXCLUDED] * 3
+    assert [state for url, state in crawl.states.items() if url.endswith("/open")] == [UrlState.FETCHED] * 3
+    assert [state for url, state in crawl.states.items() if url.endswith("/secret")] == [UrlState.EXCLUDED] * 3

@@ -9,7 +9,7 @@ import pytest
 from crawling import crawl, states_of, stats_of
 from localweb import Answer, LocalWeb, Page, linked
 
-from sitecrawl.frontier.record import State
+from sitecrawl.frontier.record import UrlState
 
 PAGES = 30
 HALF = Answer(raw=b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nhalf")
@@ -41,7 +41,7 @@ def test_a_host_that_is_down_for_a_while(outage: Answer, tmp_path: Path) -> None
     with LocalWeb(Shop(lambda asked, _: outage if 10 <= asked < 17 else None)) as web:
         done = crawl(web.root, tmp_path / "job", **QUICK)
     assert done.returncode == 0
-    assert set(states_of(tmp_path / "job").values()) == {State.FETCHED}
+    assert set(states_of(tmp_path / "job").values()) == {UrlState.FETCHED}
     assert stats_of(done.stderr)["downloader/response_status_count/200"] == PAGES
     assert stats_of(done.stderr)["outages/put_back"] == 6
 
@@ -53,11 +53,11 @@ def test_a_host_that_is_down_for_good(tmp_path: Path) -> None:
         done = crawl(web.root, tmp_path / "job", **QUICK)
         assert "nothing is left to fetch but hosts that do not answer" in done.stderr
         states = list(states_of(tmp_path / "job").values())
-        assert (states.count(State.FETCHED), states.count(State.QUEUED)) == (9, PAGES - 9)
+        assert (states.count(UrlState.FETCHED), states.count(UrlState.QUEUED)) == (9, PAGES - 9)
         shop.fails = lambda asked, path: None
         again = crawl(web.root, tmp_path / "job", **QUICK)
     assert "nothing is left to fetch." in again.stderr
-    assert set(states_of(tmp_path / "job").values()) == {State.FETCHED}
+    assert set(states_of(tmp_path / "job").values()) == {UrlState.FETCHED}
     assert stats_of(again.stderr)["downloader/response_status_count/200"] == PAGES - 9
 
 
@@ -66,15 +66,15 @@ def test_a_page_that_never_comes(tmp_path: Path) -> None:
     with LocalWeb(Shop(lambda _, path: HALF if path == "/7" else None)) as web:
         crawl(web.root, tmp_path / "job", **QUICK)
         states = states_of(tmp_path / "job")
-        assert states.pop(f"{web.root}/7") == State.FAILED
+        assert states.pop(f"{web.root}/7") == UrlState.FAILED
         assert web.paths().count("/7") == 2
-    assert set(states.values()) == {State.FETCHED}
+    assert set(states.values()) == {UrlState.FETCHED}
 
 
 def test_a_page_that_never_comes_and_is_the_last(tmp_path: Path) -> None:
     """Failures of one page alone are the page's: it has its retries, and does not hold up the end of the crawl."""
     with LocalWeb(Shop(lambda asked, path: HALF if path == "/7" else None)) as web:
         crawl(f"{web.root}/1 {web.root}/7", tmp_path / "job", SITECRAWL_MAX_HOST_FAILURES=4, **QUICK)
-        assert states_of(tmp_path / "job")[f"{web.root}/1"] == State.FETCHED
-        assert states_of(tmp_path / "job")[f"{web.root}/7"] == State.FAILED
+        assert states_of(tmp_path / "job")[f"{web.root}/1"] == UrlState.FETCHED
+        assert states_of(tmp_path / "job")[f"{web.root}/7"] == UrlState.FAILED
         assert web.paths().count("/7") == 2

@@ -18,7 +18,7 @@ from crawling import PROJECT, scrapy, states_of
 from localweb import Answer, LocalWeb, Page, linked
 from redis_server import running_redis, socket_of
 
-from sitecrawl.frontier.record import State
+from sitecrawl.frontier.record import UrlState
 from sitecrawl.pagestore import PageFilter, PageReader
 from sitecrawl.sitemap.entry import Form
 from sitecrawl.sitemap.finder import Fetched, find_sitemaps
@@ -119,7 +119,7 @@ def test_the_scheduler(folder: Path, web: LocalWeb) -> None:
     assert set(first) | set(rest) == {"/", *(f"/{n}" for n in range(1, PAGES))}
     assert 8 <= len(first) < PAGES
     states = states_of(folder / "job")
-    assert sum(state == State.FETCHED for state in states.values()) >= PAGES
+    assert sum(state == UrlState.FETCHED for state in states.values()) >= PAGES
     assert not (folder / "job" / "warc").exists()
 
 

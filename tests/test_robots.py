@@ -13,14 +13,14 @@ from localweb import Answer, LocalWeb, Page, linked
 
 from sitecrawl.base.limits import ROBOTS_SIZE
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.record import State, UrlRecord
+from sitecrawl.frontier.record import UrlRecord, UrlState
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 PATHS = ("/open", "/secret/1", "/secret/open", "/a.pdf", "/a.pdf?x", "/q?x=1")
 SITE: dict[str, Page] = {"/": linked(*PATHS), **dict.fromkeys(PATHS, "page")}
 
 
-def states(jobdir: Path) -> dict[str, State]:
+def states(jobdir: Path) -> dict[str, UrlState]:
     """Path → what became of it."""
     with closing(Database(jobdir / "db", hash_name=HASH_NAME)) as database:
         records = [UrlRecord.unpack(value) for _, value in database.scan("urls")]
@@ -49,8 +49,8 @@ def test_rules(tmp_path: Path) -> None:
     assert times == 1
     assert "'robotstxt/forbidden': 2" in log
     found = states(tmp_path / "job")
-    assert {path for path, state in found.items() if state == State.EXCLUDED} == {"/secret/1", "/a.pdf"}
-    assert {state for path, state in found.items() if path in asked} == {State.FETCHED}
+    assert {path for path, state in found.items() if state == UrlState.EXCLUDED} == {"/secret/1", "/a.pdf"}
+    assert {state for path, state in found.items() if path in asked} == {UrlState.FETCHED}
 
 
 @pytest.mark.parametrize("status", [404, 403, 410])
@@ -72,7 +72,7 @@ def test_a_host_whose_robots_txt_fails_is_not_crawled(tmp_path: Path, answer: An
     asked, log, times = crawled(answer, tmp_path / "job", **settings)
     assert asked == []
     assert times == 3
-    assert states(tmp_path / "job") == {"/": State.FAILED}
+    assert states(tmp_path / "job") == {"/": UrlState.FAILED}
     assert "'robotstxt/unreachable': 3" in log
 
 
@@ -98,7 +98,7 @@ def test_a_parser_that_fails_holds_nothing_up(tmp_path: Path) -> None:
     with LocalWeb({}) as web:
         done = crawl(f"{web.root}/1,{web.root}/2", tmp_path / "job", **settings)
     assert done.returncode == 0, done.stderr
-    assert states(tmp_path / "job") == {"/1": State.FAILED, "/2": State.FAILED}
+    assert states(tmp_path / "job") == {"/1": UrlState.FAILED, "/2": UrlState.FAILED}
 
 
 def test_redirects_of_robots_txt_are_followed(tmp_path: Path) -> None:

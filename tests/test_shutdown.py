@@ -15,7 +15,7 @@ import pytest
 from crawling import PROJECT, environment, scrapy, scrapy_command, states_of
 from localweb import LocalWeb, Page, linked
 
-from sitecrawl.frontier.record import State
+from sitecrawl.frontier.record import UrlState
 
 PAGES = 60
 
@@ -83,7 +83,7 @@ def finish(web: LocalWeb, pages: HangingWeb, folder: Path) -> None:
     process = start(web, folder)
     log = process.communicate(timeout=60)[0]
     assert "finished" in log, log
-    assert set(states_of(folder / "job").values()) == {State.FETCHED}
+    assert set(states_of(folder / "job").values()) == {UrlState.FETCHED}
     assert stored(folder) == dict.fromkeys(["", "hangs", *map(str, range(1, PAGES))], 1)
 
 
@@ -101,7 +101,7 @@ def test_one_signal_ends_the_crawl_although_a_host_hangs(
     assert f"JOBDIR={tmp_path / 'job'}" in log
     assert "Traceback" not in log
     assert not pages.released.is_set()
-    assert states_of(tmp_path / "job")[f"{web.root}/hangs"] == State.QUEUED
+    assert states_of(tmp_path / "job")[f"{web.root}/hangs"] == UrlState.QUEUED
     finish(web, pages, tmp_path)
 
 

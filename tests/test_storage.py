@@ -190,7 +190,7 @@ def test_another_hash(path):
 def test_another_format(path, monkeypatch):
     """A database of another format version is refused."""
     opened(path).close()
-    monkeypatch.setattr(storage, "FORMAT", b"sitecrawl-db-2")
+    monkeypatch.setattr(storage, "FORMAT", b"sitecrawl-db-0")
     with pytest.raises(FormatMismatch, match="use the version that wrote it"):
         opened(path)
 

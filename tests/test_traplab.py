@@ -22,7 +22,7 @@ from localweb import Answer, LocalWeb, Page, linked
 from sitecrawl.crawldir.database import Database
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.record import State, UrlRecord
+from sitecrawl.frontier.record import UrlRecord, UrlState
 from sitecrawl.frontier.tables import HostTable
 from sitecrawl.frontier.trap_judge import explain
 from sitecrawl.urls.fingerprint import HASH_NAME
@@ -243,10 +243,10 @@ class Lab:
         hosts = self.hosts()
         fetches = sum(host.fetched for host in hosts.values())
         for root, host in hosts.items():
-            if host.trial.demoted:
+            if host.trap.demoted:
                 yield root, explain(host, fetches)
             for section in host.sections.values():
-                if section.trial.demoted:
+                if section.trap.demoted:
                     yield root, f"{section.shape} {explain(section, fetches)}"
 
 
@@ -297,7 +297,7 @@ def credit(lab: Lab) -> tuple[int, int]:
         held = ledger.reserve + sum(host.rest for host in hosts.values())
         for _, data in database.scan("urls"):
             record = UrlRecord.unpack(data)
-            waits = record.state == State.QUEUED
+            waits = record.state == UrlState.QUEUED
             held += ledger.balance(record, hosts[record.host]) if waits else record.credit
     return held, ledger.total
 

@@ -37,7 +37,7 @@ from sitecrawl.crawldir.database import WORKER, Database
 from sitecrawl.crawldir.directory import MANIFEST, Manifest, manifest_of, read_manifest
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
-from sitecrawl.frontier.record import State as UrlState
+from sitecrawl.frontier.record import UrlState
 from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.store import INDEX_FILE

@@ -19,9 +19,9 @@ from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
-from sitecrawl.frontier.link_credit import EDGE_BYTES, SEEDS_KEY
+from sitecrawl.frontier.link_credit import EDGE_BYTES, SEEDS
 from sitecrawl.frontier.queue import DiskQueue
-from sitecrawl.frontier.record import RANK_BYTES, Flag, State, UrlRecord
+from sitecrawl.frontier.record import RANK_BYTES, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.sections import KEY_BYTES as SHAPE_BYTES
 from sitecrawl.frontier.sections import Section
 
@@ -30,9 +30,9 @@ _ENTRY_BYTES = SECTION_BYTES + RANK_BYTES + 16
 
 _LENGTHS = {
     "content": {b"D": (17, 0), b"T": (17, 8), b"N": (28, 0)},
-    "edges": {b"E": (1 + KEY_BYTES, EDGE_BYTES), b"S": (1 + KEY_BYTES + SECTION_BYTES, 0)},
+    "edges": {b"": (KEY_BYTES, EDGE_BYTES)},
 }
-"""How long a key is, and of how long pieces its value is made, by the key's first byte (docs/formats/database.md)."""
+"""How long a key is, and of how long pieces its value is made, by how the key begins (docs/formats/database.md)."""
 
 T = TypeVar("T")
 
@@ -81,15 +81,15 @@ def load_ledger(database: Database) -> Ledger | None:
 def counts_agree(counts: Counts, survey: Survey) -> bool:
     ended = {state: number for state, number in _ended(counts).items() if number < survey.states[state]}
     forgotten = sum(_ended(counts).values()) - survey.ended
-    return counts.queued == survey.states[State.QUEUED] and not ended and forgotten == counts.forgotten
+    return counts.queued == survey.states[UrlState.QUEUED] and not ended and forgotten == counts.forgotten
 
 
-def _ended(counts: Counts) -> dict[State, int]:
-    return {State.FETCHED: counts.fetched, State.FAILED: counts.failed, State.EXCLUDED: counts.excluded}
+def _ended(counts: Counts) -> dict[UrlState, int]:
+    return {UrlState.FETCHED: counts.fetched, UrlState.FAILED: counts.failed, UrlState.EXCLUDED: counts.excluded}
 
 
 def _check_counts(counts: Counts | None, survey: Survey) -> Iterator[Finding]:
-    counted = ", ".join(f"{survey.states[state]:,} {state.name.lower()}" for state in State)
+    counted = ", ".join(f"{survey.states[state]:,} {state.name.lower()}" for state in UrlState)
     if counts is None:
         yield Finding("db/meta", "the crawl's counts cannot be read", f"counts the records again: {counted}")
         return
@@ -128,7 +128,7 @@ def _check_hosts(survey: Survey) -> Iterator[Finding]:
         yield Finding(
             "db/hosts",
             f"{len(missing):,} hosts that URLs belong to are missing, {survey.unreadable_hosts:,} cannot be read",
-            "makes them again from their URLs; what was learnt of them (Crawl-delay, trials) is lost",
+            "makes them again from their URLs; what was learnt of them (Crawl-delay, signs of traps) is lost",
         )
 
 
@@ -165,7 +165,7 @@ def _check_sections(database: Database, survey: Survey) -> Iterator[Finding]:
 
 def stands(entry: bytes, record: UrlRecord | None) -> bool:
     """Whether a row of `queue` is the one that `record` asks for."""
-    return record is not None and record.state == State.QUEUED and entry == entry_of(entry[-16:], record)
+    return record is not None and record.state == UrlState.QUEUED and entry == entry_of(entry[-16:], record)
 
 
 def entry_of(key: bytes, record: UrlRecord) -> bytes:
@@ -185,12 +185,12 @@ def _check_queue(database: Database, survey: Survey) -> Iterator[Finding]:
     for _, is_good in queue_rows(database):
         good += is_good
         stale += not is_good
-    missing = survey.states[State.QUEUED] - good
+    missing = survey.states[UrlState.QUEUED] - good
     if missing or stale:
         yield Finding(
             "db/queue",
-            f"{missing:,} of {survey.states[State.QUEUED]:,} queued URLs are not in the queue, {stale:,} entries of "
-            "the queue stand for none, or under another rank",
+            f"{missing:,} of {survey.states[UrlState.QUEUED]:,} queued URLs are not in the queue, {stale:,} entries "
+            "of the queue stand for none, or under another rank",
             "makes the queue again from the records",
         )
 
@@ -203,7 +203,7 @@ def request_rows(database: Database) -> Iterator[tuple[bytes, bool]]:
 
 
 def has_request(record: UrlRecord) -> bool:
-    return record.state == State.QUEUED and bool(record.flags & Flag.REQUEST)
+    return record.state == UrlState.QUEUED and bool(record.flags & Flag.REQUEST)
 
 
 def _check_requests(database: Database, survey: Survey) -> Iterator[Finding]:
@@ -224,14 +224,15 @@ def _check_requests(database: Database, survey: Survey) -> Iterator[Finding]:
 def misshapen_rows(database: Database, family: str) -> Iterator[bytes]:
     """The keys of rows in `content` or `edges` that nothing of ours has written."""
     for key, value in database.scan(family):
-        length, piece = _LENGTHS[family].get(key[:1], (0, 0))
+        lengths = _LENGTHS[family]
+        length, piece = lengths.get(b"") or lengths.get(key[:1], (0, 0))
         if len(key) != length or (len(value) % piece if piece else value):
             yield key
 
 
 def seeds_are_missing(database: Database, survey: Survey) -> bool:
     """Whether no host is trusted, although there are seeds."""
-    return bool(survey.seeds) and database.get("edges", SEEDS_KEY) is None
+    return bool(survey.seeds) and database.get("edges", SEEDS) is None
 
 
 # Credit
@@ -239,7 +240,7 @@ def seeds_are_missing(database: Database, survey: Survey) -> bool:
 
 def payees_of(ledger: Ledger, survey: Survey) -> int:
     """Over how many a payment has to be split."""
-    return survey.states[State.QUEUED] if ledger.policy.name == "pages" else survey.waiting_hosts
+    return survey.states[UrlState.QUEUED] if ledger.policy.name == "pages" else survey.waiting_hosts
 
 
 def _check_credit(ledger: Ledger | None, survey: Survey) -> Iterator[Finding]:

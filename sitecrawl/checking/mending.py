@@ -34,9 +34,9 @@ from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import owed, policy_named
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
-from sitecrawl.frontier.link_credit import SEEDS_KEY, edges_row
+from sitecrawl.frontier.link_credit import SEEDS, edges_row
 from sitecrawl.frontier.queue import DiskQueue
-from sitecrawl.frontier.record import Flag, State, UrlRecord
+from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.tables import section_key
 from sitecrawl.pagestore.lookup import host_of
@@ -105,7 +105,7 @@ def _mend_hosts(database: Database) -> None:
     for _, record in records(database):
         if record.host not in survey.hosts:
             host = missing.setdefault(record.host, Host(record.host, host_of(record.url)))
-            if record.state == State.QUEUED:  # the greatest mark is the nearest to what the dividend was
+            if record.state == UrlState.QUEUED:  # the greatest mark is the nearest to what the dividend was
                 host.dividend = max(host.dividend, record.mark)
     with changes_of(database) as changes:
         for key, data in database.scan("hosts"):
@@ -143,10 +143,10 @@ def _mend_record(record: UrlRecord, survey: Survey, ledger: Ledger, *, is_lost: 
     """Whether there was something to mend."""
     before = record.state, record.mark
     if is_lost:
-        record.state = State.FAILED
+        record.state = UrlState.FAILED
         record.flags &= ~Flag.REQUEST
     dividend = survey.dividend_of(record)
-    if record.state == State.QUEUED and is_absurd(owed(dividend, record.mark), ledger):
+    if record.state == UrlState.QUEUED and is_absurd(owed(dividend, record.mark), ledger):
         record.mark = dividend
     return before != (record.state, record.mark)
 
@@ -157,7 +157,7 @@ def _mend_queue(database: Database) -> None:
             if not is_good:
                 changes.delete("queue", entry)
     with changes_of(database) as changes:
-        queued = (entry_of(key, record) for key, record in records(database) if record.state == State.QUEUED)
+        queued = (entry_of(key, record) for key, record in records(database) if record.state == UrlState.QUEUED)
         for entries in batches(queued):
             for entry, value in zip(entries, database.get_many("queue", entries), strict=True):
                 if value is None:
@@ -177,7 +177,7 @@ def mend_numbers(database: Database) -> None:
         if _mend_host(host, survey.by_host.get(key, Tally()), ledger):
             batch.put("hosts", key, host.pack())
     if seeds_are_missing(database, survey):
-        batch.put("edges", SEEDS_KEY, edges_row(survey.seeds))
+        batch.put("edges", SEEDS, edges_row(survey.seeds))
     meta = Overlay(database, "meta")
     _mend_counts(load_counts(database), survey, meta)
     meta.put(b"ledger", _settled(ledger, survey).pack())
@@ -207,11 +207,11 @@ def _mend_counts(counts: Counts | None, survey: Survey, meta: Overlay) -> None:
         counts = Counts(meta)
     if not counts_agree(counts, survey):
         states = survey.states
-        counts.queued, counts.forgotten = states[State.QUEUED], 0
+        counts.queued, counts.forgotten = states[UrlState.QUEUED], 0
         counts.fetched, counts.failed, counts.excluded = (
-            states[State.FETCHED],
-            states[State.FAILED],
-            states[State.EXCLUDED],
+            states[UrlState.FETCHED],
+            states[UrlState.FAILED],
+            states[UrlState.EXCLUDED],
         )
         counts.serial = max(counts.serial, survey.known)
     counts.levels = survey.levels

@@ -18,7 +18,7 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.frontier.hosts import KEY_BYTES
-from sitecrawl.frontier.record import NO_REFERRER, RANK_BYTES, Flag, State, UrlRecord
+from sitecrawl.frontier.record import NO_REFERRER, RANK_BYTES, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.tables import HostTable
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.faults import file_errors
@@ -86,7 +86,7 @@ def is_too_early(capture: Capture, record: UrlRecord | None) -> bool:
     """Whether a page is stored although its URL is to be fetched; what a spider put back may be."""
     if record is None or capture.kind != "page" or capture.method != "GET":
         return False
-    return record.state == State.QUEUED and not record.attempts and not record.flags & Flag.REQUEST
+    return record.state == UrlState.QUEUED and not record.attempts and not record.flags & Flag.REQUEST
 
 
 def without_capture(database: Database, index: Index, last_id: int) -> Iterator[tuple[bytes, UrlRecord]]:
@@ -99,7 +99,7 @@ def without_capture(database: Database, index: Index, last_id: int) -> Iterator[
         with file_errors(index.path):
             there = {url for (url,) in index.db.execute(query, (*urls, last_id))}
         for (key, record), url in zip(batch, urls, strict=True):
-            if url not in there and record.state != State.QUEUED:
+            if url not in there and record.state != UrlState.QUEUED:
                 yield key, record
 
 
@@ -137,7 +137,7 @@ def note_as_fetched(database: Database, index: Index, fingerprints: Fingerprinte
             host = hosts.named(host_of(capture.url_key))
             section = hosts.section(host, capture.url).key[KEY_BYTES:]
             fetched = UrlRecord(capture.url, host.key, section, capture.depth or 0, bytes(RANK_BYTES))
-            fetched.state, fetched.flags = State.FETCHED, Flag.STORED
+            fetched.state, fetched.flags = UrlState.FETCHED, Flag.STORED
             fetched.status, fetched.fetched = capture.status, capture.fetched
             changes.put("urls", key, fetched.pack())
 
@@ -148,7 +148,7 @@ def queue_again(database: Database, index: Index, last_id: int) -> None:
     survey = Survey(database, ledger)
     with changes_of(database) as changes:
         for key, record in without_capture(database, index, last_id):
-            record.state = State.QUEUED
+            record.state = UrlState.QUEUED
             record.flags &= ~Flag.STORED
             record.mark = survey.dividend_of(record)
             changes.put("urls", key, record.pack())

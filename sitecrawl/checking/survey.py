@@ -15,7 +15,7 @@ from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import WRAP, owed
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.order import goes_last, level_of
-from sitecrawl.frontier.record import Flag, State, UrlRecord
+from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 
 BATCH: Final = 1_000
 """Rows that are looked up in one go."""
@@ -33,8 +33,8 @@ class Tally:
 
     def add(self, record: UrlRecord) -> None:
         self.known += 1
-        self.queued += record.state == State.QUEUED
-        self.fetched += record.state == State.FETCHED
+        self.queued += record.state == UrlState.QUEUED
+        self.fetched += record.state == UrlState.FETCHED
 
 
 class Survey:
@@ -44,7 +44,7 @@ class Survey:
         self.unreadable = 0
         """Records that are none."""
         self.hosts, self.unreadable_hosts = _hosts(database)
-        self.states: Counter[State] = Counter()
+        self.states: Counter[UrlState] = Counter()
         self.by_host: defaultdict[bytes, Tally] = defaultdict(Tally)
         self.by_section: defaultdict[bytes, Tally] = defaultdict(Tally)
         self.levels: Counter[int] = Counter()
@@ -71,7 +71,7 @@ class Survey:
         if record.depth == 0:
             self.seeds[record.host] += 1
         self._purses += record.credit
-        if record.state == State.QUEUED:
+        if record.state == UrlState.QUEUED:
             self.requests += bool(record.flags & Flag.REQUEST)
             self._purses += owed(self.dividend_of(record), record.mark)
             if not goes_last(record.rank):
@@ -90,7 +90,7 @@ class Survey:
 
     @property
     def ended(self) -> int:
-        return self.known - self.states[State.QUEUED]
+        return self.known - self.states[UrlState.QUEUED]
 
     @property
     def waiting_hosts(self) -> int:

@@ -18,9 +18,10 @@ from sitecrawl.cluster.connection import connect_async
 from sitecrawl.cluster.join import Joined
 from sitecrawl.cluster.journal import Journal
 from sitecrawl.cluster.known import LeasedHostsView, RecentPages, Totals
-from sitecrawl.cluster.leased_hosts import Desk, Lent, LentVisit
+from sitecrawl.cluster.leased_hosts import Lease, LeasedHosts, LeasedVisit
 from sitecrawl.cluster.listener import WorkerListener
-from sitecrawl.cluster.parcel import BRINGS, Link, Outcome, Packer, Parcel, Parceler
+from sitecrawl.cluster.options import BRINGS
+from sitecrawl.cluster.parcel import Link, Outcome, Packer, Parcel, Parceler
 from sitecrawl.cluster.pump import Pump
 from sitecrawl.cluster.seedqueue import SeedQueue
 from sitecrawl.cluster.shards import Keys, Shards
@@ -28,7 +29,7 @@ from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.duplicates import ContentIndex, Verdict
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
-from sitecrawl.frontier.record import NO_REFERRER, Flag, State
+from sitecrawl.frontier.record import NO_REFERRER, Flag, UrlState
 from sitecrawl.frontier.visit import NewUrl, Visit
 from sitecrawl.seen.clock import Clock
 
@@ -62,12 +63,12 @@ class ClusterFrontier:
         self.keys = Keys(options.crawl, options.shards)
         self.known = Clock(options.cache)
         self._journal = Journal(database)
-        self._desk = Desk(politeness)
+        self._leased_hosts = LeasedHosts(politeness)
         shards = Shards(connect_async(options.redis, cluster=joined.is_cluster), self.keys, cluster=joined.is_cluster)
         self.pump = Pump(
             shards,
             options,
-            desk=self._desk,
+            leased_hosts=self._leased_hosts,
             journal=self._journal,
             packer=Packer(self.keys.shard_of, self.known),
             listener=self,
@@ -78,11 +79,11 @@ class ClusterFrontier:
         self.board = Board(Shards(line, self.keys, cluster=joined.is_cluster), self._journal.session)
         self._content = ContentIndex(database)
         self.counts = Totals(self.pump)
-        self.hosts = LeasedHostsView(self._desk)
+        self.hosts = LeasedHostsView(self._leased_hosts)
         self.urls = RecentPages()
-        self.in_flight: dict[bytes, LentVisit] = {}
-        self._volatile: deque[LentVisit] = deque()
-        self._dead: deque[LentVisit] = deque()
+        self.in_flight: dict[bytes, LeasedVisit] = {}
+        self._volatile: deque[LeasedVisit] = deque()
+        self._dead: deque[LeasedVisit] = deque()
         self._done: list[Outcome] = []
         self._loose: list[Link] = []
         """Links that come from no page: seeds, and requests that a spider begins with."""
@@ -166,10 +167,10 @@ class ClusterFrontier:
             self._loose.append(link)
         return True
 
-    def _volatile_visit(self, found: NewUrl, depth: int, flags: int) -> LentVisit:
+    def _volatile_visit(self, found: NewUrl, depth: int, flags: int) -> LeasedVisit:
         """A request that cannot be stored is this worker's alone: no lease stands behind it."""
-        lent = Lent(-1, 0, Host(self._host_key(found.host), found.host))
-        visit = LentVisit(lent, [found.key, found.url.encode(), depth, b"", 0, flags, 0, b""])
+        lease = Lease(-1, 0, Host(self._host_key(found.host), found.host))
+        visit = LeasedVisit(lease, [found.key, found.url.encode(), depth, b"", 0, flags, 0, b""])
         visit.host = None
         return visit
 
@@ -179,15 +180,15 @@ class ClusterFrontier:
 
     # Work
 
-    def next(self) -> LentVisit | None:
+    def next(self) -> LeasedVisit | None:
         visit = self._next()
         if visit is None:
-            self.pump.kick() if self._desk.waiting == 0 and not self.pump.ended else None
+            self.pump.kick() if self._leased_hosts.waiting == 0 and not self.pump.ended else None
             return None
         self.in_flight[visit.key] = visit
         return visit
 
-    def _next(self) -> LentVisit | None:
+    def _next(self) -> LeasedVisit | None:
         if self.pump.closing or self.is_full:
             return None
         if self._dead:
@@ -196,27 +197,27 @@ class ClusterFrontier:
             visit = self._volatile.popleft()
             visit.volatile = True
             return visit
-        return self._desk.next(self._clock())
+        return self._leased_hosts.next(self._clock())
 
     @property
     def is_full(self) -> bool:
         limit = self._options.max_pages
         return limit > 0 and self.counts.fetched >= limit
 
-    def died(self, lent: Lent) -> None:
+    def died(self, lease: Lease) -> None:
         """A dead host's URLs: those that someone waits for are handed out, to fail at once; the others fail now."""
-        for visit in self._desk.give_up(lent):
+        for visit in self._leased_hosts.give_up(lease):
             if visit.stored_flags & Flag.AWAITED:
                 visit.dead, visit.host = True, None
                 self._dead.append(visit)
             else:
-                visit.outcome.state = State.FAILED
+                visit.outcome.state = UrlState.FAILED
                 self._done.append(visit.outcome)
                 self._listener.given_up(visit.key)
 
     def is_out(self, visit: Visit) -> bool:
         known = self.in_flight.get(visit.key)
-        return known is not None and known.lent.host.is_out
+        return known is not None and known.lease.host.is_out
 
     @property
     def held(self) -> int:
@@ -224,16 +225,16 @@ class ClusterFrontier:
 
     @property
     def silent(self) -> int:
-        return self.pump.line.total("silent")
+        return self.pump.shard_calls.total("silent")
 
     @property
     def waiting(self) -> int:
-        return self.pump.line.total("waiting")
+        return self.pump.shard_calls.total("waiting")
 
     @property
     def ahead(self) -> int:
         """URLs that this worker was lent, and has not yet handed out."""
-        return self._desk.waiting
+        return self._leased_hosts.waiting
 
     def is_finished(self) -> bool:
         """Whether nothing is left to hand out, now or later, on any worker."""
@@ -251,13 +252,13 @@ class ClusterFrontier:
     @property
     def wants_checkpoint(self) -> bool:
         """Whether the worker has nothing to do before what it has done is acknowledged."""
-        starves = bool(self._done or self._loose) and self._desk.waiting == 0
+        starves = bool(self._done or self._loose) and self._leased_hosts.waiting == 0
         return starves and self._clock() - self._flushed_at >= _SOON
 
     def next_time(self) -> float | None:
-        if (self._done or self._loose) and self._desk.waiting == 0:
+        if (self._done or self._loose) and self._leased_hosts.waiting == 0:
             return _SOON
-        at = self._desk.next_time()
+        at = self._leased_hosts.next_time()
         return None if at is None else max(0.0, at - self._clock())
 
     # Completion
@@ -266,50 +267,50 @@ class ClusterFrontier:
         self, visit: Visit, seconds: float, *, ip: str | None = None, failed: bool = False, retry_after: float = 0.0
     ) -> None:
         host = visit.host
-        if host is None or not isinstance(visit, LentVisit):
+        if host is None or not isinstance(visit, LeasedVisit):
             return
         now = self._clock()
         if failed:
-            host.fail(visit.key, now, self._desk.politeness)
+            host.fail(visit.key, now, self._leased_hosts.politeness)
         else:
             host.failures = 0
         host.free_at = max(host.free_at, now + retry_after)
         host.ip = ip or host.ip
-        self._desk.free(visit, now, seconds)
-        if self._desk.is_dead(visit.lent):
-            self.died(visit.lent)
-        if self._desk.given_back:
+        self._leased_hosts.free(visit, now, seconds)
+        if self._leased_hosts.is_dead(visit.lease):
+            self.died(visit.lease)
+        if self._leased_hosts.given_back:
             self.pump.kick()
 
     def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
         known = self.in_flight.get(visit.key)
-        host = self._host_key(known.lent.host.name) if known is not None else bytes(8)
+        host = self._host_key(known.lease.host.name) if known is not None else bytes(8)
         return self._content.add(host, sha1, title=title, text_hash=text_hash)
 
     def slow_down(self, host_name: str, crawl_delay: float) -> None:
-        self._desk.host_named(host_name).crawl_delay = crawl_delay
+        self._leased_hosts.host_named(host_name).crawl_delay = crawl_delay
 
-    def done(self, visit: Visit, state: State, *, status: int = 0, good: bool = True, row: int = 0) -> None:
+    def done(self, visit: Visit, state: UrlState, *, status: int = 0, good: bool = True, row: int = 0) -> None:
         """The URL has been dealt with; Redis hears of it after the next checkpoint."""
         known = self._end(visit)
         if known is None:
             return
         outcome = known.outcome
         outcome.state, outcome.status = int(state), min(max(status, 0), 0xFFFF)
-        outcome.good = good and state == State.FETCHED
+        outcome.good = good and state == UrlState.FETCHED
         outcome.row = row
-        if known.lent.shard < 0:
+        if known.lease.shard < 0:
             self._loose += outcome.links
         else:
-            if state == State.FETCHED:
-                known.lent.host.fetched += 1
+            if state == UrlState.FETCHED:
+                known.lease.host.fetched += 1
             self._done.append(outcome)
 
-    def _end(self, visit: Visit) -> LentVisit | None:
+    def _end(self, visit: Visit) -> LeasedVisit | None:
         known = self.in_flight.pop(visit.key, None)
         if known is not None:
-            self._desk.free(known, self._clock())
-            if self._desk.given_back:
+            self._leased_hosts.free(known, self._clock())
+            if self._leased_hosts.given_back:
                 self.pump.kick()
         return known
 
@@ -317,14 +318,14 @@ class ClusterFrontier:
         known = self._end(visit)
         if known is None:
             return
-        if volatile or known.lent.shard < 0:
+        if volatile or known.lease.shard < 0:
             known.attempts += 1
             self._volatile.append(known)
             return
         outcome = known.outcome
         flags = outcome.flags & ~(Flag.REQUEST | Flag.VOLATILE)
         outcome.flags = flags | Flag.REQUEST * (request is not None)
-        outcome.state, outcome.priority, outcome.request = int(State.QUEUED), priority, request or b""
+        outcome.state, outcome.priority, outcome.request = int(UrlState.QUEUED), priority, request or b""
         self._loose += [link._replace(weight=0) for link in outcome.links]
         outcome.links = []
         self._done.append(outcome)
@@ -374,11 +375,11 @@ class ClusterFrontier:
     def start(self) -> None:
         if self._options.seeds_key:
             self.pump.seeds = SeedQueue(
-                self.pump.line.client,
+                self.pump.shard_calls.client,
                 self._options.seeds_key,
                 take=self._listener.seed_pushed,
                 settled=self._has_settled,
-                fault=self.pump.line.fault,
+                fault=self.pump.shard_calls.fault,
             )
         self.pump.start()
 
@@ -388,7 +389,7 @@ class ClusterFrontier:
 
     def _has_settled(self) -> bool:
         """Whether Redis has all that was handed to the frontier."""
-        return not (self._loose or self._ready or self.pump.traffic.has_parcels)
+        return not (self._loose or self._ready or self.pump.in_transit.has_parcels)
 
     def save(self) -> None:
         """What Redis has takes no time to open."""
@@ -401,7 +402,7 @@ class ClusterFrontier:
     def stats(self) -> dict[str, Any]:
         asked = self.known.hits + self.known.misses
         return {
-            "cluster/commands": self.pump.line.calls,
+            "cluster/commands": self.pump.shard_calls.calls,
             "cluster/cache_hits": self.known.hits,
             "cluster/cache_hit_rate": round(self.known.hits / asked, 4) if asked else 0.0,
         }

@@ -29,7 +29,7 @@ class Forward:
         return {"stream": f"{self.source}/{self.stream}", "seq": self.seq, "blob": self.blob, "pages": []}
 
 
-class Traffic:
+class InTransit:
     """Parcels for their own shards, and forwards from one shard's outbox to another shard."""
 
     def __init__(self, packer: Packer, session: str) -> None:

@@ -6,10 +6,10 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from sitecrawl.cluster.leased_hosts import Desk
+from sitecrawl.cluster.leased_hosts import LeasedHosts
 from sitecrawl.cluster.pump import Pump
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.record import State, UrlRecord
+from sitecrawl.frontier.record import UrlRecord, UrlState
 
 _REFERRERS: Final = 50_000
 """Pages whose URLs are remembered, for the `referrer` of the pages that they lead to."""
@@ -23,27 +23,27 @@ class Totals:
 
     @property
     def fetched(self) -> int:
-        return self._pump.line.total("fetched")
+        return self._pump.shard_calls.total("fetched")
 
     @property
     def failed(self) -> int:
-        return self._pump.line.total("failed")
+        return self._pump.shard_calls.total("failed")
 
     @property
     def excluded(self) -> int:
-        return self._pump.line.total("excluded")
+        return self._pump.shard_calls.total("excluded")
 
     @property
     def demoted(self) -> int:
-        return self._pump.line.total("demoted")
+        return self._pump.shard_calls.total("demoted")
 
     @property
     def queued(self) -> int:
-        return self._pump.line.total("waiting") + self._pump.line.total("leased")
+        return self._pump.shard_calls.total("waiting") + self._pump.shard_calls.total("leased")
 
     @property
     def known(self) -> int:
-        return self._pump.line.total("known")
+        return self._pump.shard_calls.total("known")
 
 
 class RecentPages:
@@ -59,7 +59,7 @@ class RecentPages:
 
     def get(self, key: bytes) -> UrlRecord | None:
         url = self._urls.get(key)
-        return UrlRecord(url, b"", b"", 0, b"", state=State.FETCHED) if url is not None else None
+        return UrlRecord(url, b"", b"", 0, b"", state=UrlState.FETCHED) if url is not None else None
 
     def get_many(self, keys: Sequence[bytes]) -> dict[bytes, UrlRecord | None]:
         return {key: self.get(key) for key in keys}
@@ -68,8 +68,8 @@ class RecentPages:
 class LeasedHostsView:
     """The hosts that this worker works on, for who shows them."""
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, leased_hosts: LeasedHosts) -> None:
+        self._leased_hosts = leased_hosts
 
     def live(self) -> Iterator[Host]:
-        return self._desk.hosts()
+        return self._leased_hosts.hosts()

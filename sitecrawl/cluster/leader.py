@@ -19,7 +19,7 @@ from typing import Final
 import redis
 
 from sitecrawl.cluster.in_transit import Forward
-from sitecrawl.cluster.shard_calls import Line
+from sitecrawl.cluster.shard_calls import ShardCalls
 from sitecrawl.cluster.shards import Call, pack
 from sitecrawl.credit.trust import HostGraph
 
@@ -32,11 +32,11 @@ _EFFORT: Final = 50
 """A round of trust that took a second is not repeated for so many seconds."""
 
 
-class Duties:
+class Leader:
     """`forward` hands on what a shard's outbox holds; `stream` is for the lambda page's parcels alone."""
 
-    def __init__(self, line: Line, stream: str, forward: Callable[[int, Forward], None]) -> None:
-        self._line = line
+    def __init__(self, shard_calls: ShardCalls, stream: str, forward: Callable[[int, Forward], None]) -> None:
+        self._shard_calls = shard_calls
         self._stream = stream
         self._forward = forward
         self._seqs: dict[int, int] = {}
@@ -47,11 +47,11 @@ class Duties:
         if now < self._at:
             return
         self._at = now + _EVERY
-        key = f"{self._line.keys.base(0)}duty"
+        key = f"{self._shard_calls.keys.base(0)}duty"
         try:
-            client = self._line.client
-            mine = await client.set(key, self._line.session, nx=True, px=int(1000 * _DUTY_SECONDS))
-            if not mine and await client.get(key) != self._line.session.encode():
+            client = self._shard_calls.client
+            mine = await client.set(key, self._shard_calls.session, nx=True, px=int(1000 * _DUTY_SECONDS))
+            if not mine and await client.get(key) != self._shard_calls.session.encode():
                 return
             await client.pexpire(key, int(1000 * _DUTY_SECONDS))
             await self._settle_lambda()
@@ -60,20 +60,20 @@ class Duties:
                 await self._reckon_trust()
                 self._trust_at = now + _EFFORT * (time.monotonic() - begun)
         except (redis.RedisError, OSError) as error:
-            self._line.fault(error)
+            self._shard_calls.fault(error)
 
     async def _settle_lambda(self) -> None:
-        held = {number: (shard["reserve"], shard["payees"]) for number, shard in self._line.shards.items()}
+        held = {number: (shard["reserve"], shard["payees"]) for number, shard in self._shard_calls.shards.items()}
         for source, target, amount in transfers(held):
             seq = self._seqs[source] = self._seqs.get(source, 0) + 1
-            args = self._line.args(source, stream=self._stream, seq=seq, target=str(target), amount=amount)
-            (answer,) = await self._line.call([Call(source, "lambda", args)])
+            args = self._shard_calls.args(source, stream=self._stream, seq=seq, target=str(target), amount=amount)
+            (answer,) = await self._shard_calls.call([Call(source, "lambda", args)])
             if answer is not None and answer[b"sent"]:
                 blob = pack({"links": [], "arrived": int(answer[b"sent"])})
-                self._forward(target, Forward(source, self._line.session, self._stream, seq, blob))
+                self._forward(target, Forward(source, self._shard_calls.session, self._stream, seq, blob))
 
     async def _reckon_trust(self) -> None:
-        client, keys, shards = self._line.client, self._line.keys, self._line.shards
+        client, keys, shards = self._shard_calls.client, self._shard_calls.keys, self._shard_calls.shards
         edges: list[tuple[bytes, bytes, float]] = []
         seeds: list[tuple[bytes, float]] = []
         held: set[bytes] = set()

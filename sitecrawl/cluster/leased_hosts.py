@@ -4,7 +4,7 @@ A host is lent to one worker at a time, with a few of its URLs, so politeness be
 and within the worker it is paced here with the rules of `sitecrawl.frontier.hosts`. Its URLs are handed out, their
 downloads end, and then the host is given back, with what was learnt of it; its pages may be acknowledged later.
 
-Invariants: a `Lent` is in `_ready`, in `_resting`, or has nothing to hand out; `_ready` and `_resting` never both
+Invariants: a `Lease` is in `_ready`, in `_resting`, or has nothing to hand out; `_ready` and `_resting` never both
 hold it.
 """
 
@@ -28,7 +28,7 @@ _SEAT_PAUSE = 0.05
 """Seconds after which a host is looked at again that waits for another one of its IP address."""
 
 
-class Lent:
+class Lease:
     """One lease: a host and some of its URLs."""
 
     __slots__ = ("begun", "host", "is_over", "is_ready", "open", "out", "served", "shard", "token", "urls")
@@ -37,7 +37,7 @@ class Lent:
         self.shard = shard
         self.token = token
         self.host = host
-        self.urls: deque[LentVisit] = deque()
+        self.urls: deque[LeasedVisit] = deque()
         self.out = 0
         """Visits handed out whose downloads have not ended."""
         self.open: set[bytes] = set()
@@ -53,7 +53,7 @@ class Lent:
 class Returned:
     """A host that goes back."""
 
-    lent: Lent
+    lease: Lease
     keys: Sequence[bytes] = ()
     """URLs that were not fetched, and go back, too."""
     dead: int = 0
@@ -61,39 +61,39 @@ class Returned:
 
     def fields(self, now: float) -> list[Any]:
         """As `release` takes it."""
-        lent, host = self.lent, self.lent.host
+        lease, host = self.lease, self.lease.host
         pause = max(0.0, host.free_at - now)
-        pace = max(1, int(1000 * (now - lent.begun + pause) / lent.served)) if lent.served else 0
-        asked = [lent.token, host.name, int(1000 * pause), host.failures, host.crawl_delay]
+        pace = max(1, int(1000 * (now - lease.begun + pause) / lease.served)) if lease.served else 0
+        asked = [lease.token, host.name, int(1000 * pause), host.failures, host.crawl_delay]
         return [*asked, pace, self.dead, list(self.keys)]
 
 
-class LentVisit(Visit):
+class LeasedVisit(Visit):
     """A visit on a lease; `outcome` gathers what has become of it."""
 
-    __slots__ = ("lent", "outcome", "stored_flags")
+    __slots__ = ("lease", "outcome", "stored_flags")
 
-    def __init__(self, lent: Lent, fields: list[Any]) -> None:
+    def __init__(self, lease: Lease, fields: list[Any]) -> None:
         key, url, depth, referrer, credit, flags, attempts, request = fields
-        record = UrlRecord(url.decode(), lent.host.key, b"", depth, b"", referrer or bytes(16))
+        record = UrlRecord(url.decode(), lease.host.key, b"", depth, b"", referrer or bytes(16))
         record.flags, record.attempts = flags, attempts
-        super().__init__(key, record, lent.host, request or None)
-        self.lent = lent
+        super().__init__(key, record, lease.host, request or None)
+        self.lease = lease
         self.stored_flags = flags
-        self.outcome = Outcome(key, lent.token, lent.host.name, credit=credit, flags=flags)
+        self.outcome = Outcome(key, lease.token, lease.host.name, credit=credit, flags=flags)
 
 
-class Desk:
+class LeasedHosts:
     """See the module. Times are monotonic seconds."""
 
     def __init__(self, politeness: PolitenessOptions) -> None:
         self.politeness = politeness
-        self._ready: deque[Lent] = deque()
-        self._resting: list[tuple[float, int, Lent]] = []
+        self._ready: deque[Lease] = deque()
+        self._resting: list[tuple[float, int, Lease]] = []
         self._serial = 0
         self._busy_ips: Counter[str] = Counter()
         self._hosts: OrderedDict[str, Host] = OrderedDict()
-        self.lent: dict[tuple[int, int], Lent] = {}
+        self.leases: dict[tuple[int, int], Lease] = {}
         """Leases with anything left to hand out, to download, or to acknowledge, by shard and token."""
         self.waiting = 0
         """URLs that can still be handed out."""
@@ -101,7 +101,7 @@ class Desk:
 
     def hosts(self) -> Iterator[Host]:
         """The hosts that this worker works on."""
-        return (lent.host for lent in self.lent.values())
+        return (lease.host for lease in self.leases.values())
 
     def host_named(self, name: str) -> Host:
         host = self._hosts.get(name)
@@ -112,61 +112,61 @@ class Desk:
         self._hosts.move_to_end(name)
         return host
 
-    def take(self, shard: int, lease: list[Any], now: float) -> Lent:
+    def take(self, shard: int, granted: list[Any], now: float) -> Lease:
         """A lease has come, as `lease.lua` has it."""
-        token, name, failures, crawl_delay, fetched, queued, urls = lease
+        token, name, failures, crawl_delay, fetched, queued, urls = granted
         host = self.host_named(name.decode())
         host.failures, host.fetched, host.queued = failures, fetched, queued
         host.crawl_delay = max(host.crawl_delay, crawl_delay)
         host.free_at, host.active = now, 0
-        lent = self.lent[shard, token] = Lent(shard, token, host)
-        lent.begun = now
+        lease = self.leases[shard, token] = Lease(shard, token, host)
+        lease.begun = now
         for fields in urls:
-            visit = LentVisit(lent, fields)
-            lent.urls.append(visit)
-            lent.open.add(visit.key)
-        self.waiting += len(lent.urls)
-        self._place(lent, now)
-        return lent
+            visit = LeasedVisit(lease, fields)
+            lease.urls.append(visit)
+            lease.open.add(visit.key)
+        self.waiting += len(lease.urls)
+        self._place(lease, now)
+        return lease
 
-    def _place(self, lent: Lent, now: float) -> None:
-        if lent.is_ready or not lent.urls or lent.host.active >= self.politeness.per_host:
+    def _place(self, lease: Lease, now: float) -> None:
+        if lease.is_ready or not lease.urls or lease.host.active >= self.politeness.per_host:
             return
-        if lent.host.free_at <= now:
-            lent.is_ready = True
-            self._ready.append(lent)
+        if lease.host.free_at <= now:
+            lease.is_ready = True
+            self._ready.append(lease)
         else:
-            self._rest(lent, lent.host.free_at)
+            self._rest(lease, lease.host.free_at)
 
-    def _rest(self, lent: Lent, until: float) -> None:
+    def _rest(self, lease: Lease, until: float) -> None:
         self._serial += 1
-        heapq.heappush(self._resting, (until, self._serial, lent))
+        heapq.heappush(self._resting, (until, self._serial, lease))
 
-    def next(self, now: float) -> LentVisit | None:
+    def next(self, now: float) -> LeasedVisit | None:
         """A visit that politeness allows now."""
         while self._resting and self._resting[0][0] <= now:
-            lent = heapq.heappop(self._resting)[2]
-            self._place(lent, now)
+            lease = heapq.heappop(self._resting)[2]
+            self._place(lease, now)
         while self._ready:
-            lent = self._ready.popleft()
-            lent.is_ready = False
-            host = lent.host
-            if not lent.urls:
+            lease = self._ready.popleft()
+            lease.is_ready = False
+            host = lease.host
+            if not lease.urls:
                 continue
             if not self._has_seat(host):
-                self._rest(lent, now + _SEAT_PAUSE)
+                self._rest(lease, now + _SEAT_PAUSE)
                 continue
             if host.free_at > now or host.active >= self.politeness.per_host:
-                self._place(lent, now)
+                self._place(lease, now)
                 continue
-            visit = lent.urls.popleft()
+            visit = lease.urls.popleft()
             self.waiting -= 1
             host.start(now, self.politeness)
-            lent.out += 1
+            lease.out += 1
             visit.ip = host.ip
             if host.ip is not None:
                 self._busy_ips[host.ip] += 1
-            self._place(lent, now)
+            self._place(lease, now)
             return visit
         return None
 
@@ -178,72 +178,72 @@ class Desk:
         limit = self.politeness.per_ip
         return limit == 0 or host.ip is None or self._busy_ips[host.ip] < limit
 
-    def free(self, visit: LentVisit, now: float, seconds: float = 0.0) -> None:
+    def free(self, visit: LeasedVisit, now: float, seconds: float = 0.0) -> None:
         """The visit's download has ended: its host is free, and rests. Once for every visit."""
         host, visit.host = visit.host, None
         if host is None:
             return
-        lent = visit.lent
+        lease = visit.lease
         host.finish(now, seconds, self.politeness)
         if visit.ip is not None:
             self._busy_ips[visit.ip] -= 1
             if self._busy_ips[visit.ip] <= 0:
                 del self._busy_ips[visit.ip]
-        lent.out -= 1
-        lent.served += 1
-        self._place(lent, now)
-        self._give_back_if_through(lent)
+        lease.out -= 1
+        lease.served += 1
+        self._place(lease, now)
+        self._give_back_if_through(lease)
 
-    def is_dead(self, lent: Lent) -> bool:
-        return lent.host.is_dead(self.politeness)
+    def is_dead(self, lease: Lease) -> bool:
+        return lease.host.is_dead(self.politeness)
 
-    def give_up(self, lent: Lent) -> list[LentVisit]:
+    def give_up(self, lease: Lease) -> list[LeasedVisit]:
         """The host is dead: it goes back. Returns those of its URLs that are to fail; the others wait for later."""
-        left = list(lent.urls)
+        left = list(lease.urls)
         self.waiting -= len(left)
-        lent.urls.clear()
-        if lent.is_over:
+        lease.urls.clear()
+        if lease.is_over:
             return []
-        lent.is_over = True
-        if not lent.host.fetched:
-            self.given_back.append(Returned(lent, dead=_NEVER_ANSWERED))
+        lease.is_over = True
+        if not lease.host.fetched:
+            self.given_back.append(Returned(lease, dead=_NEVER_ANSWERED))
             return left
         awaited = [visit for visit in left if visit.stored_flags & Flag.AWAITED]
         keys = [visit.key for visit in left if visit not in awaited]
-        lent.open.difference_update(keys)
-        self.given_back.append(Returned(lent, keys, _SILENT))
+        lease.open.difference_update(keys)
+        self.given_back.append(Returned(lease, keys, _SILENT))
         return awaited
 
-    def withdraw(self, lent: Lent) -> None:
+    def withdraw(self, lease: Lease) -> None:
         """What was not handed out goes back, and the host as soon as it can."""
-        keys = [visit.key for visit in lent.urls]
+        keys = [visit.key for visit in lease.urls]
         self.waiting -= len(keys)
-        lent.urls.clear()
-        lent.open.difference_update(keys)
-        if not lent.is_over:
-            lent.is_over = True
-            self.given_back.append(Returned(lent, keys))
+        lease.urls.clear()
+        lease.open.difference_update(keys)
+        if not lease.is_over:
+            lease.is_over = True
+            self.given_back.append(Returned(lease, keys))
 
     def lose(self, shard: int, token: int) -> None:
         """The lease is over: others may have been lent its URLs. What is under way will not count."""
-        lent = self.lent.pop((shard, token), None)
-        if lent is not None:
-            self.waiting -= len(lent.urls)
-            lent.urls.clear()
-            lent.is_over = True
+        lease = self.leases.pop((shard, token), None)
+        if lease is not None:
+            self.waiting -= len(lease.urls)
+            lease.urls.clear()
+            lease.is_over = True
 
     def acknowledged(self, shard: int, token: int, key: bytes) -> None:
         """Redis has the outcome of a URL: when it has all of them, there is nothing to renew."""
-        lent = self.lent.get((shard, token))
-        if lent is not None:
-            lent.open.discard(key)
-            self.forget_if_over(lent)
+        lease = self.leases.get((shard, token))
+        if lease is not None:
+            lease.open.discard(key)
+            self.forget_if_over(lease)
 
-    def forget_if_over(self, lent: Lent) -> None:
-        if lent.is_over and not lent.open:
-            self.lent.pop((lent.shard, lent.token), None)
+    def forget_if_over(self, lease: Lease) -> None:
+        if lease.is_over and not lease.open:
+            self.leases.pop((lease.shard, lease.token), None)
 
-    def _give_back_if_through(self, lent: Lent) -> None:
-        if not lent.urls and not lent.out and not lent.is_over:
-            lent.is_over = True
-            self.given_back.append(Returned(lent))
+    def _give_back_if_through(self, lease: Lease) -> None:
+        if not lease.urls and not lease.out and not lease.is_over:
+            lease.is_over = True
+            self.given_back.append(Returned(lease))

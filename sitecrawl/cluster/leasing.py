@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import redis
 
-from sitecrawl.cluster.leased_hosts import Desk, Lent
+from sitecrawl.cluster.leased_hosts import Lease, LeasedHosts
 from sitecrawl.cluster.options import ClusterOptions
-from sitecrawl.cluster.shard_calls import Line
+from sitecrawl.cluster.shard_calls import ShardCalls
 from sitecrawl.cluster.shards import Call
 from sitecrawl.cluster.shared_scope import SharedScope
 
@@ -23,16 +23,16 @@ class Leasing:
 
     def __init__(
         self,
-        line: Line,
+        shard_calls: ShardCalls,
         options: ClusterOptions,
-        desk: Desk,
+        leased_hosts: LeasedHosts,
         scope: SharedScope,
         *,
-        on_dead: Callable[[Lent], None],
+        on_dead: Callable[[Lease], None],
     ) -> None:
-        self._line = line
+        self._shard_calls = shard_calls
         self._options = options
-        self._desk = desk
+        self._leased_hosts = leased_hosts
         self._scope = scope
         self._on_dead = on_dead
         self.orphans: list[tuple[int, str]] = []
@@ -41,10 +41,10 @@ class Leasing:
     @property
     def wanted(self) -> int:
         """URLs: nothing until half of what is kept ahead is gone."""
-        room = self._options.ahead - self._desk.waiting
+        room = self._options.ahead - self._leased_hosts.waiting
         wanted = room if 2 * room >= self._options.ahead else 0
         if self._options.max_pages:
-            taken = self._line.total("fetched") + self._line.total("leased")
+            taken = self._shard_calls.total("fetched") + self._shard_calls.total("leased")
             wanted = min(wanted, self._options.max_pages - taken)
         return wanted
 
@@ -55,12 +55,12 @@ class Leasing:
 
     def next_look(self) -> float:
         """When the next shard may have something to lend, in monotonic seconds."""
-        return min(shard.look_at for shard in self._line.shards.values())
+        return min(shard.look_at for shard in self._shard_calls.shards.values())
 
     async def lease(self, now: float) -> bool:
         """Ask the shards that may have something, if something is wanted; whether any came."""
         wanted = self.wanted
-        shards = self._line.shards
+        shards = self._shard_calls.shards
         due = [number for number, shard in shards.items() if shard.look_at <= now]
         if wanted <= 0 or not due:
             return False
@@ -74,10 +74,14 @@ class Leasing:
         options = self._options
         span = int(_MILLISECONDS * options.host_seconds)
         calls = [
-            Call(shard, "lease", self._line.args(shard, want=want, hosts=want, span=span, most=options.host_batch))
+            Call(
+                shard,
+                "lease",
+                self._shard_calls.args(shard, want=want, hosts=want, span=span, most=options.host_batch),
+            )
             for shard in asked
         ]
-        answers = await self._line.call(calls)
+        answers = await self._shard_calls.call(calls)
         if any(answer is not None and answer[b"leases"] for answer in answers) and not await self._hear():
             return False
         came = [
@@ -92,16 +96,16 @@ class Leasing:
         try:
             await self._scope.hear()
         except (redis.RedisError, OSError) as error:
-            self._line.fault(error)  # and what was lent just now is resigned
+            self._shard_calls.fault(error)  # and what was lent just now is resigned
             return False
         return True
 
     def _lent(self, number: int, answer: dict[bytes, Any], now: float) -> bool:
-        shard = self._line.shards[number]
-        for lease in answer[b"leases"]:
-            lent = self._desk.take(number, lease, now)
-            if self._desk.is_dead(lent):
-                self._on_dead(lent)
+        shard = self._shard_calls.shards[number]
+        for granted in answer[b"leases"]:
+            lease = self._leased_hosts.take(number, granted, now)
+            if self._leased_hosts.is_dead(lease):
+                self._on_dead(lease)
         self.orphans += [(number, session.decode()) for session in answer[b"orphans"]]
         shard.ends = bool(answer[b"ends"])
         times = [self.poll]

@@ -9,7 +9,11 @@ from sitecrawl.credit.trust import MAX_EDGES
 CREDIT_TOTAL: Final = 10**15
 """Units of credit of a thousand seeds. Less than in one process, for Lua's numbers are exact up to 2^53 only."""
 MOST_CREDIT: Final = 4 * CREDIT_TOTAL
-"""Over all shards: below 2^52, modulo which dividends are counted."""
+"""Over all shards."""
+WRAP: Final = 1 << 52
+"""Modulo which dividends are counted: more than all credit."""
+BRINGS: Final = 128
+"""A flag of links alone: the URL brings credit with it, as a seed does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,16 +16,14 @@ from time import gmtime
 from typing import Any, Final, NamedTuple, TypeVar
 
 from sitecrawl.cluster.shards import pack
+from sitecrawl.credit.ledger import TAX_DIVISOR
 from sitecrawl.frontier.record import Flag
 from sitecrawl.frontier.tables import section_key
 from sitecrawl.frontier.visit import FOLLOW
 from sitecrawl.seen.clock import Clock
 from sitecrawl.urls.shape import shape_of
-from sitecrawl.urls.trap_signs import looks
+from sitecrawl.urls.trap_signs import trap_signs
 
-BRINGS: int = 128
-"""A flag of links alone: the URL brings credit with it, as a seed does."""
-_TAX_DIVISOR = 10
 PAGES_A_PARCEL: Final = 32
 LINKS_A_PARCEL: Final = 2_000
 _T = TypeVar("_T")
@@ -55,7 +53,7 @@ class Outcome:
     token: int = 0
     host: str = ""
     state: int = 0
-    """As `frontier.record.State`; `QUEUED` puts it back."""
+    """As `frontier.record.UrlState`; `QUEUED` puts it back."""
     status: int = 0
     good: bool = False
     credit: int = 0
@@ -196,7 +194,7 @@ class Packer:
             link.depth,
             section_key(shape),
             str(shape),
-            int(bool(looks(link.url, self._year))),
+            int(bool(trap_signs(link.url, self._year))),
             target.page,
         ]
         rest = [link.flags, link.priority, link.referrer, link.request, link.score]
@@ -214,7 +212,7 @@ class Packer:
 def _tenth(outcome: Outcome) -> int:
     """What a tenth of a link is worth, in credit: nine tenths of the page's are shared out by weight."""
     weights = sum(link.weight for link in outcome.links)
-    return (outcome.credit - outcome.credit // _TAX_DIVISOR) // weights if weights and outcome.key else 0
+    return (outcome.credit - outcome.credit // TAX_DIVISOR) // weights if weights and outcome.key else 0
 
 
 def _without_page(entry: list[Any]) -> list[Any]:

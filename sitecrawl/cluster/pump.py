@@ -24,15 +24,15 @@ from typing import Any, Final, Protocol
 import redis
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.cluster.in_transit import FORWARDS_A_CALL, Traffic, outbox_of
+from sitecrawl.cluster.in_transit import FORWARDS_A_CALL, InTransit, outbox_of
 from sitecrawl.cluster.journal import Journal
-from sitecrawl.cluster.leader import Duties
-from sitecrawl.cluster.leased_hosts import Desk, Lent, Returned
+from sitecrawl.cluster.leader import Leader
+from sitecrawl.cluster.leased_hosts import Lease, LeasedHosts, Returned
 from sitecrawl.cluster.leasing import Leasing
 from sitecrawl.cluster.options import ClusterOptions, limits_of
 from sitecrawl.cluster.parcel import Outcome, Packer, Parcel
 from sitecrawl.cluster.seedqueue import SeedQueue
-from sitecrawl.cluster.shard_calls import Line
+from sitecrawl.cluster.shard_calls import ShardCalls
 from sitecrawl.cluster.shards import Call, Shards
 from sitecrawl.cluster.shared_scope import SharedScope
 
@@ -68,7 +68,7 @@ class Listener(Protocol):
     def faulted(self) -> None:
         """Redis did not answer: what was asked will be asked again."""
 
-    def died(self, lent: Lent) -> None:
+    def died(self, lease: Lease) -> None:
         """A host was lent that is to be given up."""
 
     def widened(self, url: str) -> None:
@@ -86,7 +86,7 @@ class Pump:
         shards: Shards,
         options: ClusterOptions,
         *,
-        desk: Desk,
+        leased_hosts: LeasedHosts,
         journal: Journal,
         packer: Packer,
         listener: Listener,
@@ -94,19 +94,19 @@ class Pump:
         revival: float = 3600.0,
     ) -> None:
         self._options = options
-        self._desk = desk
+        self._leased_hosts = leased_hosts
         self._journal = journal
         self._packer = packer
         self._listener = listener
         self._connect = connect
         self._revival = revival
-        self.line = Line(shards, journal.session, options.lease_seconds, on_fault=listener.faulted)
+        self.shard_calls = ShardCalls(shards, journal.session, options.lease_seconds, on_fault=listener.faulted)
         self.stream = f"{journal.session}.{secrets.token_hex(4)}"
         """Numbers begin anew with each start, so each start has streams of its own."""
-        self.traffic = Traffic(packer, journal.session)
+        self.in_transit = InTransit(packer, journal.session)
         self.scope = SharedScope(shards.client, shards.keys.base(0) + "scope", listener.widened)
-        self.leasing = Leasing(self.line, options, desk, self.scope, on_dead=listener.died)
-        self._duties = Duties(self.line, f"{self.stream}.lambda", self.traffic.forward)
+        self.leasing = Leasing(self.shard_calls, options, leased_hosts, self.scope, on_dead=listener.died)
+        self._leader = Leader(self.shard_calls, f"{self.stream}.lambda", self.in_transit.forward)
         self.seeds: SeedQueue | None = None
         self.ended = False
         self.closing = False
@@ -129,15 +129,15 @@ class Pump:
 
     def send(self, parcels: Iterable[Parcel]) -> None:
         for parcel in parcels:
-            self.traffic.parcels[parcel.shard].append(parcel)
+            self.in_transit.parcels[parcel.shard].append(parcel)
             self.ended = False
         self._kick.set()
 
     async def close(self) -> None:
         """Send what is left, give everything back, and stop."""
         self.closing = True
-        for lent in list(self._desk.lent.values()):
-            self._desk.withdraw(lent)
+        for lease in list(self._leased_hosts.leases.values()):
+            self._leased_hosts.withdraw(lease)
         self._kick.set()
         if self._tasks:
             await asyncio.wait(self._tasks[:1], timeout=_CLOSING)
@@ -145,7 +145,7 @@ class Pump:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         with contextlib.suppress(redis.RedisError, OSError):
-            await self.line.client.aclose()
+            await self.shard_calls.client.aclose()
 
     async def _run(self) -> None:
         try:
@@ -162,11 +162,11 @@ class Pump:
             self._listener.failed(StorageError(f"The worker's connection to Redis broke down: {error!r}"))
 
     def _is_over(self) -> bool:
-        return self.closing and not self.traffic and not self._desk.given_back
+        return self.closing and not self.in_transit and not self._leased_hosts.given_back
 
     async def _round(self) -> None:
         now = time.monotonic()
-        if self.line.in_doubt and not await self._is_back():
+        if self.shard_calls.in_doubt and not await self._is_back():
             return
         await self._send_parcels()
         await self._send_forwards()
@@ -178,16 +178,16 @@ class Pump:
             await self._adopt(*self.leasing.orphans.pop())
         if self.closing:
             return
-        if self._desk.lent:  # an idle worker costs Redis as little as possible
-            await self._duties(now)
+        if self._leased_hosts.leases:  # an idle worker costs Redis as little as possible
+            await self._leader(now)
         if self.seeds is not None:
             await self.seeds(now)
         if self._is_idle():
             await self._look_for_the_end()
 
     async def _sleep(self) -> None:
-        if self.line.failures:
-            await asyncio.sleep(self.line.pause)
+        if self.shard_calls.failures:
+            await asyncio.sleep(self.shard_calls.pause)
             return
         seconds = self._until_next(time.monotonic())
         with contextlib.suppress(TimeoutError):
@@ -196,14 +196,14 @@ class Pump:
         self._kick.clear()
 
     def _until_next(self, now: float) -> float:
-        if self.traffic.is_sending:
+        if self.in_transit.is_sending:
             return 0.0
         times = [self._renewed + self._options.lease_seconds / _RENEWALS]
         if self.seeds is not None:
             times.append(self.seeds.next_look(now))
         if self.leasing.wanted > 0 and not self.closing:
             times.append(self.leasing.next_look())
-        if self.traffic:
+        if self.in_transit:
             times.append(now if self.closing else now + _TRIMMING)
         return max(0.005, min(times) - now)
 
@@ -213,13 +213,13 @@ class Pump:
         try:
             await self.scope.tell()
         except (redis.RedisError, OSError) as error:
-            self.line.fault(error)
+            self.shard_calls.fault(error)
             return
-        while batches := self.traffic.batches():
+        while batches := self.in_transit.batches():
             calls = [
                 self._apply(shard, [self._packer.pack(one) for one in batch]) for shard, batch in batches.items()
             ]
-            answers = await self.line.call(calls)
+            answers = await self.shard_calls.call(calls)
             for batch, answer in zip(batches.values(), answers, strict=True):
                 if answer is not None:
                     self._answered(batch, answer)
@@ -227,50 +227,54 @@ class Pump:
                 return
 
     def _apply(self, shard: int, parcels: list[dict[str, Any]]) -> Call:
-        return Call(shard, "apply", self.line.args(shard, parcels=parcels, **limits_of(self._options)))
+        return Call(shard, "apply", self.shard_calls.args(shard, parcels=parcels, **limits_of(self._options)))
 
     def _answered(self, batch: list[Parcel], answer: dict[bytes, Any]) -> None:
         for parcel, what in zip(batch, answer[b"answers"], strict=False):
             if isinstance(what, int):
-                self.traffic.taken(parcel)
+                self.in_transit.taken(parcel)
                 self._journal.taken(parcel)
                 for outcome in parcel.outcomes:
-                    self._desk.acknowledged(parcel.shard, outcome.token, outcome.key)
+                    self._leased_hosts.acknowledged(parcel.shard, outcome.token, outcome.key)
                 continue
             dropped = parcel.drop(what)
             self._journal.changed(parcel)
             for outcome in dropped:
-                self._desk.lose(parcel.shard, outcome.token)
+                self._leased_hosts.lose(parcel.shard, outcome.token)
             self._listener.stale(dropped)
         self._listener.taken(answer[b"new"])
 
     async def _send_forwards(self) -> None:
-        while shards := [shard for shard, queue in self.traffic.forwards.items() if queue]:
-            batches = {shard: list(self.traffic.forwards[shard])[:FORWARDS_A_CALL] for shard in shards}
+        while shards := [shard for shard, queue in self.in_transit.forwards.items() if queue]:
+            batches = {shard: list(self.in_transit.forwards[shard])[:FORWARDS_A_CALL] for shard in shards}
             calls = [self._apply(shard, [one.parcel() for one in batch]) for shard, batch in batches.items()]
-            answers = await self.line.call(calls)
+            answers = await self.shard_calls.call(calls)
             for (shard, batch), answer in zip(batches.items(), answers, strict=True):
                 if answer is not None:
                     for forward in batch:
-                        self.traffic.has_arrived(shard, forward)
+                        self.in_transit.has_arrived(shard, forward)
                     self._listener.taken(answer[b"new"])
             if None in answers:
                 return
 
     async def _give_back(self, now: float) -> None:
         by_shard: dict[int, list[Returned]] = {}
-        for returned in self._desk.given_back:
-            by_shard.setdefault(returned.lent.shard, []).append(returned)
+        for returned in self._leased_hosts.given_back:
+            by_shard.setdefault(returned.lease.shard, []).append(returned)
         revival = int(1000 * self._revival)
         calls = [
-            Call(shard, "release", self.line.args(shard, hosts=[one.fields(now) for one in hosts], revival=revival))
+            Call(
+                shard,
+                "release",
+                self.shard_calls.args(shard, hosts=[one.fields(now) for one in hosts], revival=revival),
+            )
             for shard, hosts in by_shard.items()
         ]
-        for hosts, answer in zip(by_shard.values(), await self.line.call(calls), strict=True):
+        for hosts, answer in zip(by_shard.values(), await self.shard_calls.call(calls), strict=True):
             if answer is not None:
                 for returned in hosts:
-                    self._desk.given_back.remove(returned)
-                    self._desk.forget_if_over(returned.lent)
+                    self._leased_hosts.given_back.remove(returned)
+                    self._leased_hosts.forget_if_over(returned.lease)
 
     async def _renew(self, now: float) -> None:
         """Leases last on, and what has arrived leaves the outboxes."""
@@ -280,10 +284,10 @@ class Pump:
         tokens: dict[int, list[int]] = {}
         if due:
             self._renewed = now
-            for lent in self._desk.lent.values():
-                tokens.setdefault(lent.shard, []).append(lent.token)
-        arrived = {place: list(fields) for place, fields in self.traffic.arrived.items() if fields}
-        places = arrived.keys() | {(shard, self.line.session) for shard in tokens}
+            for lease in self._leased_hosts.leases.values():
+                tokens.setdefault(lease.shard, []).append(lease.token)
+        arrived = {place: list(fields) for place, fields in self.in_transit.arrived.items() if fields}
+        places = arrived.keys() | {(shard, self.shard_calls.session) for shard in tokens}
         await self._call_renew(
             {place: (tokens.get(place[0], []), arrived.get(place, [])) for place in sorted(places)}
         )
@@ -291,34 +295,34 @@ class Pump:
     async def _call_renew(self, places: dict[tuple[int, str], tuple[list[int], list[str]]]) -> None:
         calls = []
         for (shard, owner), (tokens, arrived) in places.items():
-            ours = owner == self.line.session
-            args = self.line.args(shard, tokens=tokens if ours else [], arrived=arrived)
+            ours = owner == self.shard_calls.session
+            args = self.shard_calls.args(shard, tokens=tokens if ours else [], arrived=arrived)
             calls.append(Call(shard, "renew", args if ours else {**args, "owner": owner}))
-        for place, answer in zip(places, await self.line.call(calls), strict=True):
+        for place, answer in zip(places, await self.shard_calls.call(calls), strict=True):
             if answer is not None:
-                self.traffic.trimmed(place, places[place][1])
+                self.in_transit.trimmed(place, places[place][1])
                 for token in answer[b"over"]:
-                    self._desk.lose(place[0], token)
+                    self._leased_hosts.lose(place[0], token)
 
     async def _tell_starting(self, *, starting: bool) -> None:
-        args = self.line.args(0, tokens=[], arrived=[], starting=int(starting))
-        (answer,) = await self.line.call([Call(0, "renew", args)])
+        args = self.shard_calls.args(0, tokens=[], arrived=[], starting=int(starting))
+        (answer,) = await self.shard_calls.call([Call(0, "renew", args)])
         if answer is not None:
             self._told_starting = starting
 
     async def _is_back(self) -> bool:
         """After a fault: give back what a lost answer may have lent. Whether any shard takes it, and so writes."""
-        answers = await self._resign(self._desk.lent)
-        self.line.in_doubt = self.line.failures > 0
+        answers = await self._resign(self._leased_hosts.leases)
+        self.shard_calls.in_doubt = self.shard_calls.failures > 0
         return any(answer is not None for answer in answers)
 
     async def _resign(self, keep: Iterable[tuple[int, int]]) -> list[dict[bytes, Any] | None]:
         """Give back what was lent, but for these shards and tokens. Each shard counts its tokens for itself."""
-        kept: dict[int, list[int]] = {shard: [] for shard in self.line.shards}
+        kept: dict[int, list[int]] = {shard: [] for shard in self.shard_calls.shards}
         for shard, token in keep:
             kept[shard].append(token)
-        calls = [Call(shard, "resign", self.line.args(shard, keep=tokens)) for shard, tokens in kept.items()]
-        return await self.line.call(calls)
+        calls = [Call(shard, "resign", self.shard_calls.args(shard, keep=tokens)) for shard, tokens in kept.items()]
+        return await self.shard_calls.call(calls)
 
     # After a crash: this worker's own, or another's
 
@@ -327,42 +331,42 @@ class Pump:
         while True:
             await self._tell_starting(starting=True)
             await self._send_parcels()
-            if not self.line.failures:
+            if not self.shard_calls.failures:
                 await self._resign(())
-                for shard in self.line.shards:
-                    await self._adopt(shard, self.line.session)
-            if not self.line.failures:
+                for shard in self.shard_calls.shards:
+                    await self._adopt(shard, self.shard_calls.session)
+            if not self.shard_calls.failures:
                 return
-            await asyncio.sleep(self.line.pause)
+            await asyncio.sleep(self.shard_calls.pause)
 
     async def _adopt(self, shard: int, owner: str) -> None:
         """Forward what a worker that is no more has left in an outbox; whoever does so twice does no harm."""
         try:
-            fields = await self.line.client.hgetall(f"{self.line.keys.base(shard)}out:{owner}")
+            fields = await self.shard_calls.client.hgetall(f"{self.shard_calls.keys.base(shard)}out:{owner}")
         except (redis.RedisError, OSError) as error:
-            self.line.fault(error)
+            self.shard_calls.fault(error)
             return
         for target, forward in outbox_of(shard, owner, fields):
-            if forward not in self.traffic.forwards[target]:
-                self.traffic.forward(target, forward)
+            if forward not in self.in_transit.forwards[target]:
+                self.in_transit.forward(target, forward)
         self._kick.set()
 
     # The end
 
     def _is_idle(self) -> bool:
         return not (
-            self.line.failures
-            or self.line.in_doubt
-            or self.traffic
-            or self._desk.lent
-            or self._desk.given_back
+            self.shard_calls.failures
+            or self.shard_calls.in_doubt
+            or self.in_transit
+            or self._leased_hosts.leases
+            or self._leased_hosts.given_back
             or self.starting
             or (self.seeds is not None and not self.seeds.is_empty)
             or self._listener.is_busy()
         )
 
     async def _look_for_the_end(self) -> None:
-        shards = self.line.shards
+        shards = self.shard_calls.shards
         if self.ended or self._options.watch or not all(shard.ends for shard in shards.values()):
             return
         versions = []
@@ -385,10 +389,10 @@ class Pump:
             client = self._connect()
             try:
                 async with client.pubsub() as channel:
-                    await channel.subscribe(self.line.keys.channel)
+                    await channel.subscribe(self.shard_calls.keys.channel)
                     async for message in channel.listen():
                         if message["type"] == "message":
-                            self.line.shards[int(message["data"])].look_at = 0.0
+                            self.shard_calls.shards[int(message["data"])].look_at = 0.0
                             self._kick.set()
             except (redis.RedisError, OSError, ValueError, KeyError):
                 await asyncio.sleep(1.0)

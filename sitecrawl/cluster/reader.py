@@ -21,8 +21,8 @@ from sitecrawl.cluster.connection import connect, shown
 from sitecrawl.cluster.shards import Keys, unpack
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.reader import KnownUrl, Site, Unit
-from sitecrawl.frontier.record import State
-from sitecrawl.frontier.sections import Section, Trial
+from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.sections import Section, TrapState
 from sitecrawl.frontier.trap_judge import explain
 from sitecrawl.pagestore import Capture
 from sitecrawl.pagestore.workers import open_pages
@@ -34,7 +34,7 @@ _FACTS: Final = frozenset({b"key", b"shards", b"buckets"})
 """What has to be known of a crawl before it can be read."""
 _DONE = struct.Struct(">BHf")
 _URL, _DEPTH, _HISTORY = 0, 2, 6
-_TRIAL = ("novelty", "demoted", "since", "reason", "tried", "cost", "limit")
+_TRAP = ("novelty", "demoted", "since", "reason", "tried", "cost", "limit")
 
 
 class ClusterReader:
@@ -72,18 +72,18 @@ class ClusterReader:
     def units(self, host: str | None = None, *, demoted: bool = False) -> Iterator[Unit]:
         """Hosts with URLs waiting, the most first, each followed by those of its sections that have some.
 
-        As `FrontierReader.units`; links from outside are not counted on a cluster.
+        As `FrontierReader.units`.
         """
         for name in self._hosts(host):
             base = self._keys.base(self._keys.shard_of(name))
             fetches = int(self._state(self._keys.shard_of(name), "fetches"))
             found = _host(name, unpack(self._client.hget(base + "hosts", name)))
-            if found.trial.demoted or not demoted:
+            if found.trap.demoted or not demoted:
                 yield _unit(found, found, fetches)
-            if found.trial.demoted and demoted:
+            if found.trap.demoted and demoted:
                 continue
             for section in sorted(self._sections(base, name), key=lambda one: one.queued, reverse=True):
-                if section.queued and (section.trial.demoted or not demoted):
+                if section.queued and (section.trap.demoted or not demoted):
                     yield _unit(found, section, fetches)
 
     def _hosts(self, name: str | None) -> list[str]:
@@ -113,9 +113,9 @@ class ClusterReader:
         """The URLs that wait, host by host, and in their order inside of each section."""
         for name in self._hosts(host):
             base = self._keys.base(self._keys.shard_of(name))
-            whole = bool(_host(name, unpack(self._client.hget(base + "hosts", name))).trial.demoted)
+            whole = bool(_host(name, unpack(self._client.hget(base + "hosts", name))).trap.demoted)
             for section in self._sections(base, name):
-                if whole or section.trial.demoted or not demoted:
+                if whole or section.trap.demoted or not demoted:
                     yield from self._queue(base, section.key)
 
     def _queue(self, base: str, section: bytes) -> Iterator[KnownUrl]:
@@ -128,7 +128,7 @@ class ClusterReader:
 
     def _queued(self, record: list[Any]) -> KnownUrl:
         importance = record[_HISTORY] / self._spent
-        return KnownUrl(importance, record[_DEPTH], 0, State.QUEUED.name.lower(), record[_URL].decode())
+        return KnownUrl(importance, record[_DEPTH], 0, UrlState.QUEUED.name.lower(), record[_URL].decode())
 
     # Importance
 
@@ -142,7 +142,7 @@ class ClusterReader:
         for host, url in self._known():
             site = sums.setdefault(site_of(host), [0.0, 0, 0])
             site[0] += url.importance
-            site[1] += url.state == State.FETCHED.name.lower()
+            site[1] += url.state == UrlState.FETCHED.name.lower()
             site[2] += 1
         top = heapq.nlargest(limit, sums.items(), key=lambda item: item[1])
         return [Site(share, int(pages), int(known), name) for name, (share, pages, known) in top]
@@ -171,28 +171,28 @@ class ClusterReader:
         for capture, packed in zip(asked, pipeline.execute(), strict=True):
             if packed is not None:
                 state, status, history = _DONE.unpack(packed)
-                name = State(state).name.lower()
+                name = UrlState(state).name.lower()
                 yield capture.host, KnownUrl(history / self._spent, capture.depth or 0, status, name, capture.url)
 
 
-def _trial(numbers: list[Any]) -> Trial:
-    trial = Trial()
-    for name, value in zip(_TRIAL, numbers, strict=True):
-        setattr(trial, name, bool(value) if name == "demoted" else value)
-    return trial
+def _trap(numbers: list[Any]) -> TrapState:
+    trap = TrapState()
+    for name, value in zip(_TRAP, numbers, strict=True):
+        setattr(trap, name, bool(value) if name == "demoted" else value)
+    return trap
 
 
 def _host(name: str, values: list[Any]) -> Host:
     host = Host(name.encode(), name)
     host.known, host.queued, host.fetched, host.good = values[:4]
-    host.trial = _trial(values[15])
+    host.trap = _trap(values[15])
     return host
 
 
 def _section(key: bytes, values: list[Any]) -> Section:
     section = Section(key, values[9].decode(), cast("Any", None))  # its queue is in Redis
-    section.known, section.own, section.fetched, section.good, section.queued, section.suspect = values[:6]
-    section.trial = _trial(values[8])
+    section.known, section.own, section.fetched, section.good, section.queued, section.trap_like = values[:6]
+    section.trap = _trap(values[8])
     return section
 
 
@@ -204,8 +204,7 @@ def _unit(host: Host, unit: Host | Section, fetches: int) -> Unit:
         known=unit.known,
         fetched=unit.fetched,
         good=unit.good,
-        inbound=0.0 if isinstance(unit, Section) else None,
-        novelty=unit.trial.novelty,
-        demoted=unit.trial.demoted,
-        reason=explain(unit, fetches) if unit.trial.demoted else "",
+        novelty=unit.trap.novelty,
+        demoted=unit.trap.demoted,
+        reason=explain(unit, fetches) if unit.trap.demoted else "",
     )

@@ -69,7 +69,7 @@ class Shard:
             self.look_at = min(self.look_at, time.monotonic() + self.numbers["rest"] / 1000 + 0.002)
 
 
-class Line:
+class ShardCalls:
     """The worker's line to the shards. A call that fails because Redis is away is not repeated here: whoever made it
     keeps what it was about, and makes it again.
     """

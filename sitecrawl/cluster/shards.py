@@ -14,18 +14,24 @@ import redis
 from redis.exceptions import NoScriptError
 
 from sitecrawl.base.errors import FormatMismatch, OptionError
+from sitecrawl.cluster.lua_constants import lua_constants
 from sitecrawl.cluster.options import ClusterOptions
+from sitecrawl.frontier.trap_judge import TrapOptions
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter, host_hash
 
 FORMAT: Final = "sitecrawl-cluster-2"
 _PRELUDE: Final = ("shard", "judge", "seen")
 
 
+_TRAPS: Final = TrapOptions()
+
+
 @cache
-def script(step: str) -> tuple[str, str]:
+def script(step: str, traps: TrapOptions = _TRAPS) -> tuple[str, str]:
     """The text of a step with all that it stands on, and its SHA-1."""
     folder = files("sitecrawl.cluster") / "lua"
-    text = "\n".join((folder / f"{name}.lua").read_text(encoding="utf-8") for name in (*_PRELUDE, step))
+    parts = [(folder / f"{name}.lua").read_text(encoding="utf-8") for name in (*_PRELUDE, step)]
+    text = "\n".join([lua_constants(traps), *parts])
     return text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 

@@ -9,7 +9,7 @@ from scrapy import Request
 
 from sitecrawl.crawl.requests import is_miss
 from sitecrawl.frontier.duplicates import Verdict
-from sitecrawl.frontier.record import State
+from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Exchange, PageItem
 
@@ -148,7 +148,7 @@ class Fetch:
         return not repeats and not self.page.noindex
 
     @property
-    def state(self) -> State:
+    def state(self) -> UrlState:
         if self.status:
-            return State.FETCHED
-        return State.FAILED if self.error else State.EXCLUDED
+            return UrlState.FETCHED
+        return UrlState.FAILED if self.error else UrlState.EXCLUDED

@@ -134,7 +134,7 @@ class Recrawling:
 
     def _standing(self, record: UrlRecord) -> Standing:
         assert self._runtime.whole is not None  # who cannot ask again for a page cannot come here
-        ledger = self._runtime.whole.economy.ledger
+        ledger = self._runtime.whole.link_credit.ledger
         return Standing(record.history, ledger.spent, float(ledger.total))
 
     def _digest(self, page: PageItem) -> bytes:

@@ -40,7 +40,7 @@ from rocksdict import (
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, NothingYet, StorageError
 
-FORMAT: Final = b"sitecrawl-db-1"
+FORMAT: Final = b"sitecrawl-db-2"
 WORKER: Final = b"cluster/session"
 """In `meta`: the name of the worker whose database this is, where the frontier is on Redis."""
 DAMAGED: Final = ".damaged"

@@ -35,7 +35,8 @@ _LARGEST: Final = 8 * TOTAL
 """All credit there may ever be, later seeds' included: it fits into 63 bits."""
 _LONE_SEED_SHARES: Final = 100
 """Seeds that come one by one bring so little of `TOTAL` each that thousands can."""
-_TAX_DIVISOR: Final = 10
+TAX_DIVISOR: Final = 10
+"""One such part of what a page spends is the tax."""
 
 _STATE = struct.Struct(">QQQQQd")
 
@@ -106,7 +107,7 @@ class Ledger:
         tenths = 10 * links + nofollow
         amount = page.credit * tenths // (tenths + 10 * rest) if rest else page.credit
         page.credit -= amount
-        tenth = (amount - amount // _TAX_DIVISOR) // tenths if tenths else 0
+        tenth = (amount - amount // TAX_DIVISOR) // tenths if tenths else 0
         self.pending += tenth * tenths
         self.reserve += amount - tenth * tenths
         return tenth

@@ -180,7 +180,7 @@ class Sampler:
 
 
 def _of_frontier(frontier: DiskFrontier) -> dict[str, Any]:
-    counts, ledger = frontier.counts, frontier.economy.ledger
+    counts, ledger = frontier.counts, frontier.link_credit.ledger
     return {
         "fetched": counts.fetched,
         "failed": counts.failed,

@@ -87,7 +87,7 @@ class Popular:
         """The `limit` most important pages that are known of, the greatest first. Raises `StorageError`."""
         best = heapq.nlargest(limit, self._best.items(), key=lambda pair: pair[1])
         records = self._frontier.urls.get_many([key for key, _ in best])
-        importance = self._frontier.economy.ledger.importance
+        importance = self._frontier.link_credit.ledger.importance
         pages = [
             PopularPage(importance(r), r.depth, r.status, r.state.name.lower(), r.url)
             for r in records.values()

@@ -33,7 +33,7 @@ MAX_SEARCH: Final = 200
 Row = dict[str, Any]
 
 _HOST_SORTS: Final = ("waiting", "known", "fetched", "good", "failures", "next")
-_SECTION_SORTS: Final = ("waiting", "known", "fetched", "good", "inbound", "novelty")
+_SECTION_SORTS: Final = ("waiting", "known", "fetched", "good", "novelty")
 _SITEMAP_SORTS: Final = ("new", "entries")
 _SITEMAPS_SHOWN: Final = frozenset({State.VALID, State.OPEN})
 _SITEMAP_FIELDS: Final = (
@@ -102,7 +102,7 @@ class Tables:
             if (
                 (host.queued or host.active)
                 and query.search in host.name
-                and (host.trial.demoted or not query.demoted)
+                and (host.trap.demoted or not query.demoted)
             ):
                 yield self._host_key(host)
 
@@ -139,15 +139,15 @@ class Tables:
             "failures": host.failures,
             "crawl_delay": host.crawl_delay,
             "ip": host.ip,
-            "trust": self._frontier.economy.graph.trust(host.key),
-            "demoted": host.trial.demoted,
+            "trust": self._frontier.link_credit.graph.trust(host.key),
+            "demoted": host.trap.demoted,
             **_hold(host),
             "reason": explain(host, self._fetches),
         }
 
     def _state(self, host: Host, wait: float) -> str:
-        if host.trial.demoted:
-            return "blocked" if host.trial.reason == Reason.BLOCKED else "held back"
+        if host.trap.demoted:
+            return "blocked" if host.trap.reason == Reason.BLOCKED else "held back"
         if host.active:
             return "asking"
         if not host.queued:
@@ -197,8 +197,7 @@ class Tables:
             "known": unit.known,
             "fetched": unit.fetched,
             "good": unit.good,
-            "inbound": section.inbound if section else 0.0,
-            "novelty": unit.trial.novelty,
+            "novelty": unit.trap.novelty,
         }
 
     def section_row(self, host: Host, section: Section | None) -> Row:
@@ -279,9 +278,9 @@ def error_rows(meter: Meter, urls: Urls) -> Row:
 
 def _hold(unit: Host | Section) -> Row:
     return {
-        "blocked": unit.trial.demoted and unit.trial.reason == Reason.BLOCKED,
-        "vouched": unit.trial.reason == Reason.VOUCHED,
-        "since": unit.trial.since if unit.trial.demoted else None,
+        "blocked": unit.trap.demoted and unit.trap.reason == Reason.BLOCKED,
+        "vouched": unit.trap.reason == Reason.VOUCHED,
+        "since": unit.trap.since if unit.trap.demoted else None,
     }
 
 

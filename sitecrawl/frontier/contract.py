@@ -19,7 +19,7 @@ from typing import Protocol
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.record import NO_REFERRER, State, UrlRecord
+from sitecrawl.frontier.record import NO_REFERRER, UrlRecord, UrlState
 from sitecrawl.frontier.visit import NewUrl, Visit
 
 
@@ -169,7 +169,7 @@ class Frontier(Protocol):
     def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
         """Whether the page's body or text was seen before on its host. To be asked once a visit."""
 
-    def done(self, visit: Visit, state: State, *, status: int = 0, good: bool = True, row: int = 0) -> None:
+    def done(self, visit: Visit, state: UrlState, *, status: int = 0, good: bool = True, row: int = 0) -> None:
         """The URL has been dealt with. Its page, if it has one, is in the page store's next checkpoint.
 
         `good`: the page is worth having, so more like it is. `row`: of the page index, where its response is; 0 where

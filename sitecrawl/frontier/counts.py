@@ -8,7 +8,7 @@ from collections import Counter
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.order import goes_last, level_of
-from sitecrawl.frontier.record import Flag, State, UrlRecord
+from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 
 _TOTALS = struct.Struct(">QQQQQQ")
 _LEVEL = struct.Struct(">HQ")
@@ -69,11 +69,11 @@ class Counts:
             self.levels[level_of(record.rank)] += change
             self._volatile_levels[level_of(record.rank)] += change * volatile
 
-    def reach(self, state: State, change: int = 1) -> None:
+    def reach(self, state: UrlState, change: int = 1) -> None:
         """A URL has come to its end, or (-1) is to be fetched again."""
-        if state == State.FETCHED:
+        if state == UrlState.FETCHED:
             self.fetched += change
-        elif state == State.FAILED:
+        elif state == UrlState.FAILED:
             self.failed += change
         else:
             self.excluded += change

@@ -27,7 +27,7 @@ from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.crawl_seen import SeenKeeper
 from sitecrawl.frontier.duplicates import ContentIndex, Verdict
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
-from sitecrawl.frontier.link_credit import Economy
+from sitecrawl.frontier.link_credit import LinkCredit
 from sitecrawl.frontier.order import (
     Order,
     class_credit,
@@ -35,15 +35,14 @@ from sitecrawl.frontier.order import (
     goes_last,
     level_of,
 )
-from sitecrawl.frontier.record import MAX_STATUS, NO_REFERRER, RANK_BYTES, Flag, State, UrlRecord
+from sitecrawl.frontier.record import MAX_STATUS, NO_REFERRER, RANK_BYTES, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.silent_hosts import SilentHosts
 from sitecrawl.frontier.tables import HostTable, UrlTable
-from sitecrawl.frontier.trap_judge import Judge, TrapOptions
-from sitecrawl.frontier.url_states import Register
+from sitecrawl.frontier.trap_judge import TrapJudge, TrapOptions
+from sitecrawl.frontier.url_states import UrlStates
 from sitecrawl.frontier.visit import NewUrl, Visit
 from sitecrawl.frontier.workbench import Workbench
-from sitecrawl.urls.url import site_of
 
 _SAMPLES = 4
 """Entries of a section that are tried for a probe: some stand for URLs that have been fetched."""
@@ -100,23 +99,24 @@ class DiskFrontier:
         self.seen = seen.open(database, self.urls, self.counts.serial)
         self.hosts = HostTable(database, host_key)
         self._content = ContentIndex(database)
-        self.economy = Economy(
+        self.link_credit = LinkCredit(
             database,
             self.urls,
             self.hosts,
             lambda: Ledger(policy_named(options.lambda_policy)),
-            lambda name: host_key(site_of(name)),
         )
         # A level is not over before all of it is done, so nothing of it can be held back; the limit ends traps.
         holds = order.by_credit and not self._keeps_levels
         traps = options.traps if holds else replace(options.traps, hold=False)
         # Which URLs are probed is no secret; a crawl that can be repeated is worth more.
-        self.judge = Judge(traps, self.economy.graph, Random(0))  # noqa: S311
+        self.judge = TrapJudge(traps, self.link_credit.graph, Random(0))  # noqa: S311
         self.hosts.on_load = self._remember
         self.workbench = Workbench(politeness, order)
         self.in_flight: dict[bytes, Visit] = {}
         self._listener = listener
-        self.register = Register(database, order, self.counts, self.economy, in_flight=self.in_flight, wall=wall)
+        self.url_states = UrlStates(
+            database, order, self.counts, self.link_credit, in_flight=self.in_flight, wall=wall
+        )
         self._load()
 
     def _load(self) -> None:
@@ -127,7 +127,7 @@ class DiskFrontier:
             self.judge.unpack(stored)
         for host in self.hosts.load():
             self.workbench.place(host, now)
-        self.economy.graph.recompute(self.judge.is_demoted)
+        self.link_credit.graph.recompute(self.judge.is_demoted)
 
     def _remember(self, host: Host) -> None:
         freed = self.judge.remember(host)
@@ -141,10 +141,10 @@ class DiskFrontier:
         if self._is_too_deep(depth):
             return 0
         new = self._unseen(found)
-        credit = 0 if depth else self.economy.ledger.seed(len(new))
+        credit = 0 if depth else self.link_credit.ledger.seed(len(new))
         flags = Flag.NONE if depth else Flag.SEED
         self._place(
-            {self.register.insert(f, depth=depth, referrer=referrer, flags=flags, credit=credit) for f in new}
+            {self.url_states.insert(f, depth=depth, referrer=referrer, flags=flags, credit=credit) for f in new}
         )
         return len(new)
 
@@ -157,23 +157,23 @@ class DiskFrontier:
         if record is None or self._is_too_deep(depth):
             return 0
         links = list({link.key: link for link in reversed(found) if link.key != visit.key}.values())[::-1]
-        host = self.register.host_of(record)
-        outlinks = self.economy.open(record, host, links, rest=rest)
+        host = self.url_states.host_of(record)
+        outlinks = self.link_credit.spend(record, host, links, rest=rest)
         self.urls.put(visit.key, record)
         self.hosts.changed(host)
         unseen = self._unseen(links)
         new = {link.key for link in unseen}
         known = [link for link in links if link.key not in new]
-        outlinks.lead_to(known)
+        self.link_credit.owe(known, outlinks.tenth)
         hosts, in_section, on_host = set(), 0, 0
         for link in unseen:
-            target = self.register.insert(link, depth=depth, referrer=visit.key, outlinks=outlinks)
+            target = self.url_states.insert(link, depth=depth, referrer=visit.key, outlinks=outlinks)
             hosts.add(target)
             if target is host:
                 on_host += 1
                 in_section += self.urls.section_of(link.key) == record.section
         for link in known:
-            if link.priority and (target_host := self.register.prefer(link.key, link.priority)) is not None:
+            if link.priority and (target_host := self.url_states.prefer(link.key, link.priority)) is not None:
                 hosts.add(target_host)
         visit.news = visit.news[0] + in_section, visit.news[1] + on_host
         self._place(hosts)
@@ -196,11 +196,11 @@ class DiskFrontier:
         if not flags & Flag.UNFILTERED and not self.seen.add_many([found.key])[0]:
             return False
         if request is not None:
-            self.register.put_request(found.key, request)
+            self.url_states.put_request(found.key, request)
             flags |= Flag.REQUEST
         brings_credit |= depth == 0 and referrer == NO_REFERRER
-        credit = self.economy.ledger.seed(1) if brings_credit else 0
-        host = self.register.insert(
+        credit = self.link_credit.ledger.seed(1) if brings_credit else 0
+        host = self.url_states.insert(
             found, depth=depth, referrer=referrer, priority=priority, flags=flags, credit=credit
         )
         if (visit := self.in_flight.get(referrer)) is not None:
@@ -213,18 +213,18 @@ class DiskFrontier:
     def again(self, key: bytes, *, priority: int = 0, request: bytes | None = None) -> bool:
         """The lambda page gives it credit, for its new links."""
         record = self.urls.get(key)
-        if record is None or record.state == State.QUEUED:
+        if record is None or record.state == UrlState.QUEUED:
             return False
-        host = self.register.host_of(record)
+        host = self.url_states.host_of(record)
         if host.is_dead(self._politeness):  # it has had its time to come back
             host.revive(self._politeness)
-        self.register.reopen(record, host)
-        record.credit += self.economy.ledger.grant()
+        self.url_states.reopen(record, host)
+        record.credit += self.link_credit.ledger.grant()
         if request is not None:
             record.flags |= Flag.REQUEST
-            self.register.put_request(key, request)
-        record.rank = self.register.rank(record, priority)
-        self.register.enter(key, record, host)
+            self.url_states.put_request(key, request)
+        record.rank = self.url_states.rank(record, priority)
+        self.url_states.enter(key, record, host)
         self._place([host])
         return True
 
@@ -260,8 +260,8 @@ class DiskFrontier:
 
     def _pay(self, entry: bytes) -> None:
         """The lambda page is fetched when it holds more than the page that would be."""
-        if self._order.by_credit and self.economy.ledger.reserve > class_credit(entry):
-            self.economy.ledger.pay()
+        if self._order.by_credit and self.link_credit.ledger.reserve > class_credit(entry):
+            self.link_credit.ledger.pay()
 
     def _probe(self, now: float, *, last: bool) -> Visit | None:
         """A URL of what is held back as a trap."""
@@ -336,11 +336,11 @@ class DiskFrontier:
 
     def _visit(self, host: Host, entry: bytes, now: float) -> Visit | None:
         """Hand the URL of `entry` out, if it still waits."""
-        record = self.register.waiting(entry)
+        record = self.url_states.waiting(entry)
         if record is None:
             return None
         key = entry[RANK_BYTES:]
-        request = self.register.request(key) if record.flags & Flag.REQUEST else None
+        request = self.url_states.request(key) if record.flags & Flag.REQUEST else None
         visit = self.in_flight[key] = Visit(key, record, host, request)
         self.workbench.start(host, now)
         return visit
@@ -360,11 +360,11 @@ class DiskFrontier:
         left = _GIVEN_UP_AT_ONCE
         for section in host.sections.values():
             while (entry := section.queue.pop()) is not None:
-                if (record := self.register.waiting(entry)) is not None:
+                if (record := self.url_states.waiting(entry)) is not None:
                     if record.flags & (Flag.AWAITED | Flag.VOLATILE):
                         return self._dead_visit(host, entry, now)
                     if not host.fetched:
-                        self.register.end(entry[RANK_BYTES:], record, host, State.FAILED)
+                        self.url_states.end(entry[RANK_BYTES:], record, host, UrlState.FAILED)
                         given_up.append(entry[RANK_BYTES:])
                 left -= 1
                 if left == 0:
@@ -379,11 +379,11 @@ class DiskFrontier:
         """Ask hosts again that ceased to answer some time ago."""
         for host in self._silent.due(now):
             host.revive(self._politeness)
-            self.register.rewind(host)
+            self.url_states.rewind(host)
             self.workbench.place(host, now)
 
     def is_out(self, visit: Visit) -> bool:
-        return self.register.host_of(self._standing(visit)).is_out
+        return self.url_states.host_of(self._standing(visit)).is_out
 
     def _dead_visit(self, host: Host, entry: bytes, now: float) -> Visit | None:
         visit = self._visit(host, entry, now)
@@ -425,17 +425,17 @@ class DiskFrontier:
         host.crawl_delay = crawl_delay
         self.hosts.changed(host)
 
-    def done(self, visit: Visit, state: State, *, status: int = 0, good: bool = True, row: int = 0) -> None:
+    def done(self, visit: Visit, state: UrlState, *, status: int = 0, good: bool = True, row: int = 0) -> None:
         self._free(visit)
         if self.in_flight.pop(visit.key, None) is None:
             return
         record = self._standing(visit)
         record.status = min(max(status, 0), MAX_STATUS)
         record.flags |= Flag.STORED * (row > 0)
-        host = self.register.host_of(record)
-        self.register.end(visit.key, record, host, state)
-        if state != State.EXCLUDED:
-            self._learn(host, host.sections[record.section], good=good and state == State.FETCHED, news=visit.news)
+        host = self.url_states.host_of(record)
+        self.url_states.end(visit.key, record, host, state)
+        if state != UrlState.EXCLUDED:
+            self._learn(host, host.sections[record.section], good=good and state == UrlState.FETCHED, news=visit.news)
 
     def _learn(self, host: Host, section: Section, *, good: bool, news: tuple[int, int]) -> None:
         self.judge.known = self.counts.known
@@ -450,8 +450,8 @@ class DiskFrontier:
         self._free(visit)
         del self.in_flight[visit.key]
         record = self._standing(visit)
-        host = self.register.host_of(record)
-        self.register.leave(visit.key, record, host)
+        host = self.url_states.host_of(record)
+        self.url_states.leave(visit.key, record, host)
         record.attempts += 1
         if self._keeps_levels and not goes_last(record.rank):
             priority = max(priority, 0)  # a level is not over before what was put back is done
@@ -460,9 +460,9 @@ class DiskFrontier:
             record.flags |= Flag.VOLATILE
         if request is not None:
             record.flags |= Flag.REQUEST
-            self.register.put_request(visit.key, request)
-        record.rank = self.register.rank(record, priority)
-        self.register.enter(visit.key, record, host)
+            self.url_states.put_request(visit.key, request)
+        record.rank = self.url_states.rank(record, priority)
+        self.url_states.enter(visit.key, record, host)
         self._place([host])
 
     def _standing(self, visit: Visit) -> UrlRecord:
@@ -496,14 +496,14 @@ class DiskFrontier:
     wants_checkpoint: Final = False
 
     def flush(self, batch: Batch) -> None:
-        self.economy.settle(self.register.credited)
+        self.link_credit.settle(self.url_states.credited)
         self.counts.store(self._meta)
         self._meta.put(b"judge", self.judge.pack())
-        for part in (self.register, self._meta, self.urls, self.hosts, self.economy, self._content):
+        for part in (self.url_states, self._meta, self.urls, self.hosts, self.link_credit, self._content):
             part.flush(batch)
 
     def flushed(self) -> None:
-        for part in (self.register, self._meta, self.urls, self.economy, self._content):
+        for part in (self.url_states, self._meta, self.urls, self.link_credit, self._content):
             part.flushed()
         self.hosts.flushed(self._clock())
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.order import Order
-from sitecrawl.frontier.sections import TRIAL_BYTES, Section, Trial
+from sitecrawl.frontier.sections import TRAP_BYTES, Section, TrapState
 
 KEY_BYTES: Final = 8
 _HEAD = struct.Struct(">QQQQdQQQ")
@@ -66,7 +66,7 @@ class Host:
         "rest",
         "sections",
         "ticket",
-        "trial",
+        "trap",
         "volatile",
     )
 
@@ -84,7 +84,7 @@ class Host:
         self.fetched = 0
         self.good = 0
         """Of the fetched, those that gave a page worth having."""
-        self.trial = Trial()
+        self.trap = TrapState()
         self.payees = 0
         self.dividend = 0
         self.mark = 0
@@ -105,16 +105,20 @@ class Host:
 
     def best(self, order: Order) -> tuple[bytes, Section] | None:
         """The section to be taken from next, and its preference; None if nothing waits that is not held back."""
-        if self.trial.demoted:
+        if self.trap.demoted:
             return None
         found: tuple[bytes, Section] | None = None
         for section in self.sections.values():
-            if section.trial.demoted or not section.queued or (entry := section.queue.peek()) is None:
+            if section.trap.demoted or not section.queued or (entry := section.queue.peek()) is None:
                 continue
-            preference = order.preference(entry, section.worth / max(self.known, 1))
+            preference = self.preference(order, section, entry)
             if found is None or preference < found[0]:
                 found = preference, section
         return found
+
+    def preference(self, order: Order, section: Section, entry: bytes) -> bytes:
+        """How soon the first `entry` of `section` is wanted: all that is compared between hosts, the least first."""
+        return order.preference(entry, section.worth / max(self.known, 1))
 
     def start(self, now: float, options: PolitenessOptions) -> None:
         self.active += 1
@@ -165,19 +169,19 @@ class Host:
             self.mark,
             self.rest,
         )
-        return head + self.trial.pack() + self.name.encode()
+        return head + self.trap.pack() + self.name.encode()
 
     @classmethod
     def unpack(cls, key: bytes, data: bytes) -> Host:
         """The host without its sections. Raises `CorruptFile` for bytes that no `pack` wrote."""
         try:
             numbers = _HEAD.unpack_from(data)
-            trial = Trial.unpack(data[_HEAD.size : _HEAD.size + TRIAL_BYTES])
-            host = cls(key, data[_HEAD.size + TRIAL_BYTES :].decode())
+            trap = TrapState.unpack(data[_HEAD.size : _HEAD.size + TRAP_BYTES])
+            host = cls(key, data[_HEAD.size + TRAP_BYTES :].decode())
         except (struct.error, ValueError) as error:
             raise CorruptFile(f"A host record of {len(data)} bytes cannot be read: {error}") from error
         host.known, host.queued, host.fetched, host.good, host.crawl_delay = numbers[:5]
         host.dividend, host.mark, host.rest = numbers[5:]
         host.payees = host.queued
-        host.trial = trial
+        host.trap = trap
         return host

@@ -16,7 +16,7 @@ from sitecrawl.frontier.contract import Capability, Listener
 from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.order import Facts, Order, priority_of
-from sitecrawl.frontier.record import NO_REFERRER, Flag, State, UrlRecord
+from sitecrawl.frontier.record import NO_REFERRER, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.visit import NewUrl, Visit
 
 
@@ -56,16 +56,16 @@ class MemoryFrontier:
 
     def _queued(self, host: Host | None = None) -> list[tuple[bytes, bytes]]:
         """Ranks and keys of what is queued, the least first."""
-        queued = [(r.rank, key) for key, r in self._records.items() if r.state == State.QUEUED]
+        queued = [(r.rank, key) for key, r in self._records.items() if r.state == UrlState.QUEUED]
         return sorted((rank, key) for rank, key in queued if host is None or self._records[key].host == host.key)
 
-    def _number(self, state: State) -> int:
+    def _number(self, state: UrlState) -> int:
         return sum(record.state == state for record in self._records.values())
 
-    queued = property(lambda self: self._number(State.QUEUED))
-    fetched = property(lambda self: self._number(State.FETCHED))
-    failed = property(lambda self: self._number(State.FAILED))
-    excluded = property(lambda self: self._number(State.EXCLUDED))
+    queued = property(lambda self: self._number(UrlState.QUEUED))
+    fetched = property(lambda self: self._number(UrlState.FETCHED))
+    failed = property(lambda self: self._number(UrlState.FAILED))
+    excluded = property(lambda self: self._number(UrlState.EXCLUDED))
     known = property(lambda self: len(self._records))
     waiting = property(lambda self: self.queued - len(self.in_flight))
     is_full: Final = False
@@ -81,7 +81,9 @@ class MemoryFrontier:
     def expand(self, visit: Visit, found: Sequence[NewUrl], *, rest: int = 0) -> int:
         new = self.add(found, depth=visit.depth + 1, referrer=visit.key)
         for one in found:  # of what waits already, the greatest priority counts
-            if (record := self._records[one.key]).state == State.QUEUED and one.priority > priority_of(record.rank):
+            if (record := self._records[one.key]).state == UrlState.QUEUED and one.priority > priority_of(
+                record.rank
+            ):
                 self._enter(one.key, one.priority)
         return new
 
@@ -108,10 +110,10 @@ class MemoryFrontier:
         self._serial += 1
         record = self._records[key]
         record.rank = self._order.rank(Facts(record.depth, self._serial, priority, 1, score, record.rank))
-        record.state = State.QUEUED
+        record.state = UrlState.QUEUED
 
     def again(self, key: bytes, *, priority: int = 0, request: bytes | None = None) -> bool:
-        if key not in self._records or self._records[key].state == State.QUEUED:
+        if key not in self._records or self._records[key].state == UrlState.QUEUED:
             return False
         self._requests[key] = request
         self._enter(key, priority)
@@ -127,7 +129,7 @@ class MemoryFrontier:
                 continue
             dead = host.is_dead(self._politeness)
             if dead and not record.flags & Flag.AWAITED:
-                self._end(key, State.FAILED)
+                self._end(key, UrlState.FAILED)
                 self._listener.given_up(key)
                 continue
             visit = self.in_flight[key] = Visit(key, record, host, self._requests[key])
@@ -164,16 +166,16 @@ class MemoryFrontier:
     def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
         return Verdict.NEW
 
-    def done(self, visit: Visit, state: State, *, status: int = 0, good: bool = True, row: int = 0) -> None:
+    def done(self, visit: Visit, state: UrlState, *, status: int = 0, good: bool = True, row: int = 0) -> None:
         self.downloaded(visit, 0.0)
         if self.in_flight.pop(visit.key, None) is not None:
             self._records[visit.key].status = status
             self._end(visit.key, state)
 
-    def _end(self, key: bytes, state: State) -> None:
+    def _end(self, key: bytes, state: UrlState) -> None:
         record = self._records[key]
         record.state = state
-        self._hosts[record.host].fetched += state == State.FETCHED
+        self._hosts[record.host].fetched += state == UrlState.FETCHED
 
     def retry(self, visit: Visit, *, priority: int, request: bytes | None, volatile: bool = False) -> None:
         self.downloaded(visit, 0.0)

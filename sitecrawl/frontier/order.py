@@ -61,8 +61,8 @@ class Order(Protocol):
 
     def rank(self, facts: Facts) -> bytes: ...
 
-    def preference(self, entry: bytes, worth: float) -> bytes:
-        """Of the first entry of a section that is worth `worth`, from 0 to 1."""
+    def preference(self, entry: bytes, weight: float) -> bytes:
+        """Of the first entry of a section whose credit counts `weight`, from 0 to 1: see `Host.preference`."""
         ...
 
 
@@ -71,7 +71,7 @@ class _ByRank:
 
     by_credit = False
 
-    def preference(self, entry: bytes, worth: float) -> bytes:
+    def preference(self, entry: bytes, weight: float) -> bytes:
         return entry
 
 
@@ -131,8 +131,8 @@ class Aopic:
         place = (_TOP_CLASS - credit_class(facts.credit)) << 32 | facts.serial & 0xFFFFFFFF
         return _pack(facts.priority, level, place)
 
-    def preference(self, entry: bytes, worth: float) -> bytes:
-        (bits,) = _QUAD.unpack(_FLOAT.pack(class_credit(entry) * worth))
+    def preference(self, entry: bytes, weight: float) -> bytes:
+        (bits,) = _QUAD.unpack(_FLOAT.pack(class_credit(entry) * weight))
         return entry[:6] + _QUAD.pack(_LAST_FLOAT - bits)
 
 
@@ -148,6 +148,12 @@ def class_credit(entry: bytes) -> float:
     """The least credit of the class that an entry's rank names."""
     number = min(class_of(entry), _GREATEST_CLASS)
     return 2.0 ** ((number - 1) / 2) if number else 0.5
+
+
+def weighed_credit(preference: bytes) -> float:
+    """The number in a preference of `Aopic`, the greatest first; before it stand only priority and level."""
+    number: float = _FLOAT.unpack(_QUAD.pack(_LAST_FLOAT - _QUAD.unpack(preference[6:])[0]))[0]
+    return number
 
 
 def class_of(rank: bytes) -> int:

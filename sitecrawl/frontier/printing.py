@@ -47,7 +47,7 @@ def _write_table(kind: type[Row], rows: Iterable[Row], out: TextIO) -> None:
 _HEADERS: Final[dict[type[Row], str]] = {
     KnownUrl: f"{'importance':>10}  {'depth':>5}  {'status':>6}  {'state':<8}  url",
     Site: f"{'importance':>10}  {'pages':>11}  {'known':>11}  site",
-    Unit: "    waiting        known      fetched         good      inbound  novelty  host or section",
+    Unit: "    waiting        known      fetched         good  novelty  host or section",
 }
 
 
@@ -61,7 +61,6 @@ def _line(row: Row) -> str:
 
 def _unit(unit: Unit) -> str:
     """What is demoted, or set free by hand, has the reason in a line of its own."""
-    inbound = "" if unit.inbound is None else f"{unit.inbound:,.1f}"
-    numbers = f"{unit.waiting:>11,}  {unit.known:>11,}  {unit.fetched:>11,}  {unit.good:>11,}  {inbound:>11}"
+    numbers = f"{unit.waiting:>11,}  {unit.known:>11,}  {unit.fetched:>11,}  {unit.good:>11,}"
     reason = f"\n{' ' * 13}{unit.reason}" if unit.reason else ""
     return f"{numbers}  {unit.novelty:>7.2f}  {one_line(unit.host + unit.shape)}{reason}"

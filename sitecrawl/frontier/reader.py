@@ -26,7 +26,7 @@ from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.link_credit import SEEDS, read_edges
 from sitecrawl.frontier.order import Order, class_of, credit_class, order_named
 from sitecrawl.frontier.queue import DiskQueue, next_prefix
-from sitecrawl.frontier.record import RANK_BYTES, State, UrlRecord
+from sitecrawl.frontier.record import RANK_BYTES, UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.tables import HostTable
 from sitecrawl.frontier.trap_judge import explain
@@ -74,8 +74,6 @@ class Unit(NamedTuple):
     fetched: int
     good: int
     """Of the fetched, those that gave a page worth having."""
-    inbound: float | None
-    """Links from outside of the section; None for a host."""
     novelty: float
     """New URLs of its own that a fetch brings, of late."""
     demoted: bool
@@ -164,7 +162,7 @@ class FrontierReader:
         for _, record in self.records():
             history[record.host] = history.get(record.host, 0.0) + record.history
             known[record.host] += 1
-            pages[record.host] += record.state == State.FETCHED
+            pages[record.host] += record.state == UrlState.FETCHED
         return history, known, pages
 
     def records(self) -> Iterator[tuple[bytes, UrlRecord]]:
@@ -210,13 +208,13 @@ class FrontierReader:
         demoted as a whole, the host alone. Raises `StorageError` for a host that the crawl does not know.
         """
         for found in self._hosts(host):
-            if found.trial.demoted or not demoted:
+            if found.trap.demoted or not demoted:
                 yield unit_of(found, found, self._fetches)
-            if found.trial.demoted and demoted:
+            if found.trap.demoted and demoted:
                 continue
             sections = sorted(found.sections.values(), key=lambda s: s.queued, reverse=True)
             for section in sections:
-                if (section.queued or host is not None) and (section.trial.demoted or not demoted):
+                if (section.queued or host is not None) and (section.trap.demoted or not demoted):
                     yield unit_of(found, section, self._fetches)
 
     def examples(self, unit: Unit, limit: int) -> list[str]:
@@ -238,7 +236,7 @@ class FrontierReader:
         all there is.
         """
         waiting = [
-            _Waiting(section, found.trial.demoted or section.trial.demoted, section.worth / max(found.known, 1))
+            _Waiting(found, section, found.trap.demoted or section.trap.demoted)
             for found in self._hosts(host)
             for section in found.sections.values()
             if section.queued
@@ -286,9 +284,8 @@ def unit_of(host: Host, unit: Host | Section, fetches: int) -> Unit:
         known=unit.known,
         fetched=unit.fetched,
         good=good,
-        inbound=unit.inbound if isinstance(unit, Section) else None,
-        novelty=unit.trial.novelty,
-        demoted=unit.trial.demoted,
+        novelty=unit.trap.novelty,
+        demoted=unit.trap.demoted,
         reason=explain(unit, fetches),
     )
 
@@ -296,10 +293,13 @@ def unit_of(host: Host, unit: Host | Section, fetches: int) -> Unit:
 class _Waiting(NamedTuple):
     """A section with URLs waiting."""
 
+    host: Host
     section: Section
     held: bool
-    worth: float
-    """As `Host.best` weighs it."""
+
+    def place(self, order: Order, entry: bytes) -> tuple[bool, bytes]:
+        """What is held back comes last."""
+        return self.held, self.host.preference(order, self.section, entry)
 
 
 def _in_order(database: Database, waiting: Iterable[_Waiting]) -> Iterator[bytes]:
@@ -309,16 +309,16 @@ def _in_order(database: Database, waiting: Iterable[_Waiting]) -> Iterator[bytes
     heap = []
     for number, (one, queue) in enumerate(queues):
         if (entry := queue.pop()) is not None:
-            heap.append((one.held, order.preference(entry, one.worth), number, entry))
+            heap.append((one.place(order, entry), number, entry))
     heapq.heapify(heap)
     while heap:
-        _, _, number, entry = heap[0]
+        _, number, entry = heap[0]
         yield entry
         one, queue = queues[number]
         if (follower := queue.pop()) is None:
             heapq.heappop(heap)
         else:
-            heapq.heapreplace(heap, (one.held, order.preference(follower, one.worth), number, follower))
+            heapq.heapreplace(heap, (one.place(order, follower), number, follower))
 
 
 def _order_of(heads: Iterable[bytes | None]) -> Order:

@@ -18,7 +18,7 @@ _HEAD = struct.Struct(">BBHHHd8s4s12s16sQQd")
 _HISTORY = struct.Struct(">d")
 
 
-class State(IntEnum):
+class UrlState(IntEnum):
     """Where a URL is on its way. Only `QUEUED` is work; a URL in flight is `QUEUED` until its page is safe."""
 
     QUEUED = 0
@@ -30,7 +30,7 @@ class State(IntEnum):
     """Not asked for: robots.txt or a rule of the crawl forbids it."""
 
 
-_STATES = tuple(State)
+_STATES = tuple(UrlState)
 
 
 class Flag:
@@ -67,7 +67,7 @@ class UrlRecord:
     """`RANK_BYTES` bytes: the URL's place among the host's URLs, the least first."""
     referrer: bytes = NO_REFERRER
     """Fingerprint of the page where the URL was first found."""
-    state: State = State.QUEUED
+    state: UrlState = UrlState.QUEUED
     flags: int = Flag.NONE
     status: int = 0
     """The last response's status, 0 to `MAX_STATUS`; 0 before any."""

@@ -1,7 +1,7 @@
 """A section: the URLs of one shape on one host, their queue, and what has been learnt of them.
 
 Every demotion must be explainable, so a section keeps four numbers that an operator can judge by (`known`,
-`fetched`, `good`, `inbound`) and, since when it has been demoted, why.
+`fetched`, `good`, `own`) and, since when it has been demoted, why.
 """
 
 from __future__ import annotations
@@ -14,19 +14,21 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.queue import DiskQueue
 
 KEY_BYTES: Final = 4
-_HEAD = struct.Struct(">QQQQdQddQ")
-_TRIAL = struct.Struct(">?QdddQB")
-TRIAL_BYTES: Final = _TRIAL.size
+_HEAD = struct.Struct(">QQQQQddQ")
+_TRAP = struct.Struct(">?QdddQB")
+TRAP_BYTES: Final = _TRAP.size
 
 EXPLORATION: Final = 0.2
 """How much an untried section is hoped for: the factor of the confidence bound's logarithm."""
 YIELD_POWER: Final = 2.0
+TRAP_LIKE_LOSS: Final = 0.9
+"""Of the worth of a section all of whose URLs look like a trap's."""
 WINDOW: Final = 50
 """Fetches over which novelty and recent yield are averaged."""
 
 
-class Trial:
-    """What decides whether a section, or a whole host, is held back as a trap: see `judge`."""
+class TrapState:
+    """What decides whether a section, or a whole host, is held back as a trap: see `trap_judge`."""
 
     __slots__ = ("cost", "demoted", "limit", "novelty", "reason", "since", "tried")
 
@@ -37,7 +39,7 @@ class Trial:
         self.since = 0
         """How many URLs the crawl had fetched when the unit was demoted."""
         self.reason = 0
-        """Which rule demoted it (`judge.Reason`)."""
+        """Which rule demoted it (`trap_judge.Reason`)."""
         self.tried = 0
         """Fetches of the unit up to its demotion."""
         self.cost = 0.0
@@ -53,15 +55,13 @@ class Trial:
         self.novelty += (min(news, WINDOW) - self.novelty) / min(WINDOW, fetched + 1)
 
     def pack(self) -> bytes:
-        return _TRIAL.pack(self.demoted, self.since, self.cost, self.limit, self.novelty, self.tried, self.reason)
+        return _TRAP.pack(self.demoted, self.since, self.cost, self.limit, self.novelty, self.tried, self.reason)
 
     @classmethod
-    def unpack(cls, data: bytes) -> Trial:
-        trial = cls()
-        trial.demoted, trial.since, trial.cost, trial.limit, trial.novelty, trial.tried, trial.reason = _TRIAL.unpack(
-            data
-        )
-        return trial
+    def unpack(cls, data: bytes) -> TrapState:
+        trap = cls()
+        trap.demoted, trap.since, trap.cost, trap.limit, trap.novelty, trap.tried, trap.reason = _TRAP.unpack(data)
+        return trap
 
 
 class Section:
@@ -70,7 +70,6 @@ class Section:
     __slots__ = (
         "fetched",
         "good",
-        "inbound",
         "key",
         "known",
         "own",
@@ -78,8 +77,8 @@ class Section:
         "queued",
         "recent",
         "shape",
-        "suspect",
-        "trial",
+        "trap",
+        "trap_like",
         "volatile",
         "worth",
     )
@@ -96,17 +95,15 @@ class Section:
         """Visits that came to an end with or without a response."""
         self.good = 0
         """Of these, those that gave a page worth having, or led to a new one."""
-        self.inbound = 0.0
-        """Pages outside it that link into it, and sites where they are on other hosts; nofollow counts a tenth."""
         self.queued = 0
         """URLs that are not done: waiting or in flight."""
         self.volatile = 0
         """Of the queued, how many are in memory only."""
-        self.suspect = 0
+        self.trap_like = 0
         """Known URLs that look like a trap's (`sitecrawl.urls.trap_signs`)."""
         self.recent = 1.0
         """The share of good pages among the last `WINDOW` fetches."""
-        self.trial = Trial()
+        self.trap = TrapState()
         self.worth = 1.0
         """From 0 to 1: what a fetch of it may be hoped to bring; `weigh` keeps it."""
 
@@ -120,7 +117,7 @@ class Section:
         """Reckon `worth` anew: the upper confidence bound of the yield, after `fetched` fetches in all."""
         hope = (self.good + 1) / (self.fetched + 1)
         doubt = math.sqrt(EXPLORATION * math.log(fetched + 2) / (self.fetched + 1))
-        innocence = 1 - 0.9 * self.suspect / max(self.known, 1)
+        innocence = 1 - TRAP_LIKE_LOSS * self.trap_like / max(self.known, 1)
         self.worth = min(1.0, hope + doubt) ** YIELD_POWER * innocence
 
     def pack(self) -> bytes:
@@ -129,24 +126,23 @@ class Section:
             self.fetched,
             self.good,
             self.queued - self.volatile,
-            self.inbound,
-            self.suspect,
+            self.trap_like,
             self.recent,
             self.worth,
             self.own,
         )
-        return head + self.trial.pack() + self.shape.encode()
+        return head + self.trap.pack() + self.shape.encode()
 
     @classmethod
     def unpack(cls, key: bytes, data: bytes, queue: DiskQueue) -> Section:
         """Raises `CorruptFile` for bytes that no `pack` wrote."""
         try:
             numbers = _HEAD.unpack_from(data)
-            trial = Trial.unpack(data[_HEAD.size : _HEAD.size + _TRIAL.size])
-            section = cls(key, data[_HEAD.size + _TRIAL.size :].decode(), queue)
+            trap = TrapState.unpack(data[_HEAD.size : _HEAD.size + _TRAP.size])
+            section = cls(key, data[_HEAD.size + _TRAP.size :].decode(), queue)
         except (struct.error, ValueError) as error:
             raise CorruptFile(f"A section record of {len(data)} bytes cannot be read: {error}") from error
-        section.known, section.fetched, section.good, section.queued, section.inbound = numbers[:5]
-        section.suspect, section.recent, section.worth, section.own = numbers[5:]
-        section.trial = trial
+        section.known, section.fetched, section.good, section.queued, section.trap_like = numbers[:5]
+        section.recent, section.worth, section.own = numbers[5:]
+        section.trap = trap
         return section

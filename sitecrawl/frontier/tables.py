@@ -153,10 +153,6 @@ class HostTable:
             host = self._live[key] = self._unpack(key, data)
         return host
 
-    def live_host(self, key: bytes) -> Host | None:
-        """The host if it is in memory."""
-        return self._live.get(key)
-
     def section(self, host: Host, url: str) -> Section:
         """The section of `host` that `url` belongs to, made if it is not known.
 

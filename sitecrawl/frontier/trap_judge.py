@@ -30,17 +30,27 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from random import Random
+from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.sections import Section, Trial
+from sitecrawl.frontier.sections import Section, TrapState
 
 _STATE = struct.Struct(">Qd")
 _EDGES_A_FETCH = 50
 """Edges of the graph of hosts that a fetch may pay for: each takes about 0.2 us when trust flows."""
-_LOOKED_AT = 64
+COMPARED: Final = 64
 """Demoted units that are compared when a probe is due: of more, a random choice."""
+REGROWTH: Final = 1.5
+"""So many times its size a unit may grow that was set free, before it is looked at again."""
+RECOVERY: Final = 2.0
+"""A worthless section is set free when so many times `TrapOptions.worthless` of its pages are good again."""
+CALM_COST: Final = 0.1
+"""What a good fetch of a demoted unit costs that brings no more of it."""
+LEAST_TRUST: Final = 1e-7
+TRUST_POWER: Final = 0.75
+"""How far trust goes: a unit's turn to be probed comes so much sooner."""
 
 
 class Reason(IntEnum):
@@ -90,7 +100,7 @@ class TrapOptions:
     """After so many fetches demoted hosts are compared once more with the trust in them."""
 
 
-class Judge:
+class TrapJudge:
     """See the module. `random` picks probes."""
 
     def __init__(self, options: TrapOptions, graph: HostGraph, random: Random) -> None:
@@ -112,11 +122,11 @@ class Judge:
 
         Returns what was set free; None stands for the host itself.
         """
-        demoted = [section for section in (None, *host.sections.values()) if (section or host).trial.demoted]
-        freed = [] if self.options.hold else [unit for unit in demoted if not is_blocked((unit or host).trial)]
+        demoted = [section for section in (None, *host.sections.values()) if (section or host).trap.demoted]
+        freed = [] if self.options.hold else [unit for unit in demoted if not is_blocked((unit or host).trap)]
         for section in freed:
             self.release(host, section)
-        kept = [section for section in demoted if (section or host).trial.demoted]
+        kept = [section for section in demoted if (section or host).trap.demoted]
         self.demoted.update(((section or host).key, (host, section)) for section in kept)
         return freed
 
@@ -128,7 +138,7 @@ class Judge:
         return sum(
             host.queued if section is None else section.queued
             for host, section in self.demoted.values()
-            if (section is None or not host.trial.demoted) and host.key not in but
+            if (section is None or not host.trap.demoted) and host.key not in but
         )
 
     # What a fetch teaches
@@ -140,8 +150,8 @@ class Judge:
         """
         self.fetches += 1
         self.good += good
-        section.trial.learn(news[0], section.fetched)
-        host.trial.learn(news[1], host.fetched)
+        section.trap.learn(news[0], section.fetched)
+        host.trap.learn(news[1], host.fetched)
         host.good += good
         section.learn(good=good)
         section.weigh(self.fetches)
@@ -157,33 +167,32 @@ class Judge:
     def _look_again(self) -> set[Host]:
         """Set free the hosts that have come to be trusted since they were demoted; returns them."""
         hosts = [host for host, section in self.demoted.values() if section is None]
-        trusted = {host for host in hosts if host.known <= self._allowed(host) and not is_blocked(host.trial)}
+        trusted = {host for host in hosts if host.known <= self._allowed(host) and not is_blocked(host.trap)}
         for host in trusted:
             self.release(host, None)
         return trusted
 
     def _charge(self, host: Host, section: Section, *, good: bool, news: tuple[int, int]) -> None:
-        trial, brought = (host.trial, news[1]) if host.trial.demoted else (section.trial, news[0])
-        if is_blocked(trial):
+        trap, brought = (host.trap, news[1]) if host.trap.demoted else (section.trap, news[0])
+        if is_blocked(trap):
             return  # it was under way when it was blocked
-        if trial.demoted and not self.comes_last(host if host.trial.demoted else section):
-            cost = 1.0 if brought or not good else 0.1
-            trial.cost += cost
+        if trap.demoted and not self.comes_last(host if host.trap.demoted else section):
+            cost = 1.0 if brought or not good else CALM_COST
+            trap.cost += cost
             self.cost += cost
 
     def _demote(self, host: Host, section: Section) -> bool:
         options, done = self.options, False
-        suspect = _may_be_demoted(host.trial) and host.fetched >= options.min_fetches and self._grows(host.trial)
-        if suspect and host.known > max(self._allowed(host), host.trial.limit):
-            self._hold(host.key, host.trial, Reason.GROWS, host.fetched, (host, None))
+        outgrown = host.known > max(self._allowed(host), host.trap.limit)
+        if outgrown and self._grows(host.trap) and self._may_be_demoted(host):
+            self._hold(host, None, Reason.GROWS)
             done = True
-        if _may_be_demoted(section.trial) and section.fetched >= options.min_fetches:
+        if self._may_be_demoted(section):
             vouched = section.known - section.own
-            allowed = max(options.section_size + options.vouched_share * vouched, section.trial.limit)
-            grows = self._grows(section.trial) and section.own > allowed
+            allowed = max(options.section_size + options.vouched_share * vouched, section.trap.limit)
+            grows = self._grows(section.trap) and section.own > allowed
             if (grows and len(host.sections) > 1) or section.recent < options.worthless:
-                reason = Reason.GROWS if grows else Reason.WORTHLESS
-                self._hold(section.key, section.trial, reason, section.fetched, (host, section))
+                self._hold(host, section, Reason.GROWS if grows else Reason.WORTHLESS)
                 done = True
         return done
 
@@ -191,49 +200,54 @@ class Judge:
         """How many URLs a host may have, by the trust in it."""
         return self.options.host_size + self.options.trusted_share * self.graph.trust(host.key) * self.known
 
-    def _grows(self, trial: Trial) -> bool:
-        return trial.novelty > self.options.high
+    def _grows(self, trap: TrapState) -> bool:
+        return trap.novelty > self.options.high
 
-    def _hold(
-        self, key: bytes, trial: Trial, reason: Reason, fetched: int, unit: tuple[Host, Section | None]
-    ) -> None:
-        trial.demoted, trial.since, trial.reason, trial.tried = True, self.fetches, reason, fetched
-        trial.cost = 0.0
-        self.demoted[key] = unit
+    def _may_be_demoted(self, unit: Host | Section) -> bool:
+        trap = unit.trap
+        return not trap.demoted and trap.reason != Reason.VOUCHED and unit.fetched >= self.options.min_fetches
+
+    def _hold(self, host: Host, section: Section | None, reason: Reason) -> None:
+        unit = section or host
+        trap = unit.trap
+        trap.demoted, trap.since, trap.reason, trap.tried = True, self.fetches, reason, unit.fetched
+        trap.cost = 0.0
+        self.demoted[unit.key] = host, section
 
     def _free(self, host: Host, section: Section) -> bool:
-        options, done = self.options, False
-        if self._has_calmed(section.trial, section.fetched) and section.recent > 2 * options.worthless:
+        done = False
+        if self._has_calmed(section) and section.recent > RECOVERY * self.options.worthless:
             self.release(host, section)
             done = True
-        if self._has_calmed(host.trial, host.fetched):
+        if self._has_calmed(host):
             self.release(host, None)
             done = True
         return done
 
-    def _has_calmed(self, trial: Trial, fetched: int) -> bool:
-        tried = trial.demoted and not is_blocked(trial) and fetched - trial.tried >= self.options.min_probes
-        return tried and trial.novelty < self.options.low
+    def _has_calmed(self, unit: Host | Section) -> bool:
+        trap = unit.trap
+        tried = trap.demoted and not is_blocked(trap) and unit.fetched - trap.tried >= self.options.min_probes
+        return tried and trap.novelty < self.options.low
 
     def block(self, host: Host, section: Section | None) -> None:
         """A person wants nothing more of a unit, whatever it is worth."""
         unit = section or host
-        if unit.trial.demoted:
-            self.cost -= unit.trial.cost
-        self._hold(unit.key, unit.trial, Reason.BLOCKED, unit.fetched, (host, section))
+        if unit.trap.demoted:
+            self.cost -= unit.trap.cost
+        self._hold(host, section, Reason.BLOCKED)
 
     def vouch(self, host: Host, section: Section | None) -> None:
         """A person wants a unit, whatever it looks like."""
-        if (section or host).trial.demoted:
+        if (section or host).trap.demoted:
             self.release(host, section)
-        (section or host).trial.reason = Reason.VOUCHED
+        (section or host).trap.reason = Reason.VOUCHED
 
     def release(self, host: Host, section: Section | None) -> None:
         """Set a demoted unit free; it may grow by half before it is looked at again."""
         unit = section or host
-        trial = unit.trial
-        trial.demoted, trial.reason, trial.limit = False, Reason.NONE, 1.5 * unit.known
-        self.cost -= trial.cost
+        trap = unit.trap
+        trap.demoted, trap.reason, trap.limit = False, Reason.NONE, REGROWTH * unit.known
+        self.cost -= trap.cost
         self.demoted.pop(unit.key, None)
 
     # Probes
@@ -243,49 +257,44 @@ class Judge:
 
     def comes_last(self, unit: Host | Section) -> bool:
         """Whether a demoted unit is poor, but neither growing nor large: it is fetched, after all else."""
-        finite = unit.trial.reason == Reason.WORTHLESS and unit.trial.novelty <= self.options.high
+        finite = unit.trap.reason == Reason.WORTHLESS and unit.trap.novelty <= self.options.high
         return finite and unit.queued <= max(self.options.first_probes, self.good)
 
     def candidates(self, *, last: bool, but: Container[bytes] = ()) -> list[tuple[Host, Section | None]]:
         """Demoted units with waiting URLs, on hosts other than `but`, in the order in which they deserve a probe."""
-        may_be = self._may_be_last if last else self._may_be_first
         units = [
             (host, section)
             for host, section in self.demoted.values()
             if _has_work(host, section)
-            and not (section is not None and host.trial.demoted)
+            and not (section is not None and host.trap.demoted)
             and host.key not in but
-            and may_be(section or host)
+            and self._may_be_probed(section or host, last=last)
         ]
-        if len(units) > _LOOKED_AT:
-            units = self.random.sample(units, _LOOKED_AT)
+        if len(units) > COMPARED:
+            units = self.random.sample(units, COMPARED)
         return sorted(units, key=self._virtual_time)
 
     def _virtual_time(self, unit: tuple[Host, Section | None]) -> float:
         """Fair queueing: what a unit has cost and how fast it grows, against the trust in its host."""
         host, section = unit
-        trial = (section or host).trial
-        trust: float = (self.graph.trust(host.key) + 1e-7) ** 0.75
-        return (trial.cost + 1) * trial.novelty / trust
+        trap = (section or host).trap
+        trust: float = (self.graph.trust(host.key) + LEAST_TRUST) ** TRUST_POWER
+        return (trap.cost + 1) * trap.novelty / trust
 
-    def _may_be_first(self, unit: Host | Section) -> bool:
-        """Whether a unit is worth a probe while better waits."""
-        return not self.comes_last(unit)
-
-    def _may_be_last(self, unit: Host | Section) -> bool:
-        """Whether a unit is worth a fetch when nothing but demoted units is left."""
-        if self.comes_last(unit):
-            return True
+    def _may_be_probed(self, unit: Host | Section, *, last: bool) -> bool:
+        """Whether a unit is worth a probe while better waits; or, `last`, when nothing but demoted units is left."""
         options = self.options
-        allowance = options.first_probes + unit.trial.tried
-        return unit.trial.cost < allowance and self.cost < options.first_probes + options.last_probes * self.fetches
+        if self.comes_last(unit) or not last:
+            return self.comes_last(unit) == last
+        allowance = options.first_probes + unit.trap.tried
+        return unit.trap.cost < allowance and self.cost < options.first_probes + options.last_probes * self.fetches
 
     def sections_to_probe(self, host: Host, section: Section | None) -> Iterable[Section]:
         """Of a unit's sections those that a probe may take, in a random order weighed by what waits."""
         if section is not None:
             return (section,)
         waiting = [s for s in host.sections.values() if s.queued]
-        fair = [s for s in waiting if not s.trial.demoted] or [s for s in waiting if not is_blocked(s.trial)]
+        fair = [s for s in waiting if not s.trap.demoted] or [s for s in waiting if not is_blocked(s.trap)]
         return sorted(fair, key=lambda s: self.random.random() ** (1 / s.queued), reverse=True)
 
     def pack(self) -> bytes:
@@ -299,40 +308,36 @@ class Judge:
             raise CorruptFile(f"The judge's record of {len(data)} bytes cannot be read: {error}") from error
 
 
-def is_blocked(trial: Trial) -> bool:
+def is_blocked(trap: TrapState) -> bool:
     """Whether a person has blocked the unit."""
-    return trial.demoted and trial.reason == Reason.BLOCKED
+    return trap.demoted and trap.reason == Reason.BLOCKED
 
 
 def _has_work(host: Host, section: Section | None) -> bool:
     """Whether URLs of a demoted unit wait that no person has blocked."""
-    if is_blocked((section or host).trial):
+    if is_blocked((section or host).trap):
         return False
     if section is not None:
         return section.queued > 0
-    return any(s.queued and not is_blocked(s.trial) for s in host.sections.values())
-
-
-def _may_be_demoted(trial: Trial) -> bool:
-    return not trial.demoted and trial.reason != Reason.VOUCHED
+    return any(s.queued and not is_blocked(s.trap) for s in host.sections.values())
 
 
 def explain(unit: Host | Section, fetches: int) -> str:
     """Why a unit is demoted, in words, after `fetches` of the crawl; of what is not, whether a person set it free."""
-    trial = unit.trial
-    if trial.reason == Reason.VOUCHED:
+    trap = unit.trap
+    if trap.reason == Reason.VOUCHED:
         return "set free by hand: it will not be demoted again"
-    if not trial.demoted:
+    if not trap.demoted:
         return ""
     numbers = f"{unit.known:,} URLs known, {unit.fetched:,} fetched, {unit.good:,} good"
     if isinstance(unit, Section):
-        numbers += f", {unit.inbound:,.1f} links from outside"
-    if trial.reason == Reason.BLOCKED:
-        return f"blocked by hand at fetch {trial.since:,} of {fetches:,} ({numbers})"
-    since = f"demoted since fetch {trial.since:,} of {fetches:,}"
-    if trial.reason == Reason.WORTHLESS:
+        numbers += f", {unit.known - unit.own:,} first seen elsewhere"
+    if trap.reason == Reason.BLOCKED:
+        return f"blocked by hand at fetch {trap.since:,} of {fetches:,} ({numbers})"
+    since = f"demoted since fetch {trap.since:,} of {fetches:,}"
+    if trap.reason == Reason.WORTHLESS:
         return f"{since}: almost none of its last pages was worth having ({numbers})"
     return (
-        f"{since}: every page of it brings {trial.novelty:.1f} new ones, and it has outgrown what the seeds' sites "
+        f"{since}: every page of it brings {trap.novelty:.1f} new ones, and it has outgrown what the seeds' sites "
         f"vouch for ({numbers})"
     )

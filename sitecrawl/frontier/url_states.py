@@ -18,15 +18,15 @@ from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
-from sitecrawl.frontier.link_credit import Economy, Outlinks
+from sitecrawl.frontier.link_credit import LinkCredit, Outlinks
 from sitecrawl.frontier.order import Facts, Order, class_of, credit_class, priority_of, serial_of, with_priority
-from sitecrawl.frontier.record import MAX_DEPTH, NO_REFERRER, RANK_BYTES, Flag, State, UrlRecord
+from sitecrawl.frontier.record import MAX_DEPTH, NO_REFERRER, RANK_BYTES, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.sections import KEY_BYTES as SECTION_KEY_BYTES
 from sitecrawl.frontier.visit import NewUrl
-from sitecrawl.urls.trap_signs import looks
+from sitecrawl.urls.trap_signs import trap_signs
 
 
-class Register:
+class UrlStates:
     """See the module. `in_flight` holds the keys of the URLs that are being fetched; `wall` gives Unix seconds."""
 
     def __init__(
@@ -34,7 +34,7 @@ class Register:
         database: Database,
         order: Order,
         counts: Counts,
-        economy: Economy,
+        link_credit: LinkCredit,
         *,
         in_flight: Container[bytes],
         wall: Callable[[], float],
@@ -42,9 +42,9 @@ class Register:
         self._path = database.path
         self._order = order
         self._counts = counts
-        self._economy = economy
-        self._urls = economy.urls
-        self._hosts = economy.hosts
+        self._link_credit = link_credit
+        self._urls = link_credit.urls
+        self._hosts = link_credit.hosts
         self._in_flight = in_flight
         self._wall = wall
         self._entries = Overlay(database, "queue")
@@ -57,7 +57,7 @@ class Register:
         """The record of the URL that `entry` stands for, if it still does."""
         rank, key = entry[:RANK_BYTES], entry[RANK_BYTES:]
         record = self._urls.get(key)
-        stands = record is not None and record.state == State.QUEUED and record.rank == rank
+        stands = record is not None and record.state == UrlState.QUEUED and record.rank == rank
         return record if stands and key not in self._in_flight else None
 
     def host_of(self, record: UrlRecord) -> Host:
@@ -94,13 +94,13 @@ class Register:
         )
         record.credit = credit
         if outlinks is not None:
-            self._economy.reach(outlinks, record, found.weight)
+            self._link_credit.give(record, outlinks.tenth * found.weight)
             section.own += section.key == outlinks.section
         elif not depth:
-            self._economy.graph.seed(host.key)
+            self._link_credit.graph.seed(host.key)
         host.known += 1
         section.known += 1
-        section.suspect += bool(looks(found.url, self._present_year))
+        section.trap_like += bool(trap_signs(found.url, self._present_year))
         record.rank = self.rank(record, priority or found.priority, found.score)
         self.enter(found.key, record, host)
         return host
@@ -117,9 +117,9 @@ class Register:
         if volatile:
             host.volatile += 1
             section.volatile += 1
-            self._economy.ledger.give_up(record)
+            self._link_credit.ledger.give_up(record)
         else:
-            self._economy.ledger.enter(record, host)
+            self._link_credit.ledger.enter(record, host)
             self._entries.put(section.key + record.rank + key)
         self._urls.put(key, record)
 
@@ -130,11 +130,11 @@ class Register:
     def credited(self, key: bytes, record: UrlRecord) -> None:
         """Credit has reached a known URL: its place in the queue may have changed."""
         self._urls.put(key, record)
-        waits = record.state == State.QUEUED and not record.flags & Flag.VOLATILE and key not in self._in_flight
+        waits = record.state == UrlState.QUEUED and not record.flags & Flag.VOLATILE and key not in self._in_flight
         if not waits or not self._order.by_credit:
             return
         host = self.host_of(record)
-        balance = self._economy.ledger.balance(record, host)
+        balance = self._link_credit.ledger.balance(record, host)
         if credit_class(balance) <= class_of(record.rank):
             return
         section = host.sections[record.section]
@@ -148,7 +148,7 @@ class Register:
     def prefer(self, key: bytes, priority: int) -> Host | None:
         """Someone wants a known URL with `priority`: the greatest counts. Gives its host if its place has changed."""
         record = self._urls.get(key)
-        if record is None or record.state != State.QUEUED or key in self._in_flight:
+        if record is None or record.state != UrlState.QUEUED or key in self._in_flight:
             return None
         if record.flags & Flag.VOLATILE or priority <= priority_of(record.rank):
             return None
@@ -175,19 +175,19 @@ class Register:
             host.volatile -= 1
             section.volatile -= 1
         else:
-            self._economy.ledger.leave(record, host)
+            self._link_credit.ledger.leave(record, host)
             self._entries.delete(section.key + record.rank + key)
         if record.flags & Flag.REQUEST:
             self._requests.delete(key)
 
-    def end(self, key: bytes, record: UrlRecord, host: Host, state: State) -> None:
+    def end(self, key: bytes, record: UrlRecord, host: Host, state: UrlState) -> None:
         self.leave(key, record, host)
         self._counts.reach(state)
-        host.fetched += state == State.FETCHED
+        host.fetched += state == UrlState.FETCHED
         record.state = state
         record.fetched = self._wall()
         record.flags &= ~(Flag.REQUEST | Flag.VOLATILE | Flag.AWAITED)
-        self._economy.ledger.give_up(record)
+        self._link_credit.ledger.give_up(record)
         if record.flags & Flag.UNFILTERED:
             self._counts.forgotten += 1
             self._urls.delete(key)
@@ -197,8 +197,8 @@ class Register:
     def reopen(self, record: UrlRecord, host: Host) -> None:
         """A URL that had come to its end has not: `enter` follows."""
         self._counts.reach(record.state, -1)
-        host.fetched -= record.state == State.FETCHED
-        record.state = State.QUEUED
+        host.fetched -= record.state == UrlState.FETCHED
+        record.state = UrlState.QUEUED
         record.flags |= Flag.AGAIN
         record.attempts += 1
 

@@ -148,7 +148,7 @@ def _graph(reader: FrontierReader, largest: list[Host], urls: UrlSurvey) -> grap
             host.key,
             host.name,
             host.known,
-            host.trial.demoted,
+            host.trap.demoted,
             f"{host.name}: {host.known:,} URLs known, {host.fetched:,} fetched, "
             f"importance {_importance(urls, host):.2%}",
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeVar
 
 from sitecrawl.frontier.reader import FrontierReader
-from sitecrawl.frontier.record import NO_REFERRER, Flag, State, UrlRecord
+from sitecrawl.frontier.record import NO_REFERRER, Flag, UrlRecord, UrlState
 
 OCTAVES: Final = 40
 """Classes of importance, each half of the one before; the last is for all that is less."""
@@ -99,8 +99,8 @@ def _count(found: UrlSurvey, record: UrlRecord, importance: float) -> None:
         found.statuses[record.status] += 1
     host = found.hosts.setdefault(record.host, HostTotals())
     host.known += 1
-    host.fetched += record.state == State.FETCHED
-    host.failed += record.state == State.FAILED
+    host.fetched += record.state == UrlState.FETCHED
+    host.failed += record.state == UrlState.FAILED
     host.importance += importance
     if importance > 0:
         octave = min(OCTAVES - 1, max(0, math.floor(-math.log2(importance))))
@@ -114,7 +114,7 @@ def _is_dead(record: UrlRecord) -> bool:
     """A dead seed counts as well; what the crawl itself has guessed, such as the address of a sitemap, does not."""
     if record.referrer == NO_REFERRER and not record.history and not record.flags & Flag.SEED:
         return False
-    return record.state == State.FAILED or (record.state == State.FETCHED and record.status >= 400)
+    return record.state == UrlState.FAILED or (record.state == UrlState.FETCHED and record.status >= 400)
 
 
 def _keep(heap: list[Kept], limit: int, item: Kept) -> None:

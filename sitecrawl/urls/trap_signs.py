@@ -23,7 +23,7 @@ YEARS: Final = (1970, 3)
 """No calendar before the first is looked up, nor one more years ahead than the second."""
 
 
-class Look(Enum):
+class TrapSign(Enum):
     """Why a URL looks like one of a trap."""
 
     REPEATED_SEGMENTS = "a path segment stands in the path again and again"
@@ -38,30 +38,30 @@ _YEAR_AND_MORE = re.compile(r"(?:^|[/=_-])(\d{4})[/_-](\d{1,2})(?:$|[/?&_-])")
 _YEAR_KEY = re.compile(r"[?&](?:y|yr|year|cal_?year|yearid)=(\d{4,6})(?:&|$)", re.IGNORECASE)
 
 
-def looks(url: str, year: int) -> list[Look]:
+def trap_signs(url: str, year: int) -> list[TrapSign]:
     """What makes `url` look like a trap's; `year` is the present one."""
     target = target_of(url)
     path, _, query = target.partition("?")
     found = _path_looks(path)
     if query.count("&") >= MAX_REPEATS and _has_many_keys(query):
-        found.append(Look.MANY_KEYS)
+        found.append(TrapSign.MANY_KEYS)
     if len(url) > MAX_LENGTH:
-        found.append(Look.LONG)
+        found.append(TrapSign.LONG)
     if _is_far(target, year):
-        found.append(Look.FAR_DATE)
+        found.append(TrapSign.FAR_DATE)
     return found
 
 
-def _path_looks(path: str) -> list[Look]:
+def _path_looks(path: str) -> list[TrapSign]:
     found = []
     if "//" in path:
-        found.append(Look.EMPTY_SEGMENTS)
+        found.append(TrapSign.EMPTY_SEGMENTS)
     if path.count("/") > MAX_REPEATS:
         segments = [segment for segment in path.split("/") if segment]
         if len(segments) > MAX_SEGMENTS:
-            found.append(Look.DEEP_PATH)
+            found.append(TrapSign.DEEP_PATH)
         if segments and max(Counter(segments).values()) > MAX_REPEATS:
-            found.append(Look.REPEATED_SEGMENTS)
+            found.append(TrapSign.REPEATED_SEGMENTS)
     return found
 
 

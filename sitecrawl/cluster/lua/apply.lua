@@ -4,7 +4,7 @@
 -- A stream's parcels come in order, so one whose number is not above the last is a repetition, and is skipped.
 --   pages  {token, key, host, state, status, good, request, priority, flags, edges}; state 0 puts the URL back
 --   links  {host, entries}; an entry is {key, credit} for a URL that the sender knows to be known, and else {key,
---          credit, url, depth, section, shape, suspect, page, flags, priority, referrer, request, score}; `page` counts
+--          credit, url, depth, section, shape, trap_like, page, flags, priority, referrer, request, score}; `page` counts
 --          from 1 in `pages`, 0 for none
 --   out    target shard -> what is for it, kept in the outbox until the worker says that it has arrived
 --   sent   the credit in `out`
@@ -12,8 +12,6 @@
 -- Returns {answers = {1 taken, 0 repeated, or the list of pages whose lease is over: nothing was taken, and
 -- what came after was not looked at}, new =
 -- URLs that were new, shard = ...}.
-
-local BRINGS = 128  -- no flag of the record: the URL brings credit, as a seed
 
 local function has(flags, bit) return math.floor(flags / bit) % 2 == 1 end
 
@@ -58,12 +56,12 @@ local function add(key, entry, host, pages)
   local page = pages[entry[8] or 0]
   local section = section_for(host, entry[5], entry[6])
   local flags = entry[9] or 0
-  local url = {entry[3], section.id, entry[4], entry[11] or '', entry[2], 0, entry[2], 0, entry[10] or 0, flags % BRINGS,
+  local url = {entry[3], section.id, entry[4], entry[11] or '', entry[2], 0, entry[2], 0, entry[10] or 0, flags % C.BRINGS,
     0, entry[12] or '', 0, entry[13] or 0}
   S.serial, S.known = S.serial + 1, S.known + 1
   S.spent = S.spent + entry[2]
   url[SERIAL] = S.serial
-  if has(flags, BRINGS) then
+  if has(flags, C.BRINGS) then
     local share = math.max(0, math.min(args.share, args.most_credit - S.total))
     url[CREDIT] = url[CREDIT] + share
     S.total = S.total + share
@@ -71,7 +69,7 @@ local function add(key, entry, host, pages)
   end
   host.known, host.queued = host.known + 1, host.queued + 1
   section.known, section.queued = section.known + 1, section.queued + 1
-  section.suspect = section.suspect + (entry[7] or 0)
+  section.trap_like = section.trap_like + (entry[7] or 0)
   if page and page.host == host then
     page.news_host = page.news_host + 1
     if page.section == section.id then page.news_here = page.news_here + 1; section.own = section.own + 1 end
@@ -129,13 +127,13 @@ local function end_page(page)
   S.leased = S.leased - 1
   S.reserve = S.reserve + url[CREDIT]
   host.queued, section.queued = host.queued - 1, section.queued - 1
-  local names = {[FETCHED] = 'fetched', [FAILED] = 'failed', [EXCLUDED] = 'excluded'}
+  local names = {[C.FETCHED] = 'fetched', [C.FAILED] = 'failed', [C.EXCLUDED] = 'excluded'}
   S[names[page.state]] = S[names[page.state]] + 1
-  if page.state == FETCHED then host.fetched = host.fetched + 1 end
-  if url[FLAGS] % 2 ~= UNFILTERED then
+  if page.state == C.FETCHED then host.fetched = host.fetched + 1 end
+  if not has(url[FLAGS], C.UNFILTERED) then
     redis.call('HSET', done_key(key), key, struct.pack('>BHf', page.state, page.status, url[HISTORY]))
   end
-  if page.state ~= EXCLUDED then learn(host, section, page.good, page.news_here, page.news_host) end
+  if page.state ~= C.EXCLUDED then learn(host, section, page.good, page.news_here, page.news_host) end
   forget_if_over(token)
 end
 
@@ -165,7 +163,7 @@ local function take(parcel)
     local url = read_url(p[2])
     local credit = tonumber(redis.call('HGET', lease_key(p[1]), p[2]))
     S.lent = S.lent - credit
-    if p[4] ~= QUEUED then lent = lent + credit end
+    if p[4] ~= C.QUEUED then lent = lent + credit end
     pages[number] = {token = p[1], key = p[2], host = known_host(p[3]), state = p[4], status = p[5], good = p[6],
       request = p[7], priority = p[8], flags = p[9], section = url[SECTION], credit = credit,
       news_here = 0, news_host = 0}
@@ -176,7 +174,7 @@ local function take(parcel)
   S.reserve = S.reserve + lent - spent
   S.sent, S.arrived = S.sent + parcel.sent, S.arrived + parcel.arrived
   for _, page in ipairs(pages) do
-    if page.state == QUEUED then wait_again(page) else end_page(page) end
+    if page.state == C.QUEUED then wait_again(page) else end_page(page) end
   end
   for target, blob in pairs(parcel.out) do
     redis.call('HSET', base .. 'out:' .. args.session, parcel.stream .. ':' .. parcel.seq .. ':' .. target, blob)

@@ -3,11 +3,7 @@
 -- It differs from a crawl in one process in this: fetches, probes and their allowance are counted within the shard,
 -- and a host's trust is as old as the last round in which a worker reckoned it (base.."trust").
 
-local GROWS, WORTHLESS = 1, 2
-local J = {min_fetches = 50, high = 0.8, low = 0.7, host_size = 1000, trusted_share = 3, section_size = 2500,
-  vouched_share = 10, worthless = 0.02, probes = 0.02, last_probes = 0.03, first_probes = 500, min_probes = 20}
-local WINDOW = 50
-local EXPLORATION = 0.2
+local J = C.traps
 
 local holds = by_credit and redis.call('HGET', base .. 'crawl', 'hold') ~= '0'
 
@@ -20,73 +16,74 @@ local function allowed(host) return J.host_size + J.trusted_share * trust_of(hos
 local function unit_key(unit) return unit.key or unit.name end
 
 local function hold(unit, reason)
-  local trial = unit.trial
-  trial.demoted, trial.since, trial.reason, trial.tried, trial.cost = 1, S.fetches, reason, unit.fetched, 0
+  local trap = unit.trap
+  trap.demoted, trap.since, trap.reason, trap.tried, trap.cost = 1, S.fetches, reason, unit.fetched, 0
   redis.call('SADD', base .. 'demoted', unit_key(unit))
   S.demoted = S.demoted + 1
   if unit.key then touch(unit) end
 end
 
 local function release(unit)
-  local trial = unit.trial
-  trial.demoted, trial.reason, trial.limit = 0, 0, 1.5 * unit.known
-  S.cost = S.cost - trial.cost
+  local trap = unit.trap
+  trap.demoted, trap.reason, trap.limit = 0, 0, C.REGROWTH * unit.known
+  S.cost = S.cost - trap.cost
   redis.call('SREM', base .. 'demoted', unit_key(unit))
   S.demoted = S.demoted - 1
   if unit.key then touch(unit) end
 end
 
 local function comes_last(unit)
-  local finite = unit.trial.reason == WORTHLESS and unit.trial.novelty <= J.high
+  local finite = unit.trap.reason == C.WORTHLESS and unit.trap.novelty <= J.high
   return finite and unit.queued <= math.max(J.first_probes, S.good)
 end
 
 local function demote(host, section)
-  if host.trial.demoted == 0 and host.fetched >= J.min_fetches and host.trial.novelty > J.high
-      and host.known > math.max(host.trial.limit, J.host_size) and host.known > allowed(host) then
-    hold(host, GROWS)
+  if host.trap.demoted == 0 and host.fetched >= J.min_fetches and host.trap.novelty > J.high
+      and host.known > math.max(host.trap.limit, J.host_size) and host.known > allowed(host) then
+    hold(host, C.GROWS)
   end
-  if section.trial.demoted == 0 and section.fetched >= J.min_fetches then
+  if section.trap.demoted == 0 and section.fetched >= J.min_fetches then
     local vouched = section.known - section.own
-    local may = math.max(J.section_size + J.vouched_share * vouched, section.trial.limit)
-    local grows = section.trial.novelty > J.high and section.own > may
+    local may = math.max(J.section_size + J.vouched_share * vouched, section.trap.limit)
+    local grows = section.trap.novelty > J.high and section.own > may
     if (grows and host.sections > 1) or section.recent < J.worthless then
-      hold(section, grows and GROWS or WORTHLESS)
+      hold(section, grows and C.GROWS or C.WORTHLESS)
     end
   end
 end
 
 local function has_calmed(unit)
-  local trial = unit.trial
-  return trial.demoted == 1 and unit.fetched - trial.tried >= J.min_probes and trial.novelty < J.low
+  local trap = unit.trap
+  return trap.demoted == 1 and unit.fetched - trap.tried >= J.min_probes and trap.novelty < J.low
 end
 
 local function learn(host, section, good, news_here, news_host)
   S.fetches = S.fetches + 1
   S.good = S.good + good
-  local function average(trial, news, fetched)
-    trial.novelty = trial.novelty + (math.min(news, WINDOW) - trial.novelty) / math.min(WINDOW, fetched + 1)
+  local function average(trap, news, fetched)
+    trap.novelty = trap.novelty + (math.min(news, C.WINDOW) - trap.novelty) / math.min(C.WINDOW, fetched + 1)
   end
-  average(section.trial, news_here, section.fetched)
-  average(host.trial, news_host, host.fetched)
+  average(section.trap, news_here, section.fetched)
+  average(host.trap, news_host, host.fetched)
   host.good = host.good + good
-  section.recent = section.recent + (good - section.recent) / math.min(WINDOW, section.fetched + 1)
+  section.recent = section.recent + (good - section.recent) / math.min(C.WINDOW, section.fetched + 1)
   section.fetched = section.fetched + 1
   section.good = section.good + good
   local hope = (section.good + 1) / (section.fetched + 1)
-  local doubt = math.sqrt(EXPLORATION * math.log(S.fetches + 2) / (section.fetched + 1))
-  section.worth = math.min(1, hope + doubt) ^ 2 * (1 - 0.9 * section.suspect / math.max(section.known, 1))
+  local doubt = math.sqrt(C.EXPLORATION * math.log(S.fetches + 2) / (section.fetched + 1))
+  local innocence = 1 - C.TRAP_LIKE_LOSS * section.trap_like / math.max(section.known, 1)
+  section.worth = math.min(1, hope + doubt) ^ C.YIELD_POWER * innocence
   touch(section)
-  local unit = host.trial.demoted == 1 and host or section
-  if unit.trial.demoted == 1 and not comes_last(unit) then
+  local unit = host.trap.demoted == 1 and host or section
+  if unit.trap.demoted == 1 and not comes_last(unit) then
     local brought = unit == host and news_host or news_here
-    local cost = (brought > 0 or good == 0) and 1 or 0.1
-    unit.trial.cost = unit.trial.cost + cost
+    local cost = (brought > 0 or good == 0) and 1 or C.CALM_COST
+    unit.trap.cost = unit.trap.cost + cost
     S.cost = S.cost + cost
   end
   if holds then demote(host, section) end
-  if has_calmed(section) and section.recent > 2 * J.worthless then release(section) end
-  if has_calmed(host) or (host.trial.demoted == 1 and host.known <= allowed(host)) then release(host) end
+  if has_calmed(section) and section.recent > C.RECOVERY * J.worthless then release(section) end
+  if has_calmed(host) or (host.trap.demoted == 1 and host.known <= allowed(host)) then release(host) end
 end
 
 -- Probes
@@ -102,7 +99,7 @@ local function may_be_probed(unit, last)
   if not last then return not comes_last(unit) end
   if comes_last(unit) then return true end
   local shards = tonumber(redis.call('HGET', base .. 'crawl', 'shards') or '1')
-  return unit.trial.cost < J.first_probes + unit.trial.tried
+  return unit.trap.cost < J.first_probes + unit.trap.tried
     and S.cost < J.first_probes / shards + J.last_probes * S.fetches
 end
 
@@ -110,12 +107,12 @@ end
 -- cannot be asked now count, too, as `last` asks only whether there will be anything.
 local function unit_to_probe(last, busy)
   local found, least
-  for _, key in ipairs(redis.call('SRANDMEMBER', base .. 'demoted', 64)) do
+  for _, key in ipairs(redis.call('SRANDMEMBER', base .. 'demoted', C.COMPARED)) do
     local host, section = unit_named(key)
     local unit = section or host
-    if host and unit and unit.queued > 0 and unit.trial.demoted == 1 and not (section and host.trial.demoted == 1)
+    if host and unit and unit.queued > 0 and unit.trap.demoted == 1 and not (section and host.trap.demoted == 1)
         and host.dead == 0 and (busy or (host.token == 0 and host.free_at <= now)) and may_be_probed(unit, last) then
-      local time = (unit.trial.cost + 1) * unit.trial.novelty / (trust_of(host.name) + 1e-7) ^ 0.75
+      local time = (unit.trap.cost + 1) * unit.trap.novelty / (trust_of(host.name) + C.LEAST_TRUST) ^ C.TRUST_POWER
       if not least or time < least then found, least = {host, section}, time end
     end
   end

@@ -4,8 +4,6 @@
 -- answered, 2 has ceased to), keys (URLs that wait again)}, revival (ms until a host that has ceased is asked again).
 -- A host whose token is not the one it is lent under now is left alone: the lease is over. Returns the shard.
 
-local AWAITED = 32  -- someone is to be told: such a URL is handed out, to fail at once
-
 local function fail_one(host, section, key, url)
   redis.call('ZREM', queue_of(section), key)
   leave_ledger(url, host)
@@ -13,7 +11,7 @@ local function fail_one(host, section, key, url)
   S.waiting, S.failed = S.waiting - 1, S.failed + 1
   host.queued, section.queued = host.queued - 1, section.queued - 1
   redis.call('HDEL', base .. 'urls', key)
-  redis.call('HSET', done_key(key), key, struct.pack('>BHf', FAILED, 0, url[HISTORY]))
+  redis.call('HSET', done_key(key), key, struct.pack('>BHf', C.FAILED, 0, url[HISTORY]))
 end
 
 local function fail_all(host)
@@ -21,7 +19,8 @@ local function fail_all(host)
     local section = section_of(host, id)
     for _, key in ipairs(redis.call('ZRANGE', queue_of(section), 0, 499)) do
       local url = read_url(key)
-      if math.floor(url[FLAGS] / AWAITED) % 2 == 0 then fail_one(host, section, key, url) end
+      -- An awaited URL is handed out, to fail at once: someone is to be told.
+      if math.floor(url[FLAGS] / C.AWAITED) % 2 == 0 then fail_one(host, section, key, url) end
     end
     touch(section)
     write_head(section)

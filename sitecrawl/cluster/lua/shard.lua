@@ -3,6 +3,7 @@
 -- KEYS[1]  the shard's base, "sitecrawl:{CRAWL.N}:"; every other key is that and a suffix, so all of them are in the
 --          one hash slot that the tag in braces names.
 -- ARGV[1]  the step's arguments, MessagePack.
+-- C        what Python says of order and judge: sitecrawl.cluster.lua_constants.
 --
 -- Each step reads what it needs once, changes it in Lua tables, and writes it back in `finish`: a record is packed
 -- and unpacked once a call however often it is touched. Credit is counted in whole units below 2^52, which doubles
@@ -15,7 +16,6 @@ local args = cmsgpack.unpack(ARGV[1])
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)  -- Unix milliseconds
 
-local WRAP = 4503599627370496         -- 2^52: dividends are counted modulo this
 local PRIORITY = 281474976710656      -- 2^48: one step of priority, in a queue's scores
 local CLASS = 1099511627776           -- 2^40: one class of credit
 local PREFERRED = 1e24                -- one step of priority, in preferences: more than all credit
@@ -23,8 +23,6 @@ local PREFERRED = 1e24                -- one step of priority, in preferences: m
 -- A waiting URL's record. Leased URLs keep it, with the lease's token.
 local URL, SECTION, DEPTH, REFERRER, CREDIT, MARK, HISTORY, SERIAL, PRIO, FLAGS, ATTEMPTS, REQUEST, TOKEN, SCORE =
   1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
-local UNFILTERED, REQUESTED, AGAIN = 1, 2, 64  -- flags, as sitecrawl.frontier.record has them
-local QUEUED, FETCHED, FAILED, EXCLUDED = 0, 1, 2, 3
 
 -- Shard state: one hash of numbers.
 
@@ -45,11 +43,11 @@ end
 
 local hosts, sections, dirty_heads = {}, {}, {}
 
-local function new_trial() return {novelty = 1, demoted = 0, since = 0, reason = 0, tried = 0, cost = 0, limit = 0} end
+local function new_trap() return {novelty = 1, demoted = 0, since = 0, reason = 0, tried = 0, cost = 0, limit = 0} end
 
-local function pack_trial(t) return {t.novelty, t.demoted, t.since, t.reason, t.tried, t.cost, t.limit} end
+local function pack_trap(t) return {t.novelty, t.demoted, t.since, t.reason, t.tried, t.cost, t.limit} end
 
-local function unpack_trial(t)
+local function unpack_trap(t)
   return {novelty = t[1], demoted = t[2], since = t[3], reason = t[4], tried = t[5], cost = t[6], limit = t[7]}
 end
 
@@ -57,14 +55,14 @@ local HOST = {'known', 'queued', 'fetched', 'good', 'sections', 'payees', 'divid
   'free_at', 'failures', 'crawl_delay', 'pace', 'dead'}
 -- known: URLs ever queued. queued: not done. token: of the lease that holds the host, 0 for none. free_at: no request
 -- before, in Unix ms. pace: milliseconds a fetch takes, pause included. crawl_delay: of robots.txt, in seconds.
-local PART = {'known', 'own', 'fetched', 'good', 'queued', 'suspect', 'recent', 'worth'}
+local PART = {'known', 'own', 'fetched', 'good', 'queued', 'trap_like', 'recent', 'worth'}
 
 local function load(kind, key, names)
   local packed = redis.call('HGET', base .. kind, key)
   if not packed then return nil end
   local values, record = cmsgpack.unpack(packed), {}
   for i, name in ipairs(names) do record[name] = values[i] end
-  record.trial = unpack_trial(values[#names + 1])
+  record.trap = unpack_trap(values[#names + 1])
   record.shape = values[#names + 2]
   return record
 end
@@ -72,7 +70,7 @@ end
 local function store(kind, key, record, names)
   local values = {}
   for i, name in ipairs(names) do values[i] = record[name] end
-  values[#names + 1] = pack_trial(record.trial)
+  values[#names + 1] = pack_trap(record.trap)
   values[#names + 2] = record.shape
   redis.call('HSET', base .. kind, key, cmsgpack.pack(values))
 end
@@ -90,7 +88,7 @@ end
 local function host_named(name)
   local host = known_host(name)
   if not host then
-    host = {name = name, trial = new_trial()}
+    host = {name = name, trap = new_trap()}
     for _, field in ipairs(HOST) do host[field] = 0 end
     hosts[name] = host
   end
@@ -108,20 +106,18 @@ local function section_of(host, id)
   return section
 end
 
-local MAX_SECTIONS = 64  -- shapes of one host that are told apart; URLs of further shapes share coarser ones
-
 local function section_for(host, id, shape)
   local section = section_of(host, id)
   if section then return section end
-  if host.sections >= MAX_SECTIONS then
+  if host.sections >= C.MAX_SECTIONS then
     shape = shape:gsub('[^/?]+', '*')
     id = shape
     section = section_of(host, id)
     if section then return section end
   end
   host.sections = host.sections + 1
-  section = {known = 0, own = 0, fetched = 0, good = 0, queued = 0, suspect = 0, recent = 1, worth = 1,
-    trial = new_trial(), shape = shape, key = host.name .. '\0' .. id, id = id, host = host}
+  section = {known = 0, own = 0, fetched = 0, good = 0, queued = 0, trap_like = 0, recent = 1, worth = 1,
+    trap = new_trap(), shape = shape, key = host.name .. '\0' .. id, id = id, host = host}
   sections[section.key] = section
   return section
 end
@@ -129,10 +125,10 @@ end
 -- The ledger (sitecrawl.credit.ledger), with the lambda page's policy `hosts`.
 
 local function settle_host(host)
-  local amount = (S.dividend - host.mark) % WRAP + host.rest
+  local amount = (S.dividend - host.mark) % C.WRAP + host.rest
   local share = math.floor(amount / host.payees)
   host.rest = amount - share * host.payees
-  host.dividend = (host.dividend + share) % WRAP
+  host.dividend = (host.dividend + share) % C.WRAP
   host.mark = S.dividend
 end
 
@@ -149,7 +145,7 @@ end
 
 local function settle_url(url, host)
   local dividend = dividend_of(host)
-  url[CREDIT] = url[CREDIT] + (dividend - url[MARK]) % WRAP
+  url[CREDIT] = url[CREDIT] + (dividend - url[MARK]) % C.WRAP
   url[MARK] = dividend
 end
 
@@ -166,7 +162,7 @@ end
 local function pay()
   if S.payees == 0 then return end
   local share = math.floor(S.reserve / S.payees)
-  S.dividend = (S.dividend + share) % WRAP
+  S.dividend = (S.dividend + share) % C.WRAP
   S.reserve = S.reserve - share * S.payees
 end
 
@@ -209,7 +205,7 @@ local function touch(section) dirty_heads[section.key] = section end
 
 local function write_head(section)
   local best = base .. 'best:' .. section.host.name
-  if section.trial.demoted == 1 then redis.call('ZREM', best, section.id); return end
+  if section.trap.demoted == 1 then redis.call('ZREM', best, section.id); return end
   local head = redis.call('ZREVRANGE', queue_of(section), 0, 0, 'WITHSCORES')
   if #head == 0 then
     redis.call('ZREM', best, section.id)
@@ -239,7 +235,7 @@ end
 
 local function place(host)
   local name = host.name
-  local best = host.token == 0 and host.dead == 0 and host.trial.demoted == 0
+  local best = host.token == 0 and host.dead == 0 and host.trap.demoted == 0
     and redis.call('ZREVRANGE', base .. 'best:' .. name, 0, 0, 'WITHSCORES') or {}
   if #best == 0 then
     redis.call('ZREM', base .. 'ready', name)

@@ -17,7 +17,7 @@ from sitecrawl.crawl.sitemaps.arrival import Arrival
 from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.crawl.turns import Turns
 from sitecrawl.frontier.contract import Capability
-from sitecrawl.frontier.record import State as UrlState
+from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.visit import NewUrl
 from sitecrawl.page.links import Link
 from sitecrawl.sitemap import schedule

@@ -16,7 +16,7 @@ from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sitemaps.discovery import Discovery
 from sitecrawl.crawl.sitemaps.registry import Registry
-from sitecrawl.frontier.record import State as UrlState
+from sitecrawl.frontier.record import UrlState
 from sitecrawl.sitemap.locations import How
 from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, State
 from sitecrawl.urls.url import Url, parse

@@ -182,12 +182,12 @@ class Sections extends Listing {
   list(data) {
     const columns = [
       ["Section", null, true], ["Waiting", "waiting"], ["Known", "known"], ["Fetched", "fetched"], ["Good", "good"],
-      ["Inbound", "inbound"], ["Novelty", "novelty"], ["", null, true],
+      ["Novelty", "novelty"], ["", null, true],
     ];
     const rows = data.rows.map((unit) => [
       { node: el("span", {}, el("div", { class: "name mono", title: shown(unit.host + unit.shape) }, unit.host + unit.shape), unit.reason ? el("span", { class: "reason" }, unit.reason) : null), text: true },
       number(count(unit.waiting)), number(count(unit.known)), number(count(unit.fetched)), number(count(unit.good)),
-      number(unit.inbound === null ? "–" : decimal(unit.inbound)), number(decimal(unit.novelty)),
+      number(decimal(unit.novelty)),
       unitActions(unit, () => this.load()),
     ]);
     return table(this.title, columns, rows, { sort: this.sort, onSort: (name) => this.order(name) });

@@ -36,8 +36,8 @@ class Crawl(Bench):
     def demote(self, name: str, host: str, *, wholly: bool = False) -> None:
         """Hold the section of a URL back, or its whole host."""
         found, section = self.frontier.hosts.named(host), self.section_of(name, host)
-        trial = found.trial if wholly else section.trial
-        trial.demoted, trial.reason, trial.novelty = True, Reason.GROWS, 20.0
+        trap = found.trap if wholly else section.trap
+        trap.demoted, trap.reason, trap.novelty = True, Reason.GROWS, 20.0
         self.frontier.hosts.changed(found, section)
 
 
@@ -76,7 +76,7 @@ class TestImportance:
         with crawl.read() as reader:
             top = reader.top_urls(3)
         assert names(top)[0] == "star"
-        ledger = crawl.frontier.economy.ledger
+        ledger = crawl.frontier.link_credit.ledger
         star = ledger.importance(crawl.record("star", "b.com"))
         assert top[0] == KnownUrl(star, 1, 0, "queued", "http://b.com/star")
         assert {one[1:] for one in top[1:]} == {
@@ -201,10 +201,10 @@ class TestUnits:
             host, *sections = reader.units("a.com")
         stored = crawl.section_of("x/1", "a.com")
         section = next(u for u in sections if u.shape == "/x/*")
-        assert section[2:8] == (
-            stored.queued, stored.known, stored.fetched, stored.good, stored.inbound, stored.trial.novelty,
+        assert section[2:7] == (
+            stored.queued, stored.known, stored.fetched, stored.good, stored.trap.novelty,
         )  # fmt: skip
-        assert (host.shape, host.inbound, host.known, host.good) == ("", None, 3, sum(u.good for u in sections))
+        assert (host.shape, host.known, host.good) == ("", 3, sum(u.good for u in sections))
 
     def test_demoted(self, crawl):
         """A host that is demoted stands for its sections: the sum is what is held back."""

@@ -94,9 +94,9 @@ def test_a_host_that_mints(bench):
     assert sum(not is_trap(address) for address in fetched) == Minting.GOOD
     assert sum(map(is_trap, fetched)) < 150
     host = host_named(crawl, "trap0.example")
-    assert host.trial.demoted
-    assert host.trial.reason == Reason.GROWS
-    assert not host_named(crawl, "a.example").trial.demoted
+    assert host.trap.demoted
+    assert host.trap.reason == Reason.GROWS
+    assert not host_named(crawl, "a.example").trap.demoted
 
 
 def test_a_section_that_mints(bench):
@@ -108,8 +108,8 @@ def test_a_section_that_mints(bench):
     assert sum(not is_trap(address) for address in fetched) == 101
     assert sum(map(is_trap, fetched)) < 200
     host = host_named(crawl, "a.example")
-    assert not host.trial.demoted
-    assert [s.shape for s in host.sections.values() if s.trial.demoted] == ["/cal/*"]
+    assert not host.trap.demoted
+    assert [s.shape for s in host.sections.values() if s.trap.demoted] == ["/cal/*"]
 
 
 @pytest.mark.parametrize("web", [Minting, Calendar])
@@ -180,7 +180,7 @@ def test_a_finite_site_that_grows_at_first(bench):
     demoted = []
 
     def watched(address):
-        demoted.append(any(s.trial.demoted for s in host_named(crawl, "a.example").sections.values()))
+        demoted.append(any(s.trap.demoted for s in host_named(crawl, "a.example").sections.values()))
         return links_of(address)
 
     fetched = crawl.surf(watched)
@@ -205,7 +205,7 @@ def test_a_finite_section_that_is_worth_little(bench):
     last = max(n for n, address in enumerate(fetched) if "/art/" in address)
     assert sum("/tag/" in address for address in fetched[:last]) <= TRAPS.min_fetches + 0.05 * 200
     (poor,) = (s for s in host_named(crawl, "a.example").sections.values() if s.shape == "/tag/*")
-    assert poor.trial.reason == Reason.WORTHLESS
+    assert poor.trap.reason == Reason.WORTHLESS
 
 
 def test_a_finite_section_beside_many_traps(bench):
@@ -244,12 +244,12 @@ def test_an_operator_is_told_why(bench):
     crawl = bench()
     crawl.add("home")
     crawl.surf(Calendar())
-    (section,) = (s for s in host_named(crawl, "a.example").sections.values() if s.trial.demoted)
+    (section,) = (s for s in host_named(crawl, "a.example").sections.values() if s.trap.demoted)
     words = explain(section, crawl.frontier.judge.fetches)
-    for number in (section.known, section.fetched, section.good, section.trial.since, crawl.frontier.judge.fetches):
+    for number in (section.known, section.fetched, section.good, section.trap.since, crawl.frontier.judge.fetches):
         assert f"{number:,}" in words
     assert "every page of it brings" in words
-    assert "links from outside" in words
+    assert f"{section.known - section.own:,} first seen elsewhere" in words
 
 
 def test_why_it_is_worthless(bench):
@@ -257,7 +257,7 @@ def test_why_it_is_worthless(bench):
     crawl = bench()
     crawl.add("home")
     crawl.surf(worthless_site, budget=300, is_good=lambda address: "/tag/" not in address)
-    (section,) = (s for s in host_named(crawl, "a.example").sections.values() if s.trial.demoted)
+    (section,) = (s for s in host_named(crawl, "a.example").sections.values() if s.trap.demoted)
     assert "almost none of its last pages was worth having" in explain(section, 300)
 
 
@@ -273,7 +273,7 @@ def test_what_is_demoted_outlives_a_crash(bench):
     assert (after.fetches, after.good, after.cost) == (before.fetches, before.good, before.cost)
     assert after.held() == before.held()
     crawl.surf(Minting(), budget=200)
-    assert all_credit(crawl.frontier) == crawl.frontier.economy.ledger.total
+    assert all_credit(crawl.frontier) == crawl.frontier.link_credit.ledger.total
     check_sections(crawl.frontier)
 
 
@@ -283,8 +283,8 @@ def test_the_cost_is_that_of_what_is_demoted(bench):
     crawl.add("home")
     crawl.surf(Minting(traps=5))
     judge = crawl.frontier.judge
-    trials = [(section or host).trial for host, section in judge.demoted.values()]
-    assert judge.cost == pytest.approx(sum(trial.cost for trial in trials))
+    states = [(section or host).trap for host, section in judge.demoted.values()]
+    assert judge.cost == pytest.approx(sum(trap.cost for trap in states))
 
 
 def test_a_site_map_is_no_sign_of_a_trap(bench):
@@ -298,7 +298,7 @@ def test_a_site_map_is_no_sign_of_a_trap(bench):
     visited = crawl.surf(links_of, budget=20)
     assert len(visited) == 20
     section = next(s for s in host_named(crawl, "a.example").sections.values() if s.shape == "/art/*")
-    assert 0.7 < section.trial.novelty < 5
+    assert 0.7 < section.trap.novelty < 5
     assert len(crawl.surf(links_of)) == 1001 - 20
     assert crawl.frontier.waiting == 0
 
@@ -315,11 +315,11 @@ def test_a_host_that_comes_to_be_trusted(bench):
     crawl.add("art/0")
     crawl.add("p/1", host="late.example", depth=1)
     crawl.surf(links_of)
-    assert host_named(crawl, "late.example").trial.demoted
+    assert host_named(crawl, "late.example").trap.demoted
     left = crawl.frontier.waiting
     crawl.add(*(f"art/{n}" for n in range(1, 50)))
     assert len(crawl.surf(links_of, budget=50 + left)) == 50 + left
-    assert not host_named(crawl, "late.example").trial.demoted
+    assert not host_named(crawl, "late.example").trap.demoted
 
 
 def test_what_was_set_free_is_not_listed_any_more(tmp_path):
@@ -328,7 +328,7 @@ def test_what_was_set_free_is_not_listed_any_more(tmp_path):
     crawl.add("home")
     crawl.surf(Calendar())
     crawl.commit()
-    assert [s.shape for s in host_named(crawl, "a.example").sections.values() if s.trial.demoted] == ["/cal/*"]
+    assert [s.shape for s in host_named(crawl, "a.example").sections.values() if s.trap.demoted] == ["/cal/*"]
     crawl.order = "bfs"
     crawl.restart()
     crawl.order = "aopic"
@@ -355,7 +355,7 @@ class TestByHand:
         assert one.frontier.is_finished()
         assert one.frontier.held == 20
         section = one.section_of("a/1")
-        assert section.trial.reason == Reason.BLOCKED
+        assert section.trap.reason == Reason.BLOCKED
         assert "blocked by hand at fetch 1 of 21 (20 URLs known, 0 fetched" in explain(
             section, one.frontier.judge.fetches
         )
@@ -426,7 +426,7 @@ class TestByHand:
         one = bench()
         one.add("a/1", "a/2")
         host = one.frontier.hosts.named("a.example")
-        one.frontier.judge._hold(host.key, host.trial, Reason.GROWS, 0, (host, None))
+        one.frontier.judge._hold(host, None, Reason.GROWS)
         one.frontier.block(host, one.section_of("a/1"))
         assert one.frontier.next() is None
         assert one.frontier.is_finished()

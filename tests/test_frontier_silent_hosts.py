@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.queue import DiskQueue
-from sitecrawl.frontier.record import State
+from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.visit import Visit
 
 HOSTS = ["a.example", "b.example"]
@@ -81,7 +81,7 @@ class SilenceMachine(RuleBasedStateMachine):
     def commit(self):
         self.bench.commit()
         self.kept = set(self.known), set(self.done)
-        assert all_credit(self.bench.frontier) == self.bench.frontier.economy.ledger.total
+        assert all_credit(self.bench.frontier) == self.bench.frontier.link_credit.ledger.total
         check_sections(self.bench.frontier)
 
     @rule()
@@ -127,7 +127,7 @@ class SilenceMachine(RuleBasedStateMachine):
         self.bench.drain()
         records = [self.bench.frontier.urls.get(key) for key in self.keys()]
         assert {
-            record.url for record in records if record is not None and record.state == State.FETCHED
+            record.url for record in records if record is not None and record.state == UrlState.FETCHED
         } == self.known
 
     def keys(self):

@@ -1,11 +1,10 @@
-"""What a page's links do: credit for the targets, evidence for their sections, trust for their hosts."""
+"""What a page's links do: credit for the targets, trust for their hosts."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from unittest.mock import patch
 
 import pytest
 from frontier_helpers import Bench, all_credit, digest, url
@@ -13,10 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.frontier import link_credit as economy
 from sitecrawl.frontier.disk import FrontierOptions
 from sitecrawl.frontier.record import Flag
-from sitecrawl.urls.url import site_of
 
 A, B, C = "a.example", "b.example", "c.example"
 
@@ -31,7 +28,7 @@ def crawl(tmp_path, request):
 
 def all_credit_is_there(bench: Bench) -> bool:
     bench.commit()
-    return all_credit(bench.frontier) == bench.frontier.economy.ledger.total
+    return all_credit(bench.frontier) == bench.frontier.link_credit.ledger.total
 
 
 def read(crawl: Bench, *links, name: str = "seed", host: str = A) -> None:
@@ -139,49 +136,17 @@ def test_credit_for_what_is_forgotten(crawl):
     seed = crawl.take("seed")
     crawl.link(seed, url("gone"), url("a"))
     crawl.commit()
-    assert crawl.frontier.economy.ledger.pending == 0
-
-
-def test_inbound_counts_pages_of_the_host(crawl):
-    """A page that links into another section of its host counts once, however many links it has."""
-    for number in range(3):
-        read(crawl, url("s/a"), url("s/b"), url("s/c"), name=f"page{number}.html")
-    assert crawl.section_of("s/a").inbound == 3
-
-
-def test_links_inside_a_section_are_no_evidence(crawl):
-    """A page that links to others of its kind says nothing for them."""
-    read(crawl, url("s/b"), url("s/c"), name="s/a")
-    assert crawl.section_of("s/b").inbound == 0
-
-
-def test_inbound_counts_sites_across_hosts(crawl):
-    """From outside, a site counts once, however many of its pages link into the section."""
-    for number in range(3):
-        read(crawl, url("s/a", B), name=f"page{number}", host=A)
-    read(crawl, url("s/b", B), name="page", host=C)
-    assert crawl.section_of("s/a", B).inbound == 2
-    crawl.restart()
-    read(crawl, url("s/c", B), name="another", host=A)
-    assert crawl.section_of("s/a", B).inbound == 2
-
-
-def test_nofollow_counts_a_tenth_of_a_link(crawl):
-    """A page whose links into a section are all nofollow counts a tenth; one real link is enough for a whole."""
-    read(crawl, url("s/a", nofollow=True), name="one.html")
-    assert crawl.section_of("s/a").inbound == pytest.approx(0.1)
-    read(crawl, url("s/a", nofollow=True), url("s/b"), name="two.html")
-    assert crawl.section_of("s/a").inbound == pytest.approx(1.1)
+    assert crawl.frontier.link_credit.ledger.pending == 0
 
 
 def test_the_graph_of_hosts(crawl):
     """It counts pages, a nofollow link a tenth, and comes back after a crash."""
     read(crawl, url("x", B), url("y", B), url("z", C, nofollow=True))
     crawl.restart()
-    edges = crawl.frontier.economy.graph._edges
+    edges = crawl.frontier.link_credit.graph._edges
     a, b, c = (digest(host, 8) for host in (A, B, C))
     assert edges == {a: {b: 1.0, c: 0.1}}
-    assert crawl.frontier.economy.graph._seeds == {a: 1.0}
+    assert crawl.frontier.link_credit.graph._seeds == {a: 1.0}
 
 
 FAMILY = [A, f"www.{A}", B, C]
@@ -189,15 +154,14 @@ LINK = st.builds(url, st.sampled_from(["0", "s/0", "s/1", "t/0", "new", "s/new",
 LINKS = st.lists(st.builds(lambda link, no: link._replace(nofollow=no), LINK, st.booleans()), max_size=8)
 
 
-@given(st.lists(st.one_of(LINKS, st.sampled_from(["commit", "restart"])), max_size=20), st.sampled_from([0, 2, 1000]))
+@given(st.lists(st.one_of(LINKS, st.sampled_from(["commit", "restart"])), max_size=20))
 @settings(max_examples=40)
-def test_any_links(steps, kept):
-    """Links count as if each were looked up alone, wherever checkpoints fall and however few links are remembered."""
-    with TemporaryDirectory() as folder, patch.object(economy, "_SITE_LINKS_KEPT", kept):
+def test_any_links(steps):
+    """Edges count as if each link were looked up alone, and credit is conserved, wherever checkpoints fall."""
+    with TemporaryDirectory() as folder:
         crawl = Bench(Path(folder) / "db", "aopic")
         for host in FAMILY:
             crawl.add(*(f"{shape}{number}" for number in range(20) for shape in ("", "s/", "t/")), host=host)
-        counted, inbound = set[bytes](), defaultdict[bytes, float](float)
         edges = defaultdict[bytes, dict[bytes, float]](lambda: defaultdict(float))
         for step in steps:
             if step == "commit":
@@ -205,59 +169,42 @@ def test_any_links(steps, kept):
             elif step == "restart":
                 crawl.restart()
             else:
-                count(crawl, step, counted, inbound, edges)
+                count(crawl, step, edges)
         assert all_credit_is_there(crawl)
-        sections = {key: one for host in crawl.frontier.hosts.live() for key, one in keyed(host)}
-        assert {key: one.inbound for key, one in sections.items() if one.inbound} == pytest.approx(inbound)
-        assert {key[1:] for key, _ in crawl.database.scan("edges", b"S")} == counted
-        graph = crawl.frontier.economy.graph._edges
+        graph = crawl.frontier.link_credit.graph._edges
         assert dict(flat(graph)) == pytest.approx(dict(flat(edges)))
         crawl.database.close()
-
-
-def keyed(host):
-    return [(section.key, section) for section in host.sections.values()]
 
 
 def flat(edges):
     return [((source, target), pages) for source, targets in edges.items() for target, pages in targets.items()]
 
 
-def count(crawl: Bench, links, counted: set, inbound: dict, edges: dict) -> None:
+def count(crawl: Bench, links, edges: dict) -> None:
     """The next page links to `links`; the reference of what that counts, link by link."""
     visit = crawl.frontier.next()
     assert visit is not None
     crawl.link(visit, *links)
     crawl.finish(visit)
-    page = crawl.frontier.urls.get(visit.key)
-    assert page is not None
-    weights, hosts = defaultdict[bytes, float](float), defaultdict[bytes, float](float)
+    source = crawl.frontier.hosts.key_of(visit.url.split("/")[2])
+    weights = defaultdict[bytes, float](float)
     for link in {link.key: link for link in reversed(links) if link.key != visit.key}.values():
-        section = crawl.section_of(link.url.partition(link.host)[2][1:], link.host).key
-        weights[section] = max(weights[section], 0.1 if link.nofollow else 1.0)
-        hosts[crawl.host_key(link.host)] = max(hosts[crawl.host_key(link.host)], 0.1 if link.nofollow else 1.0)
-    site = crawl.host_key(site_of(visit.url.split("/")[2]))
-    for section, weight in weights.items():
-        on_host = section.startswith(page.host)
-        if section == page.host + page.section or (not on_host and site + section in counted):
-            continue
-        if not on_host:
-            counted.add(site + section)
-        inbound[section] += weight
-    for target, weight in hosts.items():
-        if target != page.host:
-            edges[page.host][target] += weight
+        target = crawl.host_key(link.host)
+        weights[target] = max(weights[target], 0.1 if link.nofollow else 1.0)
+    for target, weight in weights.items():
+        if target != source:
+            edges[source][target] += weight
 
 
 def test_a_torn_graph(crawl):
     """An edge that cannot be read is a corrupt file."""
     read(crawl, url("x", B))
     batch = crawl.database.batch()
-    batch.put("edges", b"E" + bytes(8), b"torn")
+    batch.put("edges", bytes(8), b"torn")
     crawl.database.write(batch)
     with pytest.raises(CorruptFile, match="graph of hosts"):
         crawl.crash()
     batch = crawl.database.batch()
-    batch.delete("edges", b"E" + bytes(8))
+    batch.delete("edges", bytes(8))
     crawl.database.write(batch)
     crawl.crash()
