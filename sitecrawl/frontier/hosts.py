@@ -94,7 +94,7 @@ class Host:
         """Requests under way."""
         self.failures = 0
         """Failed downloads since the last that worked."""
-        self.failing: tuple[bytes, bytes] = b"", b""
+        self.failing: tuple[bytes, bytes] = bytes(16), bytes(16)
         """The fingerprints of the last two URLs whose downloads failed."""
         self.crawl_delay = 0.0
         self.free_at = 0.0
