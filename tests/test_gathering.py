@@ -17,11 +17,11 @@ from localweb import Answer, LocalWeb, Page, linked
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.record import State as UrlState
+from sitecrawl.frontier.record import State
 from sitecrawl.pagestore import PageFilter, PageReader
 from sitecrawl.sitemap.entry import Form
 from sitecrawl.sitemap.locations import How
-from sitecrawl.sitemap.record import Kind, SitemapRecord, State
+from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState
 from sitecrawl.sitemap.store import read_sitemaps
 from sitecrawl.urls.fingerprint import HASH_NAME
 
@@ -61,7 +61,7 @@ def records(jobdir: Path) -> dict[str, SitemapRecord]:
 
 
 def sitemaps(found: dict[str, SitemapRecord]) -> dict[str, How]:
-    return {p: r.how for p, r in found.items() if r.kind == Kind.SITEMAP and r.state == State.VALID}
+    return {p: r.how for p, r in found.items() if r.kind == Kind.SITEMAP and r.state == SitemapState.VALID}
 
 
 class TestDiscovery:
@@ -191,9 +191,9 @@ class TestDiscovery:
             assert not any(path.startswith("/sitemap") for path in web.paths())
         found = {record.url: record for record in stored(tmp_path / "job")}
         assert sitemaps(records(tmp_path / "job")) == {"/linked.xml": How.ROBOTS, "/in.xml": How.ROBOTS}
-        moved = {url for url, record in found.items() if record.state == State.MOVED}
+        moved = {url for url, record in found.items() if record.state == SitemapState.MOVED}
         assert moved == {f"{web.root}/{name}.xml" for name in ("old", "out", "a", "b")}
-        assert found[f"{web.root}/gone.xml"].state == State.INVALID
+        assert found[f"{web.root}/gone.xml"].state == SitemapState.INVALID
 
     def test_a_front_page_that_has_moved(self, tmp_path: Path) -> None:
         """Where a front page leads to another host of the crawl, that host is searched; each has one robots.txt."""
@@ -433,7 +433,7 @@ def test_a_kill_while_a_sitemap_is_read(tmp_path: Path) -> None:
         assert [(r.visits, r.unfinished < entries) for r in read] == [(0, True)]
         known = states_of(tmp_path / "job")
         listed = [url for url in known if "/p/" in url]
-        assert (len(listed), known[f"{web.root}/s.xml"]) == (read[0].unfinished, UrlState.QUEUED)
+        assert (len(listed), known[f"{web.root}/s.xml"]) == (read[0].unfinished, State.QUEUED)
         for _ in watch(web.root, tmp_path / "job", SETTINGS):
             read = [r for r in stored_so_far(tmp_path / "job") if r.url.endswith("/s.xml") and r.visits]
             if read:

@@ -16,7 +16,7 @@ from shareddata import shared
 
 from sitecrawl.sitemap import parse, parse_xml
 from sitecrawl.sitemap.dates import unix_time
-from sitecrawl.sitemap.entry import Entry, Form, Limits, Problem, Report
+from sitecrawl.sitemap.entry import Entry, Form, Limits, ParseReport, Problem
 from sitecrawl.sitemap.parse import chunks_of, read_in_steps, read_sitemap
 from sitecrawl.sitemap.resolve import Resolver
 
@@ -29,8 +29,8 @@ def url(path: bytes) -> bytes:
     return b"<url><loc>http://a.example/" + path + b"</loc></url>"
 
 
-def read(data: bytes, base: str | None = BASE, **options: object) -> tuple[list[Entry], Report]:
-    report = Report()
+def read(data: bytes, base: str | None = BASE, **options: object) -> tuple[list[Entry], ParseReport]:
+    report = ParseReport()
     return list(read_sitemap(chunks_of(data), base, report, **options)), report  # type: ignore[arg-type]
 
 
@@ -134,7 +134,7 @@ def test_short_ways(records: list[list[str]]) -> None:
     text = "".join(f"<url><loc>/0</loc>{''.join(parts)}</url>" for parts in records)
     found = []
     for has_plain in (True, False):
-        reader = parse_xml._Reader(Form.URLSET, Resolver(BASE), report := Report())
+        reader = parse_xml._Reader(Form.URLSET, Resolver(BASE), report := ParseReport())
         reader._has_plain = has_plain
         reader.feed(text)
         reader.end()
@@ -309,7 +309,7 @@ class TestLimits:
     def test_steps(self) -> None:
         """However a sitemap is made, each step is short, also where there is nothing in it."""
         packed = gzip.compress(HEAD + b" " * (5 << 20) + url(b"1") * 5000 + END)
-        steps = [len(entries) for entries in read_in_steps(chunks_of(packed), BASE, Report())]
+        steps = [len(entries) for entries in read_in_steps(chunks_of(packed), BASE, ParseReport())]
         assert (sum(steps), len(steps) > 80, max(steps) < 2000) == (5000, True, True)
 
     @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ class TestLimits:
     def test_memory_does_not_grow(self, head: bytes, piece: bytes) -> None:
         """Megabytes of anything take no more memory than one would, but for what is read whole."""
         tracemalloc.start()
-        report = Report()
+        report = ParseReport()
         for _ in read_sitemap(_stream(head, piece, 5 << 19), BASE, report):
             pass
         peak = tracemalloc.get_traced_memory()[1]
@@ -362,7 +362,7 @@ class TestProperties:
         expected = read(head + body)
         bounds = [0, *sorted(cut for cut in cuts if cut < len(body)), len(body)]
         pieces = [body[start:stop] for start, stop in pairwise(bounds)]
-        report = Report()
+        report = ParseReport()
         assert (list(read_sitemap([head, *pieces], BASE, report)), report) == expected
 
     @given(st.lists(PARTS, max_size=40).map(b"".join) | st.binary(max_size=300))

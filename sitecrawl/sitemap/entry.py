@@ -64,7 +64,7 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Report:
+class ParseReport:
     """What there is to say about a sitemap as a whole; filled in while it is read."""
 
     form: Form = Form.UNKNOWN

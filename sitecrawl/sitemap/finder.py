@@ -13,7 +13,7 @@ from typing import Final
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.page.links import PageFacts, read_page
-from sitecrawl.sitemap.entry import Entry, Form, Problem, Report
+from sitecrawl.sitemap.entry import Entry, Form, ParseReport, Problem
 from sitecrawl.sitemap.locations import Answer, How, in_robots, is_sitemap, on_page, usual
 from sitecrawl.sitemap.parse import chunks_of, read_sitemap
 from sitecrawl.urls.url import Url, guess_url, parse
@@ -51,7 +51,7 @@ class Sitemap:
     body: bytes
 
     def entries(self) -> Iterator[Entry]:
-        return read_sitemap(chunks_of(self.body), self.url, Report())
+        return read_sitemap(chunks_of(self.body), self.url, ParseReport())
 
 
 async def find_sitemaps(site: str, fetch: Fetch, *, most: int = 100) -> list[Sitemap]:
@@ -110,7 +110,7 @@ class _Search:
                 return
 
     def _read(self, how: How, fetched: Fetched) -> Sitemap | None:
-        facts, report = _facts(fetched), Report()
+        facts, report = _facts(fetched), ParseReport()
         count = sum(1 for _ in read_sitemap(chunks_of(fetched.body), fetched.url, report, label=facts.charset))
         answer = Answer.of(fetched.url, fetched.status, fetched.body, facts)
         doubtful = how != How.ROBOTS

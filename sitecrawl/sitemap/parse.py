@@ -1,6 +1,6 @@
 """Reading sitemaps of every form, as a stream, whatever came: nothing in them raises.
 
-    entries = read_sitemap(chunks, "https://example.com/sitemap.xml", report := Report())
+    entries = read_sitemap(chunks, "https://example.com/sitemap.xml", report := ParseReport())
 
 The bytes decide what they are; neither name nor header does. XML and text are read in memory that does not grow with
 their size. HTML and JSON have to be read as a whole, so only their first `MAX_WHOLE` bytes are.
@@ -18,7 +18,7 @@ from typing import Any, Final
 from sitecrawl.page import charset
 from sitecrawl.page.links import read_page
 from sitecrawl.sitemap.dates import unix_time
-from sitecrawl.sitemap.entry import PROTOCOL_BYTES, PROTOCOL_ENTRIES, Entry, Form, Limits, Problem, Report
+from sitecrawl.sitemap.entry import PROTOCOL_BYTES, PROTOCOL_ENTRIES, Entry, Form, Limits, ParseReport, Problem
 from sitecrawl.sitemap.parse_xml import ROOTS, read_xml
 from sitecrawl.sitemap.resolve import Resolver
 from sitecrawl.sitemap.unpack import unpacked
@@ -55,7 +55,7 @@ def chunks_of(body: bytes) -> Iterator[bytes]:
 def read_sitemap(
     chunks: Iterable[bytes],
     url: str | None,
-    report: Report,
+    report: ParseReport,
     *,
     label: str | None = None,
     limits: Limits | None = None,
@@ -71,7 +71,7 @@ def read_sitemap(
 def read_in_steps(
     chunks: Iterable[bytes],
     url: str | None,
-    report: Report,
+    report: ParseReport,
     *,
     label: str | None = None,
     limits: Limits | None = None,
@@ -103,7 +103,7 @@ def read_in_steps(
     yield from _counted(steps, report, limits)
 
 
-def _measured(stream: Iterator[bytes], report: Report, limits: Limits) -> Iterator[bytes]:
+def _measured(stream: Iterator[bytes], report: ParseReport, limits: Limits) -> Iterator[bytes]:
     for chunk in stream:
         room = limits.max_bytes - report.size
         report.size += len(chunk)
@@ -115,7 +115,7 @@ def _measured(stream: Iterator[bytes], report: Report, limits: Limits) -> Iterat
             return
 
 
-def _counted(steps: Iterator[list[Entry]], report: Report, limits: Limits) -> Iterator[list[Entry]]:
+def _counted(steps: Iterator[list[Entry]], report: ParseReport, limits: Limits) -> Iterator[list[Entry]]:
     for entries in steps:
         room = limits.max_entries - report.entries
         is_full = len(entries) > room
@@ -203,7 +203,7 @@ def _first_line(text: str) -> str:
     return ""
 
 
-def _read_text(pieces: Iterable[str], resolver: Resolver, report: Report) -> Iterator[list[Entry]]:
+def _read_text(pieces: Iterable[str], resolver: Resolver, report: ParseReport) -> Iterator[list[Entry]]:
     """A URL a line; `#` begins a comment, and what follows the URL is not its part."""
     for lines in _lines(pieces):
         found = []
@@ -229,7 +229,7 @@ def _lines(pieces: Iterable[str]) -> Iterator[list[str]]:
     yield [tail]
 
 
-def _read_json(pieces: Iterable[str], resolver: Resolver, report: Report) -> Iterator[Entry]:
+def _read_json(pieces: Iterable[str], resolver: Resolver, report: ParseReport) -> Iterator[Entry]:
     """JSON Feed 1.1 (jsonfeed.org)."""
     try:
         feed = json.loads(_whole(pieces, report))
@@ -250,7 +250,7 @@ def _read_json(pieces: Iterable[str], resolver: Resolver, report: Report) -> Ite
         report.form = Form.UNKNOWN
 
 
-def _read_html(pieces: Iterable[str], url: str | None, report: Report) -> Iterator[Entry]:
+def _read_html(pieces: Iterable[str], url: str | None, report: ParseReport) -> Iterator[Entry]:
     if url is None:
         return
     facts = read_page(
@@ -262,7 +262,7 @@ def _read_html(pieces: Iterable[str], url: str | None, report: Report) -> Iterat
             yield Entry(Url(link.url, link.host))
 
 
-def _whole(pieces: Iterable[str], report: Report) -> str:
+def _whole(pieces: Iterable[str], report: ParseReport) -> str:
     text, length = [], 0
     for piece in pieces:
         text.append(piece)

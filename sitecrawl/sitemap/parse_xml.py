@@ -20,7 +20,7 @@ from html.entities import html5
 from typing import Final
 
 from sitecrawl.sitemap.dates import unix_time
-from sitecrawl.sitemap.entry import Entry, Form, Problem, Report
+from sitecrawl.sitemap.entry import Entry, Form, ParseReport, Problem
 from sitecrawl.sitemap.resolve import Resolver
 from sitecrawl.urls.url import Url
 
@@ -101,7 +101,7 @@ _ANY_TAG = re.compile(r"<[^<>]*+>")
 _REFERENCE = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9A-Fa-f]{1,6})|([A-Za-z][A-Za-z0-9]{0,31}));")
 
 
-def read_xml(pieces: Iterable[str], form: Form, resolver: Resolver, report: Report) -> Iterator[list[Entry]]:
+def read_xml(pieces: Iterable[str], form: Form, resolver: Resolver, report: ParseReport) -> Iterator[list[Entry]]:
     """The entries of a document of `form`, whose text comes in `pieces`: those that end in each, and at the end."""
     reader = _Reader(form, resolver, report)
     for piece in pieces:
@@ -112,7 +112,7 @@ def read_xml(pieces: Iterable[str], form: Form, resolver: Resolver, report: Repo
 
 
 class _Reader:
-    def __init__(self, form: Form, resolver: Resolver, report: Report) -> None:
+    def __init__(self, form: Form, resolver: Resolver, report: ParseReport) -> None:
         self._form = form
         self._records = _RECORDS[form]
         self._has_plain = "url" in self._records

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.sitemap import schedule
-from sitecrawl.sitemap.record import NEVER, SitemapRecord, State
+from sitecrawl.sitemap.record import NEVER, SitemapRecord, SitemapState
 from sitecrawl.sitemap.schedule import ScheduleOptions
 from sitecrawl.urls.url import site_of
 
@@ -89,7 +89,9 @@ class SitemapStore:
 
     def is_watching(self) -> bool:
         """Whether anything will be visited (again)."""
-        return any(record.state == State.OPEN or schedule.is_watched(record) for record in self._records.values())
+        return any(
+            record.state == SitemapState.OPEN or schedule.is_watched(record) for record in self._records.values()
+        )
 
     def next_time(self) -> float | None:
         """Unix time of the next visit that is planned."""

@@ -23,7 +23,7 @@ from sitecrawl.page.links import Link
 from sitecrawl.sitemap import schedule
 from sitecrawl.sitemap.entry import Form
 from sitecrawl.sitemap.locations import How, in_robots, on_page, usual
-from sitecrawl.sitemap.record import Kind, SitemapRecord, State
+from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState
 from sitecrawl.urls.url import Url, parse
 
 _FEEDS: Final = frozenset({Form.RSS, Form.ATOM, Form.JSON})
@@ -145,11 +145,13 @@ class Discovery:
         """Ask for the next usual address, if nothing is under way on the host and no sitemap was found."""
         records = self._store.of_host(host)
         fronts = [record for record in records if record.kind == Kind.FRONT]
-        if not any(record.state != State.MOVED and _has_answered(record) for record in fronts):
+        if not any(record.state != SitemapState.MOVED and _has_answered(record) for record in fronts):
             return
         speaking = self._store.speaking_for(host)
-        found = any(r.state == State.VALID and r.kind == Kind.SITEMAP and r.form not in _FEEDS for r in speaking)
-        if found or any(record.state == State.OPEN for record in speaking):
+        found = any(
+            r.state == SitemapState.VALID and r.kind == Kind.SITEMAP and r.form not in _FEEDS for r in speaking
+        )
+        if found or any(record.state == SitemapState.OPEN for record in speaking):
             return
         front = fronts[0].url
         if not any(record.kind == Kind.MISSING for record in records):

@@ -24,7 +24,7 @@ from sitecrawl.page.links import Link
 from sitecrawl.sitemap import schedule
 from sitecrawl.sitemap.entry import Limits
 from sitecrawl.sitemap.locations import How
-from sitecrawl.sitemap.record import Kind, SitemapRecord, State
+from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState
 from sitecrawl.sitemap.schedule import ScheduleOptions
 from sitecrawl.urls.url import Url, parse
 
@@ -150,7 +150,7 @@ class Gatherer:
         if record.origin and record.successes:
             origin_key = self._registry.key(parse(record.origin))
             origin = self.store.get(origin_key)
-            if origin is not None and origin.state == State.MOVED:
+            if origin is not None and origin.state == SitemapState.MOVED:
                 origin.next_visit = record.next_visit
                 self.store.put(origin_key, origin)
 
@@ -192,7 +192,7 @@ class Gatherer:
             self._registry.queue(key, record)
         elif fetch.is_redirect and self._redirects.ended(key, record, fetch):
             self._discovery.over(key, record, time.time())
-        elif record.state != State.MOVED:
+        elif record.state != SitemapState.MOVED:
             self._fail(key, record, time.time())
 
     def _given_up(self, key: bytes) -> None:

@@ -17,10 +17,10 @@ from sitecrawl.crawl.sitemaps.arrival import Arrival
 from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.crawl.turns import Turns
 from sitecrawl.frontier.disk import NewUrl
-from sitecrawl.frontier.record import State as UrlState
+from sitecrawl.frontier.record import State
 from sitecrawl.page.links import Link
 from sitecrawl.sitemap import schedule
-from sitecrawl.sitemap.entry import Entry, Form, Limits, Problem, Report
+from sitecrawl.sitemap.entry import Entry, Form, Limits, ParseReport, Problem
 from sitecrawl.sitemap.locations import Answer, How, is_sitemap, may_list
 from sitecrawl.sitemap.parse import chunks_of, read_in_steps
 from sitecrawl.sitemap.record import Kind, SitemapRecord
@@ -75,7 +75,7 @@ class _Harvest:
         self._arrival = arrival
         self._record = arrival.record
         self._vouchers = frozenset(arrival.record.vouchers)
-        self._report = Report()
+        self._report = ParseReport()
         self._entries = self._alien = self._recent = 0
         self._newest = 0.0
         self._frequencies: Counter[str] = Counter()
@@ -197,7 +197,7 @@ class _Harvest:
             self._runtime.expand(self._arrival.fetch, links, rest=max(0, rest - len(new)))
         for key, child in new:
             known = self._runtime.frontier.urls.get(key)
-            if known is None or known.state != UrlState.QUEUED:  # too deep, or fetched before as a page
+            if known is None or known.state != State.QUEUED:  # too deep, or fetched before as a page
                 registry.queue(key, child)
         return len(new)
 
@@ -214,7 +214,7 @@ class _Harvest:
         """Fetch again what has changed since it was fetched, as the sitemap says: much only if that proved true."""
         frontier = self._runtime.frontier
         for key, known in frontier.urls.get_many(list(dated)).items():
-            is_old = known is not None and known.state == UrlState.FETCHED and known.fetched < dated[key]
+            is_old = known is not None and known.state == State.FETCHED and known.fetched < dated[key]
             if is_old and self._refetches and len(self._claims) < _MAX_CLAIMS and frontier.again(key):
                 self._refetches -= 1
                 self._claims[key] = self._arrival.key

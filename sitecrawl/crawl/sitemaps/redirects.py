@@ -15,9 +15,9 @@ from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.runtime import Fetch, Runtime
 from sitecrawl.crawl.sitemaps.discovery import Discovery
 from sitecrawl.crawl.sitemaps.registry import Registry
-from sitecrawl.frontier.record import State as UrlState
+from sitecrawl.frontier.record import State
 from sitecrawl.sitemap.locations import How
-from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, State
+from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, SitemapState
 from sitecrawl.urls.url import Url, parse
 
 MAX_HOPS: Final = 5
@@ -60,15 +60,15 @@ class Redirects:
             return False  # out of scope
         if new_key == key or (found is not None and found.kind != record.kind):
             return False
-        self._move(key, record, target, asked=known is not None and known.state != UrlState.QUEUED)
+        self._move(key, record, target, asked=known is not None and known.state != State.QUEUED)
         found = self._store.get(new_key)
-        if found is not None and found.state == State.OPEN and (known is None or known.state != UrlState.QUEUED):
+        if found is not None and found.state == SitemapState.OPEN and (known is None or known.state != State.QUEUED):
             self._registry.queue(new_key, found)
         return True
 
     def _move(self, old_key: bytes, old: SitemapRecord, url: Url, *, asked: bool) -> None:
         """`old` is at `url`: its host has said so, and vouches for that. `asked`: for a robots.txt, too."""
-        old.state, old.next_visit = State.MOVED, NEVER
+        old.state, old.next_visit = SitemapState.MOVED, NEVER
         self._store.put(old_key, old)
         if old.kind == Kind.FRONT and url.host != old.host:
             self._discovery.search([url], asked=asked)
