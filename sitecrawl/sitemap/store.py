@@ -45,6 +45,9 @@ class SitemapStore:
     def __contains__(self, key: bytes) -> bool:
         return key in self._records
 
+    def __getitem__(self, key: bytes) -> SitemapRecord:
+        return self._records[key]
+
     def get(self, key: bytes) -> SitemapRecord | None:
         return self._records.get(key)
 
