@@ -42,7 +42,8 @@ _RECORD = re.compile(
 _HTML = re.compile(r"<(?:!doctype\s+html|html)[\s>]", re.IGNORECASE)
 _MARKUP = re.compile(r"<(?:head|body|title|div|p|ul|ol|table|a)[\s>]", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"<\?xml\s[^>]*?encoding\s*+=\s*+[\"']([\w.:-]{1,40})")
-_UTF_16 = re.compile(rb"(\0)?[<#h]\0[^\0]\0")
+_UTF_16 = re.compile(rb"(?P<big>\xfe\xff|\0[<#h]\0[^\0])|\xff\xfe|[<#h]\0[^\0]\0")
+"""A byte order mark, or what text begins with."""
 _WEB = re.compile(r"https?://", re.IGNORECASE)
 _BYTES_AS_TEXT: Final = "sitecrawl.bytes-as-text"
 
@@ -144,19 +145,12 @@ def _head_of(stream: Iterator[bytes]) -> bytes:
 
 def _charset(head: bytes, label: str | None) -> str:
     """A byte order mark, the XML declaration, the header, UTF-8: the header is the least to be believed."""
-    for bom, name in (
-        (codecs.BOM_UTF8, "utf-8"),
-        (codecs.BOM_UTF16_BE, "utf-16be"),
-        (codecs.BOM_UTF16_LE, "utf-16le"),
-    ):
-        if head.startswith(bom):
-            return name
     if match := _UTF_16.match(head):
-        return "utf-16be" if match[1] else "utf-16le"
+        return "utf-16be" if match["big"] else "utf-16le"
     if declared := _XML_ENCODING.search(head[:1024]):
         label = declared[1].decode()
-    found = charset.of_label(label) if label else None
-    return "utf-8" if found is None or found.startswith("utf-16") else found  # it could be read as ASCII so far
+    found = charset.of_body(head, label, prescan=False, default="utf-8")
+    return "utf-8" if found.startswith("utf-16") else found  # it could be read as ASCII so far
 
 
 def _decoded(stream: Iterable[bytes], name: str) -> Iterator[str]:
