@@ -9,7 +9,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.page.links import PageFacts, read_page
@@ -17,9 +16,6 @@ from sitecrawl.sitemap.entry import Entry, Form, ParseReport, Problem
 from sitecrawl.sitemap.locations import Answer, How, in_robots, is_sitemap, on_page, usual
 from sitecrawl.sitemap.parse import chunks_of, read_sitemap
 from sitecrawl.urls.url import Url, guess_url, parse
-
-_FEEDS: Final = frozenset({Form.RSS, Form.ATOM, Form.JSON})
-"""What lists the newest pages alone: a site may have a sitemap besides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +75,7 @@ class _Search:
         await self._look(How.ROBOTS, in_robots(robots.body, robots.url) if robots else [])
         front = await self._get(self._root.href)
         await self._look(How.LINK, on_page(front.body, _facts(front)) if front else [])
-        if all(sitemap.form in _FEEDS for sitemap in self._found):
+        if all(sitemap.form.is_feed for sitemap in self._found):
             await self._guess(parse(front.url) if front else self._root)
         return self._found
 

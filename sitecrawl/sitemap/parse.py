@@ -45,6 +45,7 @@ _XML_ENCODING = re.compile(rb"<\?xml\s[^>]*?encoding\s*+=\s*+[\"']([\w.:-]{1,40}
 _UTF_16 = re.compile(rb"(?P<big>\xfe\xff|\0[<#h]\0[^\0])|\xff\xfe|[<#h]\0[^\0]\0")
 """A byte order mark, or what text begins with."""
 _WEB = re.compile(r"https?://", re.IGNORECASE)
+LIMITS: Final = Limits()
 _BYTES_AS_TEXT: Final = "sitecrawl.bytes-as-text"
 
 
@@ -59,7 +60,7 @@ def read_sitemap(
     report: ParseReport,
     *,
     label: str | None = None,
-    limits: Limits | None = None,
+    limits: Limits = LIMITS,
 ) -> Iterator[Entry]:
     """The entries of the sitemap at `url`, in their order; `report` is whole when they have ended.
 
@@ -75,14 +76,13 @@ def read_in_steps(
     report: ParseReport,
     *,
     label: str | None = None,
-    limits: Limits | None = None,
+    limits: Limits = LIMITS,
 ) -> Iterator[list[Entry]]:
     """As `read_sitemap`, a step at a time: each gives the entries that end in the next `CHUNK` bytes, if any do.
 
     So whoever has other things to do can do them in between, also while gigabytes of nothing are unpacked. HTML and
     JSON are one step.
     """
-    limits = limits or Limits()
     stream = _measured(unpacked(unpacked(chunks, report), report), report, limits)
     head = _head_of(stream)
     text = _decoded(chain((head,), stream), _charset(head, label))

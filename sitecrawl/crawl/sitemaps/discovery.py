@@ -20,13 +20,10 @@ from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.crawl.sitemaps.response import SitemapResponse
 from sitecrawl.page.links import Link
 from sitecrawl.sitemap import schedule
-from sitecrawl.sitemap.entry import Form
 from sitecrawl.sitemap.locations import How, in_robots, on_page, usual
 from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState
 from sitecrawl.urls.url import Url, parse
 
-_FEEDS: Final = frozenset({Form.RSS, Form.ATOM, Form.JSON})
-"""What lists the newest pages alone."""
 _MAX_ROBOTS: Final = 1000
 """Hosts that nobody has looked for sitemaps on, whose robots.txt is remembered: a front page may lead there."""
 _MAX_NAMED: Final = 100
@@ -149,9 +146,7 @@ class Discovery:
         if not any(record.state != SitemapState.MOVED and _has_answered(record) for record in fronts):
             return
         speaking = self._store.speaking_for(host)
-        found = any(
-            r.state == SitemapState.VALID and r.kind == Kind.SITEMAP and r.form not in _FEEDS for r in speaking
-        )
+        found = any(r.state == SitemapState.VALID and r.kind == Kind.SITEMAP and not r.form.is_feed for r in speaking)
         if found or any(record.state == SitemapState.OPEN for record in speaking):
             return
         front = fronts[0].url
