@@ -29,7 +29,7 @@ from sitecrawl.page.directives import header_links, refresh_target, robots_of_he
 from sitecrawl.page.links import read_page
 from sitecrawl.page.simhash import simhash
 from sitecrawl.pagestore.gzipping import decode_content
-from sitecrawl.sitemap.entry import Limits, Report
+from sitecrawl.sitemap.entry import Limits, ParseReport
 from sitecrawl.sitemap.locations import in_robots
 from sitecrawl.sitemap.parse import chunks_of, read_sitemap
 from sitecrawl.sitemap.record import SitemapRecord
@@ -144,12 +144,12 @@ def seeds(data: bytes) -> None:
 
 def sitemaps(data: bytes) -> None:
     """Sitemaps of any form: read as a whole and, behind its first 64 KB, byte by byte; robots.txt; stored records."""
-    report = Report()
+    report = ParseReport()
     found = list(read_sitemap(chunks_of(data), PAGE, report, limits=Limits(max_bytes=1 << 20, max_entries=10_000)))
     assert report.entries == len(found)
     assert all(parse(entry.url.href) == entry.url for entry in found)
     head = b"<urlset>" + b" " * (1 << 16)
-    whole, pieces = Report(), Report()
+    whole, pieces = ParseReport(), ParseReport()
     entries = list(read_sitemap([head + data], PAGE, whole))
     assert list(read_sitemap([head, *(data[n : n + 1] for n in range(len(data)))], PAGE, pieces)) == entries
     assert whole == pieces

@@ -28,7 +28,7 @@ from statistics import fmean, median
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.sitemap import schedule
-from sitecrawl.sitemap.entry import Report
+from sitecrawl.sitemap.entry import ParseReport
 from sitecrawl.sitemap.parse import chunks_of, read_sitemap
 from sitecrawl.sitemap.record import SitemapRecord
 from sitecrawl.sitemap.schedule import DAY, ScheduleOptions
@@ -227,7 +227,7 @@ def with_images(entries: int) -> bytes:
 
 
 def _ours(data: bytes) -> int:
-    return sum(1 for _ in read_sitemap(chunks_of(data), "https://www.example.com/sitemap.xml", Report()))
+    return sum(1 for _ in read_sitemap(chunks_of(data), "https://www.example.com/sitemap.xml", ParseReport()))
 
 
 def _scrapy(data: bytes) -> int:
@@ -279,10 +279,10 @@ def memory(arguments: argparse.Namespace) -> None:
         start = time.process_time()
         size = entries = 0
         for number, entry in enumerate(
-            read_sitemap(_index(arguments.sitemaps), "https://www.example.com/i", Report())
+            read_sitemap(_index(arguments.sitemaps), "https://www.example.com/i", ParseReport())
         ):
             record = SitemapRecord(entry.url.href, entry.url.host, parent="https://www.example.com/i")
-            report = Report()
+            report = ParseReport()
             new = sum(1 for _ in read_sitemap(chunks_of(document(570, number)), entry.url.href, report))
             schedule.visited(record, float(number), new=new, seconds=0.1)
             key = number.to_bytes(16, "big")

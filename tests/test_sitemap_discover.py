@@ -12,7 +12,7 @@ from shareddata import shared
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.page.links import read_page
-from sitecrawl.sitemap.entry import Form, Report
+from sitecrawl.sitemap.entry import Form, ParseReport
 from sitecrawl.sitemap.locations import Answer, in_robots, is_name, is_sitemap, may_list, on_page, usual
 from sitecrawl.urls.url import parse
 
@@ -169,21 +169,21 @@ class TestSoft404:
     def test_xml(self) -> None:
         """What parses as a sitemap and lists something is one; an empty one or an error is none."""
         answer = Answer("http://a.example/sitemap.xml", 200)
-        assert is_sitemap(answer, Report(Form.URLSET, entries=1), missing=None)
-        assert not is_sitemap(answer, Report(Form.URLSET), missing=None)
-        assert not is_sitemap(Answer("http://a.example/s", 404), Report(Form.URLSET, entries=1), missing=None)
+        assert is_sitemap(answer, ParseReport(Form.URLSET, entries=1), missing=None)
+        assert not is_sitemap(answer, ParseReport(Form.URLSET), missing=None)
+        assert not is_sitemap(Answer("http://a.example/s", 404), ParseReport(Form.URLSET, entries=1), missing=None)
 
     def test_page(self) -> None:
         """A page is one where the host tells right addresses from wrong ones, and it links to several pages."""
-        page, report = html("http://a.example/sitemap.html", self.MAP), Report(Form.HTML, entries=9)
+        page, report = html("http://a.example/sitemap.html", self.MAP), ParseReport(Form.HTML, entries=9)
         honest = html("http://a.example/x", self.LOST, status=404)
         assert is_sitemap(page, report, missing=honest)
-        assert not is_sitemap(page, Report(Form.HTML, entries=2), missing=honest)
+        assert not is_sitemap(page, ParseReport(Form.HTML, entries=2), missing=honest)
         assert is_sitemap(page, report, missing=html("http://a.example/x", self.LOST))
 
     def test_soft_404(self) -> None:
         """What looks like a page that cannot exist, is where that was, says so, or is the front page, is none."""
-        report = Report(Form.HTML, entries=9)
+        report = ParseReport(Form.HTML, entries=9)
         lost = html("http://a.example/x", self.LOST)
         assert not is_sitemap(html("http://a.example/sitemap.html", self.LOST + "!"), report, missing=lost)
         assert not is_sitemap(html("http://a.example/x", self.MAP), report, missing=lost)

@@ -16,21 +16,22 @@ from shareddata import shared
 
 from sitecrawl.sitemap import parse, parse_xml
 from sitecrawl.sitemap.dates import unix_time
-from sitecrawl.sitemap.entry import Entry, Form, Limits, Problem, Report
+from sitecrawl.sitemap.entry import Entry, Form, Limits, ParseReport, Problem
 from sitecrawl.sitemap.parse import chunks_of, read_in_steps, read_sitemap
 from sitecrawl.sitemap.resolve import Resolver
 
 BASE = "http://a.example/maps/sitemap.xml"
 HEAD = b'<?xml version="1.0" encoding="UTF-8"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
 END = b"</urlset>"
+IMAGE = "<image:image><image:title>t</image:title> <image:loc>/i</image:loc>\n</image:image>"
 
 
 def url(path: bytes) -> bytes:
     return b"<url><loc>http://a.example/" + path + b"</loc></url>"
 
 
-def read(data: bytes, base: str | None = BASE, **options: object) -> tuple[list[Entry], Report]:
-    report = Report()
+def read(data: bytes, base: str | None = BASE, **options: object) -> tuple[list[Entry], ParseReport]:
+    report = ParseReport()
     return list(read_sitemap(chunks_of(data), base, report, **options)), report  # type: ignore[arg-type]
 
 
@@ -123,19 +124,25 @@ ENTRY_PARTS = [
     "<lastmod>2024-01-01</lastmod>", "<lastmod>2025-01-01</lastmod>", "<changefreq>daily</changefreq>",
     "<changefreq>x</changefreq>", "<priority>0.5</priority>", "<mobile:mobile/>", " ", "text", "<!-- -->",
     "<image:image>",
-    "<image:loc>/i</image:loc>", "<image:title>t</image:title>", "</image:image>", "<image:x/>",
-    '<xhtml:link rel="alternate" href="/de"/>', '<xhtml:link rel="x" href="/en" />', "<xhtml:link href='/fr'>",
+    "<image:loc>/i</image:loc>", "<image:loc> <![CDATA[/j?a&amp;b]]></image:loc>", "<image:loc></image:loc>",
+    "<image:title>t</image:title>", "<image:caption><![CDATA[c]]></image:caption>", IMAGE, "</image:image>",
+    "<image:x/>", '<xhtml:link rel="alternate" href="/de"/>',
+    '<xhtml:link rel="x" href="/en" />', "<xhtml:link href='/fr'>",
 ]  # fmt: skip
 
 
-@given(st.lists(st.lists(st.sampled_from(ENTRY_PARTS), max_size=7), max_size=4))
+PART = st.sampled_from(ENTRY_PARTS)
+LOC = st.sampled_from(["", "<loc>/0</loc>", "<priority>http://a.example/5</priority>"])
+
+
+@given(st.lists(st.builds(lambda loc, parts: [loc, *parts], LOC, st.lists(PART, max_size=7)), max_size=4))
 def test_short_ways(records: list[list[str]]) -> None:
     """Entries that are read as a whole are the same as by their tags."""
-    text = "".join(f"<url><loc>/0</loc>{''.join(parts)}</url>" for parts in records)
+    text = "".join(f"<url>{''.join(parts)}</url>" for parts in records)
     found = []
     for has_plain in (True, False):
-        reader = parse_xml._Reader(Form.URLSET, Resolver(BASE), report := Report())
-        reader._has_plain = has_plain
+        reader = parse_xml._Reader(Form.URLSET, Resolver(BASE), report := ParseReport())
+        reader._has_short_way = has_plain
         reader.feed(text)
         reader.end()
         found.append((reader.take(), report))
@@ -309,7 +316,7 @@ class TestLimits:
     def test_steps(self) -> None:
         """However a sitemap is made, each step is short, also where there is nothing in it."""
         packed = gzip.compress(HEAD + b" " * (5 << 20) + url(b"1") * 5000 + END)
-        steps = [len(entries) for entries in read_in_steps(chunks_of(packed), BASE, Report())]
+        steps = [len(entries) for entries in read_in_steps(chunks_of(packed), BASE, ParseReport())]
         assert (sum(steps), len(steps) > 80, max(steps) < 2000) == (5000, True, True)
 
     @pytest.mark.parametrize(
@@ -333,7 +340,7 @@ class TestLimits:
     def test_memory_does_not_grow(self, head: bytes, piece: bytes) -> None:
         """Megabytes of anything take no more memory than one would, but for what is read whole."""
         tracemalloc.start()
-        report = Report()
+        report = ParseReport()
         for _ in read_sitemap(_stream(head, piece, 5 << 19), BASE, report):
             pass
         peak = tracemalloc.get_traced_memory()[1]
@@ -346,7 +353,6 @@ def _stream(head: bytes, piece: bytes, size: int) -> Iterator[bytes]:
     yield from repeat(piece, size // len(piece))
 
 
-IMAGE = "<image:image><image:title>t</image:title> <image:loc>/i</image:loc>\n</image:image>"
 WORDS = b"""<url> </url> <loc> </loc> <sitemap> </sitemap> http://a.example/ x &amp; & <lastmod> </lastmod> 2024-01-01
     <image:image> <image:loc> </image:loc> </image:image> <!-- --> <![CDATA[ ]]> < > / <x:link/href='y'/> <item>
     </item> <link> </link> <rss> <feed> <urlset> <entry> </entry> <!ENTITY ] - ! ' " { <html> \xe9 \0
@@ -362,7 +368,7 @@ class TestProperties:
         expected = read(head + body)
         bounds = [0, *sorted(cut for cut in cuts if cut < len(body)), len(body)]
         pieces = [body[start:stop] for start, stop in pairwise(bounds)]
-        report = Report()
+        report = ParseReport()
         assert (list(read_sitemap([head, *pieces], BASE, report)), report) == expected
 
     @given(st.lists(PARTS, max_size=40).map(b"".join) | st.binary(max_size=300))

@@ -8,7 +8,7 @@ import pytest
 
 from sitecrawl.sitemap import schedule
 from sitecrawl.sitemap.locations import How
-from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, State
+from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, SitemapState
 from sitecrawl.sitemap.schedule import DAY, ScheduleOptions
 
 OPTIONS = ScheduleOptions()
@@ -103,7 +103,7 @@ def test_failures() -> None:
     assert pause(record) < 2 * before
     none = SitemapRecord("http://a.example/s.xml", "a.example", status=404)
     schedule.failed(none, 0.0, seconds=1.0)
-    assert (none.state, pause(none)) == (State.INVALID, NEVER)
+    assert (none.state, pause(none)) == (SitemapState.INVALID, NEVER)
 
 
 @pytest.mark.parametrize("status", [0, 429, 500, 503])

@@ -13,15 +13,15 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.sitemap import schedule
 from sitecrawl.sitemap.entry import Form, Problem
 from sitecrawl.sitemap.locations import How
-from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, State
+from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, SitemapState
 from sitecrawl.sitemap.schedule import DAY, ScheduleOptions
 from sitecrawl.sitemap.store import SitemapStore, read_sitemaps
 
 FULL = SitemapRecord(
     "http://a.example/s.xml", "a.example", Kind.SITEMAP, How.INDEX, "http://a.example/i.xml", ["b.example"], 1.0,
-    State.VALID, Form.ATOM, Problem.LONG | Problem.TORN, 9, 8, 7, 1, 6.0, 0.5, '"e"', "Mon", b"d", 5.0, 4, 3, 2, 4.5,
-    99, [(1.0, 2), (3.0, 4)], 20, 19, 1.5, 0.5, 3.5, 2.5, 0.1, 77.0, 200, "http://a.example/t.xml", (1 << 64) - 1,
-    "http://b.example/r.xml", 1, 5,
+    SitemapState.VALID, Form.ATOM, Problem.LONG | Problem.TORN, 9, 8, 7, 1, 6.0, 0.5, '"e"', "Mon", b"d", 5.0, 4,
+    3, 2, 4.5, 99, [(1.0, 2), (3.0, 4)], 20, 19, 1.5, 0.5, 3.5, 2.5, 0.1, 77.0, 200, "http://a.example/t.xml",
+    (1 << 64) - 1, "http://b.example/r.xml", 1, 5,
 )  # fmt: skip
 
 
@@ -30,7 +30,7 @@ def key(number: int) -> bytes:
 
 
 def record(number: int, at: float, host: str = "a.example") -> SitemapRecord:
-    return SitemapRecord(f"http://{host}/{number}", host, state=State.VALID, next_visit=at)
+    return SitemapRecord(f"http://{host}/{number}", host, state=SitemapState.VALID, next_visit=at)
 
 
 @pytest.fixture

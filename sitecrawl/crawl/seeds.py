@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from sitecrawl.base.errors import InvalidUrl, OptionError
-from sitecrawl.sitemap.entry import Report
+from sitecrawl.sitemap.entry import ParseReport
 from sitecrawl.sitemap.parse import chunks_of, read_sitemap
 from sitecrawl.urls.url import Url, guess_url, shortened
 
@@ -138,7 +138,7 @@ def _entries(path: Path, content: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _locations(path: Path, content: bytes) -> Iterator[tuple[str, str]]:
-    for entry in read_sitemap(chunks_of(content), None, report := Report()):
+    for entry in read_sitemap(chunks_of(content), None, report := ParseReport()):
         if entry.is_sitemap:
             raise OptionError(f"{path} is an index of sitemaps: give one of the sitemaps that it names")
         yield entry.url.href, f"{path}: "

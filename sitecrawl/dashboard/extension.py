@@ -108,7 +108,7 @@ class Dashboard:
             return
 
         def sitemaps() -> SitemapStore | None:
-            return getattr(getattr(spider, "gathering", None), "store", None)
+            return getattr(getattr(spider, "sitemaps", None), "store", None)
 
         politeness = configuration.politeness(self._crawler.settings)
         tables = Tables(

@@ -21,7 +21,7 @@ from sitecrawl.frontier.record import UrlRecord
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.trap_judge import Reason, explain
 from sitecrawl.sitemap.printing import facts
-from sitecrawl.sitemap.record import Kind, SitemapRecord, State
+from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState
 from sitecrawl.sitemap.store import SitemapStore
 
 MAX_ROWS: Final = 100
@@ -35,7 +35,7 @@ Row = dict[str, Any]
 _HOST_SORTS: Final = ("waiting", "known", "fetched", "good", "failures", "next")
 _SECTION_SORTS: Final = ("waiting", "known", "fetched", "good", "novelty")
 _SITEMAP_SORTS: Final = ("new", "entries")
-_SITEMAPS_SHOWN: Final = frozenset({State.VALID, State.OPEN})
+_SITEMAPS_SHOWN: Final = frozenset({SitemapState.VALID, SitemapState.OPEN})
 _SITEMAP_FIELDS: Final = (
     "url", "state", "form", "how", "entries", "new", "judged", "good", "spam_share", "trust", "visits",
     "next_visit",
@@ -241,7 +241,7 @@ class Tables:
         def rows_of(record: SitemapRecord) -> Iterator[Row]:
             is_one = record.kind == Kind.SITEMAP and record.state in _SITEMAPS_SHOWN
             if is_one and query.search in record.url.lower():
-                valid = record.state == State.VALID
+                valid = record.state == SitemapState.VALID
                 yield {"_record": record, "new": (valid, record.new), "entries": (valid, record.entries)}
 
         _check_sort(query.sort, _SITEMAP_SORTS)

@@ -29,6 +29,11 @@ class Form(Enum):
     """JSON Feed."""
     HTML = "html"
 
+    @property
+    def is_feed(self) -> bool:
+        """Whether it lists the newest pages alone: a site may have a sitemap besides."""
+        return self in {Form.RSS, Form.ATOM, Form.JSON}
+
 
 class Problem(Flag):
     """What is wrong with a sitemap that was read all the same."""
@@ -64,7 +69,7 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Report:
+class ParseReport:
     """What there is to say about a sitemap as a whole; filled in while it is read."""
 
     form: Form = Form.UNKNOWN

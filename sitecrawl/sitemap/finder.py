@@ -9,17 +9,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.page.links import PageFacts, read_page
-from sitecrawl.sitemap.entry import Entry, Form, Problem, Report
+from sitecrawl.sitemap.entry import Entry, Form, ParseReport, Problem
 from sitecrawl.sitemap.locations import Answer, How, in_robots, is_sitemap, on_page, usual
 from sitecrawl.sitemap.parse import chunks_of, read_sitemap
 from sitecrawl.urls.url import Url, guess_url, parse
-
-_FEEDS: Final = frozenset({Form.RSS, Form.ATOM, Form.JSON})
-"""What lists the newest pages alone: a site may have a sitemap besides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +47,7 @@ class Sitemap:
     body: bytes
 
     def entries(self) -> Iterator[Entry]:
-        return read_sitemap(chunks_of(self.body), self.url, Report())
+        return read_sitemap(chunks_of(self.body), self.url, ParseReport())
 
 
 async def find_sitemaps(site: str, fetch: Fetch, *, most: int = 100) -> list[Sitemap]:
@@ -79,7 +75,7 @@ class _Search:
         await self._look(How.ROBOTS, in_robots(robots.body, robots.url) if robots else [])
         front = await self._get(self._root.href)
         await self._look(How.LINK, on_page(front.body, _facts(front)) if front else [])
-        if all(sitemap.form in _FEEDS for sitemap in self._found):
+        if all(sitemap.form.is_feed for sitemap in self._found):
             await self._guess(parse(front.url) if front else self._root)
         return self._found
 
@@ -110,7 +106,7 @@ class _Search:
                 return
 
     def _read(self, how: How, fetched: Fetched) -> Sitemap | None:
-        facts, report = _facts(fetched), Report()
+        facts, report = _facts(fetched), ParseReport()
         count = sum(1 for _ in read_sitemap(chunks_of(fetched.body), fetched.url, report, label=facts.charset))
         answer = Answer.of(fetched.url, fetched.status, fetched.body, facts)
         doubtful = how != How.ROBOTS

@@ -21,7 +21,7 @@ from sitecrawl.page import charset
 from sitecrawl.page.links import PageFacts
 from sitecrawl.page.markup import elements
 from sitecrawl.page.simhash import distance, simhash
-from sitecrawl.sitemap.entry import Form, Report
+from sitecrawl.sitemap.entry import Form, ParseReport
 from sitecrawl.urls.url import Url, parse
 
 MAX_NAMED: Final = 10_000
@@ -131,7 +131,7 @@ class Answer:
         return cls(url, status, facts.title or "", simhash(facts.text or body.decode("utf-8", "replace")))
 
 
-def is_sitemap(answer: Answer, report: Report, *, missing: Answer | None) -> bool:
+def is_sitemap(answer: Answer, report: ParseReport, *, missing: Answer | None) -> bool:
     """Whether there is a sitemap at an address for which nobody vouches, or a page at one that is named.
 
     `report` says what its body is. `missing` is what the host says of an address that cannot exist; None if that is

@@ -1,6 +1,6 @@
 """Reading sitemaps of every form, as a stream, whatever came: nothing in them raises.
 
-    entries = read_sitemap(chunks, "https://example.com/sitemap.xml", report := Report())
+    entries = read_sitemap(chunks, "https://example.com/sitemap.xml", report := ParseReport())
 
 The bytes decide what they are; neither name nor header does. XML and text are read in memory that does not grow with
 their size. HTML and JSON have to be read as a whole, so only their first `MAX_WHOLE` bytes are.
@@ -18,7 +18,7 @@ from typing import Any, Final
 from sitecrawl.page import charset
 from sitecrawl.page.links import read_page
 from sitecrawl.sitemap.dates import unix_time
-from sitecrawl.sitemap.entry import PROTOCOL_BYTES, PROTOCOL_ENTRIES, Entry, Form, Limits, Problem, Report
+from sitecrawl.sitemap.entry import PROTOCOL_BYTES, PROTOCOL_ENTRIES, Entry, Form, Limits, ParseReport, Problem
 from sitecrawl.sitemap.parse_xml import ROOTS, read_xml
 from sitecrawl.sitemap.resolve import Resolver
 from sitecrawl.sitemap.unpack import unpacked
@@ -42,8 +42,10 @@ _RECORD = re.compile(
 _HTML = re.compile(r"<(?:!doctype\s+html|html)[\s>]", re.IGNORECASE)
 _MARKUP = re.compile(r"<(?:head|body|title|div|p|ul|ol|table|a)[\s>]", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"<\?xml\s[^>]*?encoding\s*+=\s*+[\"']([\w.:-]{1,40})")
-_UTF_16 = re.compile(rb"(\0)?[<#h]\0[^\0]\0")
+_UTF_16 = re.compile(rb"(?P<big>\xfe\xff|\0[<#h]\0[^\0])|\xff\xfe|[<#h]\0[^\0]\0")
+"""A byte order mark, or what text begins with."""
 _WEB = re.compile(r"https?://", re.IGNORECASE)
+LIMITS: Final = Limits()
 _BYTES_AS_TEXT: Final = "sitecrawl.bytes-as-text"
 
 
@@ -55,10 +57,10 @@ def chunks_of(body: bytes) -> Iterator[bytes]:
 def read_sitemap(
     chunks: Iterable[bytes],
     url: str | None,
-    report: Report,
+    report: ParseReport,
     *,
     label: str | None = None,
-    limits: Limits | None = None,
+    limits: Limits = LIMITS,
 ) -> Iterator[Entry]:
     """The entries of the sitemap at `url`, in their order; `report` is whole when they have ended.
 
@@ -71,17 +73,16 @@ def read_sitemap(
 def read_in_steps(
     chunks: Iterable[bytes],
     url: str | None,
-    report: Report,
+    report: ParseReport,
     *,
     label: str | None = None,
-    limits: Limits | None = None,
+    limits: Limits = LIMITS,
 ) -> Iterator[list[Entry]]:
     """As `read_sitemap`, a step at a time: each gives the entries that end in the next `CHUNK` bytes, if any do.
 
     So whoever has other things to do can do them in between, also while gigabytes of nothing are unpacked. HTML and
     JSON are one step.
     """
-    limits = limits or Limits()
     stream = _measured(unpacked(unpacked(chunks, report), report), report, limits)
     head = _head_of(stream)
     text = _decoded(chain((head,), stream), _charset(head, label))
@@ -103,7 +104,7 @@ def read_in_steps(
     yield from _counted(steps, report, limits)
 
 
-def _measured(stream: Iterator[bytes], report: Report, limits: Limits) -> Iterator[bytes]:
+def _measured(stream: Iterator[bytes], report: ParseReport, limits: Limits) -> Iterator[bytes]:
     for chunk in stream:
         room = limits.max_bytes - report.size
         report.size += len(chunk)
@@ -115,7 +116,7 @@ def _measured(stream: Iterator[bytes], report: Report, limits: Limits) -> Iterat
             return
 
 
-def _counted(steps: Iterator[list[Entry]], report: Report, limits: Limits) -> Iterator[list[Entry]]:
+def _counted(steps: Iterator[list[Entry]], report: ParseReport, limits: Limits) -> Iterator[list[Entry]]:
     for entries in steps:
         room = limits.max_entries - report.entries
         is_full = len(entries) > room
@@ -144,19 +145,12 @@ def _head_of(stream: Iterator[bytes]) -> bytes:
 
 def _charset(head: bytes, label: str | None) -> str:
     """A byte order mark, the XML declaration, the header, UTF-8: the header is the least to be believed."""
-    for bom, name in (
-        (codecs.BOM_UTF8, "utf-8"),
-        (codecs.BOM_UTF16_BE, "utf-16be"),
-        (codecs.BOM_UTF16_LE, "utf-16le"),
-    ):
-        if head.startswith(bom):
-            return name
     if match := _UTF_16.match(head):
-        return "utf-16be" if match[1] else "utf-16le"
+        return "utf-16be" if match["big"] else "utf-16le"
     if declared := _XML_ENCODING.search(head[:1024]):
         label = declared[1].decode()
-    found = charset.of_label(label) if label else None
-    return "utf-8" if found is None or found.startswith("utf-16") else found  # it could be read as ASCII so far
+    found = charset.of_body(head, label, prescan=False, default="utf-8")
+    return "utf-8" if found.startswith("utf-16") else found  # it could be read as ASCII so far
 
 
 def _decoded(stream: Iterable[bytes], name: str) -> Iterator[str]:
@@ -203,7 +197,7 @@ def _first_line(text: str) -> str:
     return ""
 
 
-def _read_text(pieces: Iterable[str], resolver: Resolver, report: Report) -> Iterator[list[Entry]]:
+def _read_text(pieces: Iterable[str], resolver: Resolver, report: ParseReport) -> Iterator[list[Entry]]:
     """A URL a line; `#` begins a comment, and what follows the URL is not its part."""
     for lines in _lines(pieces):
         found = []
@@ -229,7 +223,7 @@ def _lines(pieces: Iterable[str]) -> Iterator[list[str]]:
     yield [tail]
 
 
-def _read_json(pieces: Iterable[str], resolver: Resolver, report: Report) -> Iterator[Entry]:
+def _read_json(pieces: Iterable[str], resolver: Resolver, report: ParseReport) -> Iterator[Entry]:
     """JSON Feed 1.1 (jsonfeed.org)."""
     try:
         feed = json.loads(_whole(pieces, report))
@@ -250,7 +244,7 @@ def _read_json(pieces: Iterable[str], resolver: Resolver, report: Report) -> Ite
         report.form = Form.UNKNOWN
 
 
-def _read_html(pieces: Iterable[str], url: str | None, report: Report) -> Iterator[Entry]:
+def _read_html(pieces: Iterable[str], url: str | None, report: ParseReport) -> Iterator[Entry]:
     if url is None:
         return
     facts = read_page(
@@ -262,7 +256,7 @@ def _read_html(pieces: Iterable[str], url: str | None, report: Report) -> Iterat
             yield Entry(Url(link.url, link.host))
 
 
-def _whole(pieces: Iterable[str], report: Report) -> str:
+def _whole(pieces: Iterable[str], report: ParseReport) -> str:
     text, length = [], 0
     for piece in pieces:
         text.append(piece)

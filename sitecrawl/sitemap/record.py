@@ -30,7 +30,7 @@ class Kind(IntEnum):
     """Nothing: what the host says of an address that cannot exist."""
 
 
-class State(IntEnum):
+class SitemapState(IntEnum):
     OPEN = 0
     """Not visited yet."""
     VALID = 1
@@ -55,7 +55,7 @@ class SitemapRecord:
     vouchers: list[str] = field(default_factory=list)
     """Hosts whose robots.txt names it, or the index that it is part of."""
     found: float = 0.0
-    state: State = State.OPEN
+    state: SitemapState = SitemapState.OPEN
     form: Form = Form.UNKNOWN
     problems: Problem = Problem.NONE
     visits: int = 0
@@ -118,7 +118,7 @@ class SitemapRecord:
     @property
     def is_guess(self) -> bool:
         """Whether nobody names it, and it has not turned out to be a sitemap."""
-        return self.kind == Kind.MISSING or (self.how == How.USUAL and self.state != State.VALID)
+        return self.kind == Kind.MISSING or (self.how == How.USUAL and self.state != SitemapState.VALID)
 
     @property
     def spam_share(self) -> float:
@@ -160,8 +160,8 @@ def _news(pairs: Any) -> list[tuple[float, int]]:
 
 _NAMES: Final = tuple(f.name for f in fields(SitemapRecord))
 _NEW: Final = {name: getattr(SitemapRecord("", ""), name) for name in _NAMES}
-_MAKERS: Final = {"kind": Kind, "how": How, "state": State, "form": Form, "problems": Problem, "news": _news}
+_MAKERS: Final = {"kind": Kind, "how": How, "state": SitemapState, "form": Form, "problems": Problem, "news": _news}
 
 
 def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, (Kind, How, State, Form, Problem)) else value
+    return value.value if isinstance(value, (Kind, How, SitemapState, Form, Problem)) else value

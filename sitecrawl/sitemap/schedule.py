@@ -24,7 +24,7 @@ from math import sqrt
 from typing import Final
 
 from sitecrawl.sitemap.locations import How
-from sitecrawl.sitemap.record import MAX_NEWS, NEVER, Kind, SitemapRecord, State
+from sitecrawl.sitemap.record import MAX_NEWS, NEVER, Kind, SitemapRecord, SitemapState
 
 DAY: Final = 86_400.0
 
@@ -95,18 +95,18 @@ def weight(record: SitemapRecord) -> float:
 
 def is_watched(record: SitemapRecord) -> bool:
     """Whether the sitemap will be visited again."""
-    if record.kind == Kind.MISSING or record.state == State.MOVED:
+    if record.kind == Kind.MISSING or record.state == SitemapState.MOVED:
         return False
     if record.kind in {Kind.ROBOTS, Kind.FRONT} or _may_come_back(record):
         return True
     is_spam = record.visits >= _HOPELESS and record.entries == 0 and record.alien > 0
-    return record.state == State.VALID and not is_spam
+    return record.state == SitemapState.VALID and not is_spam
 
 
 def _may_come_back(record: SitemapRecord) -> bool:
     """Whether someone names it, and its host could not say what is there."""
     unanswered = record.status in {0, 429} or record.status >= 500
-    return record.state == State.INVALID and record.how != How.USUAL and unanswered
+    return record.state == SitemapState.INVALID and record.how != How.USUAL and unanswered
 
 
 def interval(record: SitemapRecord, weights: float, options: ScheduleOptions) -> float:
@@ -154,7 +154,7 @@ def visited(record: SitemapRecord, now: float, *, new: int, seconds: float, unch
     record.successes += 1
     record.unchanged += unchanged
     record.failures = 0
-    record.state = State.VALID
+    record.state = SitemapState.VALID
     record.new += new
     record.news = [*record.news, (now, new)][-MAX_NEWS:]
     if is_first:
@@ -170,7 +170,7 @@ def failed(record: SitemapRecord, now: float, *, seconds: float) -> None:
     _spend(record, now, seconds)
     record.failures += 1
     if not record.successes:
-        record.state = State.INVALID
+        record.state = SitemapState.INVALID
 
 
 def _spend(record: SitemapRecord, now: float, seconds: float) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.sitemap import schedule
-from sitecrawl.sitemap.record import NEVER, SitemapRecord, State
+from sitecrawl.sitemap.record import NEVER, SitemapRecord, SitemapState
 from sitecrawl.sitemap.schedule import ScheduleOptions
 from sitecrawl.urls.url import site_of
 
@@ -45,6 +45,9 @@ class SitemapStore(Participant):
 
     def __contains__(self, key: bytes) -> bool:
         return key in self._records
+
+    def __getitem__(self, key: bytes) -> SitemapRecord:
+        return self._records[key]
 
     def get(self, key: bytes) -> SitemapRecord | None:
         return self._records.get(key)
@@ -90,7 +93,9 @@ class SitemapStore(Participant):
 
     def is_watching(self) -> bool:
         """Whether anything will be visited (again)."""
-        return any(record.state == State.OPEN or schedule.is_watched(record) for record in self._records.values())
+        return any(
+            record.state == SitemapState.OPEN or schedule.is_watched(record) for record in self._records.values()
+        )
 
     def next_time(self) -> float | None:
         """Unix time of the next visit that is planned."""

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from sitecrawl.sitemap.entry import Problem, Report
+from sitecrawl.sitemap.entry import ParseReport, Problem
 
 _MAGIC: Final = b"\x1f\x8b"
 _GZIP: Final = zlib.MAX_WBITS | 16
@@ -14,7 +14,7 @@ _PIECE: Final = 64 << 10
 """Bytes that are unpacked at a time: a bomb comes in pieces of this size, and the reader stops when it has enough."""
 
 
-def unpacked(chunks: Iterable[bytes], report: Report) -> Iterator[bytes]:
+def unpacked(chunks: Iterable[bytes], report: ParseReport) -> Iterator[bytes]:
     """`chunks` without gzip, should they begin as gzip does: with all its members, up to where it is damaged."""
     stream = iter(chunks)
     head = b""
@@ -29,7 +29,7 @@ def unpacked(chunks: Iterable[bytes], report: Report) -> Iterator[bytes]:
         yield from stream
 
 
-def _members(head: bytes, stream: Iterator[bytes], report: Report) -> Iterator[bytes]:
+def _members(head: bytes, stream: Iterator[bytes], report: ParseReport) -> Iterator[bytes]:
     member = zlib.decompressobj(_GZIP)
     data = head
     try:

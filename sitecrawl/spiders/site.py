@@ -19,7 +19,7 @@ from sitecrawl.crawl.frontiers import capabilities
 from sitecrawl.crawl.page_item import page_item
 from sitecrawl.crawl.revisits import Recrawling
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.crawl.sitemaps import Gathering
+from sitecrawl.crawl.sitemaps import Sitemaps
 from sitecrawl.frontier.contract import Capability
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.links import Link
@@ -49,8 +49,8 @@ class SiteSpider(Spider):
     """What the spider takes for itself, before the others are read."""
 
     arguments: SiteArguments
-    gathering: Gathering | None = None
-    """What looks after sitemaps; None without."""
+    sitemaps: Sitemaps | None = None
+    """What looks after sitemaps; None without, and before `start`."""
     recrawling: Recrawling | None = None
     """What fetches pages again; None without."""
 
@@ -88,8 +88,6 @@ class SiteSpider(Spider):
         spider.arguments = arguments
         for seed in arguments.seeds:
             arguments.scope.add_seed(seed)
-        if arguments.gathers:
-            spider.gathering = Gathering(crawler, arguments.scope.admits, watch=arguments.watch)
         if arguments.recrawl:
             spider.recrawling = Recrawling(crawler, spider.is_sitemap)
         return spider
@@ -121,15 +119,16 @@ class SiteSpider(Spider):
         self.runtime.seed(self.arguments.seeds, priority=self.seed_priority)
         if self.recrawling is not None:
             self.recrawling.begin()
-        if self.gathering is not None:
-            self.gathering.begin(self.arguments.seeds if self.arguments.sitemaps else (), self.arguments.named)
+        if self.arguments.gathers:
+            self.sitemaps = Sitemaps(self.crawler, self.arguments.scope.admits, watch=self.arguments.watch)
+            self.sitemaps.start(self.arguments.seeds if self.arguments.sitemaps else (), self.arguments.named)
         nothing: tuple[Any, ...] = ()
         for item in nothing:  # an asynchronous generator, though the seeds went to the frontier in one batch
             yield item
 
     def is_sitemap(self, key: bytes) -> bool:
         """Whether the URL with this fingerprint is a sitemap, which has its own visits."""
-        return self.gathering is not None and self.gathering.knows(key)
+        return self.sitemaps is not None and key in self.sitemaps.store
 
     @property
     def runtime(self) -> Runtime:
@@ -155,12 +154,9 @@ class SiteSpider(Spider):
         return Link(target.href, target.host)
 
     def parse(self, response: Response, **kwargs: Any) -> Any:
-        if self.gathering is not None and self.gathering.expects(response):
-            return self._parse_sitemap(self.gathering, response)
-        return self._parse_page(response)
-
-    async def _parse_sitemap(self, gathering: Gathering, response: Response) -> Iterable[Any]:
-        return () if await gathering.receive(response) else self._parse_page(response)
+        if self.sitemaps is None:
+            return self._parse_page(response)
+        return self.sitemaps.parse(response, self._parse_page)
 
     def _parse_page(self, response: Response) -> Iterable[Any]:
         if self.recrawling is not None and self.recrawling.receive(response):

@@ -1,6 +1,6 @@
-"""Gathers links from sitemaps for as long as a crawl lives: between the frontier and `sitecrawl.sitemap`."""
+"""The sitemaps of a live crawl: between the frontier and `sitecrawl.sitemap`."""
 
 from sitecrawl.crawl.sitemaps.for_spiders import sitemaps_of
-from sitecrawl.crawl.sitemaps.watching import Gathering
+from sitecrawl.crawl.sitemaps.sitemaps import Sitemaps
 
-__all__ = ["Gathering", "sitemaps_of"]
+__all__ = ["Sitemaps", "sitemaps_of"]

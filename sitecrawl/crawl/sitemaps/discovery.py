@@ -9,26 +9,22 @@ from __future__ import annotations
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 from scrapy.http import Response
 
 from sitecrawl.base.errors import InvalidUrl
-from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.crawl.sitemaps.arrival import Arrival
 from sitecrawl.crawl.sitemaps.registry import Registry
+from sitecrawl.crawl.sitemaps.response import SitemapResponse
 from sitecrawl.page.links import Link
 from sitecrawl.sitemap import schedule
-from sitecrawl.sitemap.entry import Form
 from sitecrawl.sitemap.locations import How, in_robots, on_page, usual
-from sitecrawl.sitemap.record import Kind, SitemapRecord, State
+from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState
 from sitecrawl.urls.url import Url, parse
 
-_FEEDS: Final = frozenset({Form.RSS, Form.ATOM, Form.JSON})
-"""What lists the newest pages alone."""
-_MAX_HEARD: Final = 1000
+_MAX_ROBOTS: Final = 1000
 """Hosts that nobody has looked for sitemaps on, whose robots.txt is remembered: a front page may lead there."""
 _MAX_NAMED: Final = 100
 """Sitemaps that such a robots.txt may name: what names more is asked for again."""
@@ -36,7 +32,7 @@ _MAX_NAMED: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class _Robots:
-    """What a host said to the question for its robots.txt."""
+    """What a host answered when it was asked for its robots.txt."""
 
     status: int
     """0 without an answer."""
@@ -55,108 +51,110 @@ class _Robots:
 
 
 class Discovery:
-    """See the module. `admits` says which links belong to the crawl."""
+    """See the module."""
 
-    def __init__(self, runtime: Runtime, registry: Registry, admits: Callable[[Link], bool]) -> None:
-        self._runtime = runtime
+    def __init__(self, registry: Registry) -> None:
+        self._runtime = registry.runtime
         self._registry = registry
         self._store = registry.store
-        self._admits = admits
-        self._heard: OrderedDict[bytes, _Robots] = OrderedDict()
-        runtime.on_robots.append(self._hear)
+        self._robots: OrderedDict[bytes, _Robots] = OrderedDict()
+        """Of hosts that nobody has looked for sitemaps on."""
+        self._runtime.on_robots.append(self._robots_fetched)
 
-    def search(self, sites: Iterable[Url], *, asked: bool = False) -> None:
-        """Look for sitemaps on the hosts of `sites`; `asked`: they have been asked for their robots.txt."""
+    def search(self, sites: Iterable[Url], *, robots_fetched: bool = False) -> None:
+        """Look for sitemaps on the hosts of `sites`; `robots_fetched`: the crawl has asked for their robots.txt."""
         for site in sites:
             root = parse(f"{site.scheme}://{site.host}/")
-            self._search_robots(parse(root.href + "robots.txt"), asked=asked)
-            self._registry.look(root, Kind.FRONT)
+            self._search_robots(parse(root.href + "robots.txt"), robots_fetched=robots_fetched)
+            self._registry.add(root, Kind.FRONT)
 
-    def _search_robots(self, url: Url, *, asked: bool) -> None:
+    def _search_robots(self, url: Url, *, robots_fetched: bool) -> None:
         record = self._registry.remember(url, Kind.ROBOTS, How.HAND)
         if record is None:
             return
         key = self._registry.key(url)
-        if (said := self._heard.pop(key, None)) is not None:
-            self._take(key, record, said)
-        elif asked or not self._runtime.asks_robots:
+        if (robots := self._robots.pop(key, None)) is not None:
+            self._read_robots(key, record, robots)
+        elif robots_fetched or not self._runtime.asks_robots:
             self._registry.queue(key, record)
 
-    def _hear(self, url: str, response: Response | None) -> None:
+    def _robots_fetched(self, url: str, response: Response | None) -> None:
         """A host was asked for the robots.txt at `url`."""
         try:
             key = self._registry.key(parse(url))
         except InvalidUrl:
             return
-        said, record = _Robots.of(response), self._store.get(key)
+        robots, record = _Robots.of(response), self._store.get(key)
         if record is not None:
-            self._take(key, record, said)
-        elif len(said.named) <= _MAX_NAMED:
-            self._heard[key] = said
-            if len(self._heard) > _MAX_HEARD:
-                self._heard.popitem(last=False)
+            self._read_robots(key, record, robots)
+        elif len(robots.named) <= _MAX_NAMED:
+            self._robots[key] = robots
+            if len(self._robots) > _MAX_ROBOTS:
+                self._robots.popitem(last=False)
 
-    def _take(self, key: bytes, record: SitemapRecord, said: _Robots) -> None:
+    def _read_robots(self, key: bytes, record: SitemapRecord, robots: _Robots) -> None:
         """Look at what a robots.txt names."""
         now = time.time()
-        record.status, record.final = said.status, said.url
-        if 200 <= said.status < 300:
-            record.entries = len(said.named)
-            new = sum(self._look(record, url, How.ROBOTS) for url in said.named)
-            schedule.visited(record, now, new=new, seconds=said.seconds)
+        record.status, record.final = robots.status, robots.url
+        if 200 <= robots.status < 300:
+            record.entries = len(robots.named)
+            new = sum(self._add(record, url, How.ROBOTS) for url in robots.named)
+            schedule.visited(record, now, new=new, seconds=robots.seconds)
         else:
-            schedule.failed(record, now, seconds=said.seconds)
-        self.over(key, record, now)
+            schedule.failed(record, now, seconds=robots.seconds)
+        self.end_visit(key, record, now)
 
-    def read(self, arrival: Arrival) -> None:
+    def read(self, answer: SitemapResponse) -> None:
         """Take what robots.txt or a front page names, or what the host says of an address that cannot exist."""
-        record, response = arrival.record, arrival.response
+        record, response = answer.record, answer.response
         if record.kind == Kind.ROBOTS:
-            self._take(arrival.key, record, _Robots.of(response))
+            self._read_robots(answer.key, record, _Robots.of(response))
             return
-        if arrival.is_success:
-            schedule.visited(record, arrival.now, new=self._read_page(arrival), seconds=arrival.seconds)
+        if answer.is_success:
+            schedule.visited(record, answer.now, new=self._read_page(answer), seconds=answer.seconds)
         else:
-            schedule.failed(record, arrival.now, seconds=arrival.seconds)
-        self.over(arrival.key, record, arrival.now)
+            schedule.failed(record, answer.now, seconds=answer.seconds)
+        self.end_visit(answer.key, record, answer.now)
 
-    def _read_page(self, arrival: Arrival) -> int:
+    def _read_page(self, answer: SitemapResponse) -> int:
         """How many new sitemaps the page names."""
-        record, response = arrival.record, arrival.response
+        record, response = answer.record, answer.response
         if record.kind == Kind.MISSING:
-            record.text_hash = arrival.answer.text_hash
+            record.text_hash = answer.answer.text_hash
             return 0
-        named = on_page(response.body, arrival.facts)
+        named = on_page(response.body, answer.facts)
         record.entries = len(named)
-        return sum(self._look(record, url, How.LINK) for url in named if self._admits(Link(url.href, url.host)))
+        return sum(
+            self._add(record, url, How.LINK) for url in named if self._registry.admits(Link(url.href, url.host))
+        )
 
-    def _look(self, record: SitemapRecord, url: Url, how: How) -> bool:
-        return self._registry.look(url, Kind.SITEMAP, how, parent=record.url, vouchers=[record.host])
+    def _add(self, record: SitemapRecord, url: Url, how: How) -> bool:
+        return self._registry.add(url, Kind.SITEMAP, how, parent=record.url, vouchers=[record.host])
 
-    def over(self, key: bytes, record: SitemapRecord, now: float) -> None:
+    def end_visit(self, key: bytes, record: SitemapRecord, now: float) -> None:
         """A visit is over: plan the next, and go on with the search on its host."""
         self._runtime.stats.inc_value("sitemaps/visits")
         self._store.plan(key, now)
         if record.how != How.INDEX:
             for host in dict.fromkeys([record.host, *record.vouchers]):
-                self._advance(host)
+                self._guess_next(host)
 
-    def _advance(self, host: str) -> None:
+    def _guess_next(self, host: str) -> None:
         """Ask for the next usual address, if nothing is under way on the host and no sitemap was found."""
         records = self._store.of_host(host)
         fronts = [record for record in records if record.kind == Kind.FRONT]
-        if not any(record.state != State.MOVED and _has_answered(record) for record in fronts):
+        if not any(record.state != SitemapState.MOVED and _has_answered(record) for record in fronts):
             return
         speaking = self._store.speaking_for(host)
-        found = any(r.state == State.VALID and r.kind == Kind.SITEMAP and r.form not in _FEEDS for r in speaking)
-        if found or any(record.state == State.OPEN for record in speaking):
+        found = any(r.state == SitemapState.VALID and r.kind == Kind.SITEMAP and not r.form.is_feed for r in speaking)
+        if found or any(record.state == SitemapState.OPEN for record in speaking):
             return
         front = fronts[0].url
         if not any(record.kind == Kind.MISSING for record in records):
-            self._registry.look(parse(f"sitemap-{secrets.token_hex(8)}.html", front), Kind.MISSING)
+            self._registry.add(parse(f"sitemap-{secrets.token_hex(8)}.html", front), Kind.MISSING)
             return
         for url in usual(parse(front)):
-            if self._registry.look(url, Kind.SITEMAP, How.USUAL, parent=front):
+            if self._registry.add(url, Kind.SITEMAP, How.USUAL, parent=front):
                 return
 
 

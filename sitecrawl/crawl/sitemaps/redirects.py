@@ -13,12 +13,11 @@ from scrapy.http import Response
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sitemaps.discovery import Discovery
 from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.sitemap.locations import How
-from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, State
+from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, SitemapState
 from sitecrawl.urls.url import Url, parse
 
 MAX_HOPS: Final = 5
@@ -28,26 +27,27 @@ MAX_HOPS: Final = 5
 class Redirects:
     """See the module."""
 
-    def __init__(self, runtime: Runtime, registry: Registry, discovery: Discovery) -> None:
-        self._runtime = runtime
+    def __init__(self, registry: Registry, discovery: Discovery) -> None:
         self._registry = registry
         self._store = registry.store
         self._discovery = discovery
 
-    def arrived(self, key: bytes, response: Response) -> SitemapRecord | None:
-        """The record of a sitemap whose redirect has led to `response`; None if it is no such response."""
+    def source(self, key: bytes, response: Response) -> bytes | None:
+        """The key of the sitemap whose redirect has led to `response`, which has `key`; None if none has."""
         before = next(iter(response.meta.get("redirect_urls", ())), None)
         if before is None:
             return None
         try:
-            old_key, url = self._registry.key(parse(before)), parse(response.url)
+            old_key, new_key = self._registry.key(parse(before)), self._registry.key(parse(response.url))
         except InvalidUrl:
             return None
-        old = self._store.get(old_key)
-        if old is None or self._registry.key(url) != key:
-            return None
-        self._move(old_key, old, url, asked=True)
-        return self._store.get(key)
+        return old_key if old_key in self._store and new_key == key else None
+
+    def arrived(self, key: bytes, response: Response) -> None:
+        """Remember where the sitemap is whose redirect has led to `response`, if one has."""
+        old_key = self.source(key, response)
+        if old_key is not None:
+            self._move(old_key, self._store[old_key], parse(response.url), robots_fetched=True)
 
     def ended(self, key: bytes, record: SitemapRecord, fetch: Fetch) -> bool:
         """A visit has ended with a redirect; False if that leads nowhere."""
@@ -55,24 +55,28 @@ class Redirects:
         if target is None or record.hops >= MAX_HOPS:
             return False
         new_key = self._registry.key(target)
-        known = self._runtime.frontier.urls.get(new_key)
+        known = self._registry.runtime.frontier.urls.get(new_key)
         found = self._store.get(new_key)
         if found is None and known is None and (record.kind != Kind.SITEMAP or record.how == How.USUAL):
             return False  # out of scope
         if new_key == key or (found is not None and found.kind != record.kind):
             return False
-        self._move(key, record, target, asked=known is not None and known.state != UrlState.QUEUED)
+        self._move(key, record, target, robots_fetched=known is not None and known.state != UrlState.QUEUED)
         found = self._store.get(new_key)
-        if found is not None and found.state == State.OPEN and (known is None or known.state != UrlState.QUEUED):
+        if (
+            found is not None
+            and found.state == SitemapState.OPEN
+            and (known is None or known.state != UrlState.QUEUED)
+        ):
             self._registry.queue(new_key, found)
         return True
 
-    def _move(self, old_key: bytes, old: SitemapRecord, url: Url, *, asked: bool) -> None:
-        """`old` is at `url`: its host has said so, and vouches for that. `asked`: for a robots.txt, too."""
-        old.state, old.next_visit = State.MOVED, NEVER
+    def _move(self, old_key: bytes, old: SitemapRecord, url: Url, *, robots_fetched: bool) -> None:
+        """`old` is at `url`: its host has said so, and vouches for that. `robots_fetched`: as in `search`."""
+        old.state, old.next_visit = SitemapState.MOVED, NEVER
         self._store.put(old_key, old)
         if old.kind == Kind.FRONT and url.host != old.host:
-            self._discovery.search([url], asked=asked)
+            self._discovery.search([url], robots_fetched=robots_fetched)
         vouchers = {*old.vouchers, old.host} if old.kind == Kind.SITEMAP else old.vouchers
         found = self._registry.remember(url, old.kind, old.how, parent=old.parent or old.url, vouchers=vouchers)
         if found is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from scrapy.http import Response
@@ -14,6 +14,7 @@ from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.record import Flag
 from sitecrawl.frontier.visit import NewUrl
+from sitecrawl.page.links import Link
 from sitecrawl.sitemap.locations import How
 from sitecrawl.sitemap.record import Kind, SitemapRecord
 from sitecrawl.sitemap.schedule import ScheduleOptions
@@ -29,18 +30,19 @@ _DEPTH: Final = 1
 
 
 class Registry:
-    """See the module."""
+    """See the module. `admits` says which links belong to the crawl."""
 
-    def __init__(self, runtime: Runtime, options: ScheduleOptions) -> None:
-        self._runtime = runtime
+    def __init__(self, runtime: Runtime, options: ScheduleOptions, admits: Callable[[Link], bool]) -> None:
+        self.runtime = runtime
         self.options = options
+        self.admits = admits
         self.store = SitemapStore(runtime.database, options)
         runtime.checkpoints.add(self.store)
 
     def key(self, url: Url) -> bytes:
-        return self._runtime.fingerprints.url(self._runtime.canonicalizer.canonical(url))
+        return self.runtime.fingerprints.url(self.runtime.canonicalizer.canonical(url))
 
-    def look(
+    def add(
         self, url: Url, kind: Kind, how: How = How.HAND, *, parent: str = "", vouchers: Iterable[str] = ()
     ) -> bool:
         """Remember an address and queue it; False if it is known."""
@@ -62,25 +64,24 @@ class Registry:
                 self.store.put(key, known)
             return None
         if self.store.count(url.host) >= MAX_PER_HOST:
-            self._runtime.stats.inc_value("sitemaps/too_many")
+            self.runtime.stats.inc_value("sitemaps/too_many")
             return None
         record = SitemapRecord(url.href, url.host, kind, how, parent, sorted(set(vouchers)), time.time())
         self.store.put(key, record)
-        self._runtime.stats.inc_value(f"sitemaps/found/{how.value}" if kind == Kind.SITEMAP else "sitemaps/sources")
+        self.runtime.stats.inc_value(f"sitemaps/found/{how.value}" if kind == Kind.SITEMAP else "sitemaps/sources")
         return record
 
-    def told_by(self, response: Response) -> SitemapRecord | None:
-        """The record of a sitemap that another worker has found, made of what its request says of it."""
+    def take_over(self, response: Response) -> None:
+        """Remember a sitemap that another worker has found, by what its request says of it, if it does."""
         told = response.meta.get(SITEMAP)
         if told is None:
-            return None
+            return
         kind, how, parent, vouchers = told
         try:
             url = parse(response.request.url if response.request is not None else response.url)
         except InvalidUrl:
-            return None
+            return
         self.remember(url, Kind(kind), How(how), parent=parent, vouchers=vouchers)
-        return self.store.get(self.key(url))
 
     def queue(self, key: bytes, record: SitemapRecord) -> None:
         """Ask for a sitemap, on condition that it has changed since the last time."""
@@ -89,10 +90,10 @@ class Registry:
             meta["dont_obey_robotstxt"] = True
         if record.is_guess:
             meta[GUESS] = True
-        if Capability.RECORDS not in self._runtime.frontier.can:  # another worker may get the answer
+        if Capability.RECORDS not in self.runtime.frontier.can:  # another worker may get the answer
             meta[SITEMAP] = [record.kind.value, record.how.value, record.parent, record.vouchers]
         request = pack_conditional(record.etag, record.modified, **({"meta": meta} if meta else {}))
-        frontier = self._runtime.frontier
+        frontier = self.runtime.frontier
         if not frontier.again(key, priority=_PRIORITY, request=request):
             frontier.add_request(
                 NewUrl(key, record.url, record.host),

@@ -8,20 +8,19 @@ until all is done, and after a crash it is read once more, and what is known the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from sitecrawl.base.limits import SITEMAP_ENTRIES, SITEMAP_SIZE
-from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.crawl.sitemaps.arrival import Arrival
+from sitecrawl.crawl.cooperator import Cooperator
 from sitecrawl.crawl.sitemaps.registry import Registry
-from sitecrawl.crawl.turns import Turns
+from sitecrawl.crawl.sitemaps.response import SitemapResponse
 from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.visit import NewUrl
 from sitecrawl.page.links import Link
 from sitecrawl.sitemap import schedule
-from sitecrawl.sitemap.entry import Entry, Form, Limits, Problem, Report
+from sitecrawl.sitemap.entry import Entry, Form, Limits, ParseReport, Problem
 from sitecrawl.sitemap.locations import Answer, How, is_sitemap, may_list
 from sitecrawl.sitemap.parse import chunks_of, read_in_steps
 from sitecrawl.sitemap.record import Kind, SitemapRecord
@@ -33,7 +32,7 @@ _BATCH: Final = 50_000
 """Entries that are sorted together: as many as the protocol allows."""
 _SLICE: Final = 500
 """Links that go to the frontier at a time: some milliseconds."""
-_MAX_CLAIMS: Final = 100_000
+_MAX_REFETCHED: Final = 100_000
 """Pages under way that are fetched again because a sitemap says that they have changed."""
 _UNPROVEN: Final = 20
 """Pages that a visit may have fetched again on the word of a sitemap that has not proved true yet."""
@@ -41,77 +40,59 @@ _PROOF: Final = 4
 """By what factor they become more with each word that has."""
 
 
-class Harvester:
-    """See the module. `admits` says which links belong to the crawl."""
+class Reading:
+    """See the module. `refetched`: pages under way because a sitemap says that they have changed → that sitemap."""
 
     def __init__(
-        self, runtime: Runtime, registry: Registry, admits: Callable[[Link], bool], limits: Limits, turns: Turns
+        self,
+        registry: Registry,
+        answer: SitemapResponse,
+        limits: Limits,
+        cooperator: Cooperator,
+        refetched: dict[bytes, bytes],
     ) -> None:
-        self.runtime = runtime
-        self.registry = registry
-        self.admits = admits
-        self.limits = limits
-        self.turns = turns
-        self.claims: dict[bytes, bytes] = {}
-        """Pages that are fetched again → the sitemap that says they have changed."""
-
-    async def harvest(self, arrival: Arrival) -> int | None:
-        """Take what the sitemap lists; gives how many links to pages were new, or None if it is no sitemap.
-
-        Raises `Stopping`.
-        """
-        return await _Harvest(self, arrival).run()
-
-
-class _Harvest:
-    """One visit's."""
-
-    def __init__(self, harvester: Harvester, arrival: Arrival) -> None:
-        self._runtime = harvester.runtime
-        self._registry = harvester.registry
-        self._admits = harvester.admits
-        self._limits = harvester.limits
-        self._pass_on = harvester.turns.pass_on
-        self._claims = harvester.claims
-        self._arrival = arrival
-        self._record = arrival.record
-        self._vouchers = frozenset(arrival.record.vouchers)
-        self._report = Report()
+        self._registry = registry
+        self._runtime = registry.runtime
+        self._answer = answer
+        self._record = answer.record
+        self._limits = limits
+        self._pause = cooperator.pause
+        self._refetched = refetched
+        self._vouchers = frozenset(answer.record.vouchers)
+        self._report = ParseReport()
         self._entries = self._alien = self._recent = 0
         self._newest = 0.0
         self._frequencies: Counter[str] = Counter()
         self._pages: list[tuple[float, Url]] = []
         self._sitemaps: list[Entry] = []
-        self._refetches = int(_UNPROVEN * _PROOF ** int(arrival.record.right))
+        self._refetches = int(_UNPROVEN * _PROOF ** int(answer.record.right))
         """Pages that may be fetched again, in this visit."""
 
     async def run(self) -> int | None:
-        arrival, report = self._arrival, self._report
-        steps = read_in_steps(
-            chunks_of(arrival.response.body),
-            arrival.response.url,
-            report,
-            label=arrival.facts.charset,
-            limits=self._limits,
-        )
+        """Take what the sitemap lists; gives how many links to pages were new, or None if it is no sitemap.
+
+        Raises `Stopping`.
+        """
+        response, report, label = self._answer.response, self._report, self._answer.facts.charset
+        steps = read_in_steps(chunks_of(response.body), response.url, report, label=label, limits=self._limits)
         for entries in steps:
-            self._sort_out(entries)
-            await self._pass_on()
+            self._sort(entries)
+            await self._pause()
             if len(self._pages) + len(self._sitemaps) >= _BATCH and report.form != Form.HTML:
-                await self._take()
+                await self._queue()
         if report.form == Form.UNKNOWN or not self._is_sitemap():
             return None
-        await self._take()
+        await self._queue()
         self._note()
         new, self._record.unfinished = self._record.unfinished, 0
         return new
 
     def _is_sitemap(self) -> bool:
-        how, response = self._record.how, self._arrival.response
+        how, response = self._record.how, self._answer.response
         if how == How.HAND or (self._report.form != Form.HTML and how in {How.ROBOTS, How.INDEX}):
             return True
         is_page = self._report.form == Form.HTML
-        answer = self._arrival.answer if is_page else Answer(response.url, response.status)
+        answer = self._answer.answer if is_page else Answer(response.url, response.status)
         return is_sitemap(answer, self._report, missing=self._missing())
 
     def _missing(self) -> Answer | None:
@@ -138,7 +119,7 @@ class _Harvest:
             if problem in report.problems:
                 stats.inc_value(f"sitemaps/{str(problem.name).lower()}")
 
-    def _sort_out(self, entries: Iterable[Entry]) -> None:
+    def _sort(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
             if not self._speaks_for(entry.url):
                 self._alien += 1
@@ -146,7 +127,7 @@ class _Harvest:
             self._entries += 1
             if entry.lastmod is not None:
                 self._newest = max(self._newest, entry.lastmod)
-                self._recent += schedule.is_recent(entry.lastmod, self._arrival.now)
+                self._recent += schedule.is_recent(entry.lastmod, self._answer.now)
             if entry.changefreq is not None:
                 self._frequencies[entry.changefreq] += 1
             if entry.is_sitemap:
@@ -154,7 +135,7 @@ class _Harvest:
             else:
                 urls = (entry.url, *(url for url in entry.alternates if self._speaks_for(url)))
                 date = entry.lastmod or 0.0
-                self._pages += [(date, url) for url in urls if self._admits(Link(url.href, url.host))]
+                self._pages += [(date, url) for url in urls if self._registry.admits(Link(url.href, url.host))]
 
     def _speaks_for(self, url: Url) -> bool:
         """A page links where it likes, and what a person names, they vouch for."""
@@ -162,23 +143,23 @@ class _Harvest:
             return True
         return may_list(self._record.host, self._vouchers, url.host)
 
-    async def _take(self) -> None:
+    async def _queue(self) -> None:
         """One batch: the sitemaps first, which may have something newer."""
         sitemaps, self._sitemaps = self._sitemaps, []
         pages, self._pages = self._pages, []
         keyed = [(self._registry.key(entry.url), entry) for entry in sitemaps]
         rest = len({key for key, _ in keyed if key not in self._registry.store})
         for part in _slices(keyed):
-            rest -= self._take_sitemaps(part, rest)
-            await self._pass_on()
+            rest -= self._queue_sitemaps(part, rest)
+            await self._pause()
         pages.sort(key=lambda page: -page[0])
         left = len(pages)
         for some in _slices(pages):
             left -= len(some)
-            self._take_pages(some, left)
-            await self._pass_on()
+            self._queue_pages(some, left)
+            await self._pause()
 
-    def _take_sitemaps(self, entries: Iterable[tuple[bytes, Entry]], rest: int) -> int:
+    def _queue_sitemaps(self, entries: Iterable[tuple[bytes, Entry]], rest: int) -> int:
         """What an index names: new ones share its credit; of those it knows it says whether they have changed.
 
         `rest`: there are so many new ones, these included. Gives how many of these are.
@@ -191,24 +172,24 @@ class _Harvest:
                 child.lastmod = entry.lastmod or 0.0
                 new.append((key, child))
             elif entry.lastmod is not None and (child := registry.store.get(key)) is not None:
-                schedule.told(child, entry.lastmod, record, self._arrival.now, registry.options)
+                schedule.told(child, entry.lastmod, record, self._answer.now, registry.options)
                 registry.store.put(key, child)
         if new and Capability.RECORDS in self._runtime.frontier.can:
             links = [Link(child.url, child.host) for _, child in new]
-            self._runtime.expand(self._arrival.fetch, links, rest=max(0, rest - len(new)))
+            self._runtime.expand(self._answer.fetch, links, rest=max(0, rest - len(new)))
         for key, child in new:
             known = self._runtime.frontier.urls.get(key)
             if known is None or known.state != UrlState.QUEUED:  # too deep, or fetched before as a page
                 registry.queue(key, child)
         return len(new)
 
-    def _take_pages(self, pages: Sequence[tuple[float, Url]], rest: int) -> None:
+    def _queue_pages(self, pages: Sequence[tuple[float, Url]], rest: int) -> None:
         record, frontier = self._record, self._runtime.frontier
         found = [(date, NewUrl(self._registry.key(url), url.href, url.host)) for date, url in pages]
-        record.unfinished += frontier.expand(self._arrival.fetch.visit, [new for _, new in found], rest=rest)
-        self._registry.store.put(self._arrival.key, record)
+        record.unfinished += frontier.expand(self._answer.fetch.visit, [new for _, new in found], rest=rest)
+        self._registry.store.put(self._answer.key, record)
         if self._refetches and schedule.trust(record) >= schedule.BELIEVED:
-            now = self._arrival.now
+            now = self._answer.now
             self._refetch({new.key: date for date, new in found if 0 < date <= now})
 
     def _refetch(self, dated: dict[bytes, float]) -> None:
@@ -216,9 +197,9 @@ class _Harvest:
         frontier = self._runtime.frontier
         for key, known in frontier.urls.get_many(list(dated)).items():
             is_old = known is not None and known.state == UrlState.FETCHED and known.fetched < dated[key]
-            if is_old and self._refetches and len(self._claims) < _MAX_CLAIMS and frontier.again(key):
+            if is_old and self._refetches and len(self._refetched) < _MAX_REFETCHED and frontier.again(key):
                 self._refetches -= 1
-                self._claims[key] = self._arrival.key
+                self._refetched[key] = self._answer.key
                 self._runtime.stats.inc_value("sitemaps/refetched")
 
 

@@ -21,7 +21,7 @@ from sitecrawl.frontier.record import UrlState
 from sitecrawl.pagestore import PageFilter, PageReader
 from sitecrawl.sitemap.entry import Form
 from sitecrawl.sitemap.locations import How
-from sitecrawl.sitemap.record import Kind, SitemapRecord, State
+from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState
 from sitecrawl.sitemap.store import read_sitemaps
 from sitecrawl.urls.fingerprint import HASH_NAME
 
@@ -61,7 +61,7 @@ def records(jobdir: Path) -> dict[str, SitemapRecord]:
 
 
 def sitemaps(found: dict[str, SitemapRecord]) -> dict[str, How]:
-    return {p: r.how for p, r in found.items() if r.kind == Kind.SITEMAP and r.state == State.VALID}
+    return {p: r.how for p, r in found.items() if r.kind == Kind.SITEMAP and r.state == SitemapState.VALID}
 
 
 class TestDiscovery:
@@ -191,9 +191,9 @@ class TestDiscovery:
             assert not any(path.startswith("/sitemap") for path in web.paths())
         found = {record.url: record for record in stored(tmp_path / "job")}
         assert sitemaps(records(tmp_path / "job")) == {"/linked.xml": How.ROBOTS, "/in.xml": How.ROBOTS}
-        moved = {url for url, record in found.items() if record.state == State.MOVED}
+        moved = {url for url, record in found.items() if record.state == SitemapState.MOVED}
         assert moved == {f"{web.root}/{name}.xml" for name in ("old", "out", "a", "b")}
-        assert found[f"{web.root}/gone.xml"].state == State.INVALID
+        assert found[f"{web.root}/gone.xml"].state == SitemapState.INVALID
 
     def test_a_front_page_that_has_moved(self, tmp_path: Path) -> None:
         """Where a front page leads to another host of the crawl, that host is searched; each has one robots.txt."""

@@ -10,29 +10,30 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
+from sitecrawl.crawl.engine import is_closing
+
 _TURN: Final = 0.01
-"""Seconds."""
+"""Seconds that work goes on before the event loop has its turn."""
 
 
 class Stopping(Exception):
     """The crawl is being stopped: what has been begun is left, for the next run."""
 
 
-class Turns:
-    """Those of the works of one crawler. Each calls `pass_on` as often as it likes."""
+class Cooperator:
+    """Shares the event loop among the long works of one crawler, as Twisted's does: each calls `pause` often."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._ends = 0.0
 
-    async def pass_on(self) -> None:
-        """Let others have their turn, if this one has been long enough. Raises `Stopping`."""
+    async def pause(self) -> None:
+        """Let the event loop do other things, if this turn has been long enough. Raises `Stopping`."""
         if monotonic() < self._ends:
             return
         turn: Deferred[None] = Deferred()
         call_later(0, turn.callback, None)
         await maybe_deferred_to_future(turn)
-        slot = self._crawler.engine._slot if self._crawler.engine is not None else None  # noqa: SLF001 - nothing public says so
-        if slot is None or slot.closing is not None:
+        if is_closing(self._crawler):
             raise Stopping
         self._ends = monotonic() + _TURN

@@ -11,10 +11,10 @@ from scrapy.http import Response
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.page.items import pairs
 from sitecrawl.page.links import PageFacts, read_page
+from sitecrawl.page.media_type import HTML
 from sitecrawl.sitemap.locations import Answer
 from sitecrawl.sitemap.record import SitemapRecord
 
-_HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 _HEAD: Final = 64 << 10
 """Bytes in which an answer says what it is: 10 MB that are called HTML and are none would take a second."""
 _TEXT: Final = 512 << 10
@@ -22,8 +22,8 @@ _TEXT: Final = 512 << 10
 
 
 @dataclass(slots=True)
-class Arrival:
-    """One answer to the request for a sitemap."""
+class SitemapResponse:
+    """One answer to the request for a sitemap, robots.txt or front page."""
 
     key: bytes
     record: SitemapRecord
@@ -34,7 +34,7 @@ class Arrival:
     now: float = field(default_factory=time.time)
 
     @classmethod
-    def of(cls, record: SitemapRecord, fetch: Fetch, response: Response) -> Arrival:
+    def of(cls, record: SitemapRecord, fetch: Fetch, response: Response) -> SitemapResponse:
         headers = pairs(response.headers)
         return cls(fetch.visit.key, record, fetch, response, read_page(response.url, response.body[:_HEAD], headers))
 
@@ -49,7 +49,7 @@ class Arrival:
     @property
     def is_page(self) -> bool:
         """Whether it is a page of the crawl, too."""
-        return self.is_success and self.facts.content_type in _HTML
+        return self.is_success and self.facts.content_type in HTML and not self.record.is_guess
 
     @property
     def answer(self) -> Answer:

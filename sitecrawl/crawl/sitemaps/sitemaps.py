@@ -1,0 +1,247 @@
+"""Looks after the sitemaps of a crawl: visits them when they are due, learns from what they bring.
+
+Everything that is asked for is a URL of the frontier like any other: polite to its host, stored, retried. What comes
+back is told from a page by its key alone, which is that of a record in the store: so a sitemap that was found as a
+link of some page is read as a sitemap, too, and a crash loses nothing, for the store is part of each checkpoint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DontCloseSpider
+from scrapy.http import Response
+from scrapy.utils.asyncio import create_looping_call
+
+from sitecrawl.crawl import configuration
+from sitecrawl.crawl.cooperator import Cooperator, Stopping
+from sitecrawl.crawl.engine import wake
+from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.requests import SITEMAP
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.sitemaps.added import Added
+from sitecrawl.crawl.sitemaps.discovery import Discovery
+from sitecrawl.crawl.sitemaps.reading import Reading
+from sitecrawl.crawl.sitemaps.redirects import Redirects
+from sitecrawl.crawl.sitemaps.registry import Registry
+from sitecrawl.crawl.sitemaps.response import SitemapResponse
+from sitecrawl.page.links import Link
+from sitecrawl.sitemap import schedule
+from sitecrawl.sitemap.locations import How
+from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState
+from sitecrawl.urls.url import Url, parse
+
+_TICK: Final = 1.0
+"""Seconds between two looks at what is due."""
+
+
+class Sitemaps:
+    """See the module. `admits` says which links belong to the crawl; `watch`: it stays for what is visited again."""
+
+    def __init__(self, crawler: Crawler, admits: Callable[[Link], bool], *, watch: bool = False) -> None:
+        self._crawler = crawler
+        self._runtime = runtime = Runtime.of(crawler)
+        self._registry = Registry(runtime, configuration.sitemaps(crawler.settings), admits)
+        self.store = self._registry.store
+        self._discovery = Discovery(self._registry)
+        self._redirects = Redirects(self._registry, self._discovery)
+        self._limits = configuration.sitemap_limits(crawler.settings)
+        self._cooperator = Cooperator(crawler)
+        self._refetched: dict[bytes, bytes] = {}
+        """Pages under way because a sitemap says that they have changed → that sitemap."""
+        self._answered: set[bytes] = set()
+        """Sitemaps whose visit is not over, though its answer has been dealt with."""
+        self._added = Added(runtime.path)
+        runtime.checkpoints.add(self._added)
+        runtime.on_finish.append(self._finished)
+        runtime.on_given_up.append(self._given_up)
+        self._ticks = create_looping_call(self.tick)
+        crawler.signals.connect(self._stop, signals.spider_closed)
+        if watch:
+            crawler.signals.connect(self._stay, signals.spider_idle)
+
+    # What is looked for
+
+    def start(self, sites: Iterable[Url], named: Iterable[Url]) -> None:
+        """Look for the sitemaps of `sites`, visit those that are `named`, and from now on all when they are due."""
+        self._discovery.search(sites)
+        self.add(named)
+        self._ticks.start(_TICK)
+
+    def add(self, urls: Iterable[Url]) -> None:
+        """Visit the sitemaps, feeds or hub pages that a person names; what is known already, too."""
+        for url in urls:
+            self._runtime.seed_hosts.add(url.host)
+            key = self._registry.key(url)
+            record = self._registry.remember(url, Kind.SITEMAP, How.HAND) or self.store.get(key)
+            if record is not None and record.kind == Kind.SITEMAP:
+                record.how, record.next_visit = How.HAND, time.time()
+                self.store.put(key, record)
+
+    def tick(self) -> None:
+        """Queue the sitemaps whose time has come, and those that have been added from outside."""
+        self.add(self._added.take())
+        due = list(self.store.due(time.time()))
+        for key in due:
+            self._registry.queue(key, self.store[key])
+        if due:
+            wake(self._crawler)
+
+    def _stay(self) -> None:
+        if not self._runtime.frontier.is_full and self.store.is_watching():
+            raise DontCloseSpider
+
+    def _stop(self) -> None:
+        if self._ticks.running:
+            self._ticks.stop()
+
+    # What comes back
+
+    def parse(self, response: Response, parse_page: Callable[[Response], Iterable[Any]]) -> Any:
+        """The answer to a sitemap's request is read here, and what is a page (or a page, too) by `parse_page`."""
+        return self._parse(response, parse_page) if self.expects(response) else parse_page(response)
+
+    async def _parse(self, response: Response, parse_page: Callable[[Response], Iterable[Any]]) -> Iterable[Any]:
+        return () if await self.receive(response) else parse_page(response)
+
+    def expects(self, response: Response) -> bool:
+        """Whether it is the answer to a sitemap's request. Changes nothing."""
+        fetch = self._fetch_of(response)
+        return fetch is not None and (
+            fetch.visit.key in self.store
+            or SITEMAP in response.meta
+            or self._redirects.source(fetch.visit.key, response) is not None
+        )
+
+    async def receive(self, response: Response) -> bool:
+        """Deal with the answer to a sitemap's request; False if it is, or is also, a page of the crawl."""
+        fetch = self._fetch_of(response)
+        record = self._record_of(fetch, response) if fetch is not None else None
+        if fetch is None or record is None:
+            return False
+        answer = SitemapResponse.of(record, fetch, response)
+        self._answered.add(answer.key)
+        record.status, record.final = response.status, response.url
+        try:
+            await self._read(answer)
+        except Stopping:
+            fetch.interrupt()
+            self._answered.discard(answer.key)
+            return True
+        if not answer.is_page:  # it says nothing of the pages of its section
+            fetch.worth_it()
+        return not answer.is_page
+
+    def _fetch_of(self, response: Response) -> Fetch | None:
+        return self._runtime.fetch_of(response.request) if response.request is not None else None
+
+    def _record_of(self, fetch: Fetch, response: Response) -> SitemapRecord | None:
+        """That of the sitemap that was asked for: a new one where another worker, or a redirect, has led to it."""
+        key = fetch.visit.key
+        if key not in self.store:
+            self._registry.take_over(response)
+        if key not in self.store:
+            self._redirects.arrived(key, response)
+        return self.store.get(key)
+
+    async def _read(self, answer: SitemapResponse) -> None:
+        """Raises `Stopping`."""
+        if answer.record.kind != Kind.SITEMAP:
+            self._discovery.read(answer)
+            return
+        try:
+            is_read = await self._read_sitemap(answer)
+        except Stopping:
+            raise
+        except Exception:
+            self._fail(answer.key, answer.record, answer.now, answer.seconds)
+            raise
+        if not is_read:
+            self._fail(answer.key, answer.record, answer.now, answer.seconds)
+
+    async def _read_sitemap(self, answer: SitemapResponse) -> bool:
+        """Whether it brought a sitemap, or the word that that has not changed. Raises `Stopping`."""
+        record, status = answer.record, answer.response.status
+        digest = hashlib.blake2b(answer.response.body, digest_size=16).digest()
+        unchanged = record.successes > 0 and (status == 304 or (status == 200 and digest == record.digest))
+        new: int | None = None
+        if unchanged:
+            self._runtime.stats.inc_value("sitemaps/unchanged")
+            new = 0
+        elif status == 200:
+            new = await Reading(self._registry, answer, self._limits, self._cooperator, self._refetched).run()
+        if new is None:
+            return False
+        if not unchanged:
+            record.digest = digest
+            record.etag, record.modified = answer.header("ETag"), answer.header("Last-Modified")
+        before = record.visited
+        schedule.visited(record, answer.now, new=new, seconds=answer.seconds, unchanged=unchanged)
+        answer.fetch.links_known()
+        self._judge_index(record, before)
+        self._discovery.end_visit(answer.key, record, answer.now)
+        return True
+
+    def _judge_index(self, record: SitemapRecord, before: float) -> None:
+        """Was its index right in what it says of the sitemap's last change?"""
+        if record.how != How.INDEX or not record.lastmod or not before:
+            return
+        key = self._registry.key(parse(record.parent))
+        index, has_news = self.store.get(key), record.news[-1][1] > 0
+        if index is not None and (has_news or record.lastmod > before):
+            schedule.learn(index, came_true=has_news and record.lastmod > before)
+            self.store.put(key, index)
+
+    # What becomes of it
+
+    def _finished(self, fetch: Fetch) -> None:
+        visit = fetch.visit
+        if visit.key in self.store:
+            self._end_visit(visit.key, fetch)
+        elif (sitemap := self._refetched.pop(visit.key, None)) is not None:
+            record = self.store.get(sitemap)
+            if record is not None and fetch.changed is not None:
+                schedule.learn(record, came_true=fetch.changed)
+                self.store.put(sitemap, record)
+        elif not visit.again and (record := self.store.get(visit.referrer)) is not None:
+            record.judged += 1
+            record.good += fetch.is_good
+            self.store.put(visit.referrer, record)
+
+    def _end_visit(self, key: bytes, fetch: Fetch) -> None:
+        """An answer that no spider has seen was none: a failure, a rule of robots.txt, or a redirect."""
+        if key in self._answered:
+            self._answered.discard(key)
+            return
+        record = self.store[key]
+        was_status, record.status = record.status, fetch.status
+        if fetch.status == 200 != was_status and not record.visits:  # it was under way as a page when it was found
+            self._registry.queue(key, record)
+        elif fetch.is_redirect and self._redirects.ended(key, record, fetch):
+            self._discovery.end_visit(key, record, time.time())
+        elif record.state != SitemapState.MOVED:
+            self._fail(key, record, time.time())
+
+    def _given_up(self, key: bytes) -> None:
+        """The frontier has given a URL up, without asking for it."""
+        record = self.store.get(key)
+        if record is not None:
+            self._fail(key, record, time.time())
+
+    def _fail(self, key: bytes, record: SitemapRecord, now: float, seconds: float = 0.0) -> None:
+        """A visit brought nothing: where a redirect had led to this, it may lead elsewhere now."""
+        if record.kind == Kind.SITEMAP:
+            self._runtime.stats.inc_value("sitemaps/failed")
+        schedule.failed(record, now, seconds=seconds)
+        self._discovery.end_visit(key, record, now)
+        if record.origin and record.successes:
+            origin_key = self._registry.key(parse(record.origin))
+            origin = self.store.get(origin_key)
+            if origin is not None and origin.state == SitemapState.MOVED:
+                origin.next_visit = record.next_visit
+                self.store.put(origin_key, origin)

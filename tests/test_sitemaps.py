@@ -1,0 +1,705 @@
+"""What looks after a crawl's sitemaps, with a real frontier and database, and answers made by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from scrapy import Request, Spider
+from scrapy.core.engine import ExecutionEngine
+from scrapy.http import Response, TextResponse
+from scrapy.utils.test import get_crawler
+
+from sitecrawl.crawl.requests import GUESS, SITEMAP, VISIT, pack, unpack_request
+from sitecrawl.crawl.runtime import Fetch, Runtime
+from sitecrawl.crawl.sitemaps import Sitemaps, reading
+from sitecrawl.crawl.sitemaps.added import leave
+from sitecrawl.frontier.disk import DiskFrontier, NewUrl
+from sitecrawl.frontier.record import Flag, UrlState
+from sitecrawl.page.items import Exchange
+from sitecrawl.page.links import Link
+from sitecrawl.sitemap.locations import How
+from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, SitemapState
+from sitecrawl.urls.url import parse
+
+ROOT = "http://a.example"
+MAP = "/s.xml"
+HTML = {"Content-Type": "text/html"}
+
+
+class AnySpider(Spider):
+    name = "any"
+
+
+@dataclass
+class Answer:
+    """What a host says at an address."""
+
+    body: bytes = b""
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def urlset(*paths: str, lastmod: str = "") -> Answer:
+    date = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
+    return Answer("".join(f"<url><loc>{path}</loc>{date}</url>" for path in paths).encode())
+
+
+def index(*paths: str, lastmod: str = "") -> Answer:
+    return Answer(urlset(*paths, lastmod=lastmod).body.replace(b"url>", b"sitemap>"))
+
+
+def robots(*paths: str) -> Answer:
+    return Answer("".join(f"Sitemap: {path}\n" for path in paths).encode())
+
+
+def moved(to: str) -> Answer:
+    return Answer(status=301, headers={"Location": to})
+
+
+def page(*paths: str, title: str = "t") -> Answer:
+    links = "".join(f"<a href={path}>{path}</a>" for path in paths)
+    return Answer(f"<html><title>{title}</title>{links}".encode(), headers=HTML)
+
+
+class Crawl:
+    """A crawl without Scrapy's engine: it asks the frontier what is next, and hands over what `site` says to that."""
+
+    def __init__(self, runtime: Runtime, sitemaps: Sitemaps, site: dict[str, Answer]) -> None:
+        self.runtime, self.sitemaps, self.site = runtime, sitemaps, site
+        self.asked: list[str] = []
+        self.pages: list[str] = []
+        """What was a page, as the sitemaps have it."""
+        self.requests: dict[str, Any] = {}
+        """The last request for each path."""
+        self.follows = False
+        """Whether redirects are followed as Scrapy does: by a request of its own."""
+
+    async def run(self, most: int = 200) -> list[str]:
+        """Fetch what there is to fetch; gives the paths that were asked for, in their order."""
+        self.asked = []
+        while len(self.asked) < most and (visit := self.runtime.frontier.next()) is not None:
+            request = unpack_request(visit.url, visit.request, AnySpider())
+            request.meta[VISIT] = visit.key
+            fetch = self.runtime.begin(visit, request)
+            await self._answer(fetch)
+            self.runtime.finish(fetch)
+        return self.asked
+
+    async def _answer(self, fetch: Fetch) -> None:
+        request = fetch.request
+        path = request.url.removeprefix(ROOT)
+        self.asked.append(path)
+        self.requests[path] = request
+        answer = self.site.get(path, Answer(status=404))
+        headers = [(name.encode(), value.encode()) for name, value in answer.headers.items()]
+        self.runtime.frontier.downloaded(fetch.visit, 0.0)
+        if not answer.status:
+            fetch.failed("TimeoutError")
+            return
+        exchange = Exchange(request.url, time.time(), 0.5, answer.status, [], headers, answer.body)
+        fetch.arrived(answer.status, exchange)
+        if 300 <= answer.status < 400 and answer.status != 304:
+            self._redirect(fetch, answer.headers["Location"])
+        else:
+            response = TextResponse(request.url, answer.status, answer.headers, answer.body, request=request)
+            if not self.sitemaps.expects(response) or not await self.sitemaps.receive(response):
+                self.pages.append(path)
+
+    def _redirect(self, fetch: Fetch, to: str) -> None:
+        if self.follows:
+            target = parse(to, fetch.visit.url)
+            meta = {"redirect_urls": [fetch.visit.url]}
+            found = NewUrl(self.key(target.href), target.href, target.host)
+            if self.runtime.frontier.add_request(
+                found, depth=1, priority=0, flags=Flag.NONE, request=pack({"meta": meta}), referrer=fetch.visit.key
+            ):
+                fetch.lead_on()
+
+    @property
+    def whole(self) -> DiskFrontier:
+        assert self.runtime.whole is not None
+        return self.runtime.whole
+
+    def key(self, href: str) -> bytes:
+        return self.runtime.fingerprints.url(self.runtime.canonicalizer.canonical(parse(href, ROOT)))
+
+    def record(self, path: str = MAP) -> SitemapRecord:
+        return self.sitemaps.store[self.key(path)]
+
+    def search(self) -> None:
+        self.sitemaps._discovery.search([parse(ROOT)])
+
+    def add(self, *paths: str) -> None:
+        """As if a person had named them, and now were the time of their visit."""
+        self.sitemaps.add(parse(path, ROOT) for path in paths)
+        self.sitemaps.tick()
+
+    async def visit_again(self, path: str = MAP) -> list[str]:
+        """Visit a sitemap whose time has come."""
+        record = self.record(path)
+        record.next_visit = time.time()
+        self.sitemaps.store.put(self.key(path), record)
+        self.sitemaps.tick()
+        return await self.run()
+
+    def stat(self, name: str) -> int:
+        return int(self.runtime.stats.get_value(f"sitemaps/{name}", 0))
+
+    def state(self, path: str) -> UrlState | None:
+        record = self.runtime.frontier.urls.get(self.key(path))
+        return None if record is None else record.state
+
+
+@contextmanager
+def opened(directory: Path, site: dict[str, Answer], **settings: object) -> Iterator[Crawl]:
+    given = {
+        "ADDONS": {"sitecrawl.addon.Addon": 500}, "JOBDIR": str(directory),
+        "SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_FAILURE_DELAY": 0, **settings,
+    }  # fmt: skip
+    crawler = get_crawler(AnySpider, given)
+    crawler.engine = cast("ExecutionEngine", SimpleNamespace(_slot=None))
+    runtime = Runtime.of(crawler)
+    try:
+        yield Crawl(runtime, Sitemaps(crawler, _admits), site)
+    finally:
+        runtime.close()
+
+
+def _admits(link: Link) -> bool:
+    return link.host == parse(ROOT).host
+
+
+Story = Callable[[Crawl], Awaitable[None]]
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Callable[..., None]:
+    """Runs a story within an event loop, with a crawl of `site`."""
+
+    def run(site: dict[str, Answer], story: Story, **settings: object) -> None:
+        async def whole() -> None:
+            with opened(tmp_path, site, **settings) as crawl:
+                await story(crawl)
+
+        asyncio.run(whole())
+
+    return run
+
+
+Play = Callable[..., None]
+
+
+class TestDiscovery:
+    def test_order(self, play: Play) -> None:
+        """robots.txt and front page come first, what they name next, and nothing is guessed if that is a sitemap."""
+        site = {"/robots.txt": robots(MAP), "/": page(), MAP: urlset("/1")}
+
+        async def story(crawl: Crawl) -> None:
+            crawl.search()
+            asked = await crawl.run()
+            assert asked[:2] == ["/robots.txt", MAP]
+            assert sorted(asked[2:]) == ["/", "/1"]
+            assert crawl.pages == asked[2:]
+            assert crawl.record().how == How.ROBOTS
+
+        play(site, story)
+
+    def test_usual_addresses(self, play: Play) -> None:
+        """Where nothing is named: an address that cannot exist, then the usual ones, one at a time, as guesses."""
+        site = {"/": page(), "/sitemap_index.xml": urlset("/1")}
+
+        async def story(crawl: Crawl) -> None:
+            crawl.search()
+            asked = await crawl.run()
+            missing = next(path for path in asked if path.startswith("/sitemap-"))
+            assert asked[asked.index(missing) :] == [missing, "/sitemap.xml", "/sitemap_index.xml", "/1"]
+            assert all(GUESS in crawl.requests[path].meta for path in (missing, "/sitemap.xml"))
+            assert crawl.record(missing).kind == Kind.MISSING
+            assert crawl.record("/sitemap.xml").state == SitemapState.INVALID
+            assert crawl.record("/sitemap_index.xml").state == SitemapState.VALID
+
+        play(site, story)
+
+    def test_no_front_page(self, play: Play) -> None:
+        """Where the front page does not answer, nothing is guessed."""
+
+        async def story(crawl: Crawl) -> None:
+            crawl.search()
+            assert sorted(await crawl.run(most=5)) == ["/", "/robots.txt"]
+
+        play({"/": Answer(status=0)}, story)
+
+    def test_robots_that_the_crawl_asks_for(self, play: Play) -> None:
+        """Where every host is asked for its robots.txt anyway, that answer is used: before the search, or after."""
+
+        async def story(crawl: Crawl) -> None:
+            crawl.runtime.asks_robots = True
+            answer = Response(f"{ROOT}/robots.txt", body=robots(MAP).body, request=Request(f"{ROOT}/robots.txt"))
+            crawl.search()
+            assert await crawl.run() == ["/"]
+            for listener in crawl.runtime.on_robots:
+                listener(answer.url, answer)
+            assert (await crawl.run())[:1] == [MAP]
+            for listener in crawl.runtime.on_robots:
+                listener("http://b.example/robots.txt", answer.replace(url="http://b.example/robots.txt"))
+                listener("http://c.example/robots.txt", None)
+            crawl.sitemaps._discovery.search([parse("http://b.example"), parse("http://c.example")])
+            asked = await crawl.run(most=3)
+            assert "http://b.example/robots.txt" not in asked
+            assert f"http://b.example{MAP}" in asked
+            assert crawl.record("http://c.example/robots.txt").failures == 1
+
+        play({"/": page(), MAP: urlset("/1")}, story)
+
+    def test_too_many(self, play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of one host so many sitemaps are remembered, and no more."""
+        monkeypatch.setattr("sitecrawl.crawl.sitemaps.registry.MAX_PER_HOST", 2)
+
+        async def story(crawl: Crawl) -> None:
+            crawl.add("/i.xml")
+            assert await crawl.run() == ["/i.xml", "/1.xml"]
+            assert crawl.stat("too_many") == 2
+
+        play({"/i.xml": index("/1.xml", "/2.xml", "/3.xml")}, story)
+
+
+class TestExpects:
+    def test_it_is_a_question(self, play: Play) -> None:
+        """Asking whether a response is a sitemap's changes nothing, whatever the answer."""
+
+        async def story(crawl: Crawl) -> None:
+            crawl.runtime.seed([parse(ROOT)])
+            visit = crawl.runtime.frontier.next()
+            assert visit is not None
+            told = [Kind.SITEMAP.value, How.INDEX.value, "", ["a.example"]]
+            crawl.sitemaps.add([parse(ROOT + MAP)])
+            before = crawl.record().pack()
+            for meta, expected in (
+                ({}, False),
+                ({SITEMAP: told}, True),
+                ({"redirect_urls": [f"{ROOT}/x"]}, False),
+                ({"redirect_urls": [ROOT + MAP]}, True),
+            ):
+                request = unpack_request(visit.url, pack({"meta": meta}), AnySpider())
+                request.meta[VISIT] = visit.key
+                crawl.runtime.begin(visit, request)
+                response = Response(visit.url, request=request)
+                assert [crawl.sitemaps.expects(response) for _ in range(2)] == [expected] * 2
+                assert (len(crawl.sitemaps.store), crawl.record().pack()) == (1, before)
+            assert not crawl.sitemaps.expects(Response(visit.url))
+            assert not await crawl.sitemaps.receive(Response(visit.url))
+
+        play({}, story)
+
+    def test_of_another_worker(self, play: Play) -> None:
+        """A sitemap that another worker has found is known by what its request says of it."""
+
+        async def story(crawl: Crawl) -> None:
+            told = [Kind.SITEMAP.value, How.INDEX.value, f"{ROOT}/i.xml", ["b.example"]]
+            found = NewUrl(crawl.key(MAP), ROOT + MAP, "a.example")
+            request = pack({"meta": {SITEMAP: told}})
+            crawl.runtime.frontier.add_request(found, depth=1, priority=0, flags=Flag.NONE, request=request)
+            assert await crawl.run() == [MAP, "/1"]
+            record = crawl.record()
+            assert (record.how, record.parent, record.vouchers) == (How.INDEX, f"{ROOT}/i.xml", ["b.example"])
+            assert (record.new, record.alien) == (1, 1)
+
+        play({MAP: urlset("/1", "http://c.example/")}, story)
+
+    def test_parse(self, play: Play) -> None:
+        """A page goes to the page's parser at once; a sitemap's answer is read, and goes there if it is one, too."""
+
+        def parse_page(response: Response) -> list[str]:
+            return [response.url]
+
+        async def story(crawl: Crawl) -> None:
+            assert crawl.sitemaps.parse(Response(ROOT), parse_page) == [ROOT]
+            for path, expected in ((MAP, []), ("/hub", [f"{ROOT}/hub"])):
+                crawl.add(path)
+                visit = crawl.runtime.frontier.next()
+                assert visit is not None
+                request = unpack_request(visit.url, visit.request, AnySpider())
+                request.meta[VISIT] = visit.key
+                fetch = crawl.runtime.begin(visit, request)
+                answer = crawl.site[path]
+                response = TextResponse(visit.url, 200, answer.headers, answer.body, request=request)
+                assert list(await crawl.sitemaps.parse(response, parse_page)) == expected
+                assert fetch.is_worth_it is not bool(expected)
+                crawl.runtime.frontier.downloaded(visit, 0.0)
+                crawl.runtime.finish(fetch)
+                await crawl.run()
+
+        play({MAP: urlset("/1"), "/hub": page("/2")}, story)
+
+
+class TestRedirects:
+    @pytest.mark.parametrize("follows", [True, False])
+    def test_moved(self, play: Play, *, follows: bool) -> None:
+        """A sitemap is known by where it is now; what redirects there waits until that fails."""
+        site = {"/old.xml": moved(MAP), MAP: urlset("/1")}
+
+        async def story(crawl: Crawl) -> None:
+            crawl.follows = follows
+            crawl.add("/old.xml")
+            assert await crawl.run() == ["/old.xml", MAP, "/1"]
+            old, new = crawl.record("/old.xml"), crawl.record()
+            assert (old.state, old.next_visit) == (SitemapState.MOVED, NEVER)
+            assert (new.state, new.origin, new.hops, new.how) == (SitemapState.VALID, old.url, 1, How.HAND)
+            site[MAP] = Answer(status=404)
+            await crawl.visit_again()
+            assert crawl.record("/old.xml").next_visit == crawl.record().next_visit < NEVER
+
+        play(site, story)
+
+    def test_in_a_circle(self, play: Play) -> None:
+        """Redirects are followed five times, and then no sitemap is there."""
+        site = {f"/{n}.xml": moved(f"/{n + 1}.xml") for n in range(9)}
+
+        async def story(crawl: Crawl) -> None:
+            crawl.add("/0.xml")
+            assert await crawl.run() == [f"/{n}.xml" for n in range(6)]
+            states = [crawl.record(path).state for path in crawl.asked]
+            assert states == [SitemapState.MOVED] * 5 + [SitemapState.INVALID]
+            assert crawl.stat("failed") == 1
+
+        play(site, story)
+
+    def test_a_known_page(self, play: Play) -> None:
+        """Where the target was fetched as a page before, it is asked for again, as a sitemap."""
+
+        async def story(crawl: Crawl) -> None:
+            crawl.runtime.seed([parse(ROOT + MAP)])
+            assert (await crawl.run(), crawl.pages) == ([MAP], [MAP])
+            crawl.add("/old.xml")
+            assert await crawl.run() == ["/old.xml", MAP, "/1"]
+            assert crawl.pages == [MAP, "/1"]
+
+        play({"/old.xml": moved(MAP), MAP: urlset("/1")}, story)
+
+    def test_to_another_host(self, play: Play) -> None:
+        """A host that sends its sitemap elsewhere vouches for what is there; the old address speaks no more."""
+        site = {MAP: moved("http://b.example/s.xml"), "http://b.example/s.xml": urlset(f"{ROOT}/1", "/2")}
+
+        async def story(crawl: Crawl) -> None:
+            crawl.add("/i.xml")
+            assert await crawl.run() == ["/i.xml", MAP, "http://b.example/s.xml", "/1"]
+            assert crawl.record("http://b.example/s.xml").vouchers == ["a.example"]
+
+        play(site | {"/i.xml": index(MAP)}, story)
+
+    def test_a_front_page_elsewhere(self, play: Play) -> None:
+        """Where the front page leads to another host, that host is searched; nothing is guessed on the first."""
+        site = {"/": moved("http://b.example/"), "http://b.example/": page()}
+        site["http://b.example/robots.txt"] = robots("/b.xml")
+
+        async def story(crawl: Crawl) -> None:
+            crawl.follows = True
+            crawl.search()
+            asked = await crawl.run()
+            assert {"http://b.example/robots.txt", "http://b.example/b.xml"} < set(asked)
+            assert not any(path.startswith("/sitemap") for path in asked)
+
+        play(site, story)
+
+
+class TestVisits:
+    def test_not_modified(self, play: Play) -> None:
+        """The next visit is on condition, and a 304 means that nothing is new."""
+        site = {MAP: urlset("/1")}
+        site[MAP].headers = {"ETag": '"1"', "Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"}
+
+        async def story(crawl: Crawl) -> None:
+            crawl.add(MAP)
+            await crawl.run()
+            site[MAP] = Answer(status=304)
+            assert await crawl.visit_again() == [MAP]
+            headers = crawl.requests[MAP].headers
+            assert (headers["If-None-Match"], headers["If-Modified-Since"][:3]) == (b'"1"', b"Mon")
+            record = crawl.record()
+            assert (record.visits, record.successes, record.unchanged, record.new) == (2, 2, 1, 1)
+            assert (record.state, crawl.stat("unchanged")) == (SitemapState.VALID, 1)
+
+        play(site, story)
+
+    def test_the_same_bytes(self, play: Play) -> None:
+        """A server that knows no conditions may send the same again; anything else is read."""
+        site = {MAP: urlset("/1")}
+
+        async def story(crawl: Crawl) -> None:
+            crawl.add(MAP)
+            await crawl.run()
+            assert await crawl.visit_again() == [MAP]
+            assert (crawl.record().unchanged, crawl.record().latency) == (1, 0.5)
+            site[MAP] = urlset("/1", "/2")
+            assert await crawl.visit_again() == [MAP, "/2"]
+            record = crawl.record()
+            assert (record.unchanged, record.new, record.entries) == (1, 2, 2)
+            assert [new for _, new in record.news] == [1, 0, 1]
+
+        play(site, story)
+
+    @pytest.mark.parametrize("status", [0, 304, 404, 429, 503])
+    def test_failures(self, play: Play, status: int) -> None:
+        """What brings no sitemap is a failure: asked for again only where its host could not say what is there."""
+
+        async def story(crawl: Crawl) -> None:
+            crawl.add(MAP)
+            await crawl.run()
+            record = crawl.record()
+            assert (record.state, record.status, record.failures) == (SitemapState.INVALID, status, 1)
+            assert (record.next_visit < NEVER) == (status in {0, 429, 503})
+            assert (crawl.stat("failed"), crawl.stat("visits")) == (1, 1)
+
+        play({MAP: Answer(status=status)}, story)
+
+    def test_a_failure_after_a_success(self, play: Play) -> None:
+        """What was a sitemap stays one, and is visited less often with each failure in a row."""
+        site = {MAP: urlset("/1")}
+
+        async def story(crawl: Crawl) -> None:
+            crawl.add(MAP)
+            await crawl.run()
+            site[MAP] = Answer(status=503)
+            pauses = []
+            for _ in range(2):
+                await crawl.visit_again()
+                pauses.append(crawl.record().next_visit - crawl.record().visited)
+            assert (crawl.record().state, crawl.record().failures) == (SitemapState.VALID, 2)
+            assert pauses[1] == pytest.approx(2 * pauses[0])
+            site[MAP] = urlset("/1", "/2")
+            assert await crawl.visit_again() == [MAP, "/2"]
+            assert crawl.record().failures == 0
+
+        play(site, story, SITECRAWL_SITEMAP_MAX_INTERVAL=1e9)
+
+    def test_an_error_while_it_is_read(self, play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+        """An error of ours ends the visit as a failure, and is told."""
+
+        def fail(*_: object, **__: object) -> None:
+            raise ZeroDivisionError
+
+        async def story(crawl: Crawl) -> None:
+            monkeypatch.setattr(reading, "read_in_steps", fail)
+            crawl.add(MAP)
+            with pytest.raises(ZeroDivisionError):
+                await crawl.run()
+            assert (crawl.record().failures, crawl.record().visits) == (1, 1)
+
+        play({MAP: urlset("/1")}, story)
+
+    def test_a_stop_while_it_is_read(self, play: Play) -> None:
+        """What a stop leaves is no visit: the URL waits for the next run."""
+
+        async def story(crawl: Crawl) -> None:
+            crawl.add(MAP)
+            vars(crawl.runtime.crawler.engine)["_slot"] = SimpleNamespace(closing=True)
+            assert await crawl.run(most=1) == [MAP]
+            assert (crawl.record().visits, crawl.state(MAP)) == (0, UrlState.QUEUED)
+            assert crawl.state("/1") is None
+
+        play({MAP: urlset("/1")}, story)
+
+    def test_given_up(self, play: Play) -> None:
+        """What the frontier gives up with its host, without asking for it, is a failure."""
+
+        async def story(crawl: Crawl) -> None:
+            crawl.add(MAP, "/t.xml")
+            for listener in crawl.runtime.on_given_up:
+                listener(crawl.key(MAP))
+                listener(crawl.key("/unknown"))
+            assert (crawl.record().failures, crawl.record("/t.xml").failures) == (1, 0)
+
+        play({}, story)
+
+
+class TestIndex:
+    def test_children(self, play: Play) -> None:
+        """The sitemaps of an index are read before the pages of any, each once."""
+        site = {"/i.xml": index("/1.xml", "/2.xml", "/i.xml"), "/1.xml": urlset("/p1"), "/2.xml": urlset("/p2")}
+        site["/p1"] = page()
+
+        async def story(crawl: Crawl) -> None:
+            crawl.add("/i.xml")
+            asked = await crawl.run()
+            assert asked[0] == "/i.xml"
+            assert sorted(asked[1:3]) == ["/1.xml", "/2.xml"]
+            assert sorted(asked[3:]) == ["/p1", "/p2"]
+            child = crawl.record("/1.xml")
+            assert (child.how, child.parent, child.new) == (How.INDEX, f"{ROOT}/i.xml", 1)
+            assert [(r.judged, r.good) for r in (child, crawl.record("/2.xml"))] == [(1, 1), (1, 0)]
+
+        play(site, story)
+
+    def test_it_says_what_has_changed(self, play: Play) -> None:
+        """A sitemap with a new date in its index is visited at once; one with an old date as late as may be."""
+        site = {"/i.xml": index(MAP), MAP: urlset("/1")}
+
+        async def story(crawl: Crawl) -> None:
+            crawl.add("/i.xml")
+            await crawl.run()
+            site["/i.xml"], site[MAP] = index(MAP, lastmod="2000-01-01"), urlset("/1", "/2")
+            assert await crawl.visit_again("/i.xml") == ["/i.xml"]
+            record = crawl.record()
+            assert record.next_visit == record.visited + 12_345
+            site["/i.xml"] = index(MAP, lastmod="2999-01-01")
+            await crawl.visit_again("/i.xml")
+            crawl.sitemaps.tick()
+            assert await crawl.run() == [MAP, "/2"]
+            assert crawl.record("/i.xml").right == 1.0
+
+        play(site, story, SITECRAWL_SITEMAP_MAX_INTERVAL=12_345)
+
+    def test_credit(self, play: Play) -> None:
+        """An index shares what credit it has among its sitemaps alike, in however many slices they come."""
+        paths = [f"/{n}.xml" for n in range(1_001)]
+
+        async def story(crawl: Crawl) -> None:
+            crawl.add("/i.xml")
+            await crawl.run(most=1)
+            urls = crawl.runtime.frontier.urls
+            shares = [urls.get(crawl.key(path)) for path in paths]
+            credit = {record.credit for record in shares if record is not None}
+            assert len(shares) == len(paths)
+            assert max(credit) - min(credit) <= 1
+            assert min(credit) > 0
+
+        play({"/i.xml": index(*paths)}, story)
+
+
+class TestPages:
+    def test_newest_first(self, play: Play) -> None:
+        """Pages are queued by date, the newest first, those without any last."""
+        entries = [("/old", "2001-01-01"), ("/new", "2024-01-01"), ("/none", "")]
+        body = b"".join(urlset(path, lastmod=date).body for path, date in entries)
+
+        async def story(crawl: Crawl) -> None:
+            crawl.add(MAP)
+            assert await crawl.run() == [MAP, "/new", "/old", "/none"]
+
+        play({MAP: Answer(body)}, story, SITECRAWL_ORDER="bfs")
+
+    def test_slices(self, play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+        """However links are cut into slices, each is new once, and all get the same credit."""
+        monkeypatch.setattr(reading, "_SLICE", 7)
+        paths = [f"/p{n}" for n in range(100)]
+
+        async def story(crawl: Crawl) -> None:
+            crawl.add(MAP)
+            await crawl.run(most=1)
+            found = [crawl.runtime.frontier.urls.get(crawl.key(path)) for path in paths]
+            credit = {record.credit for record in found if record is not None}
+            assert (len(found), max(credit) - min(credit) <= 1, min(credit) > 0) == (100, True, True)
+            assert (crawl.record().new, crawl.record().unfinished) == (100, 0)
+            assert crawl.stat("new_links") == 100
+
+        play({MAP: urlset(*paths, *paths)}, story)
+
+    def test_fetched_again(self, play: Play) -> None:
+        """A page whose date is newer than its fetch is fetched again."""
+        site = {MAP: urlset("/1"), "/1": page()}
+
+        async def story(crawl: Crawl) -> None:
+            crawl.add(MAP)
+            await crawl.run()
+            record = crawl.runtime.frontier.urls.get(crawl.key("/1"))
+            assert record is not None
+            record.fetched -= 100
+            crawl.whole.urls.put(crawl.key("/1"), record)
+            now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 10))
+            site[MAP] = urlset("/1", lastmod=now)
+            await crawl.visit_again()
+            assert crawl.stat("refetched") == 1
+            assert crawl.asked == [MAP, "/1"]
+            assert not crawl.sitemaps._refetched
+
+        play(site, story)
+
+    @pytest.mark.parametrize(("right", "most"), [(0.0, 20), (1.0, 80)])
+    def test_refetch_budget(self, play: Play, right: float, most: int) -> None:
+        """On a word that is not proved twenty pages are fetched again, and four times as many with each proof."""
+        paths = [f"/p{n}" for n in range(100)]
+        site = {MAP: urlset(*paths), **dict.fromkeys(paths, page())}
+
+        async def story(crawl: Crawl) -> None:
+            crawl.add(MAP)
+            await crawl.run()
+            urls = crawl.whole.urls
+            for path in paths:
+                record = urls.get(crawl.key(path))
+                assert record is not None
+                record.fetched -= 100
+                urls.put(crawl.key(path), record)
+            crawl.record().right = right
+            site[MAP] = urlset(*paths, lastmod=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 10)))
+            await crawl.visit_again()
+            assert len(crawl.asked) == 1 + most
+
+        play(site, story)
+
+    def test_limits(self, play: Play) -> None:
+        """What goes beyond the limits is left out, and counted by the limit."""
+
+        async def story(crawl: Crawl) -> None:
+            crawl.add(MAP)
+            assert len(await crawl.run()) == 3
+            assert crawl.stat("cut") == crawl.runtime.stats.get_value("limits/sitemap_entries") == 1
+
+        play({MAP: urlset("/1", "/2", "/3")}, story, SITECRAWL_MAX_SITEMAP_ENTRIES=2)
+
+
+class TestAdded:
+    def test_from_outside(self, play: Play, tmp_path: Path) -> None:
+        """What is left in the crawl's directory is visited at the next tick, and the file goes with a checkpoint."""
+
+        def left() -> list[Path]:
+            return list(tmp_path.glob("*.added-sitemaps"))
+
+        async def story(crawl: Crawl) -> None:
+            leave(tmp_path, [parse(ROOT + MAP)])
+            crawl.sitemaps.tick()
+            assert await crawl.run() == [MAP, "/1"]
+            assert left()
+            for _ in range(2):
+                crawl.runtime.checkpoints.write()
+            assert not left()
+
+        play({MAP: urlset("/1")}, story)
+
+    def test_what_is_known(self, play: Play) -> None:
+        """A sitemap that is known is visited at once when a person names it, and is theirs from then on."""
+        site = {"/i.xml": index(MAP), MAP: urlset("/1")}
+
+        async def story(crawl: Crawl) -> None:
+            crawl.add("/i.xml")
+            await crawl.run()
+            crawl.add(MAP)
+            assert await crawl.run() == [MAP]
+            assert crawl.record().how == How.HAND
+
+        play(site, story)
+
+    def test_a_restart(self, tmp_path: Path) -> None:
+        """Records and their next visits are part of every checkpoint."""
+        site = {MAP: urlset("/1")}
+
+        async def first() -> None:
+            with opened(tmp_path, site) as crawl:
+                crawl.add(MAP)
+                await crawl.run()
+                crawl.runtime.checkpoints.save()
+
+        async def second() -> None:
+            with opened(tmp_path, site) as crawl:
+                assert (crawl.record().new, crawl.record().visits) == (1, 1)
+                assert await crawl.visit_again() == [MAP]
+
+        asyncio.run(first())
+        asyncio.run(second())
