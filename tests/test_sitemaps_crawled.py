@@ -344,7 +344,7 @@ class Watched:
 
     def _change(self) -> None:
         pages: Dated = self.dated.pages  # type: ignore[assignment]
-        if self.dated.paths().count("/s.xml") == 3 and pages.lastmod == "2020-01-01":
+        if self.dated.paths().count("/s.xml") >= 3 and pages.lastmod == "2020-01-01":
             assert self.dated.paths().count("/page") == 1
             pages.lastmod = _now()
         asked = self.back.paths(robots=True) if self.back is not None else []
