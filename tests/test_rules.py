@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -298,6 +300,16 @@ def test_no_item_is_begun_when_the_time_is_up(tmp_path: Path) -> None:
     path = rules(tmp_path, "x: i", "    each: i\n")
     extraction = Extraction(read_rules(path), PageText("http://a.example/", "<i>1</i>" * 10), seconds=-1.0)
     assert list(extraction.outcomes()) == []
+    assert extraction.is_cut
+
+
+def test_what_was_found_before_the_time_was_up_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at the clock finds it a second on: five places are begun within five seconds, and no sixth."""
+    seconds = itertools.count()
+    monkeypatch.setattr("sitecrawl.rules.extraction.time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    page = PageText("http://a.example/", "<i>1</i>" * 600)
+    extraction = Extraction(read_rules(rules(tmp_path, "x: i", "    each: i\n")), page, seconds=5)
+    assert len(list(extraction.outcomes())) == 5
     assert extraction.is_cut
 
 
