@@ -35,7 +35,7 @@ _META_KEY: Final = b"operator-seeds"
 Fields = dict[str, Any]
 
 
-class Operator:
+class Actions:
     """Does what is asked for by name; each act is told in words, counted, and logged.
 
     Seeds widen the spider's scope, where it has one, for this run and those that resume it.
@@ -162,7 +162,7 @@ class Operator:
         raise OptionError(f"{name} has no section {shape!r}")
 
 
-class ClusterOperator(Operator):
+class ClusterActions(Actions):
     """On a cluster: what is for the whole crawl goes to all workers, as a wish in the next word to Redis."""
 
     wish = ""
