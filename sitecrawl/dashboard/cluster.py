@@ -1,4 +1,4 @@
-"""The workers of a cluster on one page: each tells the others how it fares, and any of them shows all."""
+"""The workers of a cluster on one page: each has a heartbeat that the others hear, and any of them shows all."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.dashboard.actions import ClusterActions
 from sitecrawl.dashboard.figures import Figures
-from sitecrawl.dashboard.heartbeat import LIVE, Worker, process_name, read, written
+from sitecrawl.dashboard.heartbeat import LIVE, Worker, process_name, read, worker_of
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.monitor import Monitor
+from sitecrawl.dashboard.streams import to_json
 from sitecrawl.dashboard.tables import Fields, Row, Table, error_rows
 
 BEAT_SECONDS: Final = 2.0
@@ -105,7 +106,7 @@ class ClusterMonitor(Monitor):
         """Tell how this worker fares, hear how the others do, and do what is wished for."""
         self._beaten = time.monotonic()
         wish, self._actions.wish = self._actions.wish, ""
-        news = await self._frontier.board.tell(self._text(), read=self._is_read(), wish=wish)
+        news = await self._frontier.board.tell(to_json(self._worker()), read=self._is_read(), wish=wish)
         if news is None:
             self._runtime.stats.inc_value("dashboard/beats_lost")
             self._actions.wish = self._actions.wish or wish
@@ -126,9 +127,10 @@ class ClusterMonitor(Monitor):
             self._actions.obey(news.wish)
             self._beaten = 0.0  # that it is done is told at the next tick
 
-    def _text(self) -> str:
-        names = {"name": process_name(), "place": self._runtime.path.name, "spider": self.spider, "state": self.state}
-        return written(names, self._own, self._frontier.ahead)
+    def _worker(self) -> Worker:
+        """This one, by its own figures of now."""
+        names = {"name": process_name(), "place": self._runtime.path.name, "spider": self.spider}
+        return worker_of(names, self.state, self._own, self._frontier.ahead)
 
     async def close(self) -> None:
         """The worker has ended: the last word to the others, and from them if anybody looks."""
@@ -158,16 +160,14 @@ class ClusterMonitor(Monitor):
         return {**sample, "note": NOTE.format(key=key.replace("%(name)s", self.spider))}
 
     def _workers(self) -> list[Worker]:
-        """This one first, by its own figures of now."""
-        own = read(self._text().encode())
-        assert own is not None
+        """This one first."""
         passed = time.monotonic() - self._heard
         others = [
             _shown(heard.session, heard.age + passed, worker)
             for heard in sorted(self._others)
             if heard.session != self._frontier.board.session and (worker := read(heard.text)) is not None
         ]
-        return [_shown(self._frontier.board.session, 0.0, own), *others]
+        return [_shown(self._frontier.board.session, 0.0, self._worker()), *others]
 
 
 def _shown(session: str, age: float, worker: Worker) -> Worker:

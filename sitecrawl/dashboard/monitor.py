@@ -12,7 +12,6 @@ from collections import deque
 from dataclasses import asdict
 from typing import Any, Final
 
-from sitecrawl import __version__
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl.engine import is_closing
 from sitecrawl.crawl.runtime import Runtime
@@ -84,7 +83,6 @@ class Monitor(ABC):
         return {
             "spider": self.spider,
             "directory": str(self._runtime.path),
-            "version": __version__,
             "resumed": self._runtime.directory.resumed,
             "ending": self.ending,
             "order": self._runtime.crawler.settings.get("SITECRAWL_ORDER", ""),
@@ -95,7 +93,6 @@ class LocalMonitor(Monitor):
     """Of a crawl by one process, whose history is stored now and then."""
 
     def __init__(self, runtime: Runtime, actions: Actions, *, spider: str) -> None:
-        self._began = time.time()
         self._history = _history(runtime)
         self._before = self._history.last()
         """Totals of the runs before this one."""
@@ -138,7 +135,6 @@ class LocalMonitor(Monitor):
         worker = {
             **self._about(),
             **self._worker(),
-            "began": self._began,
             "totals_before": {name: value for name, value in self._before.items() if name in TOTALS},
             "history": self._history.series(),
             "recent": {name: [point.get(name) for point in self._recent] for name in ("t", *COLUMNS)},

@@ -21,7 +21,7 @@ _STEP: Final = 16
 """Items between two looks at the clock."""
 
 
-class Found(NamedTuple, Generic[Row]):
+class ScanResult(NamedTuple, Generic[Row]):
     rows: list[Row]
     """The greatest by the key, at most as many as were asked for."""
     total: int
@@ -45,7 +45,7 @@ async def scan(
     keep: int,
     work: float = _SLICE,
     pause: Callable[[float], Awaitable[object]] = pause,
-) -> Found[Row]:
+) -> ScanResult[Row]:
     """Look over all `items`; of what `rows_of` gives, keep the `keep` greatest by `key`, in their order.
 
     `items` may have changed meanwhile: `rows_of` sees each as it is when its turn comes.
@@ -63,4 +63,4 @@ async def scan(
             await pause(_REST)
             begun = time.perf_counter()
     best = heapq.nlargest(keep, best, key=key)
-    return Found(best, total, cost + time.perf_counter() - begun)
+    return ScanResult(best, total, cost + time.perf_counter() - begun)

@@ -36,8 +36,8 @@ Fields = Mapping[str, str]
 """Of the URL that asks for a table."""
 Table = Callable[[Fields], Awaitable[Row]]
 """Gives the rows that are asked for. Raises `OptionError` for what is not there."""
-Unit = tuple[Host, Section | None]
-"""A section, or a whole host."""
+LiveUnit = tuple[Host, Section | None]
+"""A host in memory, or one of its sections."""
 Item = TypeVar("Item")
 Shown = TypeVar("Shown")
 
@@ -49,7 +49,7 @@ _HOST_SORTS: Final[dict[str, Callable[[Host], Any]]] = {
     "failures": lambda host: host.failures,
     "next": lambda host: -host.free_at,
 }
-_SECTION_SORTS: Final[dict[str, Callable[[Unit], Any]]] = {
+_SECTION_SORTS: Final[dict[str, Callable[[LiveUnit], Any]]] = {
     "waiting": lambda unit: (unit[1] or unit[0]).queued,
     "known": lambda unit: (unit[1] or unit[0]).known,
     "fetched": lambda unit: (unit[1] or unit[0]).fetched,
@@ -188,12 +188,12 @@ class Tables:
         """Sections that match; with `demoted` whole hosts that are held back, too."""
         query = Query.read(fields)
 
-        def matching(units: Iterable[Unit]) -> Iterator[Unit]:
+        def matching(units: Iterable[LiveUnit]) -> Iterator[LiveUnit]:
             for host, section in units:
                 if query.search in host.name + (section.shape.lower() if section else ""):
                     yield host, section
 
-        def waiting(host: Host) -> Iterator[Unit]:
+        def waiting(host: Host) -> Iterator[LiveUnit]:
             return matching((host, section) for section in host.sections.values() if section.queued)
 
         if query.demoted:
@@ -201,13 +201,9 @@ class Tables:
             return await _shown(query, held, lambda unit: matching([unit]), _SECTION_SORTS, self._section_row)
         return await _shown(query, self._frontier.hosts.live(), waiting, _SECTION_SORTS, self._section_row)
 
-    def _section_row(self, unit: Unit) -> Row:
+    def _section_row(self, unit: LiveUnit) -> Row:
         host, section = unit
-        return {
-            **unit_of(host, section or host, self._fetches)._asdict(),
-            **_hold(section or host),
-            "worth": section.worth if section else None,
-        }
+        return {**unit_of(host, section or host, self._fetches)._asdict(), **_hold(section or host)}
 
     @property
     def _fetches(self) -> int:
@@ -259,16 +255,16 @@ class Urls(Protocol):
 
 def error_rows(meter: Meter, urls: Urls) -> Row:
     """Kinds of error with their last examples, the most frequent first."""
-    ordered = sorted(meter.mishaps.items(), key=lambda pair: -pair[1].count)
-    keys = {example.referrer for _, mishap in ordered for example in mishap.examples}
+    ordered = sorted(meter.errors.items(), key=lambda pair: -pair[1].count)
+    keys = {example.referrer for _, error in ordered for example in error.examples}
     records = urls.get_many(list(keys))
     rows = []
-    for kind, mishap in ordered:
+    for kind, error in ordered:
         examples = [
             {"url": e.url, "at": e.at, "referrer": record.url if (record := records[e.referrer]) else None}
-            for e in reversed(mishap.examples)
+            for e in reversed(error.examples)
         ]
-        rows.append({"kind": kind, "count": mishap.count, "examples": examples})
+        rows.append({"kind": kind, "count": error.count, "examples": examples})
     return {"rows": rows, "total": len(rows)}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeVar
 
-from sitecrawl.frontier.reader import FrontierReader
+from sitecrawl.frontier.reader import FrontierReader, KnownUrl
 from sitecrawl.frontier.record import NO_REFERRER, Flag, State, UrlRecord
 
 OCTAVES: Final = 40
@@ -30,15 +30,7 @@ class DeadLink(NamedTuple):
     """Fingerprint of the page where it was first found; `NO_REFERRER` for none."""
 
 
-class TopPage(NamedTuple):
-    importance: float
-    url: str
-    status: int
-    state: str
-    depth: int
-
-
-Kept = TypeVar("Kept", DeadLink, TopPage)
+Kept = TypeVar("Kept", DeadLink, KnownUrl)
 
 
 @dataclass(slots=True)
@@ -57,7 +49,7 @@ class UrlTotals:
     """URLs to which no credit has come along links."""
     hosts: defaultdict[bytes, float] = field(default_factory=lambda: defaultdict(float))
     """The importance of their URLs together, by the host's key."""
-    top: list[TopPage] = field(default_factory=list)
+    top: list[KnownUrl] = field(default_factory=list)
     dead: list[DeadLink] = field(default_factory=list)
     """The most important of them."""
     dead_count: int = 0
@@ -69,7 +61,7 @@ def count_urls(reader: FrontierReader) -> UrlTotals:
     for key, record in reader.records():
         importance = reader.importance(record)
         _count(found, record, importance)
-        page = TopPage(importance, record.url, record.status, record.state.name.lower(), record.depth)
+        page = KnownUrl(importance, record.depth, record.status, record.state.name.lower(), record.url)
         _keep(found.top, TOP_PAGES, page)
         if _is_dead(record):
             found.dead_count += 1
