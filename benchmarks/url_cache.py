@@ -152,7 +152,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--edges", type=Path, help="a graph of links: see benchmarks/order.py")
-    source.add_argument("--recorded", type=Path, help="what a crawl wrote with SITECRAWL_RECORD_LINKS")
+    source.add_argument("--recorded", type=Path, help="what a crawl wrote with linkrecorder.py")
     source.add_argument("--made-up", type=int, metavar="REQUESTS")
     source.add_argument("--seen-tests", type=int, metavar="URLS")
     parser.add_argument("--host-size", type=int, default=1000, help="of --edges: so many ids in a row are one host")

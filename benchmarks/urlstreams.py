@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+from linkrecorder import read_recorded
 from order import choose_seeds, read_edges
-
-from middlewares.recorder import read_recorded
 
 
 @dataclass
@@ -31,7 +30,7 @@ class UrlStream:
 
 
 def of_recording(path: Path) -> UrlStream:
-    """What a crawl with SITECRAWL_RECORD_LINKS wrote down."""
+    """What a crawl with `linkrecorder` wrote down."""
     numbers: dict[int, int] = {}
     stream = UrlStream(f"recorded in {path.name}")
     stream.extend((numbers.setdefault(key, len(numbers)), abroad) for key, abroad in read_recorded(path))

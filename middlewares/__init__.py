@@ -6,14 +6,12 @@ from middlewares.limits import DecodingMiddleware, RedirectsMiddleware, Requests
 from middlewares.links import LinksMiddleware
 from middlewares.outages import OutagesMiddleware
 from middlewares.output import OutputMiddleware
-from middlewares.recorder import LinkRecorder
 from middlewares.robots import RobotsMiddleware
 
 __all__ = [
     "CaptureMiddleware",
     "DecodingMiddleware",
     "GivenUpMiddleware",
-    "LinkRecorder",
     "LinksMiddleware",
     "OutagesMiddleware",
     "OutputMiddleware",

@@ -22,11 +22,9 @@ from scrapy.utils.misc import build_from_crawler
 
 from middlewares.limits import RequestsMiddleware
 from middlewares.links import LinksMiddleware
-from middlewares.recorder import LinkRecorder
 
 JOINED: Final[tuple[type[BaseSpiderMiddleware], ...]] = (
     MetaCopyDetectionMiddleware,
-    LinkRecorder,
     LinksMiddleware,
     RequestsMiddleware,
     DepthMiddleware,

@@ -162,14 +162,11 @@ class RobotsMiddleware:
     def _accept(self, root: str, host: str, rules: _Rules) -> None:
         if rules.parser is None:
             return
-        self._remember(root, rules)
-        asked = rules.parser.crawl_delay(self._agent) or 0.0
-        self._runtime.frontier.slow_down(host, self._limited(asked, self._max_crawl_delay, limits.CRAWL_DELAY))
-
-    def _remember(self, root: str, rules: _Rules) -> None:
         self._rules[root] = rules
         if len(self._rules) > MAX_HOSTS:
             self._rules.popitem(last=False)
+        asked = rules.parser.crawl_delay(self._agent) or 0.0
+        self._runtime.frontier.slow_down(host, self._limited(asked, self._max_crawl_delay, limits.CRAWL_DELAY))
 
     def _limited(self, seconds: float, most: float, limit: Limit) -> float:
         if seconds > most:

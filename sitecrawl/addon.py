@@ -59,7 +59,6 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_CLUSTER_UNSAFE": False,
     "SITECRAWL_CLUSTER_WATCH": False,
     "SITECRAWL_LEASE_SECONDS": 30.0,
-    "SITECRAWL_RECORD_LINKS": "",
     "SITECRAWL_SHUTDOWN_TIME": 5.0,
     "SITECRAWL_GC_THRESHOLD": 10_000,
     "SITECRAWL_PROGRESS": "auto",
@@ -129,7 +128,6 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
 _SPIDER_MIDDLEWARES: Final = {
     "middlewares.RequestsMiddleware": 940,
     "middlewares.LinksMiddleware": 950,
-    "middlewares.LinkRecorder": 960,
 }
 _HANDLERS: Final = dict.fromkeys(("http", "https"), "sitecrawl.extensions.download_handler.DownloadHandler")
 _TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"

@@ -11,7 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from crawling import PROJECT, crawl, environment
+from crawling import PROJECT, environment, scrapy
 from hypothesis import given
 from hypothesis import strategies as st
 from localweb import LocalWeb, linked
@@ -114,7 +114,14 @@ def test_a_recorded_crawl(tmp_path: Path) -> None:
     recording = tmp_path / "links"
     pages = {"/": linked("/a", "/b", "http://localhost:1/"), "/a": linked("/", "/b"), "/b": linked("/a?utm_source=x")}
     with LocalWeb(pages) as web:
-        done = crawl(web.root, tmp_path / "job", scope="any", SITECRAWL_RECORD_LINKS=recording, SITECRAWL_ORDER="bfs")
+        done = scrapy(
+            "crawl", "generic", "-a", f"seeds={web.root}", "-a", "scope=any",
+            settings={
+                "JOBDIR": tmp_path / "job", "SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_ORDER": "bfs",
+                "SPIDER_MIDDLEWARES": '{"linkrecorder.LinkRecorder": 960}', "RECORD_LINKS": recording,
+            },
+            env={"PYTHONPATH": str(BENCHMARKS)},
+        )  # fmt: skip
     assert done.returncode == 0, done.stderr
     printed = run("--recorded", recording, "--to", 4)
     assert "all links: 6 requests, 4 URLs" in printed  # both spellings of /a are one

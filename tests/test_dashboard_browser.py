@@ -249,8 +249,7 @@ ROWS: dict[str, Any] = {
     "sections": {
         "total": 1, "offset": 0, "cost": 0.1,
         "rows": [{"host": "h", "shape": "/s", "waiting": 1, "known": 2, "fetched": 3, "good": 4, "novelty": 1,
-                  "demoted": True, "reason": "r", "blocked": True, "vouched": False, "since": 1,
-                  "worth": 1}],
+                  "demoted": True, "reason": "r", "blocked": True, "vouched": False, "since": 1}],
     },
     "pages": {
         "total": 2, "rounds": 1,

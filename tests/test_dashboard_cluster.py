@@ -19,7 +19,7 @@ from playwright.sync_api import expect
 from redis_servers import Server, server
 from syntheticweb import Web
 
-from sitecrawl.dashboard.peers import MAX_BYTES, NUMBERS, read
+from sitecrawl.dashboard.heartbeat import MAX_BYTES, NUMBERS, read
 
 ADDRESS = re.compile(r"^Dashboard: (http://\S+)$", re.MULTILINE)
 
@@ -55,13 +55,17 @@ class Page:
         self._url = urlsplit(self.address)
 
     def ask(self, path: str, body: object = None) -> tuple[int, Any]:
+        status, answer = self.raw(path, body)
+        return status, json.loads(answer)
+
+    def raw(self, path: str, body: object = None) -> tuple[int, bytes]:
         connection = HTTPConnection(self._url.hostname or "", self._url.port, timeout=20)
         try:
             data = None if body is None else json.dumps(body)
             headers = {} if body is None else {"Content-Type": "application/json"}
             connection.request("GET" if body is None else "POST", self._url.path + path, data, headers)
             answer = connection.getresponse()
-            return answer.status, json.loads(answer.read())
+            return answer.status, answer.read()
         finally:
             connection.close()
 
@@ -124,6 +128,13 @@ class TestWatched:
         assert "scrapy frontier" in one.ask("hosts")[1]["error"]
         assert one.ask("errors") == (200, {"rows": [], "total": 0})
         assert "generic:start_urls" in one.ask("overview")[1]["note"]
+
+    def test_metrics(self, workers: list[Worker]) -> None:
+        """A worker's page has all metrics, though it has a cache alone of the tiers of the seen set."""
+        status, text = Page(workers[0]).raw("metrics")
+        assert status == 200
+        tiers = re.findall(rb'^sitecrawl_seen_lookups_total\{.*tier="(\w+)"\} \d+$', text, re.MULTILINE)
+        assert tiers == [b"cache", b"bloom", b"exact"]
 
     def test_text_of_another_worker(self, workers: list[Worker], redis: Server) -> None:
         """Whatever stands on the board is shown as text."""

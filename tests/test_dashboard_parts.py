@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.dashboard.answers import Answers
+from sitecrawl.dashboard.cache import Cache
 from sitecrawl.dashboard.figures import COLUMNS, Figures
 from sitecrawl.dashboard.guard import HEADERS, Guard, port_of, token_of
 from sitecrawl.dashboard.meter import BUCKETS, Meter
 from sitecrawl.dashboard.metrics import exposition
+from sitecrawl.dashboard.scan import scan
 from sitecrawl.dashboard.streams import MAX_READERS, Reader, Streams, encode
-from sitecrawl.dashboard.survey import Pace, look_over
 from sitecrawl.dashboard.tables import Query
 
 TOKEN = "0123456789abcdefSECRET"
@@ -187,14 +188,14 @@ class TestStreams:
         assert json.loads(data.split(b"data: ")[1])["url"].endswith("</script>")
 
 
-class TestSurvey:
+class TestScan:
     def look(self, items: list[int], **more: Any) -> tuple[Any, list[float]]:
         rests: list[float] = []
 
         async def pause(seconds: float) -> None:
             rests.append(seconds)
 
-        found = asyncio.run(look_over(items, lambda n: [n] if n % 2 else [], key=lambda n: n, pause=pause, **more))
+        found = asyncio.run(scan(items, lambda n: [n] if n % 2 else [], key=lambda n: n, pause=pause, **more))
         return found, rests
 
     def test_the_greatest_of_all(self) -> None:
@@ -204,8 +205,8 @@ class TestSurvey:
 
     def test_it_pauses(self) -> None:
         """Nobody waits for longer than a slice."""
-        _, rests = self.look(list(range(1600)), keep=3, pace=Pace(work=0.0, rest=0.5))
-        assert rests == [0.5] * 100
+        _, rests = self.look(list(range(1600)), keep=3, work=0.0)
+        assert rests == [0.03] * 100
 
 
 class TestQuery:
@@ -237,7 +238,7 @@ class TestFigures:
 
     def test_json(self) -> None:
         """No figure needs more than JSON."""
-        assert json.loads(json.dumps(figures().as_json(), allow_nan=False))["seen"] == SEEN
+        assert json.loads(json.dumps(asdict(figures()), allow_nan=False))["seen"] == SEEN
 
 
 class TestMetrics:
@@ -282,18 +283,18 @@ class TestMetrics:
         assert sample.labels == {"spider": name}
 
 
-class TestAnswers:
-    def answers(self) -> tuple[Answers, list[float], list[str]]:
+class TestCache:
+    def cache(self) -> tuple[Cache, list[float], list[str]]:
         now, found = [0.0], list[str]()
 
         async def pause(seconds: float) -> None:
             await asyncio.sleep(0)
 
-        return Answers(clock=lambda: now[0], pause=pause), now, found
+        return Cache(clock=lambda: now[0], pause=pause), now, found
 
     def test_ten_readers_one_look(self) -> None:
         """Who asks while the table is looked over waits for the same; later it is looked over again."""
-        answers, now, found = self.answers()
+        cache, now, found = self.cache()
 
         async def find() -> dict[str, Any]:
             await asyncio.sleep(0)
@@ -301,38 +302,38 @@ class TestAnswers:
             return {"rows": len(found), "cost": 0.1}
 
         async def all_at_once() -> list[dict[str, Any]]:
-            return await asyncio.gather(*(answers.get("hosts", find) for _ in range(10)))
+            return await asyncio.gather(*(cache.get("hosts", find) for _ in range(10)))
 
         assert {rows["rows"] for rows in asyncio.run(all_at_once())} == {1}
         now[0] = 24.9
-        assert asyncio.run(answers.get("hosts", find))["rows"] == 1
+        assert asyncio.run(cache.get("hosts", find))["rows"] == 1
         now[0] = 25.1
-        assert asyncio.run(answers.get("hosts", find))["rows"] == 2
-        answers.forget()
-        assert asyncio.run(answers.get("hosts", find))["rows"] == 3
+        assert asyncio.run(cache.get("hosts", find))["rows"] == 2
+        cache.forget()
+        assert asyncio.run(cache.get("hosts", find))["rows"] == 3
 
     def test_what_fails_is_asked_again(self) -> None:
         """An error is nobody's answer."""
-        answers, _, _ = self.answers()
+        cache, _, _ = self.cache()
 
         async def fail() -> dict[str, Any]:
             raise OptionError("no")
 
         for _ in range(2):
             with pytest.raises(OptionError):
-                asyncio.run(answers.get("x", fail))
-        assert answers.under_way == 0
+                asyncio.run(cache.get("x", fail))
+        assert cache.under_way == 0
 
     def test_bounded(self) -> None:
         """A thousand searches are not kept."""
-        answers, _, _ = self.answers()
+        cache, _, _ = self.cache()
 
         async def nothing() -> dict[str, Any]:
             return {}
 
         for n in range(1000):
-            asyncio.run(answers.get(n, nothing))
-        assert len(answers._known) <= 64
+            asyncio.run(cache.get(n, nothing))
+        assert len(cache._known) <= 64
 
 
 class TestDocumented:

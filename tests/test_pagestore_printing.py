@@ -1,28 +1,19 @@
 from __future__ import annotations
 
-import csv
-import json
 from datetime import UTC, datetime
-from io import StringIO
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pagestore_helpers import STARTED, exchange, page
+from pagestore_helpers import STARTED, exchange
 
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import OptionError
 from sitecrawl.pagestore.capture import Place, describe
-from sitecrawl.pagestore.printing import WRITERS, parse_since, summary, visible_bytes
+from sitecrawl.pagestore.printing import parse_since, summary, visible_bytes
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 PLACE = Place("x.warc.gz", 0, 1, "A" * 32, None)
-HOSTILE = "\x1b]0;owned\x07\x9b31m\u202egnp.exe\r\nfake line\tend"
-
-
-def capture(**facts):
-    of = exchange("http://site.example/\x1b[2J")
-    return describe(1, of, page(of, **facts), PLACE)
 
 
 @given(st.text())
@@ -37,34 +28,6 @@ def test_no_control_character_reaches_a_terminal(text):
 def test_any_body_can_be_shown(body, charset):
     """Bytes that are no text are written out."""
     assert "\x1b" not in visible_bytes(body, charset)
-
-
-@pytest.mark.parametrize("name", ["table", "csv", "urls"])
-def test_a_hostile_title_is_one_harmless_line(name):
-    """A title and a URL with terminal escapes and line breaks stay one line of text."""
-    out = StringIO()
-    WRITERS[name]([capture(title=HOSTILE)], out)
-    lines = out.getvalue().splitlines()
-    assert len([line for line in lines if "site.example" in line]) == 1
-    assert "\x1b" not in out.getvalue()
-
-
-def test_formats_say_the_same():
-    """JSON lines and CSV have all columns; CSV begins with their names."""
-    one = capture(title='A, "B"')
-    lines, table = StringIO(), StringIO()
-    WRITERS["jsonl"]([one], lines)
-    WRITERS["csv"]([one], table)
-    assert json.loads(lines.getvalue()) == one._asdict()
-    (row,) = csv.DictReader(StringIO(table.getvalue()))
-    assert (row["title"], row["status"]) == ('A, "B"', "200")
-
-
-def test_nothing_is_nothing():
-    """An empty list has no header, so that a pipe counts no line."""
-    out = StringIO()
-    WRITERS["table"]([], out)
-    assert out.getvalue() == ""
 
 
 def test_a_summary_names_target_and_original():

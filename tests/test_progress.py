@@ -28,7 +28,7 @@ from scrapy.settings import Settings
 from sitecrawl.base.display import duration, printable, size
 from sitecrawl.base.errors import OptionError
 from sitecrawl.console.progress import AboveLine, HostErrors, Status, wants_line
-from sitecrawl.console.summary import Summary, Totals, resume_command
+from sitecrawl.console.summary import CrawlTotals, Summary, resume_command
 from sitecrawl.crawl.requests import GUESS
 from sitecrawl.crawl.traffic import Rate, Traffic, ending
 
@@ -220,7 +220,7 @@ class TestSummary:
         told = summary(
             traffic=traffic,
             hosts=Counter({"a.example": 4, "b.example": 1}),
-            totals=Totals(fetched=111, failed=2, waiting=9, resumed=True),
+            totals=CrawlTotals(fetched=111, failed=2, waiting=9, resumed=True),
             directory=Path("crawls/generic-1"),
             has_pages=True,
             resume="scrapy crawl generic",

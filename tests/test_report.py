@@ -27,9 +27,9 @@ from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.pagestore import PageReader
 from sitecrawl.report import graph
 from sitecrawl.report.drawing import chart, nice, speeds, time_marks
-from sitecrawl.report.gather import Report, Stored, gather
+from sitecrawl.report.gather import ReportData, Stored, gather
 from sitecrawl.report.render import charts, importance_bars, percent, render, shown
-from sitecrawl.report.survey import UrlSurvey, share_of_top
+from sitecrawl.report.url_totals import UrlTotals, share_of_top
 from sitecrawl.urls.url import parse
 
 BAD_TITLE = "</title><script>window.owned=1</script><img src=x onerror=window.owned=2>\u202e\x1b]0;owned\x07"
@@ -71,7 +71,7 @@ def job(web: LocalWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def report(job: Path) -> Report:
+def report(job: Path) -> ReportData:
     return gather(job)
 
 
@@ -107,51 +107,52 @@ class TestBeginning:
 
 
 class TestFigures:
-    def test_urls(self, report: Report) -> None:
+    def test_urls(self, report: ReportData) -> None:
         """Every URL counts once, by state, status and depth."""
         assert report.urls.states == {"fetched": 9}
         assert report.urls.statuses == {200: 6, 301: 1, 404: 1, 410: 1}
         assert report.urls.depths == {0: 2, 1: 6, 2: 1}
 
-    def test_dead_links(self, report: Report, web: LocalWeb) -> None:
+    def test_dead_links(self, report: ReportData, web: LocalWeb) -> None:
         """With all stored pages that link there, not only the one where they were first found."""
-        dead = {one.url.replace(web.root, ""): one for one in report.dead}
+        dead = {link.url.replace(web.root, ""): (link, pages) for link, pages in report.dead}
         assert dead.keys() == {"/gone", parse(f"{web.root}{html.unescape(BAD_PATH)}").href.removeprefix(web.root)}
-        assert sorted(dead["/gone"].linkers) == [f"{web.root}/a", f"{web.root}/b"]
-        assert (dead["/gone"].status, report.searched.searched) == (404, 5)
+        link, linkers = dead["/gone"]
+        assert sorted(linkers) == [f"{web.root}/a", f"{web.root}/b"]
+        assert (link.status, report.searched.searched) == (404, 5)
 
     def test_a_search_of_no_pages(self, job: Path, web: LocalWeb) -> None:
         """The page where a dead link was first found is known without one."""
-        dead = {one.url: one.linkers for one in gather(job, search_pages=0).dead}
+        dead = {link.url: linkers for link, linkers in gather(job, search_pages=0).dead}
         assert len(dead[f"{web.root}/gone"]) == 1
 
-    def test_duplicates(self, report: Report, web: LocalWeb) -> None:
+    def test_duplicates(self, report: ReportData, web: LocalWeb) -> None:
         """Two pages with the same body are one and a copy."""
         ((first, title, copies, _, other),) = report.stored.repeated
         assert {first, other} == {f"{web.root}/same/1", f"{web.root}/same/2"}
         assert (title, copies, report.stored.copies) == (BAD_TITLE, 1, 1)
 
-    def test_hosts(self, report: Report, web: LocalWeb) -> None:
+    def test_hosts(self, report: ReportData, web: LocalWeb) -> None:
         """The largest first; the graph has the link between the two."""
         assert [(host.known, host.fetched) for host, _ in report.hosts] == [(8, 8), (1, 1)]
         assert len(report.graph.nodes) == 2
         assert len(report.graph.edges) == 1
         assert math.isclose(sum(share for _, share in report.hosts), 1, abs_tol=1e-6)
 
-    def test_history(self, report: Report) -> None:
+    def test_history(self, report: ReportData) -> None:
         """Also without a dashboard, and up to the last page."""
         assert report.history is not None
         assert report.history.last()["fetched"] == 9
         assert report.history.last()["ok"] == 6
 
-    def test_slow_hosts_and_types(self, report: Report, web: LocalWeb) -> None:
+    def test_slow_hosts_and_types(self, report: ReportData, web: LocalWeb) -> None:
         """From the page index."""
         assert [row[:2] for row in report.stored.slow] == [(f"127.0.0.1:{web.port}", 8)]
         assert dict(row[:2] for row in report.stored.types)["text/html"] == 8
 
 
 class TestDocument:
-    def test_one_file(self, report: Report) -> None:
+    def test_one_file(self, report: ReportData) -> None:
         """No script, no other file, no markup of the web's; and the browser is told to allow none."""
         text = render(report)
         tree = lxml.html.document_fromstring(text)
@@ -186,7 +187,7 @@ class TestDocument:
         ):
             assert words in text
 
-    def test_in_a_browser(self, job: Path, report: Report, tmp_path: Path) -> None:
+    def test_in_a_browser(self, job: Path, report: ReportData, tmp_path: Path) -> None:
         """It opens from the disk, asks for nothing, runs nothing, is as wide as a phone, can be read, and prints."""
         file = tmp_path / "report.html"
         file.write_text(render(report), encoding="utf-8")
@@ -316,7 +317,7 @@ class TestDrawing:
         assert len(drawn.edges) == 39
         assert all(0 < node.x < graph.WIDTH and 0 < node.y < graph.HEIGHT for node in drawn.nodes)
         assert len({(node.x, node.y) for node in drawn.nodes}) == 40
-        assert [node.held for node in drawn.nodes].count(True) == 1
+        assert [node.place.held for node in drawn.nodes].count(True) == 1
 
     @pytest.mark.parametrize("count", [0, 1, 2])
     def test_small_graphs(self, count: int) -> None:
@@ -326,8 +327,8 @@ class TestDrawing:
 
 
 class TestImportance:
-    def survey(self) -> UrlSurvey:
-        urls = UrlSurvey()
+    def totals(self) -> UrlTotals:
+        urls = UrlTotals()
         urls.states["fetched"] = 1000
         urls.octaves[1], urls.weights[1] = 1, 0.4
         urls.octaves[9], urls.weights[9] = 300, 0.5
@@ -337,15 +338,15 @@ class TestImportance:
 
     def test_share_of_the_top(self) -> None:
         """By classes, the last one in part."""
-        urls = self.survey()
+        urls = self.totals()
         assert math.isclose(share_of_top(urls, 0.001), 0.4)
         assert math.isclose(share_of_top(urls, 0.151), 0.4 + 0.25)
         assert math.isclose(share_of_top(urls, 1.0), 1.0)
 
     def test_bars(self) -> None:
         """All URLs are in one of them."""
-        assert sum(bar.count for bar in importance_bars(self.survey())) == 1000
-        assert importance_bars(UrlSurvey()) == []
+        assert sum(bar.count for bar in importance_bars(self.totals())) == 1000
+        assert importance_bars(UrlTotals()) == []
 
     @pytest.mark.parametrize(
         ("share", "text"), [(0, "0%"), (1, "100%"), (0.5, "50%"), (0.0123, "1.2%"), (0.00000123, "0.00012%")]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -284,13 +286,15 @@ def test_a_url_that_a_pattern_runs_wild_on(tmp_path: Path) -> None:
     assert extraction.page.timeouts == 1
 
 
-def test_no_match_is_begun_when_the_time_is_up(tmp_path: Path) -> None:
-    """So a thousand texts cost no more than one."""
+def test_no_match_is_begun_when_the_time_is_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a thousand texts cost no more than one: whoever looks at the clock finds it a second on, and one looks."""
+    seconds = itertools.count()
+    monkeypatch.setattr("sitecrawl.rules.sources.time", SimpleNamespace(monotonic=lambda: next(seconds)))
     path = rules(tmp_path, "x: {css: i, regex: '(?:a|aa)+$'}")
     page = PageText("http://a.example/", f"<i>{'a' * 50}!</i>" * 2000, regex_seconds=0.05)
     assert [outcome.item["x"] for outcome in Extraction(read_rules(path), page).outcomes() if outcome.item] == [None]
     assert page.timeouts == 2000
-    assert page.regex_seconds > -0.5  # a thousandth of a second for each would come to two
+    assert page.regex_seconds == pytest.approx(0.05 - 1)
 
 
 def test_no_item_is_begun_when_the_time_is_up(tmp_path: Path) -> None:
@@ -298,6 +302,16 @@ def test_no_item_is_begun_when_the_time_is_up(tmp_path: Path) -> None:
     path = rules(tmp_path, "x: i", "    each: i\n")
     extraction = Extraction(read_rules(path), PageText("http://a.example/", "<i>1</i>" * 10), seconds=-1.0)
     assert list(extraction.outcomes()) == []
+    assert extraction.is_cut
+
+
+def test_what_was_found_before_the_time_was_up_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at the clock finds it a second on: five places are begun within five seconds, and no sixth."""
+    seconds = itertools.count()
+    monkeypatch.setattr("sitecrawl.rules.extraction.time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    page = PageText("http://a.example/", "<i>1</i>" * 600)
+    extraction = Extraction(read_rules(rules(tmp_path, "x: i", "    each: i\n")), page, seconds=5)
+    assert len(list(extraction.outcomes())) == 5
     assert extraction.is_cut
 
 

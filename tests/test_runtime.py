@@ -93,8 +93,8 @@ def test_only_the_request_itself_belongs_to_its_fetch(tmp_path: Path) -> None:
         assert runtime.fetch_behind(request) is None
 
 
-@pytest.mark.parametrize(("status", "mishaps"), [(200, []), (404, []), (403, []), (429, ["429"]), (503, ["503"])])
-def test_a_wrong_guess_is_no_mishap(tmp_path: Path, status: int, mishaps: list[str]) -> None:
+@pytest.mark.parametrize(("status", "errors"), [(200, []), (404, []), (403, []), (429, ["429"]), (503, ["503"])])
+def test_a_wrong_guess_is_no_error(tmp_path: Path, status: int, errors: list[str]) -> None:
     """Nor is a page; but a server that fails is one."""
     with runtime_in(tmp_path) as runtime:
         begun, request = fetch(runtime, "http://a.example/sitemap.xml")
@@ -102,10 +102,10 @@ def test_a_wrong_guess_is_no_mishap(tmp_path: Path, status: int, mishaps: list[s
         request.meta[GUESS] = True
         meter = Meter()
         meter.finished(begun)
-        assert [*meter.mishaps] == mishaps
+        assert [*meter.errors] == errors
         del request.meta[GUESS]
         meter.finished(begun)
-        assert [*meter.mishaps] == ([str(status)] if status >= 400 else [])
+        assert [*meter.errors] == ([str(status)] if status >= 400 else [])
 
 
 def test_what_is_not_saved_is_fetched_again(tmp_path: Path) -> None:

@@ -58,18 +58,19 @@ def _repair(directory: Path) -> Report:
     before, after = repair(directory)
     if before is not after:
         print(f"Found before the repair: {len(before.findings)}")
-        for finding in before.findings:
-            print(f"- {finding}")
-        for note in before.notes:
-            print(f"Note: {note}")
+        _list(before)
     return after
 
 
-def _tell(report: Report, *, checked: str) -> None:
+def _list(report: Report) -> None:
     for finding in report.findings:
         print(f"- {finding}")
     for note in report.notes:
         print(f"Note: {note}")
+
+
+def _tell(report: Report, *, checked: str) -> None:
+    _list(report)
     numbers = f"{report.urls:,} URLs, {report.waiting:,} of them waiting, {report.captures:,} captures {checked}"
     if report.is_sound:
         print(f"{report.directory} is sound: {numbers}")

@@ -6,16 +6,13 @@ import argparse
 import sys
 from itertools import islice
 
-from scrapy.exceptions import UsageError
-
-from sitecrawl.cluster.reader import ClusterReader
-from sitecrawl.console.reading_command import ReadingCommand
-from sitecrawl.frontier.printing import FORMATS, write, write_urls
-from sitecrawl.frontier.reader import FrontierReader, KnownUrl, Unit
-from sitecrawl.pagestore.console import exit_code_on_error
+from sitecrawl.console.base_command import ListingCommand
+from sitecrawl.console.listing import UNITS, URLS, write
 
 
-class Command(ReadingCommand):
+class Command(ListingCommand):
+    formats = ("csv", "jsonl", "table")
+
     def short_desc(self) -> str:
         return "List what waits to be fetched"
 
@@ -30,24 +27,12 @@ class Command(ReadingCommand):
         parser.add_argument("--host", help="only this host (with :port where it is not the scheme's own)")
         parser.add_argument("--demoted", action="store_true", help="only what is held back as traps")
         parser.add_argument("--urls", action="store_true", help="list the waiting URLs, one a line: a list of seeds")
-        parser.add_argument("--limit", type=int, metavar="N", help="at most so many")
-        parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        if args:
-            raise UsageError(f"unknown argument {args[0]!r}")
-        self.check_limit(opts)
-        with exit_code_on_error(self), self.frontier(opts) as reader:
+    def list(self, opts: argparse.Namespace) -> None:
+        with self.frontier(opts) as reader:
             if opts.urls:
-                _list_urls(reader, opts)
+                urls = islice(reader.waiting(opts.host, demoted=opts.demoted), opts.limit)
+                write(urls, URLS, sys.stdout, format="urls" if opts.format == "table" else opts.format)
             else:
-                units = reader.units(opts.host, demoted=opts.demoted)
-                write(Unit, islice(units, opts.limit), sys.stdout, format=opts.format)
-
-
-def _list_urls(reader: FrontierReader | ClusterReader, opts: argparse.Namespace) -> None:
-    urls = islice(reader.waiting(opts.host, demoted=opts.demoted), opts.limit)
-    if opts.format == "table":
-        write_urls(urls, sys.stdout)
-    else:
-        write(KnownUrl, urls, sys.stdout, format=opts.format)
+                units = islice(reader.units(opts.host, demoted=opts.demoted), opts.limit)
+                write(units, UNITS, sys.stdout, format=opts.format)

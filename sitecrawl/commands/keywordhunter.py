@@ -6,7 +6,6 @@ It leaves nothing behind but the folder that it is asked to fill: the crawl's ow
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,12 +13,13 @@ from contextlib import chdir
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from scrapy.crawler import AsyncCrawlerProcess, Crawler
+from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.settings import Settings
 
 from sitecrawl.base.display import printable
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.base.limits import PRIVATE_ADDRESS
+from sitecrawl.console.single_crawl import obstacle, run_spider
 from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.search.keyword import Keyword
 from sitecrawl.spiders.keyword import FOUND, KeywordSpider
@@ -95,8 +95,9 @@ def _run(options: argparse.Namespace) -> int:
     if folder:
         arguments["output_dir"] = folder
     with tempfile.TemporaryDirectory(prefix="KeywordHunter-") as place, chdir(place):
-        crawler = _crawl(arguments, _settings(options.settings, Path(place) / "crawl"))
-    return _tell(crawler, options.start)
+        process = AsyncCrawlerProcess(_settings(options.settings, Path(place) / "crawl"))
+        spider, stats = run_spider(process, KeywordSpider, **arguments)
+    return _tell(spider, stats, options.start)
 
 
 def _settings(given: Sequence[str], directory: Path) -> Settings:
@@ -112,21 +113,8 @@ def _settings(given: Sequence[str], directory: Path) -> Settings:
     return settings
 
 
-def _crawl(arguments: Mapping[str, str], settings: Settings) -> Crawler:
-    process = AsyncCrawlerProcess(settings)
-    crawler = process.create_crawler(KeywordSpider)
-    task = asyncio.ensure_future(process.crawl(crawler, **arguments))
-    process.start()
-    if task.done() and not task.cancelled() and (error := task.exception()) is not None:
-        raise error
-    return crawler
-
-
-def _tell(crawler: Crawler, start: str) -> int:
+def _tell(spider: KeywordSpider, stats: Mapping[str, Any], start: str) -> int:
     """Print how it ended; returns the exit code."""
-    spider = crawler.spider
-    assert isinstance(spider, KeywordSpider)
-    stats: dict[str, Any] = crawler.stats.get_stats() if crawler.stats else {}
     reason = stats.get("finish_reason")
     if reason == FOUND and spider.found is not None:
         print(printable(spider.found.url, _SHOWN))
@@ -140,7 +128,7 @@ def _tell(crawler: Crawler, start: str) -> int:
         print(f"KeywordHunter: {printable(why, _SHOWN)}", file=sys.stderr)
         return 1
     if not spider.read:
-        print(f"KeywordHunter: {printable(start)} could not be read: {_obstacle(stats)}", file=sys.stderr)
+        print(f"KeywordHunter: {printable(start)} could not be read: {obstacle(stats)}", file=sys.stderr)
         return 1
     print(f"not found on {spider.read} pages")
     for note in _notes(stats):
@@ -157,19 +145,6 @@ def _notes(stats: Mapping[str, Any]) -> Iterator[str]:
         yield f"{traffic.forbidden} URLs are excluded by robots.txt"
     if traffic.private:
         yield f"{traffic.private} URLs lead to private addresses: -s {PRIVATE_ADDRESS.setting}=True follows them"
-
-
-def _obstacle(stats: Mapping[str, Any]) -> str:
-    """Why nothing came of the start."""
-    traffic = Traffic.read(stats)
-    refused = [status for status in traffic.statuses if status >= 400]
-    if refused:
-        return f"the server answered with status {refused[0]}"
-    if traffic.forbidden:
-        return "its robots.txt forbids it"
-    if traffic.failures:
-        return printable(traffic.failures.most_common(1)[0][0])
-    return "no page came of it"
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from scrapy.exceptions import UsageError
 
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import StorageError
-from sitecrawl.console.reading_command import ReadingCommand
+from sitecrawl.console.base_command import ReadingCommand
 from sitecrawl.pagestore import Capture
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.printing import headers, summary, visible_bytes

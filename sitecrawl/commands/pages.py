@@ -9,15 +9,15 @@ from datetime import UTC, datetime
 from scrapy.exceptions import UsageError
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.console.reading_command import ReadingCommand
+from sitecrawl.console.base_command import ListingCommand
+from sitecrawl.console.listing import CAPTURES, write
 from sitecrawl.pagestore import PageFilter
 from sitecrawl.pagestore.capture import KINDS
-from sitecrawl.pagestore.console import exit_code_on_error
-from sitecrawl.pagestore.printing import WRITERS, parse_since
+from sitecrawl.pagestore.printing import parse_since
 from sitecrawl.pagestore.workers import open_pages
 
 
-class Command(ReadingCommand):
+class Command(ListingCommand):
     def short_desc(self) -> str:
         return "List stored pages"
 
@@ -32,26 +32,23 @@ class Command(ReadingCommand):
         parser.add_argument("--url-like", metavar="PART", help="only URLs with this in them; * stands for anything")
         parser.add_argument("--since", metavar="TIME", help="only what was fetched since: 2026-11-21, 12h, 7d")
         parser.add_argument("--kind", choices=KINDS, help="only captures of this kind")
-        parser.add_argument("--limit", type=int, metavar="N", help="at most so many")
-        parser.add_argument("--format", choices=sorted(WRITERS), default="table", help="default: table")
 
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        if args:
-            raise UsageError(f"unknown argument {args[0]!r}")
-        try:
-            wanted = _filter(opts)
-        except OptionError as error:
-            raise UsageError(f"--since: {error}", print_help=False) from error
-        with exit_code_on_error(self), open_pages(self.directory(opts)) as reader:
-            WRITERS[opts.format](reader.pages(wanted, limit=opts.limit), sys.stdout)
+    def list(self, opts: argparse.Namespace) -> None:
+        wanted = _filter(opts)
+        with open_pages(self.directory(opts)) as reader:
+            write(reader.pages(wanted, limit=opts.limit), CAPTURES, sys.stdout, format=opts.format)
 
 
 def _filter(opts: argparse.Namespace) -> PageFilter:
+    try:
+        since = parse_since(opts.since, datetime.now(UTC)) if opts.since else None
+    except OptionError as error:
+        raise UsageError(f"--since: {error}", print_help=False) from error
     return PageFilter(
         status=opts.status,
         host=opts.host.lower() if opts.host else None,
         content_type=opts.type.lower() if opts.type else None,
         url_like=opts.url_like,
-        since=parse_since(opts.since, datetime.now(UTC)) if opts.since else None,
+        since=since,
         kind=opts.kind,
     )

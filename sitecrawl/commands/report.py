@@ -10,7 +10,7 @@ from scrapy.exceptions import UsageError
 
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import StorageError
-from sitecrawl.console.reading_command import ReadingCommand
+from sitecrawl.console.base_command import ReadingCommand
 from sitecrawl.crawl.configuration import CRAWLS
 from sitecrawl.crawldir.durable import write_atomically
 from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error

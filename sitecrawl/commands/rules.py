@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,7 +14,7 @@ from scrapy.exceptions import UsageError
 from scrapy.http import Response
 
 from sitecrawl.base.display import visible
-from sitecrawl.crawl.traffic import Traffic
+from sitecrawl.console.single_crawl import obstacle, run_spider
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.links import Link
 from sitecrawl.pagestore.console import exit_code_on_error
@@ -82,28 +81,12 @@ class Command(ScrapyCommand):
         assert self.crawler_process
         assert self.settings
         self.settings.set("ITEM_PIPELINES", {"pipelines.WarcPipeline": None})
-        crawler = self.crawler_process.create_crawler(_Trial)
-        task = asyncio.ensure_future(self.crawler_process.crawl(crawler, seeds=url, scope="any", _rules=rules))
-        self.crawler_process.start()
-        if task.done() and not task.cancelled() and (error := task.exception()) is not None:
-            raise error
-        spider = crawler.spider
-        assert isinstance(spider, _Trial)
+        spider, stats = run_spider(self.crawler_process, _Trial, seeds=url, scope="any", _rules=rules)
         for line in spider.lines:
             print(visible(line))
         if not spider.tried:
-            traffic = Traffic.read(crawler.stats.get_stats() if crawler.stats else {})
-            print(f"scrapy: {visible(url)} could not be read: {_obstacle(traffic)}", file=sys.stderr)
+            print(f"scrapy: {visible(url)} could not be read: {obstacle(stats)}", file=sys.stderr)
             self.exitcode = 1
-
-
-def _obstacle(traffic: Traffic) -> str:
-    refused = [status for status in traffic.statuses if status >= 400]
-    if refused:
-        return f"the server answered with status {refused[0]}"
-    if traffic.forbidden:
-        return "its robots.txt forbids it"
-    return traffic.failures.most_common(1)[0][0] if traffic.failures else "no page came of it"
 
 
 def told(extraction: Extraction, page: PageItem) -> Iterator[str]:

@@ -12,20 +12,21 @@ from scrapy.exceptions import UsageError
 
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import StorageError
-from sitecrawl.console.reading_command import ReadingCommand
+from sitecrawl.console.base_command import ListingCommand
+from sitecrawl.console.listing import SITEMAPS, write
 from sitecrawl.crawl.seeds import seeds_of
 from sitecrawl.crawl.sitemaps.added import leave
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import manifest_of, workers_below
 from sitecrawl.pagestore.console import exit_code_on_error
-from sitecrawl.sitemap.printing import FORMATS, ordered, show, write
+from sitecrawl.sitemap.printing import ordered, show
 from sitecrawl.sitemap.record import Kind, SitemapRecord
 from sitecrawl.sitemap.store import read_sitemaps
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.urls.url import Canonicalizer, guess_url
 
 
-class Command(ReadingCommand):
+class Command(ListingCommand):
     def syntax(self) -> str:
         return "[options] [list | show <url> | add <url>... | export]"
 
@@ -43,8 +44,6 @@ class Command(ReadingCommand):
         super().add_options(parser)
         parser.add_argument("--host", help="only this host (with :port where it is not the scheme's own)")
         parser.add_argument("--all", action="store_true", help="also addresses where there was none")
-        parser.add_argument("--limit", type=int, metavar="N", help="at most so many")
-        parser.add_argument("--format", choices=FORMATS, default="table", help="default: table")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         what, *urls = args or ["list"]
@@ -60,7 +59,18 @@ class Command(ReadingCommand):
             elif what == "show":
                 _show(directory, urls[0])
             else:
-                _list(directory, opts, format="urls" if what == "export" else opts.format)
+                if what == "export":
+                    opts.format = "urls"
+                self.list(opts)
+
+    def list(self, opts: argparse.Namespace) -> None:
+        found: dict[str, SitemapRecord] = {}
+        for place in _places(self.directory(opts)):
+            with closing(_open(place)) as database:
+                for record in read_sitemaps(database):
+                    found[record.url] = max(found.get(record.url, record), record, key=_knowledge)
+        records = [record for record in found.values() if _is_wanted(record, opts)]
+        write(islice(ordered(records), opts.limit), SITEMAPS, sys.stdout, format=opts.format)
 
 
 def _places(directory: Path) -> list[Path]:
@@ -73,16 +83,6 @@ def _places(directory: Path) -> list[Path]:
 
 def _open(directory: Path) -> Database:
     return Database(directory / "db", hash_name=HASH_NAME, read_only=True)
-
-
-def _list(directory: Path, opts: argparse.Namespace, *, format: str) -> None:  # noqa: A002 - as in `--format`
-    found: dict[str, SitemapRecord] = {}
-    for place in _places(directory):
-        with closing(_open(place)) as database:
-            for record in read_sitemaps(database):
-                found[record.url] = max(found.get(record.url, record), record, key=_knowledge)
-    records = [record for record in found.values() if _is_wanted(record, opts)]
-    write(islice(ordered(records), opts.limit), sys.stdout, format=format)
 
 
 def _knowledge(record: SitemapRecord) -> tuple[int, float]:

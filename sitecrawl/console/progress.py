@@ -32,7 +32,7 @@ from twisted.internet.task import LoopingCall
 
 from sitecrawl.base.display import duration, printable, size, visible
 from sitecrawl.base.errors import OptionError
-from sitecrawl.console.summary import Summary, Totals, resume_command
+from sitecrawl.console.summary import CrawlTotals, Summary, resume_command
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import is_job
 from sitecrawl.crawl.requests import is_miss
@@ -265,7 +265,7 @@ class Progress:
     def summary(self, reason: str) -> Summary:
         """The run as it ended with `reason`."""
         told = Summary(
-            ending=ending(reason, full=self._is_full(), held=self._held, silent=self._silent),
+            ending=self._ending(reason),
             seconds=time.monotonic() - self._started,
             traffic=Traffic.read(self._stats.get_stats()),
             hosts=self._errors.hosts,
@@ -275,17 +275,11 @@ class Progress:
             return told
         return _with_crawl(told, self._runtime, finished=reason == "finished")
 
-    @property
-    def _held(self) -> int:
-        return 0 if self._runtime is None else self._runtime.frontier.held
-
-    @property
-    def _silent(self) -> int:
-        return 0 if self._runtime is None else self._runtime.frontier.silent
-
-    def _is_full(self) -> bool:
-        limit = self._crawler.settings.getint("SITECRAWL_MAX_PAGES")
-        return self._runtime is not None and 0 < limit <= self._runtime.frontier.counts.fetched
+    def _ending(self, reason: str) -> str:
+        if self._runtime is None:
+            return ending(reason, full=False)
+        frontier, limit = self._runtime.frontier, self._crawler.settings.getint("SITECRAWL_MAX_PAGES")
+        return ending(reason, full=0 < limit <= frontier.counts.fetched, held=frontier.held, silent=frontier.silent)
 
 
 def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
@@ -294,7 +288,7 @@ def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
     again = _how_to_resume(runtime) if counts.queued or not finished else None
     return replace(
         told,
-        totals=Totals(
+        totals=CrawlTotals(
             fetched=counts.fetched,
             failed=counts.failed,
             waiting=counts.queued,

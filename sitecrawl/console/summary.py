@@ -20,7 +20,7 @@ WORST: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class CrawlTotals:
     """The whole crawl, over all of its runs, in URLs."""
 
     fetched: int
@@ -44,7 +44,7 @@ class Summary:
     traffic: Traffic
     hosts: Counter[str] = field(default_factory=Counter)
     """Errors by host."""
-    totals: Totals | None = None
+    totals: CrawlTotals | None = None
     """None where the frontier is not ours."""
     directory: Path | None = None
     has_pages: bool = False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import sys
-import time
 from typing import Final
 
 from scrapy import Spider, signals
@@ -21,15 +20,15 @@ from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.traffic import ending
-from sitecrawl.dashboard.desk import LiveDesk, Rows
+from sitecrawl.dashboard.actions import Actions, ClusterActions
+from sitecrawl.dashboard.backend import Backend
+from sitecrawl.dashboard.cluster import ClusterMonitor, cluster_tables
 from sitecrawl.dashboard.guard import port_of, token_of
-from sitecrawl.dashboard.operator import ClusterOperator, Operator
+from sitecrawl.dashboard.monitor import LocalMonitor, Monitor
 from sitecrawl.dashboard.popular import Popular
 from sitecrawl.dashboard.streams import Streams
-from sitecrawl.dashboard.tables import Tables
-from sitecrawl.dashboard.together import ClusterTables, Together
-from sitecrawl.dashboard.watch import Watch
-from sitecrawl.dashboard.web import Server, pause
+from sitecrawl.dashboard.tables import Table, Tables
+from sitecrawl.dashboard.web import Server
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.sitemap.store import SitemapStore
 
@@ -54,11 +53,8 @@ class Dashboard:
         self._streams = Streams()
         self._server: Server | None = None
         self._has_failed = False
-        self._watch: Watch | Together
         self._popular: Popular | None = None
         """None on a cluster, whose URLs are on Redis."""
-        self._together: Together | None = None
-        """None without a cluster."""
         self._ticks: AsyncioLoopingCall | LoopingCall | None = None
 
     @classmethod
@@ -80,60 +76,51 @@ class Dashboard:
     def spider_opened(self, spider: Spider) -> None:
         self._runtime = runtime = Runtime.of(self._crawler)
         try:
-            self._operator = (ClusterOperator if runtime.team is not None else Operator)(self._crawler, runtime)
+            self._actions = (Actions if runtime.team is None else ClusterActions)(self._crawler, runtime)
         except StorageError as error:
             logger.error("There is no dashboard, and no history: %s", error)
             return
-        runtime.checkpoints.add(self._operator)
+        runtime.checkpoints.add(self._actions)
         if runtime.team is not None:
-            self._join(spider, runtime.team)
-        elif runtime.whole is not None:
-            self._watch_alone(spider, runtime.whole)
+            self._monitor, tables = self._begin_shared(spider, runtime.team)
+        else:
+            assert runtime.whole is not None  # it is one of the two
+            self._monitor, tables = self._begin_local(spider, runtime.whole)
+        if self._port is not None:
+            self._serve(tables, self._port)
         self._ticks = create_looping_call(self._tick)
         self._ticks.start(SAMPLE_SECONDS, now=False)
 
-    def _join(self, spider: Spider, frontier: ClusterFrontier) -> None:
-        assert isinstance(self._operator, ClusterOperator)
-        self._watch = self._together = Together(
-            self._runtime, frontier, self._operator, spider=spider.name, watched=lambda: len(self._streams) > 0
+    def _begin_shared(self, spider: Spider, frontier: ClusterFrontier) -> tuple[Monitor, dict[str, Table]]:
+        assert isinstance(self._actions, ClusterActions)
+        monitor = ClusterMonitor(
+            self._runtime, frontier, self._actions, spider=spider.name, watched=lambda: len(self._streams) > 0
         )
-        if self._port is not None:
-            self._serve(ClusterTables(frontier, self._watch.meter), self._port)
+        return monitor, cluster_tables(frontier, monitor.meter)
 
-    def _watch_alone(self, spider: Spider, frontier: DiskFrontier) -> None:
+    def _begin_local(self, spider: Spider, frontier: DiskFrontier) -> tuple[Monitor, dict[str, Table]]:
         runtime = self._runtime
-        self._watch = Watch(runtime, self._operator, spider=spider.name)
+        monitor = LocalMonitor(runtime, self._actions, spider=spider.name)
         self._popular = Popular(runtime.database, frontier)
-        if self._port is None:
-            return
 
         def sitemaps() -> SitemapStore | None:
             return getattr(getattr(spider, "sitemaps", None), "store", None)
 
         politeness = configuration.politeness(self._crawler.settings)
-        tables = Tables(
-            frontier,
-            politeness,
-            self._watch.meter,
-            self._popular,
-            sitemaps,
-            pause=pause,
-            clock=time.monotonic,
-        )
-        self._serve(tables, self._port)
-        if self._server is not None:
-            runtime.on_finish.append(self._popular.finished)
+        return monitor, Tables(frontier, politeness, monitor.meter, self._popular, sitemaps).named
 
-    def _serve(self, tables: Rows, port: int) -> None:
+    def _serve(self, tables: dict[str, Table], port: int) -> None:
         if not is_reactor_installed():
             logger.warning("There is no dashboard: it needs Twisted's reactor (TWISTED_REACTOR_ENABLED)")
             return
-        desk = LiveDesk(self._watch, tables, self._operator, self._streams)
+        backend = Backend(self._monitor, tables, self._actions, self._streams)
         try:
-            self._server = Server(desk, self._token, port)
+            self._server = Server(backend, self._token, port)
         except CannotListenError as error:
             logger.error("There is no dashboard: SITECRAWL_DASHBOARD_PORT %d cannot be had (%s)", port, error)
             return
+        if self._popular is not None:
+            self._runtime.on_finish.append(self._popular.finished)
         if self._announces:
             print(f"Dashboard: {self._server.url}", file=sys.stderr, flush=True)
         else:
@@ -149,11 +136,11 @@ class Dashboard:
             self._has_failed = True
 
     def _look(self) -> None:
-        self._watch.tick()
+        self._monitor.tick()
         if self._server is None:
             return
         if len(self._streams):
-            self._streams.send("sample", self._watch.sample())
+            self._streams.send("sample", self._monitor.sample())
         if self._popular is None:
             return
         try:
@@ -165,14 +152,13 @@ class Dashboard:
         """The scheduler has closed all files, and the history is stored."""
         if self._ticks is not None and self._ticks.running:
             self._ticks.stop()
-        if self._ticks is None or (self._server is None and self._together is None):
+        if self._ticks is None:
             return
         frontier = self._runtime.frontier
         limit = self._crawler.settings.getint("SITECRAWL_MAX_PAGES")
         full = 0 < limit <= frontier.counts.fetched
-        self._watch.ending = ending(reason, full=full, held=frontier.held, silent=frontier.silent)
-        if self._together is not None:
-            await self._together.close()
-        self._streams.end("ended", self._watch.overview())
+        self._monitor.ending = ending(reason, full=full, held=frontier.held, silent=frontier.silent)
+        await self._monitor.close()
         if self._server is not None:
+            self._streams.end("ended", self._monitor.overview())
             await self._server.close()

@@ -10,14 +10,14 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.crawl.traffic import Traffic
+from sitecrawl.crawl.traffic import Rate, Traffic
 from sitecrawl.crawldir.database import Database
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.frontier.disk import DiskFrontier
@@ -92,9 +92,6 @@ class Figures:
         """Responses with a status of that first digit."""
         return sum(n for status, n in self.statuses.items() if status // 100 == digit)
 
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
     def point(self, before: Mapping[str, float]) -> dict[str, float]:
         """A point of the history, totals of earlier runs added."""
         values: dict[str, float] = {name: getattr(self, name) for name in COLUMNS if hasattr(self, name)}
@@ -104,17 +101,12 @@ class Figures:
 
 
 class Sampler:
-    """Takes samples of one crawler. `clock` is monotonic, `wall` Unix time, both in seconds."""
+    """Takes samples of one crawler."""
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        meter: Meter,
-        rates: tuple[Callable[[float, int], float], Callable[[float, int], float]],
-    ) -> None:
+    def __init__(self, runtime: Runtime, meter: Meter) -> None:
         self._runtime = runtime
         self._meter = meter
-        self._page_rate, self._byte_rate = rates
+        self._pages, self._bytes = Rate(), Rate()
         self._started = time.monotonic()
         self._cpu = 0.0, self._started
         self._size = _DatabaseSize(runtime.database)
@@ -138,8 +130,8 @@ class Sampler:
             at=time.time(),
             seconds=now - self._started,
             in_flight=len(frontier.in_flight),
-            rate=self._page_rate(now, counts["fetched"]),
-            byte_rate=self._byte_rate(now, traffic.received),
+            rate=self._pages.update(now, counts["fetched"]),
+            byte_rate=self._bytes.update(now, traffic.received),
             received=traffic.received,
             errors=traffic.errors,
             duplicates=traffic.duplicates,

@@ -29,7 +29,7 @@ class Example(NamedTuple):
     """Unix time, in seconds."""
 
 
-class Mishap:
+class ErrorKind:
     """One kind of error."""
 
     __slots__ = ("count", "examples")
@@ -47,7 +47,7 @@ class Meter:
         self.histogram = [0] * (len(BUCKETS) + 1)
         self.seconds = 0.0
         """Of all downloads together."""
-        self.mishaps: dict[str, Mishap] = {}
+        self.errors: dict[str, ErrorKind] = {}
         """By kind: a status such as `404`, the name of an exception, `robots.txt`."""
         self.fetched = 0
         """URLs that answered."""
@@ -70,11 +70,11 @@ class Meter:
         self._recent.append(seconds)
 
     def _note(self, kind: str, example: Example) -> None:
-        if kind not in self.mishaps and len(self.mishaps) >= _KINDS:
+        if kind not in self.errors and len(self.errors) >= _KINDS:
             kind = "other"
-        mishap = self.mishaps.setdefault(kind, Mishap())
-        mishap.count += 1
-        mishap.examples.append(example)
+        found = self.errors.setdefault(kind, ErrorKind())
+        found.count += 1
+        found.examples.append(example)
 
     def percentiles(self) -> tuple[float, float]:
         """Median and 95th percentile of the last downloads, in seconds; 0 before any."""

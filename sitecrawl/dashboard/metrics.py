@@ -2,118 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from sitecrawl.dashboard.figures import Figures
 from sitecrawl.dashboard.meter import BUCKETS, Meter
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
-Sample = tuple[Mapping[str, str], float]
+Values = float | tuple[str, Mapping[Any, float]]
+"""One number, or several with the label that tells them apart."""
 
 
 def exposition(figures: Figures, meter: Meter, *, paused: bool, spider: str) -> str:
     """All metrics of one crawl, labelled with its spider."""
     lines: list[str] = []
-    for name, kind, about, samples in _metrics(figures, paused=paused):
-        lines += _family(name, kind, about, samples, spider)
+    for name, kind, about, values in _metrics(figures, paused=paused):
+        lines += _head(name, kind, about)
+        if isinstance(values, tuple):
+            label, numbers = values
+            lines += (_sample(name, number, spider, **{label: str(of)}) for of, number in numbers.items())
+        else:
+            lines.append(_sample(name, values, spider))
     lines += _histogram(meter, spider)
     return "\n".join(lines) + "\n"
 
 
-def _metrics(f: Figures, *, paused: bool) -> Iterator[tuple[str, str, str, Iterable[Sample]]]:
-    yield (
-        "urls",
-        "gauge",
-        "URLs of the crawl by state, over all of its runs.",
-        [
-            ({"state": "fetched"}, f.fetched),
-            ({"state": "failed"}, f.failed),
-            ({"state": "excluded"}, f.excluded),
-            ({"state": "waiting"}, f.waiting),
-            ({"state": "in_flight"}, f.in_flight),
-        ],
+def _metrics(f: Figures, *, paused: bool) -> tuple[tuple[str, str, str, Values], ...]:
+    states = {name: getattr(f, name) for name in ("fetched", "failed", "excluded", "waiting", "in_flight")}
+    tiers = {"cache": "cache_hits", "bloom": "bloom_negatives", "exact": "lookups"}
+    seen = {tier: f.seen.get(name, 0) for tier, name in tiers.items()}  # a worker of a cluster has the cache alone
+    events = {name.replace("/", "_"): number for name, number in sorted(f.sitemaps.items())}
+    return (
+        ("urls", "gauge", "URLs of the crawl by state, over all of its runs.", ("state", states)),
+        ("responses_total", "counter", "Responses by status.", ("status", f.statuses)),
+        (
+            "failed_downloads_total",
+            "counter",
+            "Downloads that brought nothing, by what went wrong.",
+            ("reason", f.failures),
+        ),
+        ("received_bytes_total", "counter", "Bytes of responses, as transferred.", f.received),
+        ("duplicate_links_total", "counter", "Links to URLs that were known.", f.duplicates),
+        ("good_fetches_total", "counter", "Fetches that gave something worth having.", f.good),
+        (
+            "hosts",
+            "gauge",
+            "Hosts by state: in memory, and being asked.",
+            ("state", {"live": f.hosts, "active": f.active}),
+        ),
+        ("demoted_units", "gauge", "Sections and hosts that are held back.", f.demoted),
+        ("silent_urls", "gauge", "URLs that wait for hosts that ceased to answer.", f.silent),
+        ("lambda_credit_ratio", "gauge", "The lambda page's share of all credit.", f.reserve),
+        ("seen_lookups_total", "counter", "Answers of the URL-seen test, by the tier that knew.", ("tier", seen)),
+        (
+            "seen_false_positives_total",
+            "counter",
+            "Keys that the Bloom filter wrongly took for seen.",
+            f.seen.get("bloom_false_positives", 0),
+        ),
+        ("seen_bloom_bytes", "gauge", "Memory of the Bloom filter.", f.seen.get("bloom_bytes", 0)),
+        ("sitemap_events_total", "counter", "What sitemaps brought.", ("event", events)),
+        ("checkpoints_total", "counter", "Checkpoints of this run.", f.checkpoints),
+        ("checkpoint_age_seconds", "gauge", "Since the last checkpoint.", f.checkpoint_age),
+        ("database_bytes", "gauge", "Size of the crawl's database on disk.", f.database),
+        ("resident_memory_bytes", "gauge", "Memory of the process.", f.memory),
+        ("run_seconds_total", "counter", "How long this run has lasted.", f.seconds),
+        ("paused", "gauge", "1 while the crawl is paused.", int(paused)),
     )
-    yield (
-        "responses_total",
-        "counter",
-        "Responses by status.",
-        [({"status": str(status)}, n) for status, n in f.statuses.items()],
-    )
-    yield (
-        "failed_downloads_total",
-        "counter",
-        "Downloads that brought nothing, by what went wrong.",
-        [({"reason": reason}, n) for reason, n in f.failures.items()],
-    )
-    yield "received_bytes_total", "counter", "Bytes of responses, as transferred.", [({}, f.received)]
-    yield "duplicate_links_total", "counter", "Links to URLs that were known.", [({}, f.duplicates)]
-    yield "good_fetches_total", "counter", "Fetches that gave something worth having.", [({}, f.good)]
-    yield (
-        "hosts",
-        "gauge",
-        "Hosts by state: in memory, and being asked.",
-        [
-            ({"state": "live"}, f.hosts),
-            ({"state": "active"}, f.active),
-        ],
-    )
-    yield "demoted_units", "gauge", "Sections and hosts that are held back.", [({}, f.demoted)]
-    yield "silent_urls", "gauge", "URLs that wait for hosts that ceased to answer.", [({}, f.silent)]
-    yield "lambda_credit_ratio", "gauge", "The lambda page's share of all credit.", [({}, f.reserve)]
-    yield (
-        "seen_lookups_total",
-        "counter",
-        "Answers of the URL-seen test, by the tier that knew.",
-        [
-            ({"tier": "cache"}, f.seen["cache_hits"]),
-            ({"tier": "bloom"}, f.seen["bloom_negatives"]),
-            ({"tier": "exact"}, f.seen["lookups"]),
-        ],
-    )
-    yield (
-        "seen_false_positives_total",
-        "counter",
-        "Keys that the Bloom filter wrongly took for seen.",
-        [({}, f.seen["bloom_false_positives"])],
-    )
-    yield "seen_bloom_bytes", "gauge", "Memory of the Bloom filter.", [({}, f.seen["bloom_bytes"])]
-    yield (
-        "sitemap_events_total",
-        "counter",
-        "What sitemaps brought.",
-        [({"event": name.replace("/", "_")}, n) for name, n in sorted(f.sitemaps.items())],
-    )
-    yield "checkpoints_total", "counter", "Checkpoints of this run.", [({}, f.checkpoints)]
-    yield "checkpoint_age_seconds", "gauge", "Since the last checkpoint.", [({}, f.checkpoint_age)]
-    yield "database_bytes", "gauge", "Size of the crawl's database on disk.", [({}, f.database)]
-    yield "resident_memory_bytes", "gauge", "Memory of the process.", [({}, f.memory)]
-    yield "run_seconds_total", "counter", "How long this run has lasted.", [({}, f.seconds)]
-    yield "paused", "gauge", "1 while the crawl is paused.", [({}, int(paused))]
-
-
-def _family(name: str, kind: str, about: str, samples: Iterable[Sample], spider: str) -> Iterator[str]:
-    yield f"# HELP sitecrawl_{name} {about}"
-    yield f"# TYPE sitecrawl_{name} {kind}"
-    for labels, value in samples:
-        yield f"sitecrawl_{name}{_labels({'spider': spider, **labels})} {_number(value)}"
 
 
 def _histogram(meter: Meter, spider: str) -> Iterator[str]:
-    yield "# HELP sitecrawl_download_seconds How long downloads took."
-    yield "# TYPE sitecrawl_download_seconds histogram"
-    below = 0
-    for bound, count in zip((*BUCKETS, None), meter.histogram, strict=True):
+    name, below = "download_seconds", 0
+    yield from _head(name, "histogram", "How long downloads took.")
+    for bound, count in zip((*map(_number, BUCKETS), "+Inf"), meter.histogram, strict=True):
         below += count
-        labels = {"spider": spider, "le": "+Inf" if bound is None else _number(bound)}
-        yield f"sitecrawl_download_seconds_bucket{_labels(labels)} {below}"
-    yield f"sitecrawl_download_seconds_sum{_labels({'spider': spider})} {_number(meter.seconds)}"
-    yield f"sitecrawl_download_seconds_count{_labels({'spider': spider})} {below}"
+        yield _sample(f"{name}_bucket", below, spider, le=bound)
+    yield _sample(f"{name}_sum", meter.seconds, spider)
+    yield _sample(f"{name}_count", below, spider)
 
 
-def _labels(labels: Mapping[str, str]) -> str:
-    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items()) + "}"
+def _head(name: str, kind: str, about: str) -> tuple[str, str]:
+    return f"# HELP sitecrawl_{name} {about}", f"# TYPE sitecrawl_{name} {kind}"
+
+
+def _sample(name: str, value: float, spider: str, **labels: str) -> str:
+    named = ",".join(f'{label}="{_escaped(text)}"' for label, text in {"spider": spider, **labels}.items())
+    return f"sitecrawl_{name}{{{named}}} {_number(value)}"
 
 
 def _escaped(value: str) -> str:

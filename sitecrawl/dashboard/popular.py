@@ -11,11 +11,12 @@ from __future__ import annotations
 import heapq
 import time
 from collections import deque
-from typing import Final, NamedTuple
+from typing import Final
 
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.reader import KnownUrl
 from sitecrawl.frontier.record import history_of
 
 KEPT: Final = 200
@@ -24,15 +25,6 @@ _ROWS: Final = 64
 """Rows between two looks at the clock."""
 _MAX_NEW: Final = 1000
 """Fetched URLs that are looked at together; of more in a second the last."""
-
-
-class PopularPage(NamedTuple):
-    importance: float
-    """Share of all credit that ever came along links, from 0 to 1."""
-    depth: int
-    status: int
-    state: str
-    url: str
 
 
 class Popular:
@@ -83,13 +75,13 @@ class Popular:
         self._best = dict(heapq.nlargest(KEPT, self._best.items(), key=lambda pair: pair[1]))
         self._floor = min(self._best.values())
 
-    def top(self, limit: int) -> list[PopularPage]:
+    def top(self, limit: int) -> list[KnownUrl]:
         """The `limit` most important pages that are known of, the greatest first. Raises `StorageError`."""
         best = heapq.nlargest(limit, self._best.items(), key=lambda pair: pair[1])
         records = self._frontier.urls.get_many([key for key, _ in best])
         importance = self._frontier.link_credit.ledger.importance
         pages = [
-            PopularPage(importance(r), r.depth, r.status, r.state.name.lower(), r.url)
+            KnownUrl(importance(r), r.depth, r.status, r.state.name.lower(), r.url)
             for r in records.values()
             if r is not None
         ]

@@ -5,15 +5,15 @@ Hosts and sections are those in memory, which have URLs waiting; any other host 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.popular import Popular
-from sitecrawl.dashboard.survey import Pace, look_over
+from sitecrawl.dashboard.scan import scan
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.reader import unit_of
@@ -32,9 +32,34 @@ MAX_SEARCH: Final = 200
 
 Row = dict[str, Any]
 
-_HOST_SORTS: Final = ("waiting", "known", "fetched", "good", "failures", "next")
-_SECTION_SORTS: Final = ("waiting", "known", "fetched", "good", "novelty")
-_SITEMAP_SORTS: Final = ("new", "entries")
+Fields = Mapping[str, str]
+"""Of the URL that asks for a table."""
+Table = Callable[[Fields], Awaitable[Row]]
+"""Gives the rows that are asked for. Raises `OptionError` for what is not there."""
+LiveUnit = tuple[Host, Section | None]
+"""A host in memory, or one of its sections."""
+Item = TypeVar("Item")
+Shown = TypeVar("Shown")
+
+_HOST_SORTS: Final[dict[str, Callable[[Host], Any]]] = {
+    "waiting": lambda host: host.queued,
+    "known": lambda host: host.known,
+    "fetched": lambda host: host.fetched,
+    "good": lambda host: host.good,
+    "failures": lambda host: host.failures,
+    "next": lambda host: -host.free_at,
+}
+_SECTION_SORTS: Final[dict[str, Callable[[LiveUnit], Any]]] = {
+    "waiting": lambda unit: (unit[1] or unit[0]).queued,
+    "known": lambda unit: (unit[1] or unit[0]).known,
+    "fetched": lambda unit: (unit[1] or unit[0]).fetched,
+    "good": lambda unit: (unit[1] or unit[0]).good,
+    "novelty": lambda unit: (unit[1] or unit[0]).trap.novelty,
+}
+_SITEMAP_SORTS: Final[dict[str, Callable[[SitemapRecord], Any]]] = {
+    "new": lambda record: (record.state == SitemapState.VALID, record.new),
+    "entries": lambda record: (record.state == SitemapState.VALID, record.entries),
+}
 _SITEMAPS_SHOWN: Final = frozenset({SitemapState.VALID, SitemapState.OPEN})
 _SITEMAP_FIELDS: Final = (
     "url", "state", "form", "how", "entries", "new", "judged", "good", "spam_share", "trust", "visits",
@@ -55,7 +80,7 @@ class Query:
     """Only what is held back."""
 
     @classmethod
-    def read(cls, fields: dict[str, str]) -> Query:
+    def read(cls, fields: Fields) -> Query:
         """The query in the fields of a URL. Raises `OptionError`."""
         try:
             offset, limit = int(fields.get("offset", 0)), int(fields.get("limit", _ROWS))
@@ -70,7 +95,7 @@ class Query:
 
 
 class Tables:
-    """See the module. `pause` lets the event loop go on for so many seconds; `clock` is the frontier's."""
+    """See the module."""
 
     def __init__(
         self,
@@ -79,53 +104,42 @@ class Tables:
         meter: Meter,
         popular: Popular,
         sitemaps: Callable[[], SitemapStore | None],
-        *,
-        pause: Callable[[float], Awaitable[object]],
-        clock: Callable[[], float],
     ) -> None:
         self._frontier = frontier
         self._politeness = politeness
         self._meter = meter
         self._popular = popular
-        self._sitemaps = sitemaps
-        self._pause = pause
-        self._clock = clock
-        self.pace = Pace()
+        self._sitemap_store = sitemaps
+        self.named: dict[str, Table] = {
+            "hosts": self._hosts,
+            "host": self._host,
+            "sections": self._sections,
+            "pages": self._pages,
+            "sitemaps": self._sitemaps,
+            "errors": self._errors,
+        }
 
     # Hosts
 
-    async def hosts(self, query: Query) -> Row:
+    async def _hosts(self, fields: Fields) -> Row:
         """Hosts that match, those that are held back among them."""
-        _check_sort(query.sort, _HOST_SORTS)
+        query = Query.read(fields)
 
-        def rows_of(host: Host) -> Iterator[Row]:
+        def rows_of(host: Host) -> Iterator[Host]:
             if (
                 (host.queued or host.active)
                 and query.search in host.name
                 and (host.trap.demoted or not query.demoted)
             ):
-                yield self._host_key(host)
+                yield host
 
-        found = await self._survey(list(self._frontier.hosts.live()), rows_of, query)
-        rows = [self.host_row(row["_host"]) for row in found["rows"]]
+        found = await _shown(query, self._frontier.hosts.live(), rows_of, _HOST_SORTS, self._host_row)
         if query.search and not found["total"] and (host := self._frontier.hosts.find(query.search)) is not None:
-            rows, found["total"] = [self.host_row(host)], 1
-        return {**found, "rows": rows}
+            found |= {"rows": [self._host_row(host)], "total": 1}
+        return found
 
-    def _host_key(self, host: Host) -> Row:
-        """What is sorted by, cheap: most of the rows are never shown."""
-        return {
-            "_host": host,
-            "waiting": host.queued,
-            "known": host.known,
-            "fetched": host.fetched,
-            "good": host.good,
-            "failures": host.failures,
-            "next": -host.free_at,
-        }
-
-    def host_row(self, host: Host) -> Row:
-        wait = max(0.0, host.free_at - self._clock())
+    def _host_row(self, host: Host) -> Row:
+        wait = max(0.0, host.free_at - time.monotonic())
         return {
             "host": host.name,
             "waiting": host.queued,
@@ -158,101 +172,78 @@ class Tables:
             return "failing"
         return "resting" if wait else "ready"
 
-    def host(self, name: str) -> Row:
-        """One host and its sections. Raises `OptionError` for one that is not known."""
+    async def _host(self, fields: Fields) -> Row:
+        """One host and its sections."""
+        name = fields.get("name", "")
         host = self._frontier.hosts.find(name)
         if host is None:
             raise OptionError(f"The crawl knows no host {name!r}")
         sections = sorted(host.sections.values(), key=lambda section: section.queued, reverse=True)
-        return {"host": self.host_row(host), "sections": [self.section_row(host, one) for one in sections]}
+        return {"host": self._host_row(host), "sections": [self._section_row((host, one)) for one in sections]}
 
     # Sections
 
-    async def sections(self, query: Query) -> Row:
+    async def _sections(self, fields: Fields) -> Row:
         """Sections that match; with `demoted` whole hosts that are held back, too."""
-        _check_sort(query.sort, _SECTION_SORTS)
+        query = Query.read(fields)
 
-        def rows_of(host: Host) -> Iterator[Row]:
-            for section in host.sections.values():
-                if section.queued and query.search in host.name + section.shape.lower():
-                    yield self._section_key(host, section)
+        def matching(units: Iterable[LiveUnit]) -> Iterator[LiveUnit]:
+            for host, section in units:
+                if query.search in host.name + (section.shape.lower() if section else ""):
+                    yield host, section
 
-        def held(unit: tuple[Host, Section | None]) -> Iterator[Row]:
-            host, section = unit
-            if query.search in host.name + (section.shape.lower() if section else ""):
-                yield self._section_key(host, section)
+        def waiting(host: Host) -> Iterator[LiveUnit]:
+            return matching((host, section) for section in host.sections.values() if section.queued)
 
         if query.demoted:
-            found = await self._survey(list(self._frontier.judge.demoted.values()), held, query)
-        else:
-            found = await self._survey(list(self._frontier.hosts.live()), rows_of, query)
-        return {**found, "rows": [self.section_row(*row["_unit"]) for row in found["rows"]]}
+            held = self._frontier.judge.demoted.values()
+            return await _shown(query, held, lambda unit: matching([unit]), _SECTION_SORTS, self._section_row)
+        return await _shown(query, self._frontier.hosts.live(), waiting, _SECTION_SORTS, self._section_row)
 
-    @staticmethod
-    def _section_key(host: Host, section: Section | None) -> Row:
-        unit = section or host
-        return {
-            "_unit": (host, section),
-            "waiting": unit.queued,
-            "known": unit.known,
-            "fetched": unit.fetched,
-            "good": unit.good,
-            "novelty": unit.trap.novelty,
-        }
-
-    def section_row(self, host: Host, section: Section | None) -> Row:
-        unit = section or host
-        return {
-            **unit_of(host, unit, self._fetches)._asdict(),
-            **_hold(unit),
-            "worth": section.worth if section else None,
-        }
+    def _section_row(self, unit: LiveUnit) -> Row:
+        host, section = unit
+        return {**unit_of(host, section or host, self._fetches)._asdict(), **_hold(section or host)}
 
     @property
     def _fetches(self) -> int:
         return self._frontier.judge.fetches
 
-    async def _survey(self, items: list[Any], rows_of: Callable[[Any], Iterable[Row]], query: Query) -> Row:
-        found = await look_over(
-            items,
-            rows_of,
-            key=itemgetter(query.sort),
-            keep=query.offset + query.limit,
-            pause=self._pause,
-            pace=self.pace,
-        )
-        return {
-            "rows": found.rows[query.offset :],
-            "total": found.total,
-            "offset": query.offset,
-            "cost": found.seconds,
-        }
-
     # The others
 
-    def pages(self) -> Row:
+    async def _pages(self, _: Fields) -> Row:
         rows = [page._asdict() for page in self._popular.top(MAX_ROWS)]
         return {"rows": rows, "total": len(rows), "rounds": self._popular.rounds}
 
-    async def sitemaps(self, query: Query) -> Row:
+    async def _sitemaps(self, fields: Fields) -> Row:
         """Sitemaps that match, but for addresses where there is none; nothing where the crawl looks for none."""
-        store = self._sitemaps()
+        query, store = Query.read({"sort": "new", **fields}), self._sitemap_store()
 
-        def rows_of(record: SitemapRecord) -> Iterator[Row]:
+        def rows_of(record: SitemapRecord) -> Iterator[SitemapRecord]:
             is_one = record.kind == Kind.SITEMAP and record.state in _SITEMAPS_SHOWN
             if is_one and query.search in record.url.lower():
-                valid = record.state == SitemapState.VALID
-                yield {"_record": record, "new": (valid, record.new), "entries": (valid, record.entries)}
+                yield record
 
-        _check_sort(query.sort, _SITEMAP_SORTS)
-        items = [] if store is None else [record for _, record in store.items()]
-        found = await self._survey(items, rows_of, query)
-        rows = [_sitemap_row(row["_record"]) for row in found["rows"]]
-        return {**found, "rows": rows, "gathers": store is not None}
+        records = () if store is None else (record for _, record in store.items())
+        found = await _shown(query, records, rows_of, _SITEMAP_SORTS, _sitemap_row)
+        return {**found, "gathers": store is not None}
 
-    def errors(self) -> Row:
-        """Kinds of error with their last examples, the most frequent first."""
+    async def _errors(self, _: Fields) -> Row:
         return error_rows(self._meter, self._frontier.urls)
+
+
+async def _shown(
+    query: Query,
+    items: Iterable[Item],
+    rows_of: Callable[[Item], Iterable[Shown]],
+    sorts: Mapping[str, Callable[[Shown], Any]],
+    row_of: Callable[[Shown], Row],
+) -> Row:
+    """What `query` asks for of `items`: most are only sorted, and never shown."""
+    if query.sort not in sorts:
+        raise OptionError(f"There is no order {query.sort!r}: choose one of {', '.join(sorts)}")
+    found = await scan(list(items), rows_of, key=sorts[query.sort], keep=query.offset + query.limit)
+    rows = [row_of(one) for one in found.rows[query.offset :]]
+    return {"rows": rows, "total": found.total, "offset": query.offset, "cost": found.seconds}
 
 
 class Urls(Protocol):
@@ -263,16 +254,16 @@ class Urls(Protocol):
 
 def error_rows(meter: Meter, urls: Urls) -> Row:
     """Kinds of error with their last examples, the most frequent first."""
-    ordered = sorted(meter.mishaps.items(), key=lambda pair: -pair[1].count)
-    keys = {example.referrer for _, mishap in ordered for example in mishap.examples}
+    ordered = sorted(meter.errors.items(), key=lambda pair: -pair[1].count)
+    keys = {example.referrer for _, error in ordered for example in error.examples}
     records = urls.get_many(list(keys))
     rows = []
-    for kind, mishap in ordered:
+    for kind, error in ordered:
         examples = [
             {"url": e.url, "at": e.at, "referrer": record.url if (record := records[e.referrer]) else None}
-            for e in reversed(mishap.examples)
+            for e in reversed(error.examples)
         ]
-        rows.append({"kind": kind, "count": mishap.count, "examples": examples})
+        rows.append({"kind": kind, "count": error.count, "examples": examples})
     return {"rows": rows, "total": len(rows)}
 
 
@@ -287,8 +278,3 @@ def _hold(unit: Host | Section) -> Row:
 def _sitemap_row(record: SitemapRecord) -> Row:
     found = facts(record)
     return {name: found[name] for name in _SITEMAP_FIELDS}
-
-
-def _check_sort(name: str, known: tuple[str, ...]) -> None:
-    if name not in known:
-        raise OptionError(f"There is no order {name!r}: choose one of {', '.join(known)}")

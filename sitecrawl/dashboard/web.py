@@ -1,6 +1,6 @@
 """The server: Twisted's, which Scrapy has running anyway, on 127.0.0.1 alone.
 
-What is answered is `Desk`'s business, which knows no Twisted; who is answered, `Guard`'s. Here are the limits on what
+What is answered is `Backend`'s business; who is answered, `Guard`'s. Here are the limits on what
 a local process may send: few connections, small bodies, no endless requests.
 """
 
@@ -10,17 +10,18 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-from twisted.internet import task
 from twisted.internet.interfaces import IAddress
 from twisted.protocols.policies import WrappingFactory
 from twisted.web.http import Request as HttpRequest
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
+from sitecrawl.dashboard.backend import Answer, Backend
 from sitecrawl.dashboard.guard import HEADERS, Guard
+from sitecrawl.dashboard.scan import pause
 from sitecrawl.dashboard.streams import Reader
 
 logger = logging.getLogger(__name__)
@@ -34,37 +35,15 @@ TIMEOUT: Final = 60.0
 STREAM: Final = "stream"
 
 
-class Answer:
-    """What goes back."""
-
-    __slots__ = ("body", "content_type", "status")
-
-    def __init__(self, body: bytes, content_type: str, status: int = 200) -> None:
-        self.body = body
-        self.content_type = content_type
-        self.status = status
-
-
-class Desk(Protocol):
-    """Answers those who may ask. A path has neither token nor first slash."""
-
-    async def get(self, path: str, fields: dict[str, str]) -> Answer: ...
-
-    def post(self, path: str, fields: dict[str, Any]) -> Answer: ...
-
-    def join(self, reader: Reader) -> bytes | None:
-        """A reader of the events; returns the first of them, None where there is no room."""
-        ...
-
-    def leave(self, reader: Reader) -> None: ...
-
-
 class Server:
-    """Serves `desk` until `close`. Raises `twisted.internet.error.CannotListenError`."""
+    """Serves `backend` until `close`. Raises `twisted.internet.error.CannotListenError`."""
 
-    def __init__(self, desk: Desk, token: str, port: int) -> None:
-        self._connections = _Connections(_Site(_Page(desk, lambda: self._guard), timeout=TIMEOUT))
-        self._listening: Any = _reactor().listenTCP(port, self._connections, interface=LOOPBACK)
+    def __init__(self, backend: Backend, token: str, port: int) -> None:
+        from twisted.internet import reactor  # noqa: PLC0415 - importing it installs it
+
+        self._connections = _Connections(_Site(_Page(backend, lambda: self._guard), timeout=TIMEOUT))
+        listen: Any = reactor.listenTCP
+        self._listening: Any = listen(port, self._connections, interface=LOOPBACK)
         self.port: int = self._listening.getHost().port
         self._guard = Guard(token, self.port)
         self.url = f"http://{LOOPBACK}:{self.port}/{token}/"
@@ -78,17 +57,6 @@ class Server:
                 return
             await pause(0.05)
         self._connections.drop()
-
-
-async def pause(seconds: float) -> None:
-    """Let the event loop go on for so long."""
-    await maybe_deferred_to_future(task.deferLater(_reactor(), seconds))
-
-
-def _reactor() -> Any:
-    from twisted.internet import reactor  # noqa: PLC0415 - importing it installs it
-
-    return reactor
 
 
 class _Request(Request):
@@ -142,9 +110,9 @@ class _Page(Resource):
 
     isLeaf = True  # noqa: N815
 
-    def __init__(self, desk: Desk, guard: Callable[[], Guard]) -> None:
+    def __init__(self, backend: Backend, guard: Callable[[], Guard]) -> None:
         super().__init__()
-        self._desk = desk
+        self._backend = backend
         self._guard = guard
 
     def render(self, request: Request) -> int:
@@ -165,7 +133,7 @@ class _Page(Resource):
 
     async def _get(self, request: Request, path: str) -> None:
         fields = {_text(name): _text(values[-1]) for name, values in request.args.items()}
-        await _answered(request, self._desk.get(path, fields))
+        await _answered(request, self._backend.get(path, fields))
 
     def _post(self, request: Request, path: str) -> Answer:
         assert request.content is not None
@@ -176,14 +144,14 @@ class _Page(Resource):
         if not isinstance(fields, dict):
             return Answer(b'{"error":"The body is no JSON object"}', "application/json", 400)
         try:
-            return self._desk.post(path, fields)
+            return self._backend.post(path, fields)
         except Exception as error:  # noqa: BLE001 - it is logged
             return _failed(error)
 
     def _stream(self, request: Request) -> None:
         reader = Reader(request)
         try:
-            first = self._desk.join(reader)
+            first = self._backend.join(reader)
         except Exception as error:  # noqa: BLE001 - it is logged
             _send(request, _failed(error))
             return
@@ -191,7 +159,7 @@ class _Page(Resource):
             _send(request, Answer(b"", "text/plain", 503))
             return
         request.setHeader("Content-Type", "text/event-stream; charset=utf-8")
-        request.notifyFinish().addBoth(lambda _: self._desk.leave(reader))
+        request.notifyFinish().addBoth(lambda _: self._backend.leave(reader))
         request.registerProducer(reader, True)  # noqa: FBT003
         request.write(first)
 

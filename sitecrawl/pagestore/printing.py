@@ -1,21 +1,15 @@
-"""Stored pages for people: one on a terminal, and the formats of `scrapy pages`."""
+"""Stored pages for people."""
 
 from __future__ import annotations
 
-import csv
-import json
 import re
-from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import TextIO
 
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import OptionError
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.reader import StoredPage
 
-_TABLE_LINE_BREAKS = re.compile(r"[\t\n]+")
-_TITLE_WIDTH = 50
 _AGO = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -38,7 +32,8 @@ def summary(capture: Capture) -> str:
     """One line about a capture."""
     target = f" -> {capture.redirect_to}" if capture.redirect_to else ""
     same = f" (body of capture {capture.revisit_of})" if capture.revisit_of else ""
-    return visible(f"{_time(capture)}  {capture.status}  {capture.content_type or '-'}  {capture.url}{target}{same}")
+    facts = f"{time_of(capture)}  {capture.status}  {capture.content_type or '-'}"
+    return visible(f"{facts}  {capture.url}{target}{same}")
 
 
 def parse_since(text: str, now: datetime) -> float:
@@ -55,44 +50,6 @@ def parse_since(text: str, now: datetime) -> float:
         raise OptionError(f"{text!r} is no time: write 2026-11-21, 2026-11-21T10:30, or 12h, 7d ago") from None
 
 
-def _write_urls(captures: Iterable[Capture], out: TextIO) -> None:
-    out.writelines(visible(capture.url) + "\n" for capture in captures)
-
-
-def _write_jsonl(captures: Iterable[Capture], out: TextIO) -> None:
-    out.writelines(json.dumps(capture._asdict()) + "\n" for capture in captures)
-
-
-def _write_csv(captures: Iterable[Capture], out: TextIO) -> None:
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(Capture._fields)
-    for capture in captures:
-        writer.writerow([visible(value) if isinstance(value, str) else value for value in capture])
-
-
-def _write_table(captures: Iterable[Capture], out: TextIO) -> None:
-    for number, capture in enumerate(captures):
-        if not number:
-            out.write(f"{'fetched (UTC)':<19}  {'status':>6}  {'size':>9}  {'title':<{_TITLE_WIDTH}}  url\n")
-        title = visible(_TABLE_LINE_BREAKS.sub(" ", capture.title or f"({capture.kind})"))
-        size = capture.payload_size if capture.size is None else capture.size
-        row = f"{_time(capture)}  {capture.status:>6}  {size:>9}  {_fit(title)}  {visible(capture.url)}"
-        out.write(row + "\n")
-
-
-def _fit(text: str) -> str:
-    cut = text if len(text) <= _TITLE_WIDTH else text[: _TITLE_WIDTH - 1] + "\N{HORIZONTAL ELLIPSIS}"
-    return f"{cut:<{_TITLE_WIDTH}}"
-
-
-def _time(capture: Capture) -> str:
+def time_of(capture: Capture) -> str:
+    """When it was fetched (UTC)."""
     return f"{datetime.fromtimestamp(capture.fetched, UTC):%Y-%m-%d %H:%M:%S}"
-
-
-WRITERS: dict[str, Callable[[Iterable[Capture], TextIO], None]] = {
-    "table": _write_table,
-    "jsonl": _write_jsonl,
-    "csv": _write_csv,
-    "urls": _write_urls,
-}
-"""The formats of `scrapy pages`, by name. Each is written line by line, and holds no list in memory."""

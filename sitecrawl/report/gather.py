@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -18,7 +17,7 @@ from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.store import INDEX_FILE
 from sitecrawl.report import graph
 from sitecrawl.report.linkers import Linkers, find_linkers
-from sitecrawl.report.survey import UrlSurvey, first_referrers, survey
+from sitecrawl.report.url_totals import DeadLink, UrlTotals, count_urls, first_referrers
 from sitecrawl.urls.fingerprint import Fingerprinter
 
 HOSTS: Final = 50
@@ -50,22 +49,6 @@ coalesce(sum(revisit_of IS NOT NULL AND kind = 'page'), 0) FROM pages
 
 
 @dataclass(frozen=True, slots=True)
-class HeldUnit:
-    """What is demoted."""
-
-    unit: Unit
-    examples: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class DeadUrl:
-    url: str
-    status: int
-    importance: float
-    linkers: list[str]
-
-
-@dataclass(frozen=True, slots=True)
 class Stored:
     """The page store's side; of a crawl without one, nothing."""
 
@@ -82,67 +65,60 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReportData:
     """See the module. Times are Unix seconds."""
 
     directory: Path
     manifest: Manifest
     made: float
     version: str
-    urls: UrlSurvey
+    urls: UrlTotals
     history: History | None
     hosts: list[tuple[Host, float]]
     """The largest, with their importance."""
     host_count: int
     graph: graph.Graph
-    held: list[HeldUnit]
+    held: list[tuple[Unit, list[str]]]
+    """What is demoted, with some of the URLs that wait there."""
     held_count: int
-    dead: list[DeadUrl]
+    dead: list[tuple[DeadLink, list[str]]]
+    """With the pages that link there."""
     searched: Linkers
     stored: Stored
 
 
-def gather(directory: Path, *, search_pages: int = SEARCHED) -> Report:
+def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
     """Read the crawl in `directory`, as of its last checkpoint. Raises `StorageError` and its kin."""
     with FrontierReader(directory) as reader:
         manifest = reader.manifest
-        urls = survey(reader)
+        urls = count_urls(reader)
         hosts = list(reader.hosts())
         largest = sorted(hosts, key=lambda host: (-host.known, host.name))
         held = list(reader.units(demoted=True))
         referrers = first_referrers(reader, urls.dead)
         stored, searched = _read_pages(directory, manifest, {link.key for link in urls.dead}, search_pages)
-        return Report(
+        return ReportData(
             directory=directory,
             manifest=manifest,
             made=time.time(),
             version=__version__,
             urls=urls,
             history=reader.history(),
-            hosts=[(host, _importance(urls, host)) for host in largest[:HOSTS]],
+            hosts=[(host, urls.hosts[host.key]) for host in largest[:HOSTS]],
             host_count=len(hosts),
             graph=_graph(reader, largest, urls),
-            held=[HeldUnit(unit, reader.examples(unit, EXAMPLES)) for unit in held[:DEMOTED]],
+            held=[(unit, reader.examples(unit, EXAMPLES)) for unit in held[:DEMOTED]],
             held_count=len(held),
             dead=[
-                DeadUrl(d.url, d.status, d.importance, _distinct(referrers.get(d.key), searched.pages.get(d.key, ())))
-                for d in urls.dead
+                (link, list(dict.fromkeys([*referrers.get(link.key, ()), *searched.pages.get(link.key, ())])))
+                for link in urls.dead
             ],
             searched=searched,
             stored=stored,
         )
 
 
-def _distinct(first: str | None, others: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys([*([first] if first is not None else []), *others]))
-
-
-def _importance(urls: UrlSurvey, host: Host) -> float:
-    totals = urls.hosts.get(host.key)
-    return totals.importance if totals is not None else 0.0
-
-
-def _graph(reader: FrontierReader, largest: list[Host], urls: UrlSurvey) -> graph.Graph:
+def _graph(reader: FrontierReader, largest: list[Host], urls: UrlTotals) -> graph.Graph:
     places = [
         graph.Place(
             host.key,
@@ -150,7 +126,7 @@ def _graph(reader: FrontierReader, largest: list[Host], urls: UrlSurvey) -> grap
             host.known,
             host.trap.demoted,
             f"{host.name}: {host.known:,} URLs known, {host.fetched:,} fetched, "
-            f"importance {_importance(urls, host):.2%}",
+            f"importance {urls.hosts[host.key]:.2%}",
         )
         for host in largest[: graph.MAX_NODES]
     ]

@@ -22,13 +22,10 @@ _GOLDEN_ANGLE: Final = math.pi * (3 - math.sqrt(5))
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    name: str
+    place: Place
     x: float
     y: float
     radius: float
-    held: bool
-    """It is held back as a trap."""
-    words: str
     labelled: bool
 
 
@@ -57,6 +54,7 @@ class Place:
     name: str
     size: int
     held: bool
+    """It is held back as a trap."""
     words: str
 
 
@@ -72,8 +70,8 @@ def draw(places: Sequence[Place], links: Mapping[tuple[bytes, bytes], float], le
     largest = max((place.size for place in places), default=1) or 1
     heaviest = max(pulls.values(), default=1.0)
     nodes = [
-        Node(p.name, *spots[n], round(5 + 17 * math.sqrt(p.size / largest), 1), p.held, p.words, n < MAX_NODES // 2)
-        for n, p in enumerate(places)
+        Node(place, *spots[n], round(5 + 17 * math.sqrt(place.size / largest), 1), n < MAX_NODES // 2)
+        for n, place in enumerate(places)
     ]
     edges = [
         Edge(*spots[a], *spots[b], round(0.8 + 3.2 * math.log1p(weight) / math.log1p(heaviest), 2))

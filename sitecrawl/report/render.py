@@ -13,8 +13,8 @@ from sitecrawl.base.display import duration, size, visible
 from sitecrawl.crawldir.history import History
 from sitecrawl.report import drawing, graph
 from sitecrawl.report.drawing import Bar, Chart, bars, chart, speeds
-from sitecrawl.report.gather import Report
-from sitecrawl.report.survey import UrlSurvey, share_of_top
+from sitecrawl.report.gather import ReportData
+from sitecrawl.report.url_totals import UrlTotals, share_of_top
 
 _UNSEEN = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\ud800-\udfff\ufffe\uffff\t\n]")
 _LONGEST: Final = 500
@@ -23,7 +23,7 @@ _LEAST_CLASS: Final = 20
 """Octaves of importance that have a bar of their own: less than one in a million is one."""
 
 
-def render(report: Report) -> str:
+def render(report: ReportData) -> str:
     """One HTML document, without scripts and without anything to load."""
     environment = Environment(
         loader=PackageLoader("sitecrawl.report"),
@@ -84,7 +84,7 @@ def charts(history: History | None) -> list[Chart]:
     return [one for one in found if one is not None]
 
 
-def importance_bars(urls: UrlSurvey) -> list[Bar]:
+def importance_bars(urls: UrlTotals) -> list[Bar]:
     """URLs by their importance, in classes of an octave."""
     used = [n for n, count in enumerate(urls.octaves) if count]
     if not used:
@@ -101,7 +101,7 @@ def importance_bars(urls: UrlSurvey) -> list[Bar]:
     return bars(rows)
 
 
-def status_bars(urls: UrlSurvey) -> list[Bar]:
+def status_bars(urls: UrlTotals) -> list[Bar]:
     """URLs by their last status, and those without one."""
     rows = [(str(status), count, "") for status, count in urls.statuses.most_common(25)]
     rows += [(state, urls.states[state], note) for state, note in _WITHOUT_STATUS if urls.states[state]]

@@ -15,8 +15,6 @@ from sitecrawl.rules.sources import PageText, Source
 from sitecrawl.rules.values import Unfit
 from sitecrawl.urls.url import Url, parse
 
-__all__ = ["Extraction", "Outcome", "PageText", "Reading"]
-
 MAX_ITEMS: Final = 10_000
 """Of one rule on one page."""
 

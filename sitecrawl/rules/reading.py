@@ -14,8 +14,6 @@ from sitecrawl.rules.sources import BadSource, Source
 from sitecrawl.rules.values import TYPES, Conversion, Unfit, is_format
 from sitecrawl.rules.yamlnodes import Part, Wrong, read_yaml
 
-__all__ = ["RuleSet", "read_rules"]
-
 _MAKERS: Final[dict[str, Callable[[str, Any], Source]]] = {
     "css": sources.css,
     "xpath": sources.xpath,

@@ -37,20 +37,13 @@ _DOCTYPE = re.compile(r"<!DOCTYPE[^\[>]*+(?:\[.*?\]\s*+)?+(?:>|\Z)", re.DOTALL |
 _LITERAL = re.compile(r"""'[^']*+'|"[^"]*+\"""")
 _PREFIX = re.compile(r"([A-Za-z_][\w.-]*+):(?=[\w*])")
 _CALL = re.compile(r"([A-Za-z_][\w.-]*+)\s*+\(")
-_FUNCTIONS: Final = frozenset(
-    {"last", "position", "count", "id", "local-name", "namespace-uri", "name", "string", "concat", "starts-with"}
-    | {
-        "contains",
-        "substring-before",
-        "substring-after",
-        "substring",
-        "string-length",
-        "normalize-space",
-        "translate",
-    }
-    | {"boolean", "not", "true", "false", "lang", "number", "sum", "floor", "ceiling", "round", "has-class"}
-    | {"text", "node", "comment", "processing-instruction", "and", "or", "div", "mod"}
-)
+_FUNCTIONS: Final = frozenset({
+    "last", "position", "count", "id", "local-name", "namespace-uri", "name",
+    "string", "concat", "starts-with", "contains", "substring-before", "substring-after", "substring",
+    "string-length", "normalize-space", "translate",
+    "boolean", "not", "true", "false", "lang", "number", "sum", "floor", "ceiling", "round", "has-class",
+    "text", "node", "comment", "processing-instruction", "and", "or", "div", "mod",
+})  # fmt: skip
 """With parsel's own, the tests of nodes, and the operators that a bracket may follow."""
 _STRING = etree.XPath("string()", smart_strings=False)
 

@@ -1,9 +1,7 @@
-"""Sitemaps for people and programs: the formats of `scrapy sitemaps`."""
+"""What people and programs are told of a sitemap."""
 
 from __future__ import annotations
 
-import csv
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -15,32 +13,8 @@ from sitecrawl.sitemap import schedule
 from sitecrawl.sitemap.entry import Problem
 from sitecrawl.sitemap.record import NEVER, SitemapRecord
 
-FORMATS: Final = ("csv", "jsonl", "table", "urls")
-
 _TIMES: Final = frozenset({"found", "visited", "lastmod", "newest", "next_visit"})
 _HIDDEN: Final = frozenset({"digest", "text_hash", "gain", "watched"})
-_HEADER: Final = (
-    f"{'state':<8} {'form':<7} {'how':<6} {'entries':>9} {'new':>9} {'good':>5} {'spam':>5}  next visit        url"
-)
-
-
-def write(records: Iterable[SitemapRecord], out: TextIO, *, format: str) -> None:  # noqa: A002 - as in `--format`
-    """Write a sitemap a line."""
-    if format == "urls":
-        out.writelines(one_line(record.url) + "\n" for record in records)
-    elif format == "jsonl":
-        out.writelines(json.dumps(facts(record)) + "\n" for record in records)
-    elif format == "csv":
-        writer = csv.writer(out, lineterminator="\n")
-        for number, record in enumerate(records):
-            row = facts(record)
-            if not number:
-                writer.writerow(row)
-            writer.writerow([one_line(value) if isinstance(value, str) else value for value in row.values()])
-    else:
-        for number, record in enumerate(records):
-            out.write(_HEADER + "\n" if not number else "")
-            out.write(_line(record) + "\n")
 
 
 def show(record: SitemapRecord, out: TextIO) -> None:
@@ -64,15 +38,16 @@ def facts(record: SitemapRecord) -> dict[str, Any]:
 
 def _plain(name: str, value: Any) -> Any:
     if name in _TIMES:
-        return _time(value)
+        return time_of(value)
     if name == "news":
-        return [[_time(at), count] for at, count in value]
+        return [[time_of(at), count] for at, count in value]
     if isinstance(value, Problem):
         return [str(problem.name).lower() for problem in Problem if problem in value]
     return value.name.lower() if isinstance(value, Enum) else value
 
 
-def _time(at: float) -> str | None:
+def time_of(at: float) -> str | None:
+    """Unix seconds in ISO 8601; None for never."""
     if not 0 < at < NEVER:
         return None
     try:
@@ -87,15 +62,10 @@ def _words(value: Any) -> str:
     return "-" if value is None or value == "" else str(value)
 
 
-def _line(record: SitemapRecord) -> str:
-    following = (_time(record.next_visit) or "-")[:16]
-    return (
-        f"{record.state.name.lower():<8} {record.form.value:<7} {record.how.value:<6} "
-        f"{record.entries:>9,} {record.new:>9,} {record.good_share:>5.0%} {record.spam_share:>5.0%}  "
-        f"{following:<16}  {one_line(record.url)}"
-    )
-
-
 def ordered(records: Iterable[SitemapRecord]) -> Iterator[SitemapRecord]:
     """Those that bring the most good new links first."""
     return iter(sorted(records, key=lambda record: (-schedule.rate(record), record.url)))
+
+
+COLUMNS: Final = tuple(facts(SitemapRecord("", "")))
+"""The names of the facts."""

@@ -11,18 +11,9 @@ from scrapy.settings import BaseSettings
 from sitecrawl.page.items import PageItem
 
 PAGE_FIELDS: Final = [
-    "url",
-    "status",
-    "fetched",
-    "depth",
-    "referrer",
-    "content_type",
-    "charset",
-    "title",
-    "canonical",
-    "noindex",
+    "url", "status", "fetched", "depth", "referrer", "content_type", "charset", "title", "canonical", "noindex",
     "size",
-]
+]  # fmt: skip
 """Of a page; body, links and exchange are in the page store."""
 
 

@@ -1,4 +1,4 @@
-"""Answers that several readers share: a table that was dear to look over is not looked over for each of them."""
+"""Tables that several readers share: what was dear to look over is not looked over for each of them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ Rows = dict[str, Any]
 _KEPT: Final = 64
 _SECONDS: Final = 2.0
 _SHARE: Final = 250
-"""An answer stands for so many times what it cost: at most 1 / 250 of a core goes into one table."""
+"""Rows stand for so many times what they cost: at most 1 / 250 of a core goes into one table."""
 _LOOK_AGAIN: Final = 0.05
 
 
-class Answers:
+class Cache:
     """Rows by question. `clock` is monotonic; `pause` lets the event loop go on for so many seconds."""
 
     def __init__(self, *, clock: Callable[[], float], pause: Callable[[float], Awaitable[object]]) -> None:
         self._clock = clock
         self._pause = pause
         self._known: dict[object, tuple[float, Rows]] = {}
-        """Until when it stands, and the answer."""
+        """Until when they stand, and the rows."""
         self._asked: set[object] = set()
         """Questions that are being answered."""
 
@@ -30,11 +30,11 @@ class Answers:
         return len(self._asked)
 
     def knows(self, question: object) -> bool:
-        """Whether the answer is there, or on its way."""
+        """Whether the rows are there, or on their way."""
         return question in self._asked or self._fresh(question) is not None
 
     async def get(self, question: object, find: Callable[[], Awaitable[Rows]]) -> Rows:
-        """The answer, from `find` if nobody has asked of late; whoever asks meanwhile waits for the same."""
+        """The rows, from `find` if nobody has asked of late; whoever asks meanwhile waits for the same."""
         while question in self._asked:
             await self._pause(_LOOK_AGAIN)
         if (rows := self._fresh(question)) is not None:

@@ -1,4 +1,9 @@
-"""Writes down which links a crawl asks the seen set about, for `benchmarks/url_cache.py`.
+"""Writes down which links a crawl asks the seen set about, for `url_cache.py --recorded`.
+
+    PYTHONPATH=benchmarks scrapy crawl generic -a seeds=https://example.com \\
+        -s SPIDER_MIDDLEWARES='{"linkrecorder.LinkRecorder": 960}' -s RECORD_LINKS=links.bin
+
+It costs a crawl about 5 us a link.
 
 The file: 16 bytes `sitecrawl links\\1`, then 8 bytes a link, in the order of the questions, little-endian: the first
 half of the canonical URL's fingerprint (a CityHash64), its lowest bit replaced by 1 if the link leads to another host
@@ -16,7 +21,6 @@ from typing import Any, Final
 
 from scrapy import signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
@@ -32,7 +36,7 @@ _BUFFERED: Final = 4096
 
 
 class LinkRecorder(BaseSpiderMiddleware):
-    """Spider middleware for SITECRAWL_RECORD_LINKS, the path of the file. Stands before `LinksMiddleware`."""
+    """Spider middleware; the setting RECORD_LINKS is the path of the file. Stands before `LinksMiddleware`."""
 
     def __init__(self, crawler: Crawler, path: Path) -> None:
         super().__init__(crawler)
@@ -41,16 +45,13 @@ class LinkRecorder(BaseSpiderMiddleware):
         try:
             self._file = path.open("ab")
         except OSError as error:
-            raise OptionError(f"SITECRAWL_RECORD_LINKS: {path} cannot be written: {error.strerror}") from error
+            raise OptionError(f"RECORD_LINKS: {path} cannot be written: {error.strerror}") from error
         if self._file.tell() == 0:
             self._file.write(MAGIC)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> LinkRecorder:
-        path = crawler.settings.get("SITECRAWL_RECORD_LINKS")
-        if not path:
-            raise NotConfigured
-        recorder = cls(crawler, Path(path))
+        recorder = cls(crawler, Path(crawler.settings["RECORD_LINKS"]))
         crawler.signals.connect(recorder.close, signal=signals.spider_closed)
         return recorder
 

@@ -1,11 +1,13 @@
-"""The base of the commands that read a crawl.
+"""The bases of the commands that read a crawl.
 
-It stands outside `sitecrawl.commands`, where every command class becomes a command named after its file.
+They stand outside `sitecrawl.commands`, where every command class becomes a command named after its file.
 """
 
 from __future__ import annotations
 
 import argparse
+from abc import abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
@@ -13,10 +15,11 @@ from scrapy.exceptions import UsageError
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.reader import ClusterReader
+from sitecrawl.console.listing import FORMATS
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.configuration import CRAWLS
 from sitecrawl.frontier.reader import FrontierReader
-from sitecrawl.pagestore.console import crawl_directory
+from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
 
 
 class ReadingCommand(ScrapyCommand):
@@ -53,8 +56,33 @@ class ReadingCommand(ScrapyCommand):
             directory = None  # no page store here: what waits is in Redis all the same
         return ClusterReader(params, crawl, directory)
 
+
+class ListingCommand(ReadingCommand):
+    """A command that lists rows: all that are asked for with `--limit`, in the format of `--format`."""
+
+    formats: Sequence[str] = FORMATS
+    limit: int | None = None
+    """How many rows there are where `--limit` does not say it; None for all."""
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        default = "" if self.limit is None else f" (default: {self.limit})"
+        parser.add_argument("--limit", type=int, metavar="N", default=self.limit, help=f"at most so many{default}")
+        parser.add_argument("--format", choices=self.formats, default="table", help="default: table")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if args:
+            raise UsageError(f"unknown argument {args[0]!r}")
+        self.check_limit(opts)
+        with exit_code_on_error(self):
+            self.list(opts)
+
     @staticmethod
     def check_limit(opts: argparse.Namespace) -> None:
         """Raises `UsageError` if `--limit` leaves nothing to show."""
         if opts.limit is not None and opts.limit < 1:
             raise UsageError(f"--limit: {opts.limit} is no number of lines", print_help=False)
+
+    @abstractmethod
+    def list(self, opts: argparse.Namespace) -> None:
+        """Write the rows to stdout."""

@@ -37,7 +37,7 @@ NOT_FROM_HERE: Final = "On a cluster this cannot be done from its page: add seed
 Fields = dict[str, Any]
 
 
-class Operator(Participant):
+class Actions(Participant):
     """Does what is asked for by name; each act is told in words, counted, and logged.
 
     Seeds widen the spider's scope, where it has one, for this run and those that resume it.
@@ -165,7 +165,7 @@ class Operator(Participant):
         raise OptionError(f"{name} has no section {shape!r}")
 
 
-class ClusterOperator(Operator):
+class ClusterActions(Actions):
     """On a cluster: what is for the whole crawl goes to all workers, as a wish in the next word to Redis."""
 
     wish = ""

@@ -5,52 +5,51 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet import task
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")
 
+_SLICE: Final = 0.002
+"""Seconds of work at a time."""
+_REST: Final = 0.03
+"""Seconds between two slices."""
 _STEP: Final = 16
 """Items between two looks at the clock."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How much of the event loop a survey may take."""
-
-    work: float = 0.002
-    """Seconds of a slice."""
-    rest: float = 0.03
-    """Seconds between two."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found(Generic[Row]):
-    """What a survey has found."""
-
+class ScanResult(NamedTuple, Generic[Row]):
     rows: list[Row]
-    """The first by the key, at most as many as were asked for."""
+    """The greatest by the key, at most as many as were asked for."""
     total: int
     """How many there were."""
     seconds: float
     """What it cost."""
 
 
-async def look_over(
+async def pause(seconds: float) -> None:
+    """Let the event loop go on for so long."""
+    from twisted.internet import reactor  # noqa: PLC0415 - importing it installs it
+
+    await maybe_deferred_to_future(task.deferLater(reactor, seconds))
+
+
+async def scan(
     items: Sequence[Item],
     rows_of: Callable[[Item], Iterable[Row]],
     *,
     key: Callable[[Row], Any],
     keep: int,
-    pause: Callable[[float], Awaitable[object]],
-    pace: Pace | None = None,
-) -> Found[Row]:
+    work: float = _SLICE,
+    pause: Callable[[float], Awaitable[object]] = pause,
+) -> ScanResult[Row]:
     """Look over all `items`; of what `rows_of` gives, keep the `keep` greatest by `key`, in their order.
 
     `items` may have changed meanwhile: `rows_of` sees each as it is when its turn comes.
     """
-    pace = pace or Pace()
     best: list[Row] = []
     total, cost, begun = 0, 0.0, time.perf_counter()
     for number, item in enumerate(items):
@@ -59,9 +58,9 @@ async def look_over(
             best.append(row)
         if len(best) > 4 * keep + 64:
             best = heapq.nlargest(keep, best, key=key)
-        if number % _STEP == 0 and time.perf_counter() - begun >= pace.work:
+        if number % _STEP == 0 and time.perf_counter() - begun >= work:
             cost += time.perf_counter() - begun
-            await pause(pace.rest)
+            await pause(_REST)
             begun = time.perf_counter()
     best = heapq.nlargest(keep, best, key=key)
-    return Found(best, total, cost + time.perf_counter() - begun)
+    return ScanResult(best, total, cost + time.perf_counter() - begun)

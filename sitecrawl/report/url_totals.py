@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeVar
 
-from sitecrawl.frontier.reader import FrontierReader
+from sitecrawl.frontier.reader import FrontierReader, KnownUrl
 from sitecrawl.frontier.record import NO_REFERRER, Flag, UrlRecord, UrlState
 
 OCTAVES: Final = 40
@@ -30,29 +30,11 @@ class DeadLink(NamedTuple):
     """Fingerprint of the page where it was first found; `NO_REFERRER` for none."""
 
 
-class TopPage(NamedTuple):
-    importance: float
-    url: str
-    status: int
-    state: str
-    depth: int
-
-
-Kept = TypeVar("Kept", DeadLink, TopPage)
+Kept = TypeVar("Kept", DeadLink, KnownUrl)
 
 
 @dataclass(slots=True)
-class HostTotals:
-    """Of one host's URLs."""
-
-    known: int = 0
-    fetched: int = 0
-    failed: int = 0
-    importance: float = 0.0
-
-
-@dataclass(slots=True)
-class UrlSurvey:
+class UrlTotals:
     """What the pass has found."""
 
     states: Counter[str] = field(default_factory=Counter)
@@ -65,25 +47,22 @@ class UrlSurvey:
     """Their importance together."""
     unlinked: int = 0
     """URLs to which no credit has come along links."""
-    hosts: dict[bytes, HostTotals] = field(default_factory=dict)
-    """By the host's key."""
-    top: list[TopPage] = field(default_factory=list)
+    hosts: defaultdict[bytes, float] = field(default_factory=lambda: defaultdict(float))
+    """The importance of their URLs together, by the host's key."""
+    top: list[KnownUrl] = field(default_factory=list)
     dead: list[DeadLink] = field(default_factory=list)
     """The most important of them."""
     dead_count: int = 0
 
 
-def survey(reader: FrontierReader) -> UrlSurvey:
+def count_urls(reader: FrontierReader) -> UrlTotals:
     """Raises `CorruptFile`."""
-    found = UrlSurvey()
+    found = UrlTotals()
     for key, record in reader.records():
         importance = reader.importance(record)
         _count(found, record, importance)
-        _keep(
-            found.top,
-            TOP_PAGES,
-            TopPage(importance, record.url, record.status, record.state.name.lower(), record.depth),
-        )
+        page = KnownUrl(importance, record.depth, record.status, record.state.name.lower(), record.url)
+        _keep(found.top, TOP_PAGES, page)
         if _is_dead(record):
             found.dead_count += 1
             _keep(found.dead, DEAD_LINKS, DeadLink(importance, record.url, record.status, key, record.referrer))
@@ -92,16 +71,12 @@ def survey(reader: FrontierReader) -> UrlSurvey:
     return found
 
 
-def _count(found: UrlSurvey, record: UrlRecord, importance: float) -> None:
+def _count(found: UrlTotals, record: UrlRecord, importance: float) -> None:
     found.states[record.state.name.lower()] += 1
     found.depths[record.depth] += 1
     if record.status:
         found.statuses[record.status] += 1
-    host = found.hosts.setdefault(record.host, HostTotals())
-    host.known += 1
-    host.fetched += record.state == UrlState.FETCHED
-    host.failed += record.state == UrlState.FAILED
-    host.importance += importance
+    found.hosts[record.host] += importance
     if importance > 0:
         octave = min(OCTAVES - 1, max(0, math.floor(-math.log2(importance))))
         found.octaves[octave] += 1
@@ -124,7 +99,7 @@ def _keep(heap: list[Kept], limit: int, item: Kept) -> None:
         heapq.heapreplace(heap, item)
 
 
-def share_of_top(found: UrlSurvey, share: float) -> float:
+def share_of_top(found: UrlTotals, share: float) -> float:
     """Which part of all importance the most important `share` of the URLs have, to the class exactly."""
     wanted = share * sum(found.states.values())
     urls, weight = 0.0, 0.0
@@ -135,10 +110,10 @@ def share_of_top(found: UrlSurvey, share: float) -> float:
     return weight
 
 
-def first_referrers(reader: FrontierReader, dead: Iterable[DeadLink]) -> dict[bytes, str]:
-    """The pages on which dead links were first found, by the dead link's key."""
-    found: dict[bytes, str] = {}
+def first_referrers(reader: FrontierReader, dead: Iterable[DeadLink]) -> dict[bytes, list[str]]:
+    """The pages, one each, on which dead links were first found, by the dead link's key."""
+    found: dict[bytes, list[str]] = {}
     for link in dead:
         if link.referrer != NO_REFERRER and (record := reader.record(link.referrer)) is not None:
-            found[link.key] = record.url
+            found[link.key] = [record.url]
     return found

@@ -1,4 +1,4 @@
-"""The workers of a cluster on one page: each tells the others how it fares, and any of them shows all."""
+"""The workers of a cluster on one page: each has a heartbeat that the others hear, and any of them shows all."""
 
 from __future__ import annotations
 
@@ -8,19 +8,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from sitecrawl import __version__
 from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.board import Heard, News
 from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.crawl.traffic import Rate
-from sitecrawl.crawldir.database import Batch
-from sitecrawl.crawldir.participant import Participant
-from sitecrawl.dashboard.figures import Figures, Sampler
+from sitecrawl.dashboard.actions import ClusterActions
+from sitecrawl.dashboard.figures import Figures
+from sitecrawl.dashboard.heartbeat import LIVE, Worker, process_name, read, worker_of
 from sitecrawl.dashboard.meter import Meter
-from sitecrawl.dashboard.operator import ClusterOperator
-from sitecrawl.dashboard.peers import LIVE, Worker, process_name, read, written
-from sitecrawl.dashboard.tables import Query, Row, error_rows
+from sitecrawl.dashboard.monitor import Monitor
+from sitecrawl.dashboard.streams import to_json
+from sitecrawl.dashboard.tables import Fields, Row, Table, error_rows
 
 BEAT_SECONDS: Final = 2.0
 """Between two words of a worker; a second where somebody looks."""
@@ -42,25 +40,21 @@ NOTE: Final = (
 )
 
 
-class Together(Participant):
-    """Call `tick` once a second. `watched` says whether anybody looks at the page now."""
+class ClusterMonitor(Monitor):
+    """Of one worker and all others. `watched` says whether anybody looks at the page now."""
+
+    _actions: ClusterActions
 
     def __init__(
         self,
         runtime: Runtime,
         frontier: ClusterFrontier,
-        operator: ClusterOperator,
+        actions: ClusterActions,
         *,
         spider: str,
         watched: Callable[[], bool],
     ) -> None:
-        self._runtime = runtime
         self._frontier = frontier
-        self._operator = operator
-        self.spider = spider
-        self.meter = Meter()
-        self.ending = ""
-        self._sampler = Sampler(runtime, self.meter, (Rate().update, Rate().update))
         self._watched = watched
         self._looked_at = -_LOOKED_AT
         self._beaten = 0.0
@@ -71,12 +65,7 @@ class Together(Participant):
         self._others: list[Heard] = []
         self._heard = 0.0
         """When, in monotonic seconds."""
-        self._own = self._sampler.take()
-        runtime.on_finish.append(self.meter.finished)
-        runtime.checkpoints.add(self)
-
-    def prepare(self, batch: Batch) -> None:
-        self._sampler.checkpoint()
+        super().__init__(runtime, actions, spider=spider)
 
     @property
     def figures(self) -> Figures:
@@ -99,8 +88,8 @@ class Together(Participant):
 
     def look(self) -> None:
         """Take a sample, and tell at once what is wished for."""
-        self._own = self._sampler.take()
-        if self._operator.wish:
+        super().look()
+        if self._actions.wish:
             self._begin()
 
     def tick(self) -> None:
@@ -116,11 +105,11 @@ class Together(Participant):
     async def beat(self) -> None:
         """Tell how this worker fares, hear how the others do, and do what is wished for."""
         self._beaten = time.monotonic()
-        wish, self._operator.wish = self._operator.wish, ""
-        news = await self._frontier.board.tell(self._text(), read=self._is_read(), wish=wish)
+        wish, self._actions.wish = self._actions.wish, ""
+        news = await self._frontier.board.tell(to_json(self._worker()), read=self._is_read(), wish=wish)
         if news is None:
             self._runtime.stats.inc_value("dashboard/beats_lost")
-            self._operator.wish = self._operator.wish or wish
+            self._actions.wish = self._actions.wish or wish
             return
         self._others, self._heard = news.workers, time.monotonic()
         if wish:
@@ -135,12 +124,13 @@ class Together(Participant):
         self._since = self._since or news.now
         if news.wished > self._obeyed and (news.wish != "stop" or news.wished >= self._since):
             self._obeyed = news.wished
-            self._operator.obey(news.wish)
+            self._actions.obey(news.wish)
             self._beaten = 0.0  # that it is done is told at the next tick
 
-    def _text(self) -> str:
-        names = {"name": process_name(), "place": self._runtime.path.name, "spider": self.spider, "state": self.state}
-        return written(names, self._own, self._frontier.ahead)
+    def _worker(self) -> Worker:
+        """This one, by its own figures of now."""
+        names = {"name": process_name(), "place": self._runtime.path.name, "spider": self.spider}
+        return worker_of(names, self.state, self._own, self._frontier.ahead)
 
     async def close(self) -> None:
         """The worker has ended: the last word to the others, and from them if anybody looks."""
@@ -163,35 +153,21 @@ class Together(Participant):
         return {"workers": self._workers(), "crawl": self._crawl()}
 
     def overview(self) -> dict[str, Any]:
-        """All there is to know at first."""
         self._looked_at = time.monotonic()
         key = self._runtime.crawler.settings.get("REDIS_START_URLS_KEY") or "%(name)s:start_urls"
         sample = self.sample()
-        sample["workers"][0] |= {
-            "spider": self.spider,
-            "version": __version__,
-            "directory": str(self._runtime.path),
-            "order": self._runtime.crawler.settings.get("SITECRAWL_ORDER", ""),
-            "resumed": self._runtime.directory.resumed,
-            "ending": self.ending,
-        }
+        sample["workers"][0] |= self._about()
         return {**sample, "note": NOTE.format(key=key.replace("%(name)s", self.spider))}
 
     def _workers(self) -> list[Worker]:
-        """This one first, by its own figures of now."""
-        own = read(self._text().encode())
-        assert own is not None
+        """This one first."""
         passed = time.monotonic() - self._heard
         others = [
             _shown(heard.session, heard.age + passed, worker)
             for heard in sorted(self._others)
             if heard.session != self._frontier.board.session and (worker := read(heard.text)) is not None
         ]
-        return [_shown(self._frontier.board.session, 0.0, own), *others]
-
-    @property
-    def state(self) -> str:
-        return "ended" if self.ending else self._operator.state
+        return [_shown(self._frontier.board.session, 0.0, self._worker()), *others]
 
 
 def _shown(session: str, age: float, worker: Worker) -> Worker:
@@ -202,27 +178,13 @@ def _shown(session: str, age: float, worker: Worker) -> Worker:
     return {**worker, "id": session, "age": round(age, 1), "state": state}
 
 
-class ClusterTables:
+def cluster_tables(frontier: ClusterFrontier, meter: Meter) -> dict[str, Table]:
     """What a worker can list of a crawl that is on Redis: what went wrong with its own fetches."""
 
-    def __init__(self, frontier: ClusterFrontier, meter: Meter) -> None:
-        self._frontier = frontier
-        self._meter = meter
+    async def errors(_: Fields) -> Row:
+        return error_rows(meter, frontier.urls)
 
-    def errors(self) -> Row:
-        return error_rows(self._meter, self._frontier.urls)
-
-    def host(self, name: str) -> Row:
+    async def elsewhere(_: Fields) -> Row:
         raise OptionError(ELSEWHERE)
 
-    def pages(self) -> Row:
-        raise OptionError(ELSEWHERE)
-
-    async def hosts(self, query: Query) -> Row:
-        raise OptionError(ELSEWHERE)
-
-    async def sections(self, query: Query) -> Row:
-        raise OptionError(ELSEWHERE)
-
-    async def sitemaps(self, query: Query) -> Row:
-        raise OptionError(ELSEWHERE)
+    return {**dict.fromkeys(("hosts", "sections", "sitemaps", "host", "pages"), elsewhere), "errors": errors}

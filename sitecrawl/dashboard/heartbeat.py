@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from sitecrawl.dashboard.figures import Figures
-from sitecrawl.dashboard.streams import to_json
 
 MAX_BYTES: Final = 8_000
 """What is longer is not a worker's."""
@@ -41,12 +40,11 @@ def process_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}"
 
 
-def written(worker: Mapping[str, Any], figures: Figures, ahead: int) -> str:
-    """The worker's names, state and figures, in less than `MAX_BYTES`."""
+def worker_of(names: Mapping[str, str], state: str, figures: Figures, ahead: int) -> Worker:
+    """A worker as others are told of it: as JSON less than `MAX_BYTES`."""
     numbers = {name: round(getattr(figures, name), 4) for name in NUMBERS if name != "ahead"}
     counters = {name: _greatest(getattr(figures, name)) for name in COUNTERS}
-    names = {name: str(worker[name])[:_CHARACTERS] for name in _NAMES}
-    return to_json({**names, "state": worker["state"], "figures": {**numbers, "ahead": ahead, **counters}})
+    return {**_short(names), "state": state, "figures": {**numbers, "ahead": ahead, **counters}}
 
 
 def read(text: bytes) -> Worker | None:
@@ -57,17 +55,18 @@ def read(text: bytes) -> Worker | None:
         found = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if (
-        not isinstance(found, dict)
-        or str(found.get("state")) not in STATES
-        or not isinstance(found.get("figures"), dict)
-    ):
+    if not isinstance(found, dict) or str(found.get("state")) not in STATES:
         return None
-    given = found["figures"]
+    given = found.get("figures")
+    if not isinstance(given, dict):
+        return None
     figures: dict[str, Any] = {name: _number(given.get(name)) for name in NUMBERS}
     figures |= {name: _counters(given.get(name)) for name in COUNTERS}
-    names = {name: str(found.get(name, ""))[:_CHARACTERS] for name in _NAMES}
-    return {**names, "state": found["state"], "figures": figures}
+    return {**_short(found), "state": found["state"], "figures": figures}
+
+
+def _short(names: Mapping[str, object]) -> dict[str, str]:
+    return {name: str(names.get(name, ""))[:_CHARACTERS] for name in _NAMES}
 
 
 def _greatest(counter: Mapping[Any, float]) -> dict[str, float]:

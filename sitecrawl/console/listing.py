@@ -1,0 +1,124 @@
+"""Rows for people and programs: the formats of `scrapy pages`, `frontier`, `rank` and `sitemaps`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TextIO, TypeVar
+
+from sitecrawl.base.display import one_line
+from sitecrawl.frontier.reader import KnownUrl, Site, Unit
+from sitecrawl.pagestore.capture import Capture
+from sitecrawl.pagestore.printing import time_of
+from sitecrawl.sitemap import printing
+from sitecrawl.sitemap.record import SitemapRecord
+
+FORMATS: Final = ("csv", "jsonl", "table", "urls")
+"""The last one only where a row has a URL."""
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout(Generic[Row]):
+    """How rows of one kind are written."""
+
+    header: str
+    line: Callable[[Row], str]
+    """Of the table: the row without its line end."""
+    columns: Sequence[str]
+    facts: Callable[[Row], Mapping[str, Any]]
+    """The columns' values."""
+
+
+def write(rows: Iterable[Row], layout: Layout[Row], out: TextIO, *, format: str) -> None:  # noqa: A002 - as in `--format`
+    """Write rows line by line: no list is held in memory. Only CSV begins with a header where there is no row."""
+    if format == "urls":
+        out.writelines(one_line(row.url) + "\n" for row in rows)  # type: ignore[attr-defined]
+    elif format == "jsonl":
+        out.writelines(json.dumps(layout.facts(row)) + "\n" for row in rows)
+    elif format == "csv":
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(layout.columns)
+        for row in rows:
+            values = layout.facts(row).values()
+            writer.writerow([one_line(value) if isinstance(value, str) else value for value in values])
+    else:
+        for number, row in enumerate(rows):
+            out.write(("" if number else f"{layout.header}\n") + f"{layout.line(row)}\n")
+
+
+# The frontier
+
+
+def _url(url: KnownUrl) -> str:
+    return f"{url.importance:>10.4g}  {url.depth:>5}  {url.status or '-':>6}  {url.state:<8}  {one_line(url.url)}"
+
+
+def _site(site: Site) -> str:
+    return f"{site.importance:>10.4g}  {site.pages:>11,}  {site.known:>11,}  {one_line(site.site)}"
+
+
+def _unit(unit: Unit) -> str:
+    """What is demoted, or set free by hand, has the reason in a line of its own."""
+    numbers = f"{unit.waiting:>11,}  {unit.known:>11,}  {unit.fetched:>11,}  {unit.good:>11,}"
+    reason = f"\n{' ' * 13}{unit.reason}" if unit.reason else ""
+    return f"{numbers}  {unit.novelty:>7.2f}  {one_line(unit.host + unit.shape)}{reason}"
+
+
+URLS: Final = Layout(
+    f"{'importance':>10}  {'depth':>5}  {'status':>6}  {'state':<8}  url", _url, KnownUrl._fields, KnownUrl._asdict
+)
+SITES: Final = Layout(f"{'importance':>10}  {'pages':>11}  {'known':>11}  site", _site, Site._fields, Site._asdict)
+UNITS: Final = Layout(
+    "    waiting        known      fetched         good  novelty  host or section",
+    _unit,
+    Unit._fields,
+    Unit._asdict,
+)
+
+
+# Stored pages
+
+_TITLE_WIDTH: Final = 50
+_LINE_BREAKS = re.compile(r"[\t\n]+")
+
+
+def _capture(capture: Capture) -> str:
+    title = one_line(_LINE_BREAKS.sub(" ", capture.title or f"({capture.kind})"))
+    if len(title) > _TITLE_WIDTH:
+        title = title[: _TITLE_WIDTH - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    size = capture.payload_size if capture.size is None else capture.size
+    numbers = f"{time_of(capture)}  {capture.status:>6}  {size:>9}"
+    return f"{numbers}  {title:<{_TITLE_WIDTH}}  {one_line(capture.url)}"
+
+
+CAPTURES: Final = Layout(
+    f"{'fetched (UTC)':<19}  {'status':>6}  {'size':>9}  {'title':<{_TITLE_WIDTH}}  url",
+    _capture,
+    Capture._fields,
+    Capture._asdict,
+)
+
+
+# Sitemaps
+
+
+def _sitemap(record: SitemapRecord) -> str:
+    following = (printing.time_of(record.next_visit) or "-")[:16]
+    return (
+        f"{record.state.name.lower():<8} {record.form.value:<7} {record.how.value:<6} "
+        f"{record.entries:>9,} {record.new:>9,} {record.good_share:>5.0%} {record.spam_share:>5.0%}  "
+        f"{following:<16}  {one_line(record.url)}"
+    )
+
+
+SITEMAPS: Final = Layout(
+    f"{'state':<8} {'form':<7} {'how':<6} {'entries':>9} {'new':>9} {'good':>5} {'spam':>5}  next visit        url",
+    _sitemap,
+    printing.COLUMNS,
+    printing.facts,
+)
