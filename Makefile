@@ -1,5 +1,13 @@
 # Two commands do all the set-up: `make crawl SEEDS=https://example.com` and `make test`.
 PYTHON ?= python3
+ifneq ($(PYTHON),python3)
+# Another Python has an environment of its own, such as .venv-3.12. pyenv may have it without having it on the PATH.
+FOUND := $(shell for python in $(PYTHON) $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/*/bin/$(PYTHON); do \
+	"$$python" -c 'import sys; print(sys.executable, "%d.%d" % sys.version_info[:2])' 2>/dev/null && break; done)
+$(if $(FOUND),,$(error There is no $(PYTHON) here that runs))
+override PYTHON := $(word 1,$(FOUND))
+VENV ?= .venv-$(word 2,$(FOUND))
+endif
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
@@ -23,6 +31,7 @@ deploy: $(VENV)/.deploy
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+	@$(BIN)/python .ci/tried.py
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
@@ -39,7 +48,7 @@ screenshots: $(VENV)/.test
 	$(BIN)/python benchmarks/screenshots.py
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-* build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

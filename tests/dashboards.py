@@ -8,8 +8,7 @@ import os
 import signal
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -129,12 +128,3 @@ class Crawl:
     def figures(self) -> dict[str, Any]:
         found: dict[str, Any] = self.json("overview")["workers"][0]["figures"]
         return found
-
-
-def wait_for(condition: Callable[[], Any], timeout: float = 20) -> Any:
-    """What `condition` gives, once it is something."""
-    until = time.monotonic() + timeout
-    while not (found := condition()):
-        assert time.monotonic() < until, "it did not come to pass"
-        time.sleep(0.05)
-    return found

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -119,11 +118,3 @@ def fleet(folder: Path, number: int, seeds: str, redis: str, **settings: object)
 def stored(workers: Sequence[Worker]) -> Counter[str]:
     """How often each URL's page is stored, over all workers."""
     return Counter(url for worker in workers for url in worker.pages())
-
-
-def wait_until(what: object, seconds: float = 30) -> None:
-    """Wait until `what()` is true."""
-    deadline = time.monotonic() + seconds
-    while not what():  # type: ignore[operator]
-        assert time.monotonic() < deadline, "it did not come to pass in time"
-        time.sleep(0.02)

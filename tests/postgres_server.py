@@ -5,10 +5,10 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import psycopg
+from waiting import until
 
 NOBODY = 65534
 
@@ -44,16 +44,14 @@ class Postgres:
             self.process = subprocess.Popen(
                 [program, *arguments], user=self.user, cwd=self.directory, stdout=log, stderr=log
             )
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                psycopg.connect(self.dsn).close()
-            except psycopg.OperationalError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.1)
-            else:
-                return
+        until(self._answers, lambda: f"PostgreSQL: {(self.directory / 'log').read_text()}", 60)
+
+    def _answers(self) -> bool:
+        try:
+            psycopg.connect(self.dsn).close()
+        except psycopg.OperationalError:
+            return False
+        return True
 
     def stop(self) -> None:
         if self.process is not None:

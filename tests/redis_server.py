@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import redis
+from waiting import until
 
 
 def redis_server_program() -> str:
@@ -26,9 +26,7 @@ def running_redis() -> Iterator[redis.Redis]:
         socket = Path(directory) / "socket"
         options = ("--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", directory)
         with subprocess.Popen([redis_server_program(), *options], stdout=subprocess.DEVNULL) as process:
-            deadline = time.monotonic() + 30
-            while not socket.exists() and time.monotonic() < deadline:
-                time.sleep(0.02)
+            until(socket.exists, "redis-server has made its socket")
             client = redis.Redis(unix_socket_path=str(socket))
             client.ping()
             yield client

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import cache
@@ -13,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import redis
+from waiting import until
 
 
 @cache
@@ -40,15 +40,8 @@ class Server:
 
     def start(self) -> None:
         self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
-        deadline = time.monotonic() + 30
         with closing(redis.Redis(port=self.port)) as client:
-            while time.monotonic() < deadline:
-                try:
-                    if not client.info("persistence")["loading"]:
-                        return
-                except redis.RedisError:
-                    time.sleep(0.02)
-        raise TimeoutError(f"redis-server does not answer on port {self.port}")
+            until(lambda: _has_loaded(client), f"redis-server answers on port {self.port}")
 
     @property
     def pid(self) -> int:
@@ -65,6 +58,13 @@ class Server:
         if self._process.poll() is None:
             self._process.terminate()
             self._process.wait()
+
+
+def _has_loaded(client: redis.Redis) -> bool:
+    try:
+        return not client.info("persistence")["loading"]
+    except redis.RedisError:
+        return False
 
 
 @contextmanager
@@ -104,16 +104,13 @@ def _join(servers: list[Server]) -> None:
             client.execute_command("CLUSTER", "ADDSLOTS", *slots)
             for other in servers:
                 client.execute_command("CLUSTER", "MEET", "127.0.0.1", other.port)
-    deadline = time.monotonic() + 30
     for started in servers:
         with closing(started.client()) as client:
-            while time.monotonic() < deadline:
-                facts = client.execute_command("CLUSTER", "INFO")
-                text = (
-                    facts
-                    if isinstance(facts, dict)
-                    else dict(line.split(":") for line in facts.decode().split("\r\n") if line)
-                )
-                if text["cluster_state"] == "ok" and text["cluster_known_nodes"] == str(len(servers)):
-                    break
-                time.sleep(0.05)
+            what = f"the node on port {started.port} knows the others"
+            until(lambda client=client: _knows(client, len(servers)), what)  # type: ignore[misc]
+
+
+def _knows(client: redis.Redis, nodes: int) -> bool:
+    facts = client.execute_command("CLUSTER", "INFO")
+    text = facts if isinstance(facts, dict) else dict(line.split(":") for line in facts.decode().split())
+    return bool(text["cluster_state"] == "ok" and text["cluster_known_nodes"] == str(nodes))

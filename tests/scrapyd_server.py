@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
-import time
 import urllib.parse
 import urllib.request
 from collections import Counter
@@ -14,6 +13,7 @@ from typing import Any
 
 from crawling import environment
 from installed import Environment
+from waiting import until
 
 _CONFIGURATION = """
 [scrapyd]
@@ -48,11 +48,8 @@ class Scrapyd:
             stdout=self._log,
             stderr=subprocess.STDOUT,
         )
-        deadline = time.monotonic() + 30
-        while not self._answers():
-            assert self._process.poll() is None, self.log()
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: self._answers() or self._process.poll() is not None, lambda: f"scrapyd answers: {self.log()}")
+        assert self._process.poll() is None, self.log()
 
     def _answers(self) -> bool:
         try:
@@ -93,10 +90,7 @@ class Scrapyd:
 
     def wait(self, job: str, *, times: int = 1) -> str:
         """Until the job is over, for the so-many-th time; gives its log."""
-        deadline = time.monotonic() + 60
-        while self.jobs("finished")[job] < times:
-            assert time.monotonic() < deadline, self.log()
-            time.sleep(0.05)
+        until(lambda: self.jobs("finished")[job] >= times, lambda: f"job {job} is over: {self.log()}", 60)
         return self.job_log(job)
 
     def job_log(self, job: str, spider: str = "generic") -> str:

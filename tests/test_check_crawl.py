@@ -502,7 +502,7 @@ from pathlib import Path
 from sitecrawl.checking import repair
 
 def kill():
-    time.sleep(float(sys.argv[2]))
+    time.sleep(float(sys.argv[2]))  # nothing is awaited: any moment will do
     os.kill(os.getpid(), signal.SIGKILL)
 
 threading.Thread(target=kill, daemon=True).start()

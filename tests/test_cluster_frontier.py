@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 from cluster_helpers import KEY, Steps, audit, seed
 from frontiers import Heard
 from redis_servers import Server, server
+from waiting import until_async
 
 from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.cluster.join import join
@@ -58,14 +59,7 @@ class Worker:
         self.checkpoint()
 
     async def visits(self, number: int) -> list[Visit]:
-        found: list[Visit] = []
-        async with asyncio.timeout(10):
-            while len(found) < number:
-                visit = self.frontier.next()
-                if visit is not None:
-                    found.append(visit)
-                await asyncio.sleep(0.005)
-        return found
+        return [await until_async(self.frontier.next, "a visit") for _ in range(number)]
 
 
 @asynccontextmanager
@@ -77,14 +71,6 @@ async def working(redis: Server, folder: Path, shards: int = 1) -> AsyncIterator
     finally:
         await worker.frontier.close()
         worker.database.close()
-
-
-async def until(what: Callable[[], bool]) -> None:
-    for _ in range(1_000):
-        if what():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it did not come to pass in time")
 
 
 def test_what_is_left_of_a_parcel_is_durable_before_it_is_sent(redis: Server, tmp_path: Path) -> None:
@@ -108,7 +94,7 @@ def test_what_is_left_of_a_parcel_is_durable_before_it_is_sent(redis: Server, tm
             worker.heard.checkpoint = checkpoint
             steps.call(0, "lease", "two", want=1, hosts=1, span=1, most=1)
             worker.checkpoint()
-            await until(lambda: bool(steps.state(0).get("fetched")))
+            await until_async(lambda: steps.state(0).get("fetched"), "Redis has the page")
             assert taken_then == [0]
             (parcel,) = Journal(worker.database).load()
             assert [outcome.key for outcome in parcel.outcomes] == [good.key]
@@ -139,14 +125,15 @@ def test_redis_that_cannot_be_written_is_asked_seldom(fault: str, redis: Server,
             else:
                 client.replicaof("127.0.0.1", 1)
             client.config_resetstat()
+            begun = time.monotonic()
             worker.checkpoint()
-            await asyncio.sleep(1.5)
+            await until_async(lambda: worker.frontier.pump.shard_calls.failures >= 4, "four attempts in vain")
+            assert time.monotonic() - begun > 0.5  # the last of the pauses between them
             calls = {name: found["calls"] for name, found in client.info("commandstats").items()}
             assert 2 <= calls["cmdstat_evalsha"] <= 10
-            assert worker.frontier.pump.shard_calls.failures >= 2
             client.config_set("maxmemory", "0")
             client.replicaof("NO", "ONE")
-            await until(lambda: steps.state(0).get("fetched") == 2)
+            await until_async(lambda: steps.state(0).get("fetched") == 2, "Redis has both pages")
         audit(steps)
 
     with redis.client() as client:
@@ -167,7 +154,7 @@ def test_lease_of_a_lost_answer_comes_back(redis: Server, tmp_path: Path) -> Non
             assert steps.lease(1, pump.shard_calls.session)[0][0] == token_of(worker, visit) == 1
             pump.shard_calls.fault(ConnectionError("lost"))
             pump.kick()
-            await until(lambda: not steps.client.exists(steps.keys.base(1) + "l:1"))
+            await until_async(lambda: not steps.client.exists(steps.keys.base(1) + "l:1"), "the lease has come back")
             assert steps.client.exists(steps.keys.base(0) + "l:1")
         audit(steps)
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from console import command
 from crawling import PROJECT, environment, scrapy, scrapy_command
-from fleet import wait_until
 from localweb import Answer, LocalWeb, linked
 from redis_servers import Server, server
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
+from waiting import until
 
 from sitecrawl.addon import SETTINGS
 from sitecrawl.base.errors import OptionError, StorageError
@@ -112,7 +112,7 @@ class TestFleet:
             command_line = scrapy_command(*words, settings={"DOWNLOAD_DELAY": 0.3, "ROBOTSTXT_OBEY": False})
             fleet = subprocess.Popen(command_line, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL)
             try:
-                wait_until(lambda: len(web.paths()) > 1)
+                until(lambda: len(web.paths()) > 1, "requests")
                 fleet.send_signal(signal.SIGHUP)
                 assert fleet.wait(30) == 0
             finally:

@@ -8,15 +8,17 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cluster_helpers import Steps, audit
 from crawling import scrapy
-from fleet import Worker, fleet, stored, told, urls_of, wait_until, web_of
+from fleet import Worker, fleet, stored, told, urls_of, web_of
 from localweb import Answer, LocalWeb, linked
 from redis_servers import Server, free_port, server
 from stalling import Proxy
 from syntheticweb import Web
+from waiting import until
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.connection import connect
@@ -92,9 +94,9 @@ class TestSeeds:
             client.rpush("generic:start_urls", one.root + "/", "no url")
             worker = Worker(tmp_path / "w", "", redis.url, SITECRAWL_CLUSTER_WATCH=True)
             try:
-                wait_until(lambda: {"/", "/a", "/b"} <= set(one.paths()))
+                until(lambda: {"/", "/a", "/b"} <= set(one.paths()), "the pages of the first seed")
                 client.rpush("generic:start_urls", json.dumps({"url": two.root + "/", "meta": {"from": "queue"}}))
-                wait_until(lambda: {"/", "/a", "/b"} <= set(two.paths()))
+                until(lambda: {"/", "/a", "/b"} <= set(two.paths()), "the pages of the second seed")
                 assert client.llen("generic:start_urls") == 0
             finally:
                 worker.send(signal.SIGTERM)
@@ -156,19 +158,22 @@ class TestFaults:
     def test_scripts_are_lost(self, redis: Server, web: Web, tmp_path: Path) -> None:
         """SCRIPT FLUSH in the midst of a crawl costs nothing."""
         with fleet(tmp_path, 1, web.url(0), redis.url) as workers, redis.client() as client:
-            while workers[0].process.poll() is None:
+
+            def flushed_to_the_end() -> bool:
                 client.script_flush()
-                time.sleep(0.05)
+                return workers[0].process.poll() is not None
+
+            until(flushed_to_the_end, "the end of the worker", 60)
             assert workers[0].process.returncode == 0, workers[0].log[-2000:]
             assert stored(workers).keys() == urls_of(web)
 
     def test_full_redis(self, redis: Server, web: Web, tmp_path: Path) -> None:
         """A Redis that is full is waited for; when it has room the crawl goes on, and no page is lost."""
         with fleet(tmp_path, 1, web.url(0), redis.url, DOWNLOAD_DELAY=0.1) as workers, redis.client() as client:
-            wait_until(lambda: client.keys("*:done:*"))
+            until(lambda: client.keys("*:done:*"), "Redis has a page")
             client.config_set("maxmemory", "1mb")
             try:
-                wait_until(lambda: "Waiting for Redis: " in workers[0].log)
+                until(lambda: "Waiting for Redis: " in workers[0].log, "the worker waits for Redis")
                 assert workers[0].process.poll() is None
             finally:
                 client.config_set("maxmemory", "0")
@@ -184,9 +189,9 @@ class TestFaults:
             fleet(tmp_path, 1, web.url(0), proxy.url, DOWNLOAD_DELAY=0.1, SITECRAWL_LEASE_SECONDS=2) as workers,
             redis.client() as client,
         ):
-            wait_until(lambda: client.keys("*:done:*"))
+            until(lambda: client.keys("*:done:*"), "Redis has a page")
             proxy.stall()
-            time.sleep(3)
+            until(lambda: leases_are_over(client), "Redis takes back what it has lent")
             proxy.resume()
             assert workers[0].wait() == 0, workers[0].log[-2000:]
             pages = stored(workers)
@@ -194,22 +199,38 @@ class TestFaults:
             assert set(pages.values()) == {1}
 
 
+def leases_are_over(client: Any) -> bool:
+    """Whether there are leases, and all of them have run out by Redis' clock."""
+    seconds, microseconds = client.time()
+    ends = [end for key in client.keys("*:leases") for _, end in client.zrange(key, 0, -1, withscores=True)]
+    return bool(ends) and max(ends) < 1000 * seconds + microseconds / 1000
+
+
 def test_idle_worker_costs_little(redis: Server, tmp_path: Path) -> None:
     """A worker that waits for work sends Redis less than five commands a second."""
     settings = {"SITECRAWL_CLUSTER_WATCH": True, "SITECRAWL_CLUSTER_SHARDS": 16}
     with LocalWeb({"/": "one page"}) as web, fleet(tmp_path, 1, web.root, redis.url, **settings) as workers:
         with redis.client() as client:
-            wait_until(lambda: "/" in web.paths())
-            time.sleep(1.5)
-            client.config_resetstat()
-            time.sleep(3)
-            calls = {name: found["calls"] for name, found in client.info("commandstats").items()}
-        sent = sum(
-            calls.get(f"cmdstat_{name}", 0) for name in ("evalsha", "eval", "type", "lrange", "ping", "subscribe")
-        )
-        assert 0 < sent < 3 * 5
+            until(lambda: client.keys("*:done:*") and not client.keys("*:leases"), "Redis has the page")
+            look_for_seeds(client, 1)
+            begun = time.monotonic()
+            look_for_seeds(client, 5)  # and twice at the shards that have said nothing
+            seconds = time.monotonic() - begun
+            sent = sum(calls(client, name) for name in ("evalsha", "eval", "type", "lrange", "ping", "subscribe"))
+        assert 0 < sent < seconds * 5
         workers[0].send(signal.SIGTERM)
         assert workers[0].wait(20) == 0
+
+
+def look_for_seeds(client: Any, times: int) -> None:
+    """Count Redis' commands anew until the worker has looked so often for seeds, as it does every two seconds."""
+    client.config_resetstat()
+    until(lambda: calls(client, "type") >= times, f"{times} looks for seeds")
+
+
+def calls(client: Any, command: str) -> int:
+    found = client.info("commandstats").get(f"cmdstat_{command}")
+    return int(found["calls"]) if found else 0
 
 
 def test_cluster_command(tmp_path: Path, web: Web) -> None:

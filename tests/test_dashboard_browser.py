@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,9 +15,10 @@ from urllib.parse import urlsplit
 import pytest
 from chromium import CONTRASTS, Watched, chromium
 from crawling import stats_of
-from dashboards import Crawl, wait_for
+from dashboards import Crawl
 from localweb import Answer, LocalWeb, linked
 from playwright.sync_api import Browser, Page, Route, expect
+from waiting import until
 
 TABS = ("hosts", "sections", "held", "pages", "sitemaps", "errors", "engine")
 HOSTILE = '<img src=x onerror="window.owned=1"><script>window.owned=2</script>{{7*7}}\u202e&lt;b&gt;\'"'
@@ -51,7 +53,7 @@ def site(pages: int, seconds: float = 0.03) -> LocalWeb:
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
     """A crawl that does not end."""
     with site(20_000) as web, Crawl(web.root, tmp_path_factory.mktemp("crawl") / "job") as crawl:
-        wait_for(lambda: crawl.figures()["fetched"] > 3)
+        until(lambda: crawl.figures()["fetched"] > 3, "some pages")
         yield crawl
 
 
@@ -82,7 +84,7 @@ class TestLive:
             page.goto(crawl.url)
             expect(page.locator("#state")).to_have_text("running")
             expect(page.locator("#spider")).to_have_text("generic")
-            wait_for(lambda: number(page, "Fetched") > 2)
+            until(lambda: number(page, "Fetched") > 2, "some pages on the tile")
             expect(page.locator("#chart-speed canvas")).to_be_visible()
 
             page.click("#pause")
@@ -95,7 +97,7 @@ class TestLive:
             confirm(page, "Resume")
             expect(page.locator("#state")).to_have_text("running")
             asked = len(web.hits)
-            wait_for(lambda: len(web.hits) > asked + 15)
+            until(lambda: len(web.hits) > asked + 15, "requests after the pause")
             assert not [path for path in web.paths()[asked + 1 :] if path.startswith("/w/")]
 
             page.click("#tab-held")
@@ -104,7 +106,10 @@ class TestLive:
             confirm(page, "Set free")
             expect(page.locator("#panel")).to_contain_text("Nothing is held back")
             asked = len(web.hits)
-            wait_for(lambda: len([path for path in web.paths()[asked:] if path.startswith("/w/")]) > 5)
+            until(
+                lambda: len([path for path in web.paths()[asked:] if path.startswith("/w/")]) > 5,
+                "requests of the section that was set free",
+            )
 
             page.click("#stop")
             confirm(page, "Stop")
@@ -132,11 +137,11 @@ class TestLive:
             expect(page.locator("#ask-wrong")).to_contain_text("mailto:nobody@example.com")
             page.fill("#seeds", other.root)
             confirm(page, "Add")
-            wait_for(lambda: "/" in other.paths())
+            until(lambda: "/" in other.paths(), "the seed is fetched")
             page.click("#stop")
             page.click("#ask-no")
             expect(page.locator("#state")).to_have_text("running")
-            wait_for(lambda: number(page, "Fetched") > 2)
+            until(lambda: number(page, "Fetched") > 2, "some pages on the tile")
             crawl.process.kill()
             expect(page.locator("#state")).to_have_text("connection lost")
             assert number(page, "Fetched") > 2
@@ -212,9 +217,10 @@ class TestForEverybody:
 
     def test_a_crawl_that_just_began(self, page: Page, tmp_path: Path) -> None:
         """Nothing is known yet: the page says so, instead of showing nothing."""
+        seen = threading.Event()
 
         def answer(path: str, host: str) -> str:
-            time.sleep(1)
+            seen.wait(60)
             return "<p>"
 
         with LocalWeb(answer) as web, Crawl(web.root, tmp_path / "job") as crawl:
@@ -226,6 +232,7 @@ class TestForEverybody:
             expect(page.locator("#panel")).to_contain_text("No page is important yet")
             page.click("#tab-sitemaps")
             expect(page.locator("#panel")).to_contain_text("This crawl looks for no sitemaps")
+            seen.set()
 
 
 def poisoned(value: Any) -> Any:
@@ -333,7 +340,7 @@ class TestHostile:
         with served as web, Crawl(web.root, tmp_path / "job", DOWNLOAD_DELAY=0.1) as crawl:
             watched = Watched(page)
             page.goto(crawl.url)
-            wait_for(lambda: crawl.json("errors")["rows"])
+            until(lambda: crawl.json("errors")["rows"], "an error")
             for tab in TABS:
                 page.click(f"#tab-{tab}")
                 page.locator("#panel :not([aria-busy]) > :not(.quiet)").first.wait_for()

@@ -14,10 +14,11 @@ from urllib.parse import urlsplit
 
 import pytest
 from chromium import chromium
-from fleet import Worker, fleet, wait_until, web_of
+from fleet import Worker, fleet, web_of
 from playwright.sync_api import expect
 from redis_servers import Server, server
 from syntheticweb import Web
+from waiting import until
 
 from sitecrawl.dashboard.heartbeat import MAX_BYTES, NUMBERS, read
 
@@ -48,9 +49,7 @@ class Page:
     """A plain HTTP client of a worker's page."""
 
     def __init__(self, worker: Worker) -> None:
-        wait_until(lambda: ADDRESS.search(worker.log))
-        found = ADDRESS.search(worker.log)
-        assert found is not None
+        found = until(lambda: ADDRESS.search(worker.log), "the address of the page")
         self.address = found[1]
         self._url = urlsplit(self.address)
 
@@ -115,12 +114,15 @@ class TestWatched:
     def test_acts_are_for_all(self, workers: list[Worker]) -> None:
         """What the page of one is asked for is done by both; what a cluster cannot do is said."""
         one, two = (Page(worker) for worker in workers)
-        wait_until(lambda: len(one.workers()) == 2)
+        until(lambda: len(one.workers()) == 2, "both workers on the page")
         for action, state in (("pause", "paused"), ("resume", "running")):
             status, told = one.ask(f"act/{action}", {})
             assert status == 200
             assert "All workers" in told["done"]
-            wait_until(lambda state=state: [found["state"] for found in two.workers()] == [state] * 2)
+            until(
+                lambda state=state: [found["state"] for found in two.workers()] == [state] * 2,  # type: ignore[misc]
+                f"both workers are {state}",
+            )
         for action in ("seed", "block", "release"):
             status, told = one.ask(f"act/{action}", {"urls": "http://a.example/", "host": "a.example"})
             assert status == 400
@@ -168,21 +170,32 @@ class TestWatched:
             client.hset(told, "stranger", "<b>no JSON")
             client.zadd(told.replace(b"told", b"heard"), {"stranger": time.time() * 1000})
         workers[1].kill()
-        wait_until(lambda: [one["state"] for one in page.workers()] == ["running", "lost"])
+        until(lambda: [one["state"] for one in page.workers()] == ["running", "lost"], "one worker is lost")
         lost = page.workers()[1]
         assert lost["age"] >= 6
         assert lost["figures"]["memory"] == 0
 
-    def test_stop(self, workers: list[Worker]) -> None:
+    def test_stop(self, workers: list[Worker], redis: Server) -> None:
         """Stop ends whoever is there; whoever starts again afterwards goes on."""
         assert Page(workers[0]).ask("act/stop", {})[0] == 200
         assert workers[0].wait(20) == 0
-        workers[1].start()
-        wait_until(lambda: len(ADDRESS.findall(workers[1].log)) == 2)
-        time.sleep(1.7)
+        with redis.client() as client:
+            _, before = last_word(client)
+            workers[1].start()
+            until(lambda: last_word(client)[1] > before, "a word of the worker, which is answered with the wish")
+            _, first = last_word(client)
+            until(lambda: last_word(client)[1] > first, "a word of the worker after the answer")
+            assert last_word(client)[0]["state"] == "running"
+        assert len(ADDRESS.findall(workers[1].log)) == 2
         assert workers[1].process.poll() is None
         workers[1].send(signal.SIGTERM)
         assert workers[1].wait(20) == 0
+
+
+def last_word(client: Any) -> tuple[dict[str, Any], float]:
+    """What was last told of a worker, by any of them, and when."""
+    ((session, at),) = client.zrange("sitecrawl:{watched.0}:heard", -1, -1, withscores=True)
+    return json.loads(client.hget("sitecrawl:{watched.0}:told", session) or b""), at
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,10 @@ from urllib.parse import urlsplit
 
 import pytest
 from crawling import PROJECT, stats_of
-from dashboards import Crawl, wait_for
+from dashboards import Crawl
 from localweb import Answer, LocalWeb, linked
 from prometheus_client.parser import text_string_to_metric_families
+from waiting import until
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.history import META_KEY
@@ -97,7 +98,7 @@ def web() -> Iterator[LocalWeb]:
 def crawl(web: LocalWeb, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
     """A crawl that does not end."""
     with Crawl(web.root, tmp_path_factory.mktemp("crawl") / "job", SITECRAWL_DASHBOARD_TOKEN=TOKEN) as crawl:
-        wait_for(lambda: crawl.figures()["fetched"] > 3)
+        until(lambda: crawl.figures()["fetched"] > 3, "some pages")
         yield crawl
 
 
@@ -177,7 +178,7 @@ class TestWhoGetsWhat:
         assert crawl.ask("stream")[0] == 503
         for connection in connections:
             connection.close()
-        last = wait_for(lambda: self.admitted(crawl))
+        last = until(lambda: self.admitted(crawl), "a place for a reader")
         last.close()
 
     def test_connections_are_bounded(self, crawl: Crawl) -> None:
@@ -189,7 +190,7 @@ class TestWhoGetsWhat:
             crawl.ask("")
         for connection in many:
             connection.close()
-        assert wait_for(lambda: self.answers(crawl))
+        until(lambda: self.answers(crawl), "an answer, as before")
 
     @staticmethod
     def answers(crawl: Crawl) -> bool:
@@ -249,11 +250,14 @@ class TestWhatItTells:
 
     def test_top_pages(self, crawl: Crawl, web: LocalWeb) -> None:
         """All that was fetched links to the front page: it comes first."""
-        wait_for(lambda: [page["url"] for page in crawl.json("pages")["rows"][:1]] == [f"{web.root}/"])
+        until(
+            lambda: [page["url"] for page in crawl.json("pages")["rows"][:1]] == [f"{web.root}/"],
+            "the front page comes first",
+        )
 
     def test_errors(self, crawl: Crawl, web: LocalWeb) -> None:
         """Each kind with examples, and where they were found."""
-        rows = wait_for(lambda: crawl.json("errors")["rows"], 40)
+        rows = until(lambda: crawl.json("errors")["rows"], "an error", 40)
         example = rows[0]["examples"][0]
         assert (rows[0]["kind"], example["url"], example["referrer"]) == ("404", f"{web.root}/gone", f"{web.root}/")
 
@@ -297,23 +301,25 @@ class TestWhatIsDone:
             LocalWeb({"/": linked("/more"), "/more": linked("/last")}, address="127.0.0.2") as two,
         ):
             with Crawl(web.root, tmp_path / "job", "-a", "scope=host", SITECRAWL_ALLOW_PRIVATE=False) as crawl:
-                wait_for(web.paths)
+                until(web.paths, "a request")
                 assert crawl.act("pause").startswith("Paused")
                 assert crawl.json("overview")["workers"][0]["state"] == "paused"
                 host = f"127.0.0.1:{web.port}"
                 self.come_to_rest(crawl)
                 asked = len(web.hits)
                 assert crawl.act("block", host=host, shape="/w/*") == f"Blocked: {host}/w/*"
-                time.sleep(0.3)
+                self.come_to_rest(crawl)
+                self.come_to_rest(crawl)
                 assert len(web.hits) == asked
                 (row,) = crawl.json("sections?demoted=1")["rows"]
                 assert (row["shape"], row["blocked"]) == ("/w/*", True)
                 assert row["reason"].startswith("blocked by hand at fetch")
                 crawl.act("resume")
-                wait_for(lambda: len(web.hits) > asked + 15)
+                until(lambda: len(web.hits) > asked + 15, "requests after the pause")
                 assert not [path for path in web.paths()[asked:] if path.startswith("/w/")]
                 assert crawl.act("seed", urls=f"{two.root} {two.root}/") == "1 seeds added"
-                wait_for(lambda: "/last" in two.paths())  # its links are in scope, and its private address is allowed
+                # Its links are in scope, and its private address is allowed.
+                until(lambda: "/last" in two.paths(), "the pages behind the seed")
                 self.refused(crawl)
                 crawl.act("stop")
                 assert crawl.end() == 0
@@ -325,12 +331,15 @@ class TestWhatIsDone:
             web.pages = slowly(linked(f"{two.root}/later"))  # followed, for the seed was added by hand
             two.pages = {"/later": linked("/afterwards"), "/afterwards": "<p>"}
             with Crawl(web.root, tmp_path / "job", "-a", "scope=host") as crawl:
-                wait_for(lambda: "/afterwards" in two.paths())
+                until(lambda: "/afterwards" in two.paths(), "the pages behind the seed")
                 asked = len(web.hits)
-                wait_for(lambda: len(web.hits) > asked + 10)
+                until(lambda: len(web.hits) > asked + 10, "further requests")
                 assert not [path for path in web.paths()[asked:] if path.startswith("/w/")]
                 crawl.act("release", host=host, shape="/w/*")
-                wait_for(lambda: [path for path in web.paths()[asked:] if path.startswith("/w/")])
+                until(
+                    lambda: [path for path in web.paths()[asked:] if path.startswith("/w/")],
+                    "a request of the section that was set free",
+                )
                 crawl.act("stop")
                 assert crawl.end() == 0
             with FrontierReader(tmp_path / "job") as reader:
@@ -344,8 +353,9 @@ class TestWhatIsDone:
             assert ok[-1] == answered
 
     def come_to_rest(self, crawl: Crawl) -> None:
+        """The crawl's next sample, of which it takes one a second, finds nothing in flight."""
         now = time.time()
-        wait_for(lambda: (f := crawl.figures())["at"] > now and f["in_flight"] == 0)
+        until(lambda: (f := crawl.figures())["at"] > now and f["in_flight"] == 0, "nothing is in flight")
 
     def refused(self, crawl: Crawl) -> None:
         for name, fields in (

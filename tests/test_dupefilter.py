@@ -7,9 +7,8 @@ import logging
 import shutil
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from crawling import environment
 from localweb import LocalWeb, linked
 from scrapy import Request, Spider
 from scrapy.utils.test import get_crawler
+from waiting import until
 
 from sitecrawl.base.errors import CrawlDirectoryInUse, OptionError
 from sitecrawl.dupefilter import DupeFilter
@@ -141,19 +141,12 @@ def test_a_killed_crawl_loses_no_page(project: Project) -> None:
     """What was seen but not closed is forgotten, as the queue is, and the next run finds every page again."""
     command = project.command(OURS, JOBDIR="job", DOWNLOAD_DELAY=0.02, SITECRAWL_SEEN_CACHE=1)
     with subprocess.Popen(command, cwd=project.folder, env=environment(), stderr=subprocess.DEVNULL) as process:
-        wait_for(lambda: len(project.web.hits) > PAGES // 2)
+        until(lambda: len(project.web.hits) > PAGES // 2, "half of the pages")
         process.kill()
     shutil.rmtree(project.folder / "job" / "requests.queue")  # its files are without their sizes
     project.web.hits.clear()
     project.run(OURS, JOBDIR="job")
     assert {f"/{n}" for n in range(PAGES)} <= {hit.path for hit in project.web.hits}
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def made(**settings: object) -> DupeFilter:

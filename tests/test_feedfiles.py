@@ -5,12 +5,25 @@ from __future__ import annotations
 import json
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 import pytest
 from crawling import PROJECT, environment, scrapy_command
 from localweb import LocalWeb, Page, linked
+from sitecrawl.errors import StorageError
+from sitecrawl.frontier.reading import FrontierReader
+from waiting import until
+
+from sitecrawl.frontier.record import UrlState
+
+
+def is_done(jobdir: Path, url: str) -> bool:
+    """Whether a checkpoint of the running crawl calls it fetched."""
+    try:
+        with FrontierReader(jobdir) as reader:
+            return any((record.url, record.state) == (url, UrlState.FETCHED) for _, record in reader.records())
+    except StorageError:  # there is no checkpoint yet
+        return False
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
@@ -29,7 +42,7 @@ def test_a_kill_costs_no_item(tmp_path: Path, form: str) -> None:
         command = scrapy_command(*words, settings={"JOBDIR": tmp_path / "job", "SITECRAWL_DELAY_FACTOR": 0})
         process = subprocess.Popen(command, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL)
         assert asked.wait(30)
-        time.sleep(2.0)  # two checkpoints
+        until(lambda: is_done(tmp_path / "job", f"{web.root}/"), "a checkpoint with the first page")
         process.kill()
         process.wait(10)
         killed.set()

@@ -8,7 +8,6 @@ import re
 import sqlite3
 import subprocess
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -19,6 +18,7 @@ import pytest
 from crawling import PROJECT, environment, scrapy, scrapy_command
 from crawling import crawl as crawl_generic
 from localweb import Answer, LocalWeb, Page, linked
+from waiting import until
 
 HTML = {"Content-Type": "text/html"}
 
@@ -350,9 +350,8 @@ def test_a_killed_crawl_stores_every_page_once(tmp_path: Path) -> None:
         command = scrapy_command("crawl", "generic", "-a", f"seeds={web.root}", settings=settings)
         for hits in (40, 90):
             with subprocess.Popen(command, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL) as process:
-                while len(web.hits) < hits:
-                    assert process.poll() is None
-                    time.sleep(0.01)
+                until(lambda hits=hits: len(web.hits) >= hits, f"{hits} requests")  # type: ignore[misc]
+                assert process.poll() is None
                 process.kill()
         assert crawl_generic(web.root, tmp_path / "job").returncode == 0
     assert paths(stored(tmp_path / "job")) == dict.fromkeys(["/", *names], 1)

@@ -7,7 +7,6 @@ import re
 import socket
 import sqlite3
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -20,6 +19,7 @@ from crawling import PROJECT, environment, scrapy_command, states_of, stats_of
 from crawling import crawl as generic
 from hostileweb import HostileWeb, Trick, head, linking, moved, only_page, pages, whole
 from localweb import Answer, LocalWeb, Page, linked
+from waiting import until
 
 from sitecrawl.base.limits import EXTRACT_SIZE, EXTRACT_TIME, LIMITS, REGEX_TIME, SITEMAP_ENTRIES, SITEMAP_SIZE, Limit
 from sitecrawl.frontier.record import UrlState
@@ -155,9 +155,13 @@ def run(seeds: list[str], directory: Path) -> tuple[str, int, int]:
     with (directory / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=PROJECT, env=environment(), stdout=log, stderr=log)
         memory = 0
-        while process.poll() is None:
+
+        def has_ended() -> bool:
+            nonlocal memory
             memory = max(memory, peak_of(process.pid))
-            time.sleep(0.05)
+            return process.poll() is not None
+
+        until(has_ended, "the end of the crawl", 600)
     return (directory / "log").read_text(), process.returncode, memory
 
 

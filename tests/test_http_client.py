@@ -7,9 +7,11 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_download import certificate
+from waiting import until_async
 
 from sitecrawl.http import (
     Client,
@@ -39,8 +41,12 @@ async def resolve(name: str) -> Sequence[str]:
 async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
     """The port of a server on 127.0.0.1 that has `handler` for each connection."""
     writers: list[asyncio.StreamWriter] = []
+    handlers: list[asyncio.Task[Any]] = []
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        handlers.append(task)
         writers.append(writer)
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             await handler(reader, writer)
@@ -53,7 +59,8 @@ async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncI
         server.close()
         for writer in writers:
             writer.transport.abort()
-        await asyncio.sleep(0.01)  # for the loop to see it
+        await asyncio.wait_for(asyncio.gather(*handlers), 30)
+        await asyncio.gather(*(writer.wait_closed() for writer in writers), return_exceptions=True)
 
 
 def answering(*answers: bytes, asked: list[bytes] | None = None) -> Handler:
@@ -122,10 +129,16 @@ async def _connections(*answers: bytes, times: int) -> int:
 
     async with serving(counted) as port:
         with client() as ours:
-            for _ in range(times):
+            for number in range(1, times + 1):
                 assert b"".join((await fetch(ours, get(port))).body) == b"ok"
-                await asyncio.sleep(0.01)  # the end of the connection may arrive
+                if number % len(answers) == 0:
+                    await until_async(lambda: not standing(ours), "the end of the connection has arrived")
     return made
+
+
+def standing(of: Client) -> list[Connection]:
+    """The idle connections whose ends have not been seen."""
+    return [connection for connection in of.pool._idle if connection.transport is not None]
 
 
 def test_a_connection_serves_many_requests() -> None:
@@ -210,22 +223,30 @@ def test_who_cannot_be_reached_is_an_error(host: str, error: type[Exception]) ->
 def test_a_download_ends_when_it_is_told_to() -> None:
     """While it connects and while it waits, with the error that it is given."""
 
-    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read()
+    async def run(*, connects: bool) -> None:
+        waits = asyncio.Event()
 
-    async def never(name: str) -> Sequence[str]:
-        await asyncio.sleep(60)
-        return []
+        async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            waits.set()
+            await reader.read()
 
-    async def run(ours: Client) -> None:
+        async def never(name: str) -> Sequence[str]:
+            waits.set()
+            await asyncio.Event().wait()
+            return []
+
         async with serving(silent) as port:
-            download = Download(ours, get(port))  # by name
-            asyncio.get_running_loop().call_later(0.05, download.end, TimeoutError("enough"))
-            await download.run(max_size=10)
+            with client(never if connects else resolve) as ours:
+                download = Download(ours, get(port))  # by name
+                running = asyncio.create_task(download.run(max_size=10))
+                await asyncio.wait_for(waits.wait(), 30)
+                download.end(TimeoutError("enough"))
+                await running
 
-    for lookup in (resolve, never):
-        with client(lookup) as ours, pytest.raises(TimeoutError, match="enough"):
-            asyncio.run(run(ours))
+    for connects in (False, True):
+        with pytest.raises(TimeoutError, match="enough"):
+            asyncio.run(run(connects=connects))
 
 
 def test_a_proxy_is_asked_for_the_whole_url() -> None:

@@ -171,14 +171,14 @@ def test_a_page_that_cannot_be_kept(tmp_path: Path) -> None:
 
 def test_interrupted() -> None:
     """Ctrl-C: exit code 130, and how far it came."""
-    asked = threading.Event()
+    asked, over = threading.Event(), threading.Event()
 
     def answer(path: str, host: str) -> Page | None:
         if path == "/":
             return linked("/slow")
         if path == "/slow":
             asked.set()
-            threading.Event().wait(3)
+            over.wait(60)
         return None
 
     with LocalWeb(answer) as web:
@@ -187,6 +187,7 @@ def test_interrupted() -> None:
         assert asked.wait(20)
         os.kill(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=20)
+        over.set()
     assert process.returncode == 130
     assert "interrupted; not found on 1 pages" in errors
 

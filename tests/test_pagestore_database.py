@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import tempfile
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from pagestore_helpers import NO_BATCH, exchange, page
 from postgres_server import Postgres
 from sqlalchemy.dialects import mysql
 from sqlalchemy.schema import CreateTable
+from waiting import until
 
 from sitecrawl.base.errors import FormatMismatch, OptionError, StorageError
 from sitecrawl.pagestore.database import DatabaseOptions, DatabaseStore, page_table, upsert
@@ -171,7 +171,7 @@ def test_a_database_that_does_not_open():
     assert "secret" not in str(caught.value)
 
 
-def test_a_connection_that_comes_back(postgres):
+def test_a_connection_that_comes_back(postgres, caplog):
     """While the server restarts the writer waits, and loses nothing."""
     store = opened(postgres.url, table="restarted", patience=60)
     store.add(numbered(1))
@@ -180,7 +180,7 @@ def test_a_connection_that_comes_back(postgres):
     store.add(numbered(2))
     writer = threading.Thread(target=store.flush)
     writer.start()
-    time.sleep(0.3)
+    until(lambda: "Trying again" in caplog.text, "the writer has found the server gone")
     postgres.start()
     writer.join()
     store.close()

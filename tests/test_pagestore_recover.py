@@ -52,7 +52,7 @@ def kill_a_writer(directory: Path, seconds: float) -> None:
     with subprocess.Popen(command, cwd=Path(__file__).parent, stdout=subprocess.PIPE) as process:
         assert process.stdout
         assert process.stdout.readline() == b"ready\n"
-        time.sleep(seconds)
+        time.sleep(seconds)  # nothing is awaited: any moment will do
         process.send_signal(signal.SIGKILL)
 
 

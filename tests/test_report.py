@@ -14,11 +14,12 @@ import pytest
 from chromium import CONTRASTS, Watched, chromium
 from console import command
 from crawling import scrapy
-from dashboards import Crawl, wait_for
+from dashboards import Crawl
 from hypothesis import given
 from hypothesis import strategies as st
 from localweb import Answer, LocalWeb, linked
 from playwright.sync_api import Browser
+from waiting import until
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawldir.directory import MANIFEST, read_manifest
@@ -235,7 +236,7 @@ class TestCommand:
         """What the last checkpoint knew; the crawl goes on."""
         served = LocalWeb(lambda path, host: linked(*(f"/{n}" for n in range(500))))
         with served as web, Crawl(web.root, tmp_path / "job", DOWNLOAD_DELAY=0.05) as crawl:
-            wait_for(lambda: crawl.figures()["checkpoints"] > 1 and crawl.figures()["fetched"] > 10)
+            until(lambda: (f := crawl.figures())["checkpoints"] > 1 and f["fetched"] > 10, "pages and checkpoints")
             done = command("report", str(tmp_path / "job"), "-o", str(tmp_path / "out.html"))
             assert done.returncode == 0, done.stderr
             assert crawl.process.poll() is None

@@ -6,15 +6,15 @@ import json
 import re
 import signal
 import subprocess
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from crawling import PROJECT, environment, scrapy_command
 from localweb import LocalWeb, linked
+from waiting import until
 
 from sitecrawl.crawl.requests import unpack
 from sitecrawl.crawldir.database import Database
@@ -67,7 +67,7 @@ class Crawl:
         """Run until the server has had `hits` more requests, then send the signal; returns the log."""
         before = len(self.web.hits)
         process = self.start(SITECRAWL_SEEN_CACHE=1)
-        wait_for(lambda: len(self.web.hits) >= before + hits)
+        until(lambda: len(self.web.hits) >= before + hits, f"{hits} requests")
         process.send_signal(number)
         return process.communicate(timeout=60)[1]
 
@@ -78,13 +78,6 @@ class Crawl:
 
     def fetched(self) -> Counter[str]:
         return Counter(self.web.paths())
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_a_stopped_crawl_goes_on_where_it_was(tmp_path: Path, web: LocalWeb) -> None:

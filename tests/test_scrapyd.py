@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from installed import Environment, copy_of_project, run
 from localweb import LocalWeb, linked
 from realweb import RealWeb
 from scrapyd_server import Scrapyd
+from waiting import until
 
 from sitecrawl.pagestore import PageFilter, PageReader
 
@@ -86,10 +86,11 @@ def test_a_job(scrapyd: Scrapyd, deployed: str, web: RealWeb) -> None:
 
 def begun(scrapyd: Scrapyd, name: str, count: int) -> None:
     """Wait until a job has stored some pages."""
-    directory, deadline = scrapyd.job_directory(name), time.monotonic() + 30
-    while not (directory / "pages.sqlite").exists() or pages(directory).total() <= count:
-        assert time.monotonic() < deadline, scrapyd.log()
-        time.sleep(0.05)
+    directory = scrapyd.job_directory(name)
+    until(
+        lambda: (directory / "pages.sqlite").exists() and pages(directory).total() > count,
+        lambda: f"more than {count} pages of the job {name}: {scrapyd.log()}",
+    )
 
 
 def test_two_jobs_at_once_one_cancelled_and_resumed(scrapyd: Scrapyd, deployed: str, web: RealWeb) -> None:

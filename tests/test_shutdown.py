@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import threading
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 from crawling import PROJECT, environment, scrapy, scrapy_command, states_of
 from localweb import LocalWeb, Page, linked
+from waiting import until
 
 from sitecrawl.frontier.record import UrlState
 
@@ -49,7 +49,7 @@ def web(pages: HangingWeb) -> Iterator[LocalWeb]:
         pages.released.set()
 
 
-def start(web: LocalWeb, folder: Path) -> subprocess.Popen[str]:
+def start(web: LocalWeb, folder: Path, **more: object) -> subprocess.Popen[str]:
     settings = {
         "SITECRAWL_DELAY_FACTOR": 0,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 4,
@@ -57,6 +57,7 @@ def start(web: LocalWeb, folder: Path) -> subprocess.Popen[str]:
         "DOWNLOAD_TIMEOUT": 100,
         "SITECRAWL_SHUTDOWN_TIME": 1,
         "JOBDIR": folder / "job",
+        **more,
     }
     command = scrapy_command("crawl", "generic", "-a", f"seeds={web.root}/", settings=settings)
     return subprocess.Popen(
@@ -65,10 +66,7 @@ def start(web: LocalWeb, folder: Path) -> subprocess.Popen[str]:
 
 
 def wait_for_hits(web: LocalWeb, count: int) -> None:
-    deadline = time.monotonic() + 30
-    while len(web.paths()) < count:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: len(web.paths()) >= count, f"{count} requests")
 
 
 def stored(folder: Path) -> Counter[str]:
@@ -107,10 +105,11 @@ def test_one_signal_ends_the_crawl_although_a_host_hangs(
 
 def test_two_signals_end_the_crawl_at_once(web: LocalWeb, pages: HangingWeb, tmp_path: Path) -> None:
     """The last checkpoint counts, and nothing is lost or stored twice."""
-    process = start(web, tmp_path)
+    process = start(web, tmp_path, LOG_LEVEL="INFO")
     wait_for_hits(web, 25)
     process.send_signal(signal.SIGINT)
-    time.sleep(0.3)
+    assert process.stdout is not None
+    assert any("Send again to force" in line for line in process.stdout)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=50)
     assert not pages.released.is_set()
@@ -121,9 +120,11 @@ def test_a_third_signal_changes_nothing(web: LocalWeb, pages: HangingWeb, tmp_pa
     """Whoever leans on Ctrl-C gets an end, and a crawl that can be resumed."""
     process = start(web, tmp_path)
     wait_for_hits(web, 25)
-    for _ in range(5):
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGINT)
-        time.sleep(0.05)
-    process.communicate(timeout=50)
+
+    def leaned_on() -> bool:
+        process.send_signal(signal.SIGINT)  # to nobody, once it has ended
+        return process.poll() is not None
+
+    until(leaned_on, "the end of the crawl", 50)
+    process.communicate()
     finish(web, pages, tmp_path)

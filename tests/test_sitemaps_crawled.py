@@ -6,7 +6,7 @@ import gzip
 import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from itertools import count
 from pathlib import Path
@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from crawling import PROJECT, environment, scrapy, scrapy_command, states_of
 from localweb import Answer, LocalWeb, Page, linked
+from waiting import Found, until
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawldir.database import Database
@@ -259,17 +260,21 @@ def test_by_hand(tmp_path: Path) -> None:
 FAST: dict[str, object] = {"SITECRAWL_SITEMAP_MIN_INTERVAL": 1, "SITECRAWL_SITEMAP_MAX_INTERVAL": 1, **SETTINGS}
 
 
-def watch(domains: str, jobdir: Path, settings: dict[str, object], *, seconds: float = 0.25) -> Iterator[int]:
-    """A watching crawl; every step is `seconds` of it, a minute at most."""
+def watch(
+    domains: str, jobdir: Path, settings: dict[str, object], condition: Callable[[], Found], what: str
+) -> Found:
+    """A watching crawl that is killed as soon as `condition` gives something; what it gave."""
     words = scrapy_command(
         "crawl", "sitemap", "-a", f"domains={domains}", "-a", "watch=1", settings={"JOBDIR": jobdir, **settings}
     )
     with subprocess.Popen(words, cwd=PROJECT, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+
+        def looked() -> Found:
+            assert process.poll() is None, process.stderr.read() if process.stderr else ""
+            return condition()
+
         try:
-            for step in range(int(60 / seconds)):
-                assert process.poll() is None, process.stderr.read() if process.stderr else ""
-                yield step
-                time.sleep(seconds)
+            return until(looked, what, 60)
         finally:
             process.kill()
 
@@ -331,16 +336,22 @@ class Watched:
 
     def run(self) -> None:
         domains = f"{self.growing.root},{self.dated.root},{self.down}"
+        settings = FAST | {"SITECRAWL_FAILURE_DELAY": 0.01}
         with ExitStack() as stack:
-            for step in watch(domains, self.jobdir, FAST | {"SITECRAWL_FAILURE_DELAY": 0.01}):
-                if not self.added and self.growing.hits:
-                    self.added = sitemaps_add(self.jobdir, f"{self.growing.root}/p-added.txt")
-                if step >= 6 and self.back is None and self.dated.hits:
-                    port = int(self.down.rpartition(":")[2])
-                    self.back = stack.enter_context(LocalWeb(self.site, address="127.0.0.3", port=port))
-                self._change()
-                if self._is_over():
-                    return
+            watch(domains, self.jobdir, settings, lambda: self._step(stack), "all that is to happen has happened")
+
+    def _step(self, stack: ExitStack) -> bool:
+        if not self.added and self.growing.hits:
+            self.added = sitemaps_add(self.jobdir, f"{self.growing.root}/p-added.txt")
+        if self.back is None and self._is_found_down():
+            port = int(self.down.rpartition(":")[2])
+            self.back = stack.enter_context(LocalWeb(self.site, address="127.0.0.3", port=port))
+        self._change()
+        return self._is_over()
+
+    def _is_found_down(self) -> bool:
+        found = stored_so_far(self.jobdir)
+        return any(record.state == SitemapState.INVALID and record.url.startswith(self.down) for record in found)
 
     def _change(self) -> None:
         pages: Dated = self.dated.pages  # type: ignore[assignment]
@@ -424,23 +435,25 @@ def test_a_kill_while_a_sitemap_is_read(tmp_path: Path) -> None:
     entries = 45_000
     site: dict[str, Page] = {"/": linked(), "/robots.txt": "Sitemap: /s.xml\nUser-agent: *\nDisallow: /p/"}
     site["/s.xml"] = Answer(urlset(*(f"/p/{n}" for n in range(entries))), headers=XML)
-    read: list[SitemapRecord] = []
+    job = tmp_path / "job"
     with LocalWeb(site) as web:
-        for _ in watch(web.root, tmp_path / "job", SETTINGS, seconds=0.02):
-            read = [r for r in stored_so_far(tmp_path / "job") if r.unfinished]
-            if read:
-                break
+        read = watch(
+            web.root, job, SETTINGS, lambda: [r for r in stored_so_far(job) if r.unfinished], "a part has been read"
+        )
         assert [(r.visits, r.unfinished < entries) for r in read] == [(0, True)]
-        known = states_of(tmp_path / "job")
+        known = states_of(job)
         listed = [url for url in known if "/p/" in url]
         assert (len(listed), known[f"{web.root}/s.xml"]) == (read[0].unfinished, UrlState.QUEUED)
-        for _ in watch(web.root, tmp_path / "job", SETTINGS):
-            read = [r for r in stored_so_far(tmp_path / "job") if r.url.endswith("/s.xml") and r.visits]
-            if read:
-                break
+        read = watch(
+            web.root,
+            job,
+            SETTINGS,
+            lambda: [r for r in stored_so_far(job) if r.url.endswith("/s.xml") and r.visits],
+            "the sitemap has been read again, whole",
+        )
         assert web.paths().count("/s.xml") == 2
         assert [(r.visits, r.new, r.entries, r.unfinished) for r in read] == [(1, entries, entries, 0)]
-        assert sum("/p/" in url for url in states_of(tmp_path / "job")) == entries
+        assert sum("/p/" in url for url in states_of(job)) == entries
 
 
 def stored_so_far(jobdir: Path) -> list[SitemapRecord]:

@@ -416,7 +416,7 @@ def test_killed_at_any_moment(path):
         with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
             assert process.stdout
             assert process.stdout.readline() == b"ready\n"
-            time.sleep(moments.uniform(0, 0.1))
+            time.sleep(moments.uniform(0, 0.1))  # nothing is awaited: any moment will do
             process.send_signal(signal.SIGKILL)
             written = [int(line) for line in process.stdout.read().splitlines(keepends=True) if line.endswith(b"\n")]
         database = opened(path)

@@ -21,6 +21,7 @@ from typing import Protocol
 from urllib.request import ProxyHandler, build_opener
 
 from crawling import PROJECT, environment, scrapy_command
+from waiting import until
 
 from sitecrawl.pagestore import PageReader
 
@@ -174,8 +175,7 @@ def redis_server() -> Iterator[Path]:
         socket = Path(folder) / "socket"
         words = [program, "--port", "0", "--unixsocket", str(socket), "--dir", folder, "--save", ""]
         with subprocess.Popen(words, stdout=subprocess.DEVNULL) as process:
-            while not socket.exists():
-                time.sleep(0.01)
+            until(socket.exists, "redis-server has made its socket")
             try:
                 yield socket
             finally:
@@ -229,7 +229,7 @@ def kill(crawler: Crawler, web: Web, moment: float, *, starting: bool) -> bool:
     begun = time.monotonic()
     with start(crawler, web) as process:
         while not starting and process.poll() is None and len(web.hits()) == before:
-            if time.monotonic() - begun > _PATIENCE:
+            if time.monotonic() - begun > _PATIENCE:  # it is stuck: a result, and no fault of the test
                 break
             time.sleep(0.02)
         try:

@@ -9,8 +9,9 @@ from random import Random
 
 import redis
 from cluster_helpers import Steps, audit
-from fleet import fleet, stored, urls_of, wait_until, web_of
+from fleet import Worker, fleet, stored, urls_of, web_of
 from redis_servers import cluster, server
+from waiting import until
 
 PAGES = 1_500
 BUCKETS = 1_000_000 // 4 // 64
@@ -28,11 +29,11 @@ def test_kills_and_a_restart_of_redis(tmp_path: Path) -> None:
     ):
         for number in range(6):
             worker = workers[number % 2]
-            wait_until(lambda: has_begun(client))
-            time.sleep(random.uniform(0.5, 1.0))
+            until(lambda: has_begun(client), "both workers have begun")
+            time.sleep(random.uniform(0.5, 1.0))  # whatever it is doing then: any moment is a fact of the test
             if number == 3:
                 started.kill()
-                time.sleep(0.5)
+                until(lambda: waits_for_redis(workers), "a worker has found Redis gone")
                 started.start()
             if worker.process.poll() is None:
                 worker.kill()
@@ -42,6 +43,12 @@ def test_kills_and_a_restart_of_redis(tmp_path: Path) -> None:
         audit(Steps(client, crawl="generic", shards=4, buckets=BUCKETS))
     assert pages.keys() == urls_of(web)
     assert [url for url, times in pages.items() if times > 1] == []
+
+
+def waits_for_redis(workers: list[Worker]) -> bool:
+    """Whether one has said so, or none is left that could."""
+    ended = all(worker.process.poll() is not None for worker in workers)
+    return ended or any("Waiting for Redis: " in worker.log for worker in workers)
 
 
 def has_begun(client: redis.Redis) -> bool:
@@ -54,7 +61,7 @@ def test_paused_worker(tmp_path: Path) -> None:
     settings = {"SITECRAWL_LEASE_SECONDS": 2}
     with server() as started, web_of(600) as web, fleet(tmp_path, 2, web.url(0), started.url, **settings) as workers:
         with started.client() as client:
-            wait_until(lambda: fetched(client) > 50)
+            until(lambda: fetched(client) > 50, "some pages")
             workers[0].send(signal.SIGSTOP)
             assert workers[1].wait() == 0
             workers[0].send(signal.SIGCONT)

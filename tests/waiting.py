@@ -1,0 +1,39 @@
+"""Waiting until something has come to pass, instead of for a time in which it should have."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+Found = TypeVar("Found")
+What = str | Callable[[], str]
+"""What is awaited, for the message when it does not come; a function is asked only then, as for the end of a log."""
+
+_PAUSE = 0.02
+"""Seconds between two looks."""
+
+
+def until(condition: Callable[[], Found | None], what: What, seconds: float = 30) -> Found:
+    """What `condition` gives, once it is something. Fails after so many seconds: far more than it may ever take."""
+    __tracebackhide__ = True
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, _in_vain(what, seconds)
+        time.sleep(_PAUSE)
+    return found
+
+
+async def until_async(condition: Callable[[], Found | None], what: What, seconds: float = 30) -> Found:
+    """The same, for what happens on the event loop of the test itself."""
+    __tracebackhide__ = True
+    deadline = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < deadline, _in_vain(what, seconds)
+        await asyncio.sleep(_PAUSE)
+    return found
+
+
+def _in_vain(what: What, seconds: float) -> str:
+    return f"Waited {seconds:g} s in vain for this: {what if isinstance(what, str) else what()}"
