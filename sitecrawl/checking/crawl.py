@@ -33,8 +33,9 @@ from sitecrawl.checking.salvage import finish_move, is_readable, salvage
 from sitecrawl.checking.seen import check_seen, drop_filter
 from sitecrawl.checking.store import Index, State, check_store
 from sitecrawl.checking.survey import Survey
-from sitecrawl.crawldir.database import WORKER, Database
+from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import MANIFEST, Manifest, manifest_of, read_manifest
+from sitecrawl.crawldir.meta import PAGES, WORKER
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.frontier.record import State as UrlState
@@ -240,7 +241,7 @@ def _mend_pages(directory: Path, database: Database, fingerprints: Fingerprinter
         is_wanted = known.is_wanted if too_early else lambda _: True
         position = rebuild(state, state.position, origin=known.origin, is_wanted=is_wanted)
         batch = database.batch()
-        batch.put("meta", b"pages", json.dumps(position._asdict()).encode())
+        batch.put("meta", PAGES, json.dumps(position._asdict()).encode())
         database.write(batch)
         last = position.last_id
     else:
@@ -257,7 +258,7 @@ def _state(directory: Path, database: Database) -> State:
         return State.of(directory, database)
     except CorruptFile:
         batch = database.batch()
-        batch.delete("meta", b"pages")
+        batch.delete("meta", PAGES)
         database.write(batch)
         return State.of(directory, database)
 

@@ -14,6 +14,7 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.checking.problems import Finding
 from sitecrawl.checking.survey import BATCH, Survey, Tally
 from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.meta import LEDGER
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
@@ -71,7 +72,7 @@ def load_counts(database: Database) -> Counts | None:
 
 def load_ledger(database: Database) -> Ledger | None:
     """None if it cannot be read."""
-    data = database.get("meta", b"ledger")
+    data = database.get("meta", LEDGER)
     try:
         return Ledger(policy_named("hosts")) if data is None else Ledger.unpack(data)
     except CorruptFile:

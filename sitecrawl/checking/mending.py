@@ -29,6 +29,7 @@ from sitecrawl.checking.frontier import (
 )
 from sitecrawl.checking.survey import Survey, Tally, is_absurd, records
 from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.meta import COUNTS, LEDGER, LEVELS
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import owed, policy_named
@@ -180,7 +181,7 @@ def mend_numbers(database: Database) -> None:
         batch.put("edges", SEEDS_KEY, edges_row(survey.seeds))
     meta = Overlay(database, "meta")
     _mend_counts(load_counts(database), survey, meta)
-    meta.put(b"ledger", _settled(ledger, survey).pack())
+    meta.put(LEDGER, _settled(ledger, survey).pack())
     meta.flush(batch)
     database.write(batch)
 
@@ -202,8 +203,8 @@ def _mend_host(host: Host, tally: Tally, ledger: Ledger | None) -> bool:
 
 def _mend_counts(counts: Counts | None, survey: Survey, meta: Overlay) -> None:
     if counts is None:
-        meta.delete(b"counts")
-        meta.delete(b"levels")
+        meta.delete(COUNTS)
+        meta.delete(LEVELS)
         counts = Counts(meta)
     if not counts_agree(counts, survey):
         states = survey.states

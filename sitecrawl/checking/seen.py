@@ -10,7 +10,7 @@ from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.checking.frontier import batches
 from sitecrawl.checking.problems import Finding
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.crawl_seen import SERIAL
+from sitecrawl.crawldir.meta import SEEN_SERIAL
 from sitecrawl.seen.bloom import MAGIC, VERSION, load_bloom
 from sitecrawl.seen.files import read_file
 from sitecrawl.urls.fingerprint import HASH_NAME
@@ -21,7 +21,7 @@ SEEN_FILE: Final = "seen.bloom"
 def check_seen(directory: Path, database: Database, serial: int, notes: list[str]) -> Iterator[Finding]:
     """Whether every known URL is in the filter, if the next start is going to use it. `serial`: the newest URL's."""
     path = directory / SEEN_FILE
-    if database.get("meta", SERIAL) != serial.to_bytes(8, "big"):
+    if database.get("meta", SEEN_SERIAL) != serial.to_bytes(8, "big"):
         notes.append("the Bloom filter was not saved at the end: the next start fills it again")
         return
     try:

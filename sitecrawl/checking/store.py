@@ -20,6 +20,7 @@ from sitecrawl.checking.problems import Finding
 from sitecrawl.checking.survey import records
 from sitecrawl.checking.warcwalk import Stretch, walk
 from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.meta import PAGES
 from sitecrawl.frontier.record import Flag
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture
@@ -43,7 +44,7 @@ _REBUILD = "makes the index again from the WARC files, and has fetched again wha
 
 def position_of(database: Database) -> Position | None:
     """How far the page store had come at the crawl's last checkpoint. Raises `CorruptFile`."""
-    data = database.get("meta", b"pages")
+    data = database.get("meta", PAGES)
     if data is None:
         return None
     try:

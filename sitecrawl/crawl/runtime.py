@@ -29,6 +29,7 @@ from sitecrawl.crawl.requests import VISIT, is_miss
 from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.directory import CrawlDirectory
+from sitecrawl.crawldir.meta import PAGES
 from sitecrawl.frontier.crawl_seen import CrawlSeen
 from sitecrawl.frontier.disk import Frontier, NewUrl, Visit
 from sitecrawl.frontier.duplicates import Verdict
@@ -229,7 +230,7 @@ class Runtime:
         """Open the WARC page store, cut back to the last checkpoint. Without this, nothing is stored."""
         if self._store is None:
             store = WarcStore(self.path, configuration.warc(self.crawler.settings, self.path.name))
-            position = self.database.get("meta", b"pages")
+            position = self.database.get("meta", PAGES)
             store.recover(json.loads(position) if position else None)
             self._store = store
             if isinstance(self.frontier, ClusterFrontier):
@@ -385,7 +386,7 @@ class Runtime:
         for store in self._stores:
             store.checkpoint()
         if self._store is not None:
-            batch.put("meta", b"pages", json.dumps(self._store.checkpoint()).encode())
+            batch.put("meta", PAGES, json.dumps(self._store.checkpoint()).encode())
         for part in self._parts:
             part.flush(batch)
         self.frontier.flush(batch)

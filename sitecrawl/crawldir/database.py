@@ -41,10 +41,9 @@ from rocksdict import (
 )
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, NothingYet, StorageError
+from sitecrawl.crawldir import meta
 
 FORMAT: Final = b"sitecrawl-db-1"
-WORKER: Final = b"cluster/session"
-"""In `meta`: the name of the worker whose database this is, where the frontier is on Redis."""
 DAMAGED: Final = ".damaged"
 """What a repair adds to the name of the database that it puts another one in the place of."""
 FAMILIES: Final = (
@@ -149,12 +148,12 @@ class Database:
         self._check_format(hash_name.encode(), is_new=not had_entries, read_only=read_only)
 
     def _check_format(self, hash_name: bytes, *, is_new: bool, read_only: bool) -> None:
-        stored = self.get("meta", b"format"), self.get("meta", b"hash")
+        stored = self.get("meta", meta.FORMAT), self.get("meta", meta.HASH)
         wanted = self._layout.format, hash_name
         if stored == (None, None) and is_new and not read_only:
             batch = self.batch()
-            batch.put("meta", b"format", self._layout.format)
-            batch.put("meta", b"hash", hash_name)
+            batch.put("meta", meta.FORMAT, self._layout.format)
+            batch.put("meta", meta.HASH, hash_name)
             self.write(batch)
         elif stored == (None, None):  # a shortened MANIFEST is to RocksDB an older state, before any table
             self.close()
@@ -344,7 +343,7 @@ def _refuse_lost_tables(path: Path, layout: Layout) -> None:
     """
     rdict = _open_patiently(path, layout, Cache(layout.least_cache))
     try:
-        names_format = rdict.get_column_family("meta").get(b"format") is not None
+        names_format = rdict.get_column_family("meta").get(meta.FORMAT) is not None
     except Exception as error:
         raise _storage_error(path, layout, error) from error
     finally:

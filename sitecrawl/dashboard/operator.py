@@ -16,6 +16,7 @@ from sitecrawl.crawl.engine import is_closing, wake
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.seeds import seeds_of
 from sitecrawl.crawldir.database import Batch
+from sitecrawl.crawldir.meta import OPERATOR_SEEDS
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.sections import Section
 from sitecrawl.urls.url import Url, parse
@@ -30,7 +31,6 @@ MAX_SEEDS: Final = 1000
 WISHES: Final = {"pause": "pause", "resume": "run", "stop": "stop"}
 """What all workers of a cluster are told to do, by action."""
 
-_META_KEY: Final = b"operator-seeds"
 
 Fields = dict[str, Any]
 
@@ -120,7 +120,7 @@ class Operator:
             self._scope.add_seed(url)
 
     def _stored_seeds(self) -> list[str]:
-        stored = self._runtime.database.get("meta", _META_KEY)
+        stored = self._runtime.database.get("meta", OPERATOR_SEEDS)
         if stored is None:
             return []
         try:
@@ -132,7 +132,7 @@ class Operator:
         """Part of every checkpoint."""
         if self._new_seeds:
             seeds = list(dict.fromkeys([*self._stored_seeds(), *self._new_seeds]))
-            batch.put("meta", _META_KEY, json.dumps(seeds).encode())
+            batch.put("meta", OPERATOR_SEEDS, json.dumps(seeds).encode())
             self._new_seeds.clear()
 
     # What is held back

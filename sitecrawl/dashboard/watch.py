@@ -16,7 +16,8 @@ from sitecrawl.crawl.engine import is_closing
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.traffic import Rate
 from sitecrawl.crawldir.database import Batch
-from sitecrawl.crawldir.history import META_KEY, History
+from sitecrawl.crawldir.history import History
+from sitecrawl.crawldir.meta import HISTORY
 from sitecrawl.dashboard.figures import COLUMNS, TOTALS, Sampler
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.operator import Operator
@@ -76,7 +77,7 @@ class Watch:
             self.tick()
         if closing or time.monotonic() >= self._stored + _STORE_SECONDS:
             self._stored = time.monotonic()
-            batch.put("meta", META_KEY, self._history.pack())
+            batch.put("meta", HISTORY, self._history.pack())
 
     # What the page shows
 
@@ -110,7 +111,7 @@ class Watch:
 
 def _history(runtime: Runtime) -> History:
     """What is stored; a new one if that is of no use. The crawl does not depend on it."""
-    stored = runtime.database.get("meta", META_KEY)
+    stored = runtime.database.get("meta", HISTORY)
     if stored is not None:
         try:
             return History.unpack(stored, COLUMNS)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import Final
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch
 from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.meta import SEEN_SERIAL
 from sitecrawl.frontier.tables import UrlTable
 from sitecrawl.seen.bloom import ScalableBloom, load_bloom
 from sitecrawl.seen.bloom_kinds import kind_named
@@ -21,8 +21,6 @@ from sitecrawl.seen.store import SeenOptions
 from sitecrawl.seen.tiered import SeenSet
 
 logger = logging.getLogger(__name__)
-
-SERIAL: Final = b"seen-serial"
 
 
 class CrawlSeen:
@@ -35,7 +33,7 @@ class CrawlSeen:
 
     def open(self, database: Database, urls: UrlTable, serial: int) -> SeenSet:
         """The seen set over `urls`, whose newest URL has the number `serial`."""
-        bloom = self._load() if database.get("meta", SERIAL) == _pack(serial) else None
+        bloom = self._load() if database.get("meta", SEEN_SERIAL) == _pack(serial) else None
         seen = SeenSet(Clock(self._options.cache), bloom or self._new(), urls if self._options.exact else None)
         if bloom is None and seen.exact is None:
             seen.rebuild(urls.keys(), len(urls))
@@ -52,7 +50,7 @@ class CrawlSeen:
         assert isinstance(seen.bloom, ScalableBloom)
         seen.bloom.save(self._file, self._hash_name)
         batch = database.batch()
-        batch.put("meta", SERIAL, _pack(serial))
+        batch.put("meta", SEEN_SERIAL, _pack(serial))
         database.write(batch)
 
     def _new(self) -> ScalableBloom:

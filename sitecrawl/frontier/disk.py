@@ -20,6 +20,7 @@ from typing import Final
 
 from sitecrawl.base.errors import CorruptFile, OptionError
 from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.meta import JUDGE
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
@@ -119,7 +120,7 @@ class Frontier:
         now = self._clock()
         self._silent = SilentHosts()
         self.judge.fetches = self.counts.fetched + self.counts.failed
-        if (stored := self._meta.get(b"judge")) is not None:
+        if (stored := self._meta.get(JUDGE)) is not None:
             self.judge.unpack(stored)
         for host in self.hosts.load():
             self.workbench.place(host, now)
@@ -534,7 +535,7 @@ class Frontier:
         """Hand all changes to `batch`; call `flushed` when it is on disk."""
         self.economy.settle(self.register.credited)
         self.counts.store(self._meta)
-        self._meta.put(b"judge", self.judge.pack())
+        self._meta.put(JUDGE, self.judge.pack())
         for part in (self.register, self._meta, self.urls, self.hosts, self.economy, self.content):
             part.flush(batch)
 
