@@ -17,6 +17,7 @@ from sitecrawl.checking.frontier import (
     entry_of,
     has_request,
     host_agrees,
+    ledger_of,
     load_counts,
     load_ledger,
     misshapen_rows,
@@ -95,13 +96,9 @@ def mend_frontier(database: Database) -> None:
     mend_numbers(database)
 
 
-def _ledger(database: Database) -> Ledger:
-    return load_ledger(database) or Ledger(policy_named("hosts"))
-
-
 def _mend_hosts(database: Database) -> None:
     """Make hosts again that are missing, as far as their URLs tell."""
-    survey = Survey(database, _ledger(database))
+    survey = Survey(database, ledger_of(database))
     missing: dict[bytes, Host] = {}
     for _, record in records(database):
         if record.host not in survey.hosts:
@@ -125,7 +122,7 @@ def _is_host(key: bytes, data: bytes) -> bool:
 
 
 def _mend_records(database: Database) -> None:
-    ledger = _ledger(database)
+    ledger = ledger_of(database)
     survey = Survey(database, ledger)
     with changes_of(database) as changes:
         for rows in batches(database.scan("urls")):
@@ -171,7 +168,7 @@ def _mend_queue(database: Database) -> None:
 def mend_numbers(database: Database) -> None:
     """Counts, hosts, sections and credit, in one batch."""
     ledger = load_ledger(database)
-    survey = Survey(database, ledger or Ledger(policy_named("hosts")))
+    survey = Survey(database, ledger_of(database))
     batch = database.batch()
     _mend_sections(database, survey, batch)
     for key, host in survey.hosts.items():
