@@ -15,11 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rocksdict import Options, Rdict
+from seen_helpers import MemorySet
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, StorageError
 from sitecrawl.crawldir.database import Database
-from sitecrawl.seen.contracts import ExactSet
-from sitecrawl.seen.exact import COMMIT, LAYOUT, MemorySet, RocksSet
+from sitecrawl.seen.exact import COMMIT, LAYOUT, RocksSet
+
+ExactSet = MemorySet | RocksSet
 
 few_keys = st.lists(st.sampled_from([bytes([i]) * 16 for i in range(30)]), max_size=40, unique=True)
 

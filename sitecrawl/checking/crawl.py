@@ -35,9 +35,9 @@ from sitecrawl.checking.store import Index, PageStoreState, check_store
 from sitecrawl.checking.survey import Survey
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import MANIFEST, Manifest, manifest_of, read_manifest
+from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.crawldir.meta import PAGES, WORKER
 from sitecrawl.frontier.record import State
-from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.store import INDEX_FILE
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter

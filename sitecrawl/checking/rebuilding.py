@@ -21,12 +21,12 @@ from sitecrawl.base.errors import StorageError
 from sitecrawl.checking.store import Index, PageStoreState, Pair, disagreement, pairs
 from sitecrawl.checking.warcwalk import Stretch
 from sitecrawl.crawldir.durable import sync_directory
+from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.frontier.record import UrlRecord
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.page.links import read_page
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture, Place, describe
-from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.files import serial_of
 from sitecrawl.pagestore.gzipping import decode_content
 from sitecrawl.pagestore.index import BESIDE, Original, PageIndex, Position

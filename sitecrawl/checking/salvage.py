@@ -25,7 +25,7 @@ from sitecrawl.base.errors import CorruptFile, NothingYet, StorageError
 from sitecrawl.crawldir import meta
 from sitecrawl.crawldir.database import DAMAGED, FAMILIES, FORMAT, Database
 from sitecrawl.crawldir.durable import sync_directory
-from sitecrawl.pagestore.faults import file_errors
+from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.store import INDEX_FILE
 from sitecrawl.urls.fingerprint import HASH_NAME
 

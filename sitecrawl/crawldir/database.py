@@ -42,6 +42,7 @@ from rocksdict import (
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, NothingYet, StorageError
 from sitecrawl.crawldir import meta
+from sitecrawl.crawldir.faults import disk_full
 
 FORMAT: Final = b"sitecrawl-db-1"
 DAMAGED: Final = ".damaged"
@@ -392,7 +393,7 @@ def _storage_error(path: Path, layout: Layout, error: Exception) -> StorageError
     if "While lock file" in text or "lock hold by current process" in text:
         return CrawlDirectoryInUse(f"{path} is open in another process: wait for it, or stop it")
     if "No space left" in text:
-        return StorageError(f"The disk of {path} is full: free some space and start again; nothing stored is lost")
+        return disk_full(path)
     if "Column families not opened" in text:
         return FormatMismatch(
             f"{path} holds tables that this version does not know ({text}): "

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from sitecrawl.base.errors import CorruptFile, StorageError
+from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.page.items import Headers
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture, Kind
-from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.gzipping import MAX_CONTENT, decode_content, decompress_member
 from sitecrawl.pagestore.index import connect_read_only
 from sitecrawl.pagestore.lookup import candidate_keys, with_slash

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from sitecrawl.crawldir.directory import WORKER_PREFIX
+from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.capture import Capture
-from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.reader import PageFilter, PageReader, StoredPage
 from sitecrawl.pagestore.store import INDEX_FILE
 

@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch
+from sitecrawl.crawldir.faults import file_error
 from sitecrawl.seen.bloom import ScalableBloom, load_bloom
 from sitecrawl.seen.bloom_kinds import kind_named
 from sitecrawl.seen.clock import Clock
 from sitecrawl.seen.exact import RocksSet
-from sitecrawl.seen.files import read_file, storage_error, write_file
+from sitecrawl.seen.files import read_file, write_file
 from sitecrawl.seen.tiered import SeenSet
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
@@ -151,7 +152,7 @@ def _lock(directory: Path) -> int:
         directory.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(directory, os.O_RDONLY)
     except OSError as error:
-        raise storage_error(directory, error) from error
+        raise file_error(directory, error) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -159,5 +160,5 @@ def _lock(directory: Path) -> int:
         raise CrawlDirectoryInUse(f"{directory} is open in another process: wait for it, or stop it") from error
     except OSError as error:
         os.close(descriptor)
-        raise storage_error(directory, error) from error
+        raise file_error(directory, error) from error
     return descriptor
