@@ -28,7 +28,7 @@ from sitecrawl.page.links import read_page
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture, Place, describe
 from sitecrawl.pagestore.files import serial_of
-from sitecrawl.pagestore.gzipping import decode_content
+from sitecrawl.pagestore.gzipping import without_codings
 from sitecrawl.pagestore.index import BESIDE, Original, PageIndex, Position
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.record import Record
@@ -242,8 +242,7 @@ def _exchange(answer: Record, request: Record | None) -> Exchange:
 
 
 def _page(exchange: Exchange, known: UrlRecord, referrer: str | None) -> PageItem:
-    codings = [value.decode("latin-1") for name, value in exchange.headers if name.lower() == b"content-encoding"]
-    body = decode_content(exchange.body, ",".join(codings))
+    body = without_codings(exchange.body, exchange.headers)
     facts = read_page(exchange.url, body, exchange.headers)
     return PageItem(
         url=exchange.url,

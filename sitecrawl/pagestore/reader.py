@@ -13,7 +13,7 @@ from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.page.items import Headers
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture, Kind
-from sitecrawl.pagestore.gzipping import MAX_CONTENT, decode_content, decompress_member
+from sitecrawl.pagestore.gzipping import MAX_CONTENT, decompress_member, without_codings
 from sitecrawl.pagestore.index import connect_read_only
 from sitecrawl.pagestore.lookup import candidate_keys, with_slash
 from sitecrawl.pagestore.store import INDEX_FILE, WARC_DIRECTORY
@@ -53,8 +53,7 @@ class StoredPage:
     @property
     def body(self) -> bytes:
         """The body with content coding removed."""
-        codings = [value.decode("latin-1") for name, value in self.headers if name.lower() == b"content-encoding"]
-        return decode_content(self.payload, ",".join(codings), self.capture.size or MAX_CONTENT)
+        return without_codings(self.payload, self.headers, self.capture.size or MAX_CONTENT)
 
 
 class PageReader:

@@ -50,6 +50,14 @@ class SeenOptions:
     exact: bool = True
     """False keeps no set on disk: a new key is taken for seen at `error_rate`."""
 
+    def new_bloom(self) -> ScalableBloom:
+        """Raises `OptionError`."""
+        return ScalableBloom(kind_named(self.bloom), capacity=self.capacity, error_rate=self.error_rate)
+
+    def load_bloom(self, path: Path, hash_name: str) -> ScalableBloom:
+        """Raises as `sitecrawl.seen.bloom.load_bloom` does."""
+        return load_bloom(path, self.bloom, error_rate=self.error_rate, hash_name=hash_name)
+
 
 class SeenStore:
     """The seen set in `directory`, which is made if it does not exist.
@@ -96,27 +104,20 @@ class SeenStore:
             raise CorruptFile(f"{path} is missing, and without it no key compares: restore it, or start anew")
         key = Fingerprinter.new_key()
         if not self._options.exact:
-            self._new_bloom().save(self._filter, HASH_NAME)
+            self._options.new_bloom().save(self._filter, HASH_NAME)
         write_file(path, MAGIC, VERSION, header, [key])
         return key
 
     def _has_filtered(self) -> bool:
         """Whether the filter has keys: an empty one is written before the set's key, and a kill may come between."""
-        name, rate = self._options.bloom, self._options.error_rate
-        return self._filter.exists() and bool(load_bloom(self._filter, name, error_rate=rate, hash_name=HASH_NAME))
+        return self._filter.exists() and bool(self._options.load_bloom(self._filter, HASH_NAME))
 
     def _open_exact(self) -> RocksSet | None:
         return RocksSet(self._directory / "exact", hash_name=HASH_NAME) if self._options.exact else None
 
-    def _new_bloom(self) -> ScalableBloom:
-        options = self._options
-        kind = kind_named(options.bloom)
-        return ScalableBloom(kind, capacity=options.capacity, error_rate=options.error_rate)
-
     def _open_bloom(self) -> ScalableBloom:
-        options = self._options
         try:
-            return load_bloom(self._filter, options.bloom, error_rate=options.error_rate, hash_name=HASH_NAME)
+            return self._options.load_bloom(self._filter, HASH_NAME)
         except FileNotFoundError:
             if self._exact is None:
                 raise CorruptFile(f"{self._filter} is missing: restore it, or start in a new directory") from None
@@ -124,7 +125,7 @@ class SeenStore:
             if self._exact is None:
                 raise
             self.rebuilt = str(error)
-        return self._new_bloom()
+        return self._options.new_bloom()
 
     def _rebuild(self) -> None:
         """Fill the filter again unless it holds the keys of the exact set."""
