@@ -194,6 +194,19 @@ def test_another_format(path):
         opened(path, layout=replace(CRAWL, format=b"sitecrawl-db-2"))
 
 
+def test_a_database_of_another_program(path):
+    """It is called that, not damaged, by whoever reads and whoever would write; and it is left as it is."""
+    foreign = Rdict(str(path), Options(raw_mode=True))
+    foreign[b"somebody"] = b"else"
+    foreign.close()
+    for how in ({}, {"read_only": True}):
+        with pytest.raises(FormatMismatch, match="another program"):
+            opened(path, **how)
+    foreign = Rdict(str(path), Options(raw_mode=True))
+    assert dict(foreign.items()) == {b"somebody": b"else"}
+    foreign.close()
+
+
 def test_tables_of_a_later_version(path):
     """A database with a family that is not known was written by a later version."""
     opened(path).close()

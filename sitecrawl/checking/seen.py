@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.checking.frontier import batches
 from sitecrawl.checking.problems import Problem
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import SEEN_SERIAL
+from sitecrawl.frontier.crawl_seen import SEEN_FILE
 from sitecrawl.seen.bloom import MAGIC, VERSION, load_bloom
 from sitecrawl.seen.files import read_file
 from sitecrawl.urls.fingerprint import HASH_NAME
-
-SEEN_FILE: Final = "seen.bloom"
 
 
 def check_seen(directory: Path, database: Database, serial: int, notes: list[str]) -> Iterator[Problem]:

@@ -30,7 +30,7 @@ from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.directory import CrawlDirectory
 from sitecrawl.crawldir.meta import PAGES
-from sitecrawl.frontier.crawl_seen import CrawlSeen
+from sitecrawl.frontier.crawl_seen import SEEN_FILE, CrawlSeen
 from sitecrawl.frontier.disk import Frontier, NewUrl, Visit
 from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.record import State
@@ -162,7 +162,7 @@ class Runtime:
         self.canonicalizer = Canonicalizer()
         self._key_of = lru_cache(maxsize=KEYS_KEPT)(self._fingerprint)
         self.page_options = configuration.page(settings)
-        self._seen = CrawlSeen(self.path / "seen.bloom", configuration.seen(settings), hash_name=HASH_NAME)
+        self._seen = CrawlSeen(self.path / SEEN_FILE, configuration.seen(settings), hash_name=HASH_NAME)
         self.database = Database(self.directory.database, hash_name=HASH_NAME)
         try:
             self.frontier = self._open_frontier()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Final
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch
 from sitecrawl.crawldir.database import Database
@@ -20,6 +21,9 @@ from sitecrawl.seen.store import SeenOptions
 from sitecrawl.seen.tiered import SeenSet
 
 logger = logging.getLogger(__name__)
+
+SEEN_FILE: Final = "seen.bloom"
+"""The filter, in the crawl's directory."""
 
 
 class CrawlSeen:
