@@ -54,18 +54,16 @@ class Changes:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._batch = database.batch()
-        self.number = 0
 
     def put(self, family: str, key: bytes, value: bytes = b"") -> None:
         self._batch.put(family, key, value)
-        self._count()
+        self._write_if_full()
 
     def delete(self, family: str, key: bytes) -> None:
         self._batch.delete(family, key)
-        self._count()
+        self._write_if_full()
 
-    def _count(self) -> None:
-        self.number += 1
+    def _write_if_full(self) -> None:
         if len(self._batch) >= _AT_ONCE:
             self.write()
 
