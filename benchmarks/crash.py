@@ -53,8 +53,8 @@ def attack(crawler: Crawler, arguments: argparse.Namespace) -> Losses:
 
 def is_sound(losses: Losses, job: Path) -> bool:
     report = check(job)
-    for finding in report.findings:
-        print(finding, file=sys.stderr)
+    for problem in report.problems:
+        print(problem, file=sys.stderr)
     bound = PAGES_PER_CHECKPOINT + CONCURRENCY
     whole = not (losses.lost or losses.twice or losses.error)
     return whole and report.is_sound and max(losses.again, default=0) <= bound

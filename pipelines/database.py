@@ -19,6 +19,7 @@ class DatabasePipeline:
 
     table_setting = ("SITECRAWL_DATABASE_TABLE", "pages")
     store_class = DatabaseStore
+    stat = "database/pages"
 
     def __init__(self, store: DatabaseStore, stats: StatsCollector) -> None:
         self._store = store
@@ -45,11 +46,14 @@ class DatabasePipeline:
 
     async def process_item(self, item: Any) -> Any:
         if isinstance(item, PageItem):
-            self._store.add(item)
-            self._stats.inc_value("database/pages")
-            if self._store.due:
-                await run_in_thread(self._store.flush)
+            await self._add(item)
         return item
+
+    async def _add(self, what: Any) -> None:
+        self._store.add(what)
+        self._stats.inc_value(self.stat)
+        if self._store.due:
+            await run_in_thread(self._store.flush)
 
     async def close_spider(self) -> None:
         await run_in_thread(self._store.flush)

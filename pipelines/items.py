@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import Any
 
 from itemadapter import ItemAdapter
-from scrapy.utils.asyncio import run_in_thread
 
 from pipelines.database import DatabasePipeline
 from sitecrawl.page.items import PageItem
@@ -17,12 +16,9 @@ class ItemsPipeline(DatabasePipeline):
 
     table_setting = ("SITECRAWL_ITEMS_TABLE", "items")
     store_class = ItemStore
-    _store: ItemStore
+    stat = "database/items"
 
     async def process_item(self, item: Any) -> Any:
         if not isinstance(item, PageItem):
-            self._store.add_item(ItemAdapter(item).asdict())
-            self._stats.inc_value("database/items")
-            if self._store.due:
-                await run_in_thread(self._store.flush)
+            await self._add(ItemAdapter(item).asdict())
         return item

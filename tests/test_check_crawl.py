@@ -21,7 +21,7 @@ from localweb import LocalWeb, linked
 from pagestore_helpers import assert_checkers_pass, warc_files
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, NothingYet, StorageError
-from sitecrawl.checking import Report, check, repair
+from sitecrawl.checking import CheckResult, check, repair
 from sitecrawl.checking.salvage import salvage
 from sitecrawl.crawldir.database import FAMILIES, Database
 from sitecrawl.crawldir.directory import MANIFEST, CrawlDirectory
@@ -70,7 +70,7 @@ def half(web: LocalWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
     for pages in (20, 45):
         run(web, directory, max_pages=pages)
     opened(directory).close()
-    assert check(directory).findings == []
+    assert check(directory).problems == []
     return directory
 
 
@@ -98,7 +98,7 @@ def ends_complete(web: LocalWeb, directory: Path) -> None:
     """Resumed, the crawl has every page once, and is sound."""
     run(web, directory)
     assert stored(directory) == Counter(expected(web))
-    assert check(directory).findings == []
+    assert check(directory).problems == []
     assert_checkers_pass(directory)
 
 
@@ -273,8 +273,8 @@ HEALED = {
 }  # fmt: skip
 
 
-def told(report: Report) -> list[str]:
-    return [str(finding) for finding in report.findings]
+def told(result: CheckResult) -> list[str]:
+    return [str(problem) for problem in result.problems]
 
 
 @pytest.mark.parametrize("name", HEALED)
@@ -283,7 +283,7 @@ def test_damage_is_named_and_healed(name: str, job: Path) -> None:
     damage, words = HEALED[name]
     damage(job)
     found = told(check(job))
-    assert any(re.search(words, finding) for finding in found), found
+    assert any(re.search(words, problem) for problem in found), found
     _, after = repair(job)
     assert told(after) == []
     assert_checkers_pass(job)
@@ -322,7 +322,7 @@ def test_all_stored_pages_lost(job: Path, web: LocalWeb) -> None:
 
 
 def test_the_request_of_a_url_is_lost(job: Path) -> None:
-    """Nobody knows what was to be asked: the URL is given up, and the report says so."""
+    """Nobody knows what was to be asked: the URL is given up, and the result says so."""
     lose_request(job)
     before, after = repair(job)
     assert "1 queued URLs are more than a plain GET" in told(before)[0]
@@ -388,8 +388,8 @@ def test_any_damaged_byte_of_a_table(job: Path, tmp_path: Path) -> None:
 def test_a_damaged_table(job: Path, web: LocalWeb) -> None:
     """RocksDB drops the table; fetched URLs come back from the page store, and nothing is stored twice."""
     overwrite("db/*.sst", 0.3)(job)
-    (finding,) = told(check(job))
-    assert finding.startswith("db: ")
+    (problem,) = told(check(job))
+    assert problem.startswith("db: ")
     before, after = repair(job)
     assert told(after) == []
     assert any("db.damaged" in note for note in before.notes)

@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from waiting import until
 
 from sitecrawl.crawldir.database import Database
-from sitecrawl.crawldir.history import META_KEY
+from sitecrawl.crawldir.meta import HISTORY
 from sitecrawl.dashboard.figures import COLUMNS
 from sitecrawl.dashboard.streams import MAX_READERS
 from sitecrawl.dashboard.web import MAX_BODY, MAX_CONNECTIONS
@@ -418,7 +418,7 @@ class TestWhatIsDone:
                 assert crawl.end() == 0
             with closing(Database(tmp_path / "job" / "db", hash_name=HASH_NAME)) as database:
                 batch = database.batch()
-                batch.put("meta", META_KEY, b"damaged")
+                batch.put("meta", HISTORY, b"damaged")
                 database.write(batch)
             with Crawl(web.root, tmp_path / "job") as crawl:
                 assert crawl.end() == 0

@@ -18,6 +18,7 @@ from scrapy.commands.genspider import Command as ScrapyGenspider
 from scrapy.settings import Settings, default_settings
 
 from sitecrawl.addon import SCRAPY_DEFAULTS, SETTINGS
+from sitecrawl.crawldir import meta
 from sitecrawl.spiders.arguments import NAMES
 
 DOCS = PROJECT / "docs"
@@ -213,3 +214,18 @@ class TestExamples:
                     assert node.module is not None
                     module = import_module(node.module)
                     assert all(hasattr(module, alias.name) for alias in node.names), node.module
+
+
+class TestKeysOfMeta:
+    """What a crawl remembers once: one list in the code, and the same in the format's document."""
+
+    KEYS = frozenset(value.decode() for name, value in vars(meta).items() if name.isupper())
+
+    def test_the_document_has_the_list(self) -> None:
+        """A key that the format does not name is one that no other program can read."""
+        assert rows("docs/formats/database.md", "\n## `meta`\n").keys() == self.KEYS
+
+    def test_nothing_else_spells_a_key(self) -> None:
+        """A key that is written out where it is used is in no list."""
+        by_hand = re.compile(r"""["']meta["'], b["']|meta\.(?:get|put|delete)\(b["']""")
+        assert [path.name for path in SOURCES if by_hand.search(path.read_text("utf-8"))] == []

@@ -156,9 +156,9 @@ def test_robots_of_all_sources() -> None:
     "body", [b"%PDF-1.7 <a href=/x>", b"\x89PNG\r\n\x1a\n<a href=/x>", bytes(range(20)) + b"<a href=/x>"]
 )
 def test_mislabelled_body(body: bytes) -> None:
-    """A binary body declared as HTML has no links, and says that it was mislabelled."""
+    """A binary body declared as HTML has no links, and is not called HTML."""
     facts = read(body)
-    assert (facts.links, facts.mislabelled, facts.charset) == ([], True, None)
+    assert (facts.links, facts.charset) == ([], None)
     assert facts.content_type != "text/html"
 
 

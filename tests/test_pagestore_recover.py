@@ -292,7 +292,7 @@ def test_the_disk_is_full(tmp_path):
     disk = store._files._file
     with Path("/dev/full").open("wb", buffering=0) as full:
         store._files._file = full
-        with pytest.raises(StorageError, match=r"the disk is full.*free some space"):
+        with pytest.raises(StorageError, match=r"The disk of .* is full: free some space"):
             fill(tmp_path, 2, 1, store)
     store._files._file = disk
     with pytest.raises(StorageError, match="start the crawl again"):
@@ -349,7 +349,7 @@ def test_the_index_cannot_grow(tmp_path):
     pages = store._index._db.execute("PRAGMA page_count").fetchone()[0]
     store._index._db.execute(f"PRAGMA max_page_count = {pages}")
     fill(tmp_path, 3, 200, store)
-    with pytest.raises(StorageError, match="the disk is full"):
+    with pytest.raises(StorageError, match=r"The disk of .* is full: free some space"):
         store.checkpoint()
     with pytest.raises(StorageError, match="start the crawl again"):
         store.checkpoint()

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from rocksdict import Options, Rdict
-
+from sitecrawl.crawldir.database import Database
 from sitecrawl.seen.bloom import ScalableBloom
 from sitecrawl.seen.bloom_kinds import KINDS
-from sitecrawl.seen.exact import RocksSet
+from sitecrawl.seen.exact import COMMIT, LAYOUT, RocksSet
 from sitecrawl.seen.files import read_file, write_file
 from sitecrawl.seen.store import MAGIC, VERSION
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 DOCUMENT = (Path(__file__).parent.parent / "docs" / "formats" / "seen.md").read_text()
+
+
+def spelled(key: bytes, value: bytes) -> str:
+    return value.hex(" ") if key == COMMIT else value.decode()
 
 
 def key(number: int) -> bytes:
@@ -48,12 +51,11 @@ def test_the_example_of_a_crash(tmp_path: Path) -> None:
     exact.flush()
     exact.add_many([key(3)])
     exact.add_many([])  # there is something to write ahead, and room is asked for
-    exact._rdict.close()  # as a kill would leave it
-    raw = Rdict(str(tmp_path / "exact"), Options(raw_mode=True))
-    assert [raw.get(key(n)) for n in (1, 2, 3)] == [b"\1", b"\1", b"\2"]
-    assert raw.get(b"commit") == (1).to_bytes(8) + (2).to_bytes(8)
-    assert raw.get(b"open") == (2).to_bytes(8)
-    assert raw.get(b"format") == b"sitecrawl-seen-1 " + HASH_NAME.encode()
-    raw.close()
+    exact._database.close()  # as a kill would leave it
+    database = Database(tmp_path / "exact", hash_name=HASH_NAME, layout=LAYOUT)
+    seen = [f"seen {key.hex()}  {value.hex()}" for key, value in database.scan("seen")]
+    meta = [f"meta {key.decode():6}  {spelled(key, value)}" for key, value in database.scan("meta")]
+    database.close()
+    assert [line for line in DOCUMENT.splitlines() if line.startswith(("seen ", "meta "))] == seen + meta
     header, body = read_file(tmp_path / "exact" / "COMMIT", b"SCCOMMIT", 1)
     assert (header, bytes(body)) == ({"flush": 1}, b"")

@@ -9,14 +9,14 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from seen_helpers import MemorySet
 
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.seen.bloom import ScalableBloom
 from sitecrawl.seen.bloom_kinds import KINDS
 from sitecrawl.seen.clock import Clock
-from sitecrawl.seen.contracts import BloomFilter, ExactSet
-from sitecrawl.seen.exact import MemorySet, RocksSet
-from sitecrawl.seen.tiered import SeenSet
+from sitecrawl.seen.exact import RocksSet
+from sitecrawl.seen.tiered import BloomFilter, ExactSet, SeenSet
 
 POOL = [bytes([i]) * 16 for i in range(50)]
 A, B, C = POOL[:3]
@@ -30,12 +30,8 @@ class AlwaysYes:
     name = "always yes"
     error_rate = 1.0
 
-    def add(self, key: bytes) -> None: ...
     def add_many(self, keys: object) -> None: ...
     def clear(self, capacity: int) -> None: ...
-    def __contains__(self, key: bytes) -> bool:
-        return True
-
     def contains_many(self, keys: Sequence[bytes]) -> list[bool]:
         return [True] * len(keys)
 
@@ -58,7 +54,7 @@ def bloom(request: pytest.FixtureRequest) -> BloomFilter | None:
 
 @pytest.fixture(params=["memory", "rocks"])
 def exact(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ExactSet]:
-    made: ExactSet = MemorySet() if request.param == "memory" else RocksSet(tmp_path / "set", hash_name="h", spill=3)
+    made = MemorySet() if request.param == "memory" else RocksSet(tmp_path / "set", hash_name="h", spill=3)
     yield made
     made.close()
 

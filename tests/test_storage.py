@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from rocksdict import Options, Rdict
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, NothingYet, StorageError
 from sitecrawl.crawldir import database as storage
-from sitecrawl.crawldir.database import FAMILIES, Database
+from sitecrawl.crawldir.database import CRAWL, FAMILIES, Database
 
 KILLS = 8
 
@@ -110,9 +111,8 @@ def test_values_come_back(path):
 def test_the_cache_grows_with_the_tables(path, monkeypatch):
     """Blocks in memory are a share of what is on disk, from a least to a most, also after the next opening."""
     monkeypatch.setattr(storage, "_WRITE_BUFFER_BYTES", 64 << 10)
-    monkeypatch.setattr(storage, "_LEAST_BLOCK_CACHE_BYTES", 10 << 10)
-    monkeypatch.setattr(storage, "_MOST_BLOCK_CACHE_BYTES", 50 << 10)
-    database, capacities, some = opened(path), [], random.Random(1)
+    layout = replace(CRAWL, least_cache=10 << 10, most_cache=50 << 10)
+    database, capacities, some = opened(path, layout=layout), [], random.Random(1)
     for number in range(40):
         batch = database.batch()
         for key in range(1000):
@@ -124,7 +124,7 @@ def test_the_cache_grows_with_the_tables(path, monkeypatch):
     assert len(set(capacities)) > 3
     assert capacities[-1] == 50 << 10
     database.close()
-    database = opened(path)
+    database = opened(path, layout=layout)
     assert database.cache_capacity == 50 << 10
     database.close()
 
@@ -187,12 +187,24 @@ def test_another_hash(path):
     opened(path).close()
 
 
-def test_another_format(path, monkeypatch):
+def test_another_format(path):
     """A database of another format version is refused."""
     opened(path).close()
-    monkeypatch.setattr(storage, "FORMAT", b"sitecrawl-db-0")
     with pytest.raises(FormatMismatch, match="use the version that wrote it"):
-        opened(path)
+        opened(path, layout=replace(CRAWL, format=b"sitecrawl-db-0"))
+
+
+def test_a_database_of_another_program(path):
+    """It is called that, not damaged, by whoever reads and whoever would write; and it is left as it is."""
+    foreign = Rdict(str(path), Options(raw_mode=True))
+    foreign[b"somebody"] = b"else"
+    foreign.close()
+    for how in ({}, {"read_only": True}):
+        with pytest.raises(FormatMismatch, match="another program"):
+            opened(path, **how)
+    foreign = Rdict(str(path), Options(raw_mode=True))
+    assert dict(foreign.items()) == {b"somebody": b"else"}
+    foreign.close()
 
 
 def test_tables_of_a_later_version(path):

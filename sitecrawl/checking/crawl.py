@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, StorageError
-from sitecrawl.checking.frontier import check_frontier, load_counts, load_ledger
+from sitecrawl.checking.frontier import check_frontier, ledger_of, load_counts
 from sitecrawl.checking.mending import mend_frontier
 from sitecrawl.checking.pages import (
     Known,
@@ -27,18 +27,17 @@ from sitecrawl.checking.pages import (
     note_as_fetched,
     queue_again,
 )
-from sitecrawl.checking.problems import Finding
+from sitecrawl.checking.problems import Problem
 from sitecrawl.checking.rebuilding import rebuild
 from sitecrawl.checking.salvage import finish_move, is_readable, salvage
 from sitecrawl.checking.seen import check_seen, drop_filter
-from sitecrawl.checking.store import Index, State, check_store
+from sitecrawl.checking.store import Index, PageStoreState, check_store
 from sitecrawl.checking.survey import Survey
-from sitecrawl.crawldir.database import WORKER, Database
+from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import MANIFEST, Manifest, manifest_of, read_manifest
-from sitecrawl.credit.ledger import Ledger
-from sitecrawl.credit.policies import policy_named
+from sitecrawl.crawldir.faults import file_errors
+from sitecrawl.crawldir.meta import PAGES, WORKER
 from sitecrawl.frontier.record import UrlState
-from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.store import INDEX_FILE
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
@@ -48,11 +47,11 @@ _ROUNDS: Final = 3
 
 
 @dataclass(slots=True)
-class Report:
+class CheckResult:
     """What a check has found."""
 
     directory: Path
-    findings: list[Finding] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What is no fault, and worth knowing."""
     urls: int = 0
@@ -61,53 +60,53 @@ class Report:
 
     @property
     def is_sound(self) -> bool:
-        return not self.findings
+        return not self.problems
 
 
-def check(directory: Path, *, quick: bool = False) -> Report:
+def check(directory: Path, *, quick: bool = False) -> CheckResult:
     """Verify the crawl in `directory`; `quick` reads back a sample of the stored pages instead of all.
 
     Raises `StorageError` if there is no crawl, `CrawlDirectoryInUse` if it runs, `FormatMismatch` if another version
     wrote it.
     """
-    report = Report(directory)
-    manifest = _manifest(directory, report)
+    result = CheckResult(directory)
+    manifest = _manifest(directory, result)
     if manifest is None:
-        return report
+        return result
     with _alone(directory):
         path = directory / "db"
         if damage := is_readable(path):
-            report.findings.append(
-                Finding(
+            result.problems.append(
+                Problem(
                     "db",
                     damage,
                     "keeps what can be read, and makes the rest again as far as records and stored pages tell",
                 )
             )
-            return report
+            return result
         with closing(Database(path, hash_name=HASH_NAME, read_only=True)) as database:
-            _Checker(directory, database, Fingerprinter(bytes.fromhex(manifest.key)), report).run(quick=quick)
-    return report
+            _Checker(directory, database, Fingerprinter(bytes.fromhex(manifest.key)), result).run(quick=quick)
+    return result
 
 
-def _manifest(directory: Path, report: Report) -> Manifest | None:
+def _manifest(directory: Path, result: CheckResult) -> Manifest | None:
     with file_errors(directory):
         had_database = (directory / "db").exists()  # a crawl makes it after the manifest, perhaps just now
     try:
         manifest = read_manifest(directory)
     except CorruptFile as error:
-        report.findings.append(_lost_manifest(str(error)))
+        result.problems.append(_lost_manifest(str(error)))
         return None
     if manifest is None and not had_database:
         manifest = manifest_of(directory)  # which says why there is none
     if manifest is None:
-        report.findings.append(_lost_manifest("it is missing, and with it the key of all fingerprints"))
+        result.problems.append(_lost_manifest("it is missing, and with it the key of all fingerprints"))
     return manifest
 
 
-def _lost_manifest(what: str) -> Finding:
+def _lost_manifest(what: str) -> Problem:
     remedy = "restore it from a copy, for the key in it cannot be guessed; the stored pages stay readable without it"
-    return Finding(MANIFEST, what, remedy, repairable=False)
+    return Problem(MANIFEST, what, remedy, repairable=False)
 
 
 @contextmanager
@@ -141,32 +140,32 @@ def _alone(directory: Path) -> Iterator[None]:
 class _Checker:
     """All checks of a database that can be read."""
 
-    def __init__(self, directory: Path, database: Database, fingerprints: Fingerprinter, report: Report) -> None:
+    def __init__(self, directory: Path, database: Database, fingerprints: Fingerprinter, result: CheckResult) -> None:
         self._directory = directory
         self._database = database
         self._fingerprints = fingerprints
-        self._report = report
+        self._result = result
 
     def run(self, *, quick: bool) -> None:
-        report, database = self._report, self._database
-        survey = Survey(database, load_ledger(database) or Ledger(policy_named("hosts")))
-        report.urls, report.waiting = survey.known, survey.states[UrlState.QUEUED]
-        report.findings += check_frontier(database, survey)
+        result, database = self._result, self._database
+        survey = Survey(database, ledger_of(database))
+        result.urls, result.waiting = survey.known, survey.states[UrlState.QUEUED]
+        result.problems += check_frontier(database, survey)
         counts = load_counts(database)
         if self._is_worker:
-            report.notes.append("the frontier of this crawl is on Redis: only what this worker stores was checked")
+            result.notes.append("the frontier of this crawl is on Redis: only what this worker stores was checked")
         elif counts is not None:
-            report.findings += check_seen(self._directory, database, counts.serial, report.notes)
+            result.problems += check_seen(self._directory, database, counts.serial, result.notes)
         try:
-            state = State.of(self._directory, database)
+            state = PageStoreState.of(self._directory, database)
         except CorruptFile as error:
-            report.findings.append(Finding("db/meta", str(error), "takes the page index's own position"))
+            result.problems.append(Problem("db/meta", str(error), "takes the page index's own position"))
             return
         if state.adopted:
-            report.findings.append(
-                Finding("db/meta", "the position of the page store is missing", "takes the page index's own")
+            result.problems.append(
+                Problem("db/meta", "the position of the page store is missing", "takes the page index's own")
             )
-        report.findings += check_store(state, report.notes, quick=quick)
+        result.problems += check_store(state, result.notes, quick=quick)
         self._check_pages(state, counts.forgotten if counts is not None else 0)
 
     @property
@@ -174,25 +173,25 @@ class _Checker:
         """Whether the directory is that of a worker, whose URLs are on Redis."""
         return self._database.get("meta", WORKER) is not None
 
-    def _check_pages(self, state: State, forgotten: int) -> None:
+    def _check_pages(self, state: PageStoreState, forgotten: int) -> None:
         try:
-            index = Index(self._directory / INDEX_FILE)
+            index = Index(self._directory)
         except StorageError:
             return  # there is none, or `check_store` has said what is wrong with it
-        with closing(index):
+        with index:
             last = (state.position or Position()).last_id
-            self._report.captures = last
+            self._result.captures = last
             if self._is_worker:
                 return
             try:
-                self._report.findings += check_pages(
+                self._result.problems += check_pages(
                     self._database, index, self._fingerprints, last_id=last, forgotten=forgotten
                 )
             except CorruptFile as error:
-                self._report.findings.append(Finding(INDEX_FILE, str(error), "makes the index again"))
+                self._result.problems.append(Problem(INDEX_FILE, str(error), "makes the index again"))
 
 
-def repair(directory: Path) -> tuple[Report, Report]:
+def repair(directory: Path) -> tuple[CheckResult, CheckResult]:
     """Rebuild what can be rebuilt. Returns what was found before, and what is left. Raises as `check` does.
 
     It can be stopped at any time, also by a crash, and begun again.
@@ -201,25 +200,25 @@ def repair(directory: Path) -> tuple[Report, Report]:
         finish_move(directory)
     before = after = check(directory)
     for _ in range(_ROUNDS):
-        if all(not finding.repairable for finding in after.findings):
+        if all(not problem.repairable for problem in after.problems):
             break
         try:
             _mend(directory, before)
         except CorruptFile as error:
-            left = Finding(
+            left = Problem(
                 "db", str(error), "start in a new directory; the stored pages stay readable", repairable=False
             )
-            return before, replace(after, findings=[left])
+            return before, replace(after, problems=[left])
         after = check(directory)
     return before, after
 
 
-def _mend(directory: Path, report: Report) -> None:
+def _mend(directory: Path, result: CheckResult) -> None:
     manifest = read_manifest(directory)
     assert manifest is not None
     if is_readable(directory / "db"):
         damaged = salvage(directory)
-        report.notes.append(f"the damaged database is kept as {damaged}: delete it when the crawl is as it should be")
+        result.notes.append(f"the damaged database is kept as {damaged}: delete it when the crawl is as it should be")
     drop_filter(directory)
     with closing(Database(directory / "db", hash_name=HASH_NAME)) as database:
         mend_frontier(database)
@@ -240,34 +239,34 @@ def _mend_pages(directory: Path, database: Database, fingerprints: Fingerprinter
         is_wanted = known.is_wanted if too_early else lambda _: True
         position = rebuild(state, state.position, origin=known.origin, is_wanted=is_wanted)
         batch = database.batch()
-        batch.put("meta", b"pages", json.dumps(position._asdict()).encode())
+        batch.put("meta", PAGES, json.dumps(position._asdict()).encode())
         database.write(batch)
         last = position.last_id
     else:
         last = state.position.last_id
-    with closing(Index(directory / INDEX_FILE)) as index:
+    with Index(directory) as index:
         known_pages = captures_with_records(database, index, fingerprints, last)
         if sum(record is None for _, _, record in known_pages) > forgotten:
             note_as_fetched(database, index, fingerprints, last)
         queue_again(database, index, last)
 
 
-def _state(directory: Path, database: Database) -> State:
+def _state(directory: Path, database: Database) -> PageStoreState:
     try:
-        return State.of(directory, database)
+        return PageStoreState.of(directory, database)
     except CorruptFile:
         batch = database.batch()
-        batch.delete("meta", b"pages")
+        batch.delete("meta", PAGES)
         database.write(batch)
-        return State.of(directory, database)
+        return PageStoreState.of(directory, database)
 
 
-def _too_early(state: State, known: Known) -> int:
+def _too_early(state: PageStoreState, known: Known) -> int:
     """How many pages are stored although their URLs are to be fetched, as far as the index can be read."""
     assert state.position is not None
     found = 0
     try:
-        with closing(Index(state.directory / INDEX_FILE)) as index:
+        with Index(state.directory) as index:
             rows = captures_with_records(known.database, index, known.fingerprints, state.position.last_id)
             for _, capture, record in rows:
                 found += is_too_early(capture, record)

@@ -11,9 +11,10 @@ from itertools import islice
 from typing import TypeVar
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.checking.problems import Finding
+from sitecrawl.checking.problems import Problem
 from sitecrawl.checking.survey import BATCH, Survey, Tally
 from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.meta import LEDGER
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
@@ -37,10 +38,10 @@ _LENGTHS = {
 T = TypeVar("T")
 
 
-def check_frontier(database: Database, survey: Survey) -> Iterator[Finding]:
+def check_frontier(database: Database, survey: Survey) -> Iterator[Problem]:
     """What does not agree with the records, and what of them cannot be read."""
     if survey.unreadable:
-        yield Finding(
+        yield Problem(
             "db/urls",
             f"{survey.unreadable:,} records of URLs cannot be read",
             "drops them: a URL that waited is found again only if a page that is still to be fetched links to it",
@@ -52,10 +53,10 @@ def check_frontier(database: Database, survey: Survey) -> Iterator[Finding]:
     yield from _check_requests(database, survey)
     yield from _check_credit(load_ledger(database), survey)
     if seeds_are_missing(database, survey):
-        yield Finding("db/edges", "the row of the seeds is missing, and nobody has trust", "counts the seeds again")
+        yield Problem("db/edges", "the row of the seeds is missing, and nobody has trust", "counts the seeds again")
     for family in _LENGTHS:
         if misshapen := sum(1 for _ in misshapen_rows(database, family)):
-            yield Finding(f"db/{family}", f"{misshapen:,} rows are none of this family", "drops them")
+            yield Problem(f"db/{family}", f"{misshapen:,} rows are none of this family", "drops them")
 
 
 # Numbers
@@ -71,11 +72,16 @@ def load_counts(database: Database) -> Counts | None:
 
 def load_ledger(database: Database) -> Ledger | None:
     """None if it cannot be read."""
-    data = database.get("meta", b"ledger")
+    data = database.get("meta", LEDGER)
     try:
         return Ledger(policy_named("hosts")) if data is None else Ledger.unpack(data)
     except CorruptFile:
         return None
+
+
+def ledger_of(database: Database) -> Ledger:
+    """A new one where it cannot be read."""
+    return load_ledger(database) or Ledger(policy_named("hosts"))
 
 
 def counts_agree(counts: Counts, survey: Survey) -> bool:
@@ -88,20 +94,20 @@ def _ended(counts: Counts) -> dict[UrlState, int]:
     return {UrlState.FETCHED: counts.fetched, UrlState.FAILED: counts.failed, UrlState.EXCLUDED: counts.excluded}
 
 
-def _check_counts(counts: Counts | None, survey: Survey) -> Iterator[Finding]:
+def _check_counts(counts: Counts | None, survey: Survey) -> Iterator[Problem]:
     counted = ", ".join(f"{survey.states[state]:,} {state.name.lower()}" for state in UrlState)
     if counts is None:
-        yield Finding("db/meta", "the crawl's counts cannot be read", f"counts the records again: {counted}")
+        yield Problem("db/meta", "the crawl's counts cannot be read", f"counts the records again: {counted}")
         return
     if not counts_agree(counts, survey):
-        yield Finding(
+        yield Problem(
             "db/meta",
             f"the crawl counts {counts.queued:,} URLs queued, {counts.fetched:,} fetched, {counts.failed:,} failed, "
             f"{counts.excluded:,} excluded and {counts.forgotten:,} of these forgotten; the records are {counted}",
             "takes the numbers of the records",
         )
     if {level: number for level, number in counts.levels.items() if number} != survey.levels:
-        yield Finding("db/meta", "the counts of the levels are not those of the queued URLs", "counts them again")
+        yield Problem("db/meta", "the counts of the levels are not those of the queued URLs", "counts them again")
 
 
 def host_agrees(host: Host, tally: Tally) -> bool:
@@ -112,12 +118,12 @@ def section_agrees(section: Section, tally: Tally) -> bool:
     return section.queued == tally.queued and section.known >= tally.known and section.fetched >= tally.fetched
 
 
-def _check_hosts(survey: Survey) -> Iterator[Finding]:
+def _check_hosts(survey: Survey) -> Iterator[Problem]:
     wrong = [host for key, host in survey.hosts.items() if not host_agrees(host, survey.by_host.get(key, Tally()))]
     missing = survey.missing_hosts()
     if wrong:
         host, tally = wrong[0], survey.by_host.get(wrong[0].key, Tally())
-        yield Finding(
+        yield Problem(
             "db/hosts",
             f"the numbers of {len(wrong):,} hosts are not those of their URLs: {host.name} counts {host.known:,} "
             f"known, {host.queued:,} queued, {host.fetched:,} fetched, and has records of {tally.known:,}, "
@@ -125,7 +131,7 @@ def _check_hosts(survey: Survey) -> Iterator[Finding]:
             "takes the numbers of the records",
         )
     if missing or survey.unreadable_hosts:
-        yield Finding(
+        yield Problem(
             "db/hosts",
             f"{len(missing):,} hosts that URLs belong to are missing, {survey.unreadable_hosts:,} cannot be read",
             "makes them again from their URLs; what was learnt of them (Crawl-delay, signs of traps) is lost",
@@ -142,7 +148,7 @@ def sections(database: Database) -> Iterator[tuple[bytes, Section | None]]:
             yield key, None
 
 
-def _check_sections(database: Database, survey: Survey) -> Iterator[Finding]:
+def _check_sections(database: Database, survey: Survey) -> Iterator[Problem]:
     wrong, unreadable, met = 0, 0, 0
     for key, section in sections(database):
         met += key in survey.by_section
@@ -152,7 +158,7 @@ def _check_sections(database: Database, survey: Survey) -> Iterator[Finding]:
             wrong += not section_agrees(section, survey.by_section.get(key, Tally()))
     missing = len(survey.by_section) - met
     if wrong or unreadable or missing:
-        yield Finding(
+        yield Problem(
             "db/sections",
             f"of {wrong:,} sections the numbers are not those of their URLs, {missing:,} are missing, "
             f"{unreadable:,} cannot be read",
@@ -180,14 +186,14 @@ def queue_rows(database: Database) -> Iterator[tuple[bytes, bool]]:
             yield entry, len(entry) == _ENTRY_BYTES and stands(entry, record)
 
 
-def _check_queue(database: Database, survey: Survey) -> Iterator[Finding]:
+def _check_queue(database: Database, survey: Survey) -> Iterator[Problem]:
     good = stale = 0
     for _, is_good in queue_rows(database):
         good += is_good
         stale += not is_good
     missing = survey.states[UrlState.QUEUED] - good
     if missing or stale:
-        yield Finding(
+        yield Problem(
             "db/queue",
             f"{missing:,} of {survey.states[UrlState.QUEUED]:,} queued URLs are not in the queue, {stale:,} entries "
             "of the queue stand for none, or under another rank",
@@ -206,19 +212,19 @@ def has_request(record: UrlRecord) -> bool:
     return record.state == UrlState.QUEUED and bool(record.flags & Flag.REQUEST)
 
 
-def _check_requests(database: Database, survey: Survey) -> Iterator[Finding]:
+def _check_requests(database: Database, survey: Survey) -> Iterator[Problem]:
     good = stray = 0
     for _, is_good in request_rows(database):
         good += is_good
         stray += not is_good
     if missing := survey.requests - good:
-        yield Finding(
+        yield Problem(
             "db/requests",
             f"{missing:,} queued URLs are more than a plain GET, and what they are is missing",
             "gives these URLs up as failed: nobody can say what was to be asked",
         )
     if stray:
-        yield Finding("db/requests", f"{stray:,} stored requests belong to no queued URL", "drops them")
+        yield Problem("db/requests", f"{stray:,} stored requests belong to no queued URL", "drops them")
 
 
 def misshapen_rows(database: Database, family: str) -> Iterator[bytes]:
@@ -243,20 +249,20 @@ def payees_of(ledger: Ledger, survey: Survey) -> int:
     return survey.states[UrlState.QUEUED] if ledger.policy.name == "pages" else survey.waiting_hosts
 
 
-def _check_credit(ledger: Ledger | None, survey: Survey) -> Iterator[Finding]:
+def _check_credit(ledger: Ledger | None, survey: Survey) -> Iterator[Problem]:
     if ledger is None:
-        yield Finding("db/meta", "the ledger cannot be read", "adds up the credit of all pages again")
+        yield Problem("db/meta", "the ledger cannot be read", "adds up the credit of all pages again")
         return
     off = survey.held - ledger.total
     if off:
-        yield Finding(
+        yield Problem(
             "credit",
             f"pages, hosts and the lambda page hold {survey.held:,} units, and there are {ledger.total:,}: "
             f"{abs(off):,} too {'many' if off > 0 else 'few'}",
             "settles the difference with the lambda page",
         )
     if ledger.policy.payees != payees_of(ledger, survey):
-        yield Finding(
+        yield Problem(
             "credit",
             f"the lambda page pays {ledger.policy.payees:,} {ledger.policy.name}, and "
             f"{payees_of(ledger, survey):,} wait",

@@ -17,6 +17,7 @@ from sitecrawl.checking.frontier import (
     entry_of,
     has_request,
     host_agrees,
+    ledger_of,
     load_counts,
     load_ledger,
     misshapen_rows,
@@ -29,6 +30,7 @@ from sitecrawl.checking.frontier import (
 )
 from sitecrawl.checking.survey import Survey, Tally, is_absurd, records
 from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.meta import COUNTS, LEDGER, LEVELS
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import owed, policy_named
@@ -52,18 +54,16 @@ class Changes:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._batch = database.batch()
-        self.number = 0
 
     def put(self, family: str, key: bytes, value: bytes = b"") -> None:
         self._batch.put(family, key, value)
-        self._count()
+        self._write_if_full()
 
     def delete(self, family: str, key: bytes) -> None:
         self._batch.delete(family, key)
-        self._count()
+        self._write_if_full()
 
-    def _count(self) -> None:
-        self.number += 1
+    def _write_if_full(self) -> None:
         if len(self._batch) >= _AT_ONCE:
             self.write()
 
@@ -94,13 +94,9 @@ def mend_frontier(database: Database) -> None:
     mend_numbers(database)
 
 
-def _ledger(database: Database) -> Ledger:
-    return load_ledger(database) or Ledger(policy_named("hosts"))
-
-
 def _mend_hosts(database: Database) -> None:
     """Make hosts again that are missing, as far as their URLs tell."""
-    survey = Survey(database, _ledger(database))
+    survey = Survey(database, ledger_of(database))
     missing: dict[bytes, Host] = {}
     for _, record in records(database):
         if record.host not in survey.hosts:
@@ -124,7 +120,7 @@ def _is_host(key: bytes, data: bytes) -> bool:
 
 
 def _mend_records(database: Database) -> None:
-    ledger = _ledger(database)
+    ledger = ledger_of(database)
     survey = Survey(database, ledger)
     with changes_of(database) as changes:
         for rows in batches(database.scan("urls")):
@@ -170,7 +166,7 @@ def _mend_queue(database: Database) -> None:
 def mend_numbers(database: Database) -> None:
     """Counts, hosts, sections and credit, in one batch."""
     ledger = load_ledger(database)
-    survey = Survey(database, ledger or Ledger(policy_named("hosts")))
+    survey = Survey(database, ledger_of(database))
     batch = database.batch()
     _mend_sections(database, survey, batch)
     for key, host in survey.hosts.items():
@@ -180,7 +176,7 @@ def mend_numbers(database: Database) -> None:
         batch.put("edges", SEEDS, edges_row(survey.seeds))
     meta = Overlay(database, "meta")
     _mend_counts(load_counts(database), survey, meta)
-    meta.put(b"ledger", _settled(ledger, survey).pack())
+    meta.put(LEDGER, _settled(ledger, survey).pack())
     meta.flush(batch)
     database.write(batch)
 
@@ -202,8 +198,8 @@ def _mend_host(host: Host, tally: Tally, ledger: Ledger | None) -> bool:
 
 def _mend_counts(counts: Counts | None, survey: Survey, meta: Overlay) -> None:
     if counts is None:
-        meta.delete(b"counts")
-        meta.delete(b"levels")
+        meta.delete(COUNTS)
+        meta.delete(LEVELS)
         counts = Counts(meta)
     if not counts_agree(counts, survey):
         states = survey.states

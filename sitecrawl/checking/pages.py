@@ -9,19 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sitecrawl.checking.frontier import batches, entry_of, load_ledger, readable
+from sitecrawl.checking.frontier import batches, entry_of, ledger_of, readable
 from sitecrawl.checking.mending import changes_of
-from sitecrawl.checking.problems import Finding
+from sitecrawl.checking.problems import Problem
 from sitecrawl.checking.store import Index
 from sitecrawl.checking.survey import Survey, records
 from sitecrawl.crawldir.database import Database
-from sitecrawl.credit.ledger import Ledger
-from sitecrawl.credit.policies import policy_named
 from sitecrawl.frontier.hosts import KEY_BYTES
 from sitecrawl.frontier.record import NO_REFERRER, RANK_BYTES, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.tables import HostTable
 from sitecrawl.pagestore.capture import Capture
-from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.lookup import host_of, url_key
 from sitecrawl.urls.fingerprint import Fingerprinter
 
@@ -35,7 +32,7 @@ SELECT count(*), min(url_key) FROM (
 
 def check_pages(
     database: Database, index: Index, fingerprints: Fingerprinter, *, last_id: int, forgotten: int
-) -> Iterator[Finding]:
+) -> Iterator[Problem]:
     """`last_id`: the newest capture that counts. `forgotten`: how many URLs have no record any more by intention."""
     unknown = waiting = again = 0
     for _, capture, record in captures_with_records(database, index, fingerprints, last_id):
@@ -43,28 +40,27 @@ def check_pages(
         waiting += is_too_early(capture, record)
         again += record is not None and bool(record.flags & Flag.AGAIN)
     if unknown > forgotten:
-        yield Finding(
+        yield Problem(
             "db/urls",
             f"{unknown:,} stored pages are of URLs that the frontier does not know",
             "notes them as fetched, so that they are not stored twice",
         )
     if waiting:
-        yield Finding(
+        yield Problem(
             "db/urls",
             f"{waiting:,} pages are stored, and their URLs still wait to be fetched",
             "takes them out of the page store: they are fetched again",
         )
     lost = sum(1 for _ in without_capture(database, index, last_id))
     if lost:
-        yield Finding(
+        yield Problem(
             "pages.sqlite",
             f"{lost:,} URLs count as stored, and are not",
             "queues them again",
         )
-    with file_errors(index.path):
-        twice, example = index.db.execute(_TWICE, (last_id,)).fetchone()
+    ((twice, example),) = index.rows(_TWICE, (last_id,))
     if twice > forgotten + again:
-        yield Finding(
+        yield Problem(
             "pages.sqlite",
             f"{twice:,} pages are stored more than once, such as {example}",
             "nothing is lost by it: readers take the newest",
@@ -96,8 +92,7 @@ def without_capture(database: Database, index: Index, last_id: int) -> Iterator[
         urls = [url_key(record.url) for _, record in batch]
         marks = ", ".join("?" * len(urls))
         query = f"SELECT DISTINCT url_key FROM pages WHERE url_key IN ({marks}) AND id <= ?"  # noqa: S608 - only marks
-        with file_errors(index.path):
-            there = {url for (url,) in index.db.execute(query, (*urls, last_id))}
+        there = {url for (url,) in index.rows(query, (*urls, last_id))}
         for (key, record), url in zip(batch, urls, strict=True):
             if url not in there and record.state != UrlState.QUEUED:
                 yield key, record
@@ -144,8 +139,7 @@ def note_as_fetched(database: Database, index: Index, fingerprints: Fingerprinte
 
 def queue_again(database: Database, index: Index, last_id: int) -> None:
     """Let what counts as stored and is not wait again."""
-    ledger = load_ledger(database) or Ledger(policy_named("hosts"))
-    survey = Survey(database, ledger)
+    survey = Survey(database, ledger_of(database))
     with changes_of(database) as changes:
         for key, record in without_capture(database, index, last_id):
             record.state = UrlState.QUEUED

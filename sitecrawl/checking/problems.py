@@ -6,7 +6,7 @@ REPAIR = "--repair"
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Problem:
     """One thing that is wrong."""
 
     where: str

@@ -18,18 +18,19 @@ from datetime import datetime
 from pathlib import Path
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.checking.store import Index, Pair, State, disagreement, pairs
+from sitecrawl.checking.store import Index, PageStoreState, Pair, disagreement, pairs
 from sitecrawl.checking.warcwalk import Stretch
 from sitecrawl.crawldir.durable import sync_directory
+from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.frontier.record import UrlRecord
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.page.links import read_page
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture, Place, describe
-from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.files import serial_of
-from sitecrawl.pagestore.gzipping import decode_content
+from sitecrawl.pagestore.gzipping import without_codings
 from sitecrawl.pagestore.index import BESIDE, Original, PageIndex, Position
+from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.record import Record
 from sitecrawl.pagestore.store import INDEX_FILE, WARC_DIRECTORY
 
@@ -41,7 +42,9 @@ Origin = Callable[[str], tuple[UrlRecord | None, str | None]]
 """What the frontier knows of a URL that was fetched by GET: its record, and the URL of its referrer."""
 
 
-def rebuild(state: State, limit: Position, *, origin: Origin, is_wanted: Callable[[Capture], bool]) -> Position:
+def rebuild(
+    state: PageStoreState, limit: Position, *, origin: Origin, is_wanted: Callable[[Capture], bool]
+) -> Position:
     """Make files and index of the page store again, up to `limit`; returns the new position."""
     draft = state.directory / (INDEX_FILE + _DRAFT)
     warcs = state.directory / WARC_DIRECTORY
@@ -69,10 +72,10 @@ def rebuild(state: State, limit: Position, *, origin: Origin, is_wanted: Callabl
     return position
 
 
-def _old_rows(state: State, limit: Position) -> Generator[Capture, None, None]:
+def _old_rows(state: PageStoreState, limit: Position) -> Generator[Capture, None, None]:
     """The rows of the old index, as far as they can be read."""
     try:
-        with closing(Index(state.directory / INDEX_FILE)) as index:
+        with Index(state.directory) as index:
             for row in index.captures(limit.last_id):
                 serial_of(row.warc_file)
                 yield row
@@ -83,7 +86,9 @@ def _old_rows(state: State, limit: Position) -> Generator[Capture, None, None]:
 class _Rebuilder:
     """Takes what the files hold, in its order."""
 
-    def __init__(self, state: State, index: PageIndex, origin: Origin, is_wanted: Callable[[Capture], bool]) -> None:
+    def __init__(
+        self, state: PageStoreState, index: PageIndex, origin: Origin, is_wanted: Callable[[Capture], bool]
+    ) -> None:
         self._warcs = state.directory / WARC_DIRECTORY
         self._index = index
         self._origin = origin
@@ -173,8 +178,10 @@ class _Rebuilder:
 
     def _row(self, number: int) -> Capture:
         self._index.commit(*self.end)  # so that it can be read back
-        with closing(Index(self._index.path)) as index:
-            return next(index.captures(number, after=number - 1))
+        with PageReader(self._index.path.parent, self._index.path.name) as index:
+            capture = index.get(number)
+        assert capture is not None
+        return capture
 
     def _keep(self, stretch: Stretch) -> None:
         if self._kept and self._kept[-1][1] == stretch.offset:
@@ -235,8 +242,7 @@ def _exchange(answer: Record, request: Record | None) -> Exchange:
 
 
 def _page(exchange: Exchange, known: UrlRecord, referrer: str | None) -> PageItem:
-    codings = [value.decode("latin-1") for name, value in exchange.headers if name.lower() == b"content-encoding"]
-    body = decode_content(exchange.body, ",".join(codings))
+    body = without_codings(exchange.body, exchange.headers)
     facts = read_page(exchange.url, body, exchange.headers)
     return PageItem(
         url=exchange.url,

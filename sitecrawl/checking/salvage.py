@@ -22,9 +22,10 @@ from typing import Final
 from rocksdict import BottommostLevelCompaction, CompactOptions, Options, Rdict
 
 from sitecrawl.base.errors import CorruptFile, NothingYet, StorageError
+from sitecrawl.crawldir import meta
 from sitecrawl.crawldir.database import DAMAGED, FAMILIES, FORMAT, Database
 from sitecrawl.crawldir.durable import sync_directory
-from sitecrawl.pagestore.faults import file_errors
+from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.store import INDEX_FILE
 from sitecrawl.urls.fingerprint import HASH_NAME
 
@@ -102,9 +103,9 @@ def _write_anew(path: Path) -> None:
         for name in FAMILIES:
             if name not in names:
                 database.create_column_family(name, Options(raw_mode=True))
-        meta = database.get_column_family("meta")
-        if meta.get(b"format") is None:
-            meta[b"format"], meta[b"hash"] = FORMAT, HASH_NAME.encode()
+        rows = database.get_column_family("meta")
+        if rows.get(meta.FORMAT) is None:
+            rows[meta.FORMAT], rows[meta.HASH] = FORMAT, HASH_NAME.encode()
         every_table = CompactOptions()
         every_table.set_bottommost_level_compaction(BottommostLevelCompaction.force())
         for name in names:

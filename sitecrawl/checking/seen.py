@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.checking.frontier import batches
-from sitecrawl.checking.problems import Finding
+from sitecrawl.checking.problems import Problem
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.crawl_seen import SERIAL
+from sitecrawl.crawldir.meta import SEEN_SERIAL
+from sitecrawl.frontier.crawl_seen import SEEN_FILE
 from sitecrawl.seen.bloom import MAGIC, VERSION, load_bloom
 from sitecrawl.seen.files import read_file
 from sitecrawl.urls.fingerprint import HASH_NAME
 
-SEEN_FILE: Final = "seen.bloom"
 
-
-def check_seen(directory: Path, database: Database, serial: int, notes: list[str]) -> Iterator[Finding]:
+def check_seen(directory: Path, database: Database, serial: int, notes: list[str]) -> Iterator[Problem]:
     """Whether every known URL is in the filter, if the next start is going to use it. `serial`: the newest URL's."""
     path = directory / SEEN_FILE
-    if database.get("meta", SERIAL) != serial.to_bytes(8, "big"):
+    if database.get("meta", SEEN_SERIAL) != serial.to_bytes(8, "big"):
         notes.append("the Bloom filter was not saved at the end: the next start fills it again")
         return
     try:
@@ -34,7 +32,7 @@ def check_seen(directory: Path, database: Database, serial: int, notes: list[str
     for keys in batches(key for key, _ in database.scan("urls")):
         lost += bloom.contains_many(keys).count(False)
     if lost:
-        yield Finding(
+        yield Problem(
             SEEN_FILE,
             f"{lost:,} known URLs are not in the filter: they would be fetched twice",
             "removes it, and the next start fills it again",

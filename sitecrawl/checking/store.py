@@ -7,32 +7,29 @@ of each. What comes after the checkpoint is no fault: a kill leaves it, and the 
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
-from sitecrawl.checking.problems import Finding
+from sitecrawl.checking.problems import Problem
 from sitecrawl.checking.survey import records
 from sitecrawl.checking.warcwalk import Stretch, walk
 from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.meta import PAGES
 from sitecrawl.frontier.record import Flag
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture
-from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.files import WarcFiles, serial_of
-from sitecrawl.pagestore.index import Position, connect_read_only
+from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.store import INDEX_FILE, WARC_DIRECTORY
 
 SAMPLES: Final = 1_000
 """Rows that a quick check compares with their records."""
-_ROWS = f"SELECT {', '.join(Capture._fields)} FROM pages WHERE id > ? AND id <= ? ORDER BY id LIMIT 500"  # noqa: S608
 _ORPHANED_REVISITS = """
 SELECT count(*) FROM pages AS again LEFT JOIN pages AS first ON first.id = again.revisit_of
 WHERE again.revisit_of IS NOT NULL AND again.id <= ?
@@ -43,7 +40,7 @@ _REBUILD = "makes the index again from the WARC files, and has fetched again wha
 
 def position_of(database: Database) -> Position | None:
     """How far the page store had come at the crawl's last checkpoint. Raises `CorruptFile`."""
-    data = database.get("meta", b"pages")
+    data = database.get("meta", PAGES)
     if data is None:
         return None
     try:
@@ -60,43 +57,34 @@ def knows_pages(database: Database) -> bool:
 def _own_position(directory: Path, files: list[str]) -> Position:
     """What the page index says or, where it cannot be read, the end of the files."""
     try:
-        with closing(Index(directory / INDEX_FILE)) as index:
+        with Index(directory) as index:
             return index.position
     except StorageError:
         name = files[-1] if files else None
         return Position(1, name, 0 if name is None else (directory / WARC_DIRECTORY / name).stat().st_size, 0)
 
 
-class Index:
-    """The page index, read-only. Raises `FormatMismatch`, `CorruptFile` or `StorageError`."""
+class Index(PageReader):
+    """The page index with what it says of itself. Raises `FormatMismatch`, `CorruptFile` or `StorageError`."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.db = connect_read_only(path)
-        with file_errors(path):
-            try:
-                self.position = Position(*self.db.execute("SELECT * FROM checkpoint").fetchone())
-                self.rows, self.last_id = self.db.execute(
-                    "SELECT count(*), coalesce(max(id), 0) FROM pages"
-                ).fetchone()
-            except (sqlite3.Error, TypeError) as error:
-                self.db.close()
-                raise CorruptFile(f"{path} has no checkpoint: {error}") from error
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
+        try:
+            (position,) = self.rows("SELECT * FROM checkpoint")
+            self.position = Position(*position)
+            ((self.count, self.last_id),) = self.rows("SELECT count(*), coalesce(max(id), 0) FROM pages")
+        except (StorageError, ValueError, TypeError) as error:
+            self.close()
+            raise CorruptFile(f"{self.path} has no checkpoint: {error}") from error
 
-    def captures(self, last: int, after: int = 0) -> Iterator[Capture]:
+    def captures(self, last: int) -> Iterator[Capture]:
         """The rows up to the id `last`, in the order of storing."""
-        while True:
-            with file_errors(self.path):
-                rows = [Capture._make(row) for row in self.db.execute(_ROWS, (after, last))]
-            if not rows:
-                return
+        after = 0
+        while rows := self._select("id > ? AND id <= ? ORDER BY id LIMIT 500", (after, last)):
             if any(not _is_typed(row) for row in rows):
                 raise CorruptFile(f"{self.path} has values of a type that their columns cannot have")
             yield from rows
             after = rows[-1].id
-
-    def close(self) -> None:
-        self.db.close()
 
 
 def _is_typed(row: Capture) -> bool:
@@ -107,7 +95,7 @@ def _is_typed(row: Capture) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class PageStoreState:
     """What is there of a page store."""
 
     directory: Path
@@ -118,7 +106,7 @@ class State:
     """The crawl's database has lost the position: it is the page index's own."""
 
     @classmethod
-    def of(cls, directory: Path, database: Database) -> State:
+    def of(cls, directory: Path, database: Database) -> PageStoreState:
         """Raises `CorruptFile` if the position cannot be read."""
         warcs = directory / WARC_DIRECTORY
         files = WarcFiles(warcs, WarcOptions()).listing() if warcs.is_dir() else []
@@ -139,18 +127,18 @@ class State:
         return limit.warc_offset if name == limit.warc_file else None
 
 
-def check_store(state: State, notes: list[str], *, quick: bool) -> Iterator[Finding]:
+def check_store(state: PageStoreState, notes: list[str], *, quick: bool) -> Iterator[Problem]:
     """What is wrong with index and WARC files; what is only unfinished goes to `notes`."""
     if not state.exists:
         return
     try:
-        index = Index(state.directory / INDEX_FILE)
+        index = Index(state.directory)
     except FormatMismatch:
         raise
     except StorageError as error:
-        yield Finding(INDEX_FILE, str(error), _REBUILD)
+        yield Problem(INDEX_FILE, str(error), _REBUILD)
         return
-    with closing(index):
+    with index:
         limit = state.position or Position()
         yield from _check_position(index, limit, notes)
         lengths = list(_check_lengths(state, limit))
@@ -160,16 +148,16 @@ def check_store(state: State, notes: list[str], *, quick: bool) -> Iterator[Find
             compare = _check_samples if quick else _check_all
             yield from compare(state, index, limit)
         except CorruptFile as error:
-            yield Finding(INDEX_FILE, str(error), _REBUILD)
+            yield Problem(INDEX_FILE, str(error), _REBUILD)
 
 
-def _check_position(index: Index, limit: Position, notes: list[str]) -> Iterator[Finding]:
+def _check_position(index: Index, limit: Position, notes: list[str]) -> Iterator[Problem]:
     ahead = index.position.number - limit.number
     if ahead == 1 and index.position.last_id >= limit.last_id:
         more = index.position.last_id - limit.last_id
         notes.append(f"{more:,} captures are newer than the last checkpoint: the next start cuts them off")
     elif ahead > 0 and not limit.number:
-        yield Finding(
+        yield Problem(
             "db/meta",
             f"the page store counts {index.position.number:,} checkpoints with {index.position.last_id:,} captures, "
             "and the crawl's database knows of none: the database is lost or another crawl's",
@@ -177,68 +165,66 @@ def _check_position(index: Index, limit: Position, notes: list[str]) -> Iterator
             repairable=False,
         )
     elif ahead > 0:
-        yield Finding(
+        yield Problem(
             "db",
             f"the database is {ahead:,} checkpoints behind the page store: it has lost its end",
             f"cuts the page store back; {index.position.last_id - limit.last_id:,} captures are fetched again",
         )
     elif ahead < 0 or index.position != limit:
-        yield Finding(
+        yield Problem(
             INDEX_FILE,
             f"the index ends at capture {index.position.last_id:,} of checkpoint {index.position.number:,}, the "
             f"crawl at capture {limit.last_id:,} of checkpoint {limit.number:,}",
             _REBUILD,
         )
-    if index.last_id != index.position.last_id or index.rows != index.last_id:
-        yield Finding(
+    if index.last_id != index.position.last_id or index.count != index.last_id:
+        yield Problem(
             INDEX_FILE,
-            f"{index.rows:,} rows, the last with the id {index.last_id:,}, where its checkpoint counts "
+            f"{index.count:,} rows, the last with the id {index.last_id:,}, where its checkpoint counts "
             f"{index.position.last_id:,}",
             _REBUILD,
         )
 
 
-def _check_lengths(state: State, limit: Position) -> Iterator[Finding]:
+def _check_lengths(state: PageStoreState, limit: Position) -> Iterator[Problem]:
     name = limit.warc_file
     if name is None:
         return
     path = state.directory / WARC_DIRECTORY / name
     size = path.stat().st_size if path.exists() else 0
     if size < limit.warc_offset:
-        yield Finding(
+        yield Problem(
             f"{WARC_DIRECTORY}/{name}",
             f"it has {size:,} bytes, and the last checkpoint counts on {limit.warc_offset:,}",
             "cuts it at its last whole record, and has fetched again what is lost",
         )
 
 
-def _check_index(index: Index, limit: Position, *, quick: bool) -> Iterator[Finding]:
-    with file_errors(index.path):
-        verdict = index.db.execute("PRAGMA quick_check(1)" if quick else "PRAGMA integrity_check(1)").fetchone()[0]
-        (orphans,) = index.db.execute(_ORPHANED_REVISITS, (limit.last_id,)).fetchone()
+def _check_index(index: Index, limit: Position, *, quick: bool) -> Iterator[Problem]:
+    ((verdict,),) = index.rows("PRAGMA quick_check(1)" if quick else "PRAGMA integrity_check(1)")
+    ((orphans,),) = index.rows(_ORPHANED_REVISITS, (limit.last_id,))
     if verdict != "ok":
-        yield Finding(INDEX_FILE, f"SQLite says: {verdict}", _REBUILD)
+        yield Problem(INDEX_FILE, f"SQLite says: {verdict}", _REBUILD)
     if orphans:
-        yield Finding(INDEX_FILE, f"{orphans:,} revisits refer to a capture that has not their body", _REBUILD)
+        yield Problem(INDEX_FILE, f"{orphans:,} revisits refer to a capture that has not their body", _REBUILD)
 
 
-def _check_samples(state: State, index: Index, limit: Position) -> Iterator[Finding]:
+def _check_samples(state: PageStoreState, index: Index, limit: Position) -> Iterator[Problem]:
     stride = max(1, limit.last_id // SAMPLES)
     wrong, example = 0, ""
-    with PageReader(state.directory) as reader:
-        for number in range(1, limit.last_id + 1, stride):
-            capture = reader.get(number)
-            try:
-                if capture is not None:
-                    reader.read(capture)
-            except StorageError as error:
-                wrong += 1
-                example = example or str(error)
+    for number in range(1, limit.last_id + 1, stride):
+        capture = index.get(number)
+        try:
+            if capture is not None:
+                index.read(capture)
+        except StorageError as error:
+            wrong += 1
+            example = example or str(error)
     if wrong:
-        yield Finding(INDEX_FILE, f"{wrong:,} sampled captures cannot be read back, the first: {example}", _REBUILD)
+        yield Problem(INDEX_FILE, f"{wrong:,} sampled captures cannot be read back, the first: {example}", _REBUILD)
 
 
-def _check_all(state: State, index: Index, limit: Position) -> Iterator[Finding]:
+def _check_all(state: PageStoreState, index: Index, limit: Position) -> Iterator[Problem]:
     """The one pass over rows and records."""
     faults: Counter[str] = Counter()
     damaged = 0
@@ -252,14 +238,14 @@ def _check_all(state: State, index: Index, limit: Position) -> Iterator[Finding]
         elif pair.row is None and pair.stretch.is_answer:
             faults["records have no row"] += 1
     if damaged:
-        yield Finding(
+        yield Problem(
             WARC_DIRECTORY,
             f"{damaged:,} stretches of the files hold no whole record",
             "takes them out of the files, and has fetched again what is lost",
         )
     if faults:
         told = ", ".join(f"{number:,} {what}" for what, number in sorted(faults.items()))
-        yield Finding(INDEX_FILE, f"of {index.rows:,} rows against the WARC files: {told}", _REBUILD)
+        yield Problem(INDEX_FILE, f"of {index.count:,} rows against the WARC files: {told}", _REBUILD)
 
 
 class Pair(NamedTuple):
@@ -273,7 +259,7 @@ class Pair(NamedTuple):
     row: Capture | None
 
 
-def pairs(state: State, rows: Iterator[Capture], limit: Position) -> Iterator[Pair]:
+def pairs(state: PageStoreState, rows: Iterator[Capture], limit: Position) -> Iterator[Pair]:
     """All that the files hold up to `limit`, and all `rows`, in the order of storing."""
     row = next(rows, None)
     for name in state.files:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore import record
-from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.gzipping import GZIP_WINDOW
 from sitecrawl.pagestore.record import Record
 

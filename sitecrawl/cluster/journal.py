@@ -15,9 +15,8 @@ import msgpack
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.cluster.parcel import Outcome, Parcel
-from sitecrawl.crawldir.database import WORKER, Batch, Database
-
-_PARCEL = b"cluster/parcel/"
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.meta import PARCEL, WORKER
 
 
 class Journal:
@@ -36,8 +35,8 @@ class Journal:
     def load(self) -> list[Parcel]:
         """What a crash has left, in order. To be called once, first."""
         parcels = []
-        for key, data in self._database.scan("meta", _PARCEL, _PARCEL + b"\xff" * 9):
-            number = int.from_bytes(key[len(_PARCEL) :], "big")
+        for key, data in self._database.scan("meta", PARCEL, PARCEL + b"\xff" * 9):
+            number = int.from_bytes(key[len(PARCEL) :], "big")
             parcel = _read(data)
             self._numbers[id(parcel)] = number
             self._next = number + 1
@@ -80,7 +79,7 @@ class Journal:
 
 
 def _key(number: int) -> bytes:
-    return _PARCEL + number.to_bytes(8, "big")
+    return PARCEL + number.to_bytes(8, "big")
 
 
 def _write(parcel: Parcel) -> bytes:

@@ -10,7 +10,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from sitecrawl.base.errors import SitecrawlError
-from sitecrawl.checking import Report, check, repair
+from sitecrawl.checking import CheckResult, check, repair
 from sitecrawl.crawl.configuration import CRAWLS
 from sitecrawl.pagestore.console import crawl_directory
 
@@ -45,34 +45,34 @@ class Command(ScrapyCommand):
             raise UsageError(f"unknown argument {args[1]!r}")
         try:
             directory = crawl_directory(args[0] if args else None, CRAWLS)
-            report = _repair(directory) if opts.repair else check(directory, quick=opts.quick)
+            result = _repair(directory) if opts.repair else check(directory, quick=opts.quick)
         except SitecrawlError as error:
             print(f"scrapy: {error}", file=sys.stderr)
             self.exitcode = 2
             return
-        _tell(report, checked="sampled" if opts.quick else "read back")
-        self.exitcode = 0 if report.is_sound else 1
+        _tell(result, checked="sampled" if opts.quick else "read back")
+        self.exitcode = 0 if result.is_sound else 1
 
 
-def _repair(directory: Path) -> Report:
+def _repair(directory: Path) -> CheckResult:
     before, after = repair(directory)
     if before is not after:
-        print(f"Found before the repair: {len(before.findings)}")
+        print(f"Found before the repair: {len(before.problems)}")
         _list(before)
     return after
 
 
-def _list(report: Report) -> None:
-    for finding in report.findings:
-        print(f"- {finding}")
-    for note in report.notes:
+def _list(result: CheckResult) -> None:
+    for problem in result.problems:
+        print(f"- {problem}")
+    for note in result.notes:
         print(f"Note: {note}")
 
 
-def _tell(report: Report, *, checked: str) -> None:
-    _list(report)
-    numbers = f"{report.urls:,} URLs, {report.waiting:,} of them waiting, {report.captures:,} captures {checked}"
-    if report.is_sound:
-        print(f"{report.directory} is sound: {numbers}")
+def _tell(result: CheckResult, *, checked: str) -> None:
+    _list(result)
+    numbers = f"{result.urls:,} URLs, {result.waiting:,} of them waiting, {result.captures:,} captures {checked}"
+    if result.is_sound:
+        print(f"{result.directory} is sound: {numbers}")
     else:
-        print(f"{report.directory}: {len(report.findings)} faults; {numbers}")
+        print(f"{result.directory}: {len(result.problems)} faults; {numbers}")

@@ -59,7 +59,7 @@ class Command(ReadingCommand):
                 sys.stdout.buffer.write(document.encode())  # UTF-8, as it says of itself, whatever the terminal has
                 return
             try:
-                write_atomically(Path(opts.output), document.encode())
+                write_atomically(Path(opts.output), [document.encode()])
             except OSError as error:
                 raise StorageError(f"{opts.output} cannot be written: {error.strerror or error}") from error
             print(f"The report is in {visible(opts.output)}")

@@ -29,6 +29,8 @@ from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import CrawlDirectory
+from sitecrawl.crawldir.meta import PAGES
+from sitecrawl.frontier.crawl_seen import SEEN_FILE
 from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.visit import NewUrl, Visit
 from sitecrawl.page.items import Exchange, PageItem
@@ -73,7 +75,7 @@ class Runtime:
                 crawler,
                 self.database,
                 joined,
-                self.path / "seen.bloom",
+                self.path / SEEN_FILE,
                 self._host_key,
                 listener=CrawlListener(self),
             )
@@ -125,7 +127,7 @@ class Runtime:
         """Open the WARC page store, cut back to the last checkpoint. Without this, nothing is stored."""
         if self._store is None:
             store = WarcStore(self.path, configuration.warc(self.crawler.settings, self.path.name))
-            position = self.database.get("meta", b"pages")
+            position = self.database.get("meta", PAGES)
             store.recover(json.loads(position) if position else None)
             self._store = store
             self.checkpoints.add(store)

@@ -6,12 +6,9 @@ a crawl of a million seeds would hold a million names. Each is a key of the fami
 
 from __future__ import annotations
 
-from typing import Final
-
 from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.meta import SEED_HOST
 from sitecrawl.crawldir.participant import Participant
-
-_PREFIX: Final = b"seed-host/"
 
 
 class SeedHosts(Participant):
@@ -27,11 +24,11 @@ class SeedHosts(Participant):
 
     def __contains__(self, host: str) -> bool:
         name = _name(host)
-        return name in self._new or self._database.get("meta", _PREFIX + name.encode()) is not None
+        return name in self._new or self._database.get("meta", SEED_HOST + name.encode()) is not None
 
     def prepare(self, batch: Batch) -> None:
         for name in self._new:
-            batch.put("meta", _PREFIX + name.encode(), b"")
+            batch.put("meta", SEED_HOST + name.encode(), b"")
 
     def committed(self) -> None:
         self._new.clear()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Final
+from typing import Any
 
 import msgpack
 from scrapy import Spider
@@ -11,11 +11,10 @@ from scrapy import Spider
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawl.requests import pack, unpack
 from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.meta import SPIDER_STATE
 from sitecrawl.crawldir.participant import Participant
 
 logger = logging.getLogger(__name__)
-
-_KEY: Final = b"spider-state"
 
 
 class SpiderState(Participant):
@@ -29,7 +28,7 @@ class SpiderState(Participant):
         self._spider = spider
         self._warned = False
         self.state: dict[str, Any] = {}
-        if (data := database.get("meta", _KEY)) is not None:
+        if (data := database.get("meta", SPIDER_STATE)) is not None:
             try:
                 self.state = unpack(data)
             except (ValueError, TypeError, LookupError, msgpack.UnpackException) as error:
@@ -38,7 +37,7 @@ class SpiderState(Participant):
 
     def prepare(self, batch: Batch) -> None:
         try:
-            batch.put("meta", _KEY, pack(getattr(self._spider, "state", self.state)))
+            batch.put("meta", SPIDER_STATE, pack(getattr(self._spider, "state", self.state)))
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             if not self._warned:
                 logger.warning("The state of the spider %r cannot be stored: %s", self._spider.name, error)

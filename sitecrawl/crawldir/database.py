@@ -1,4 +1,5 @@
-"""The crawl's database: one RocksDB, several column families, one atomic batch a checkpoint.
+"""The crawl's database: one RocksDB, several column families, one atomic batch a checkpoint. A seen set that is
+alone (`sitecrawl.seen.exact`) is another one, of a `Layout` of its own.
 
 Why RocksDB: an ordered, compressed, crash-safe key-value store that writes a batch over several column
 families atomically, keeps its memory bounded, and lets other processes read while the crawl writes
@@ -19,7 +20,8 @@ import contextlib
 import errno
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import Final, cast
@@ -39,10 +41,10 @@ from rocksdict import (
 )
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, NothingYet, StorageError
+from sitecrawl.crawldir import meta
+from sitecrawl.crawldir.faults import disk_full
 
 FORMAT: Final = b"sitecrawl-db-2"
-WORKER: Final = b"cluster/session"
-"""In `meta`: the name of the worker whose database this is, where the frontier is on Redis."""
 DAMAGED: Final = ".damaged"
 """What a repair adds to the name of the database that it puts another one in the place of."""
 FAMILIES: Final = (
@@ -58,9 +60,6 @@ FAMILIES: Final = (
     "meta",
 )
 
-_LEAST_BLOCK_CACHE_BYTES = 16 << 20
-_MOST_BLOCK_CACHE_BYTES = 64 << 20
-"""Shared by all families, their filters and indexes included: the filter of ten million keys has 12 MB."""
 _TABLES_TO_CACHE = 20
 """A cache is as much smaller than the tables: what is larger holds blocks that are not asked for again."""
 _WRITE_BUFFER_BYTES = 16 << 20
@@ -77,6 +76,26 @@ _FIRST_BATCH_BYTES = 512
 _OPENINGS = 5
 _PAUSE = 0.05
 """Seconds between two of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a kind of database consists of."""
+
+    format: bytes
+    """What `meta` says under `format`; a database that says anything else is refused."""
+    families: tuple[str, ...]
+    """`meta` is one of them."""
+    remedy: str
+    """What to do with a damaged one that there is no copy of; `{parent}` is the directory that it is in."""
+    least_cache: int = 16 << 20
+    most_cache: int = 64 << 20
+    """Bytes of blocks in memory, filters and indexes included: the filter of ten million keys has 12 MB."""
+    tune: Callable[[Options, BlockBasedOptions], None] | None = None
+    """Changes the options that a family has otherwise."""
+
+
+CRAWL: Final = Layout(FORMAT, FAMILIES, "let `scrapy check-crawl --repair {parent}` keep what can be read")
 
 
 class Batch:
@@ -103,14 +122,15 @@ class Batch:
 
 
 class Database:
-    """A RocksDB with the families of `FAMILIES`.
+    """A RocksDB with the families of its `layout`.
 
     `hash_name` is the name of the fingerprint function whose values are keys. Raises `CrawlDirectoryInUse`,
     `FormatMismatch`, `CorruptFile` or `StorageError`; with `read_only` also `NothingYet`.
     """
 
-    def __init__(self, path: Path, *, hash_name: str, read_only: bool = False) -> None:
+    def __init__(self, path: Path, *, hash_name: str, layout: Layout = CRAWL, read_only: bool = False) -> None:
         self.path = path
+        self._layout = layout
         written = _written(path)
         if not written:
             _refuse_lost_database(path)
@@ -118,38 +138,42 @@ class Database:
                 raise _nothing_yet(path)
         had_entries = written > _FIRST_BATCH_BYTES  # then the names of format and hash have to be there
         if had_entries and not read_only:
-            _refuse_lost_tables(path)
-        self.cache_capacity = _LEAST_BLOCK_CACHE_BYTES
+            _refuse_lost_tables(path, layout)
+        self.cache_capacity = layout.least_cache
         """Bytes of the tables' blocks that are kept in memory."""
         self._cache = Cache(self.cache_capacity)
-        self._rdict = _open_patiently(path, self._cache) if read_only else _open(path, self._cache, read_only=False)
-        self._families = {name: self._rdict.get_column_family(name) for name in FAMILIES}
-        self.handles = {name: self._rdict.get_column_family_handle(name) for name in FAMILIES}
+        self._rdict = (_open_patiently if read_only else _open)(path, layout, self._cache)
+        self._families = {name: self._rdict.get_column_family(name) for name in layout.families}
+        self.handles = {name: self._rdict.get_column_family_handle(name) for name in layout.families}
         self._fit_cache()
         self._check_format(hash_name.encode(), is_new=not had_entries, read_only=read_only)
 
     def _check_format(self, hash_name: bytes, *, is_new: bool, read_only: bool) -> None:
-        stored = self.get("meta", b"format"), self.get("meta", b"hash")
+        stored = self.get("meta", meta.FORMAT), self.get("meta", meta.HASH)
+        wanted = self._layout.format, hash_name
         if stored == (None, None) and is_new and not read_only:
             batch = self.batch()
-            batch.put("meta", b"format", FORMAT)
-            batch.put("meta", b"hash", hash_name)
+            batch.put("meta", meta.FORMAT, self._layout.format)
+            batch.put("meta", meta.HASH, hash_name)
             self.write(batch)
         elif stored == (None, None):  # a shortened MANIFEST is to RocksDB an older state, before any table
             self.close()
-            raise _nothing_yet(self.path) if is_new else _lost_tables(self.path)
-        elif stored != (FORMAT, hash_name):
+            raise _nothing_yet(self.path) if is_new else _lost_tables(self.path, self._layout)
+        elif stored != wanted:
             self.close()
             raise FormatMismatch(
-                f"{self.path} was written as {stored}, and this version reads {(FORMAT, hash_name)}: "
+                f"{self.path} was written as {stored}, and this version reads {wanted}: "
                 "use the version that wrote it, or start in a new directory"
             )
+
+    def _error(self, error: Exception) -> StorageError:
+        return _storage_error(self.path, self._layout, error)
 
     def get(self, family: str, key: bytes) -> bytes | None:
         try:
             value: bytes | None = self._families[family].get(key)
         except Exception as error:
-            raise _storage_error(self.path, error) from error
+            raise self._error(error) from error
         return value
 
     def get_many(self, family: str, keys: Sequence[bytes]) -> list[bytes | None]:
@@ -159,7 +183,7 @@ class Database:
         try:
             return cast("list[bytes | None]", self._families[family].get(list(keys)))
         except Exception as error:
-            raise _storage_error(self.path, error) from error
+            raise self._error(error) from error
 
     def scan(self, family: str, start: bytes = b"", end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
         """The pairs from `start` (inclusive) to `end` (exclusive), in the order of their keys."""
@@ -193,7 +217,7 @@ class Database:
         try:
             rows.status()
         except Exception as error:
-            raise _storage_error(self.path, error) from error
+            raise self._error(error) from error
 
     def batch(self) -> Batch:
         return Batch(self)
@@ -205,13 +229,13 @@ class Database:
         try:
             self._rdict.write(batch.raw, options)
         except Exception as error:
-            raise _storage_error(self.path, error) from error
+            raise self._error(error) from error
         self._fit_cache()
 
     def _fit_cache(self) -> None:
         """Let the cache grow with the tables. It never shrinks: merging takes from them what writing adds again."""
         tables = sum(f.property_int_value("rocksdb.live-sst-files-size") or 0 for f in self._families.values())
-        wanted = min(tables // _TABLES_TO_CACHE, _MOST_BLOCK_CACHE_BYTES)
+        wanted = min(tables // _TABLES_TO_CACHE, self._layout.most_cache)
         if wanted > self.cache_capacity:
             self.cache_capacity = wanted
             self._cache.set_capacity(wanted)
@@ -234,10 +258,10 @@ class Database:
         try:
             self._rdict.close()
         except Exception as error:
-            raise _storage_error(self.path, error) from error
+            raise self._error(error) from error
 
 
-def _options(cache: Cache, family: str) -> Options:
+def _options(layout: Layout, cache: Cache, family: str) -> Options:
     blocks = BlockBasedOptions()
     blocks.set_block_cache(cache)
     if family not in _SCANNED_FAMILIES:
@@ -249,18 +273,20 @@ def _options(cache: Cache, family: str) -> Options:
     options = Options(raw_mode=True)
     options.create_if_missing(True)  # noqa: FBT003
     options.create_missing_column_families(True)  # noqa: FBT003
-    options.set_block_based_table_factory(blocks)
     options.set_compression_type(DBCompressionType.lz4())
     options.set_write_buffer_size(_WRITE_BUFFER_BYTES)
     options.set_db_write_buffer_size(_ALL_WRITE_BUFFERS_BYTES)
     options.set_max_total_wal_size(_LOG_BYTES)
     options.set_max_open_files(256)
     options.set_keep_log_file_num(2)
+    if layout.tune is not None:
+        layout.tune(options, blocks)
+    options.set_block_based_table_factory(blocks)
     return options
 
 
-def _open(path: Path, cache: Cache, *, read_only: bool) -> Rdict:
-    families = {name: _options(cache, name) for name in ("default", *FAMILIES)}
+def _open(path: Path, layout: Layout, cache: Cache, *, read_only: bool = False) -> Rdict:
+    families = {name: _options(layout, cache, name) for name in ("default", *layout.families)}
     if read_only:
         families["default"].set_max_open_files(-1)  # only an open file outlives its deletion by a crawl at work
     access = AccessType.read_only(error_if_log_file_exist=False) if read_only else AccessType.read_write()
@@ -272,7 +298,18 @@ def _open(path: Path, cache: Cache, *, read_only: bool) -> Rdict:
             access_type=access,
         )
     except Exception as error:
-        raise _storage_error(path, error) from error
+        if "Column family not found" in str(error) and _is_foreign(path):
+            raise FormatMismatch(f"{path} is the database of another program: choose another directory") from error
+        raise _storage_error(path, layout, error) from error
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether there are rows outside of a named family, where this project has none."""
+    with contextlib.suppress(Exception):
+        rdict = Rdict(str(path), Options(raw_mode=True), access_type=AccessType.read_only())
+        with contextlib.closing(rdict):
+            return next(rdict.keys(), None) is not None
+    return False
 
 
 def _written(path: Path) -> float:
@@ -301,22 +338,22 @@ def _refuse_lost_database(path: Path) -> None:
         )
 
 
-def _refuse_lost_tables(path: Path) -> None:
+def _refuse_lost_tables(path: Path, layout: Layout) -> None:
     """Look before opening for writing: what a shortened MANIFEST does not name, RocksDB deletes at once, and so it
     does with a log that cannot be read from its start.
     """
-    rdict = _open_patiently(path, Cache(_LEAST_BLOCK_CACHE_BYTES))
+    rdict = _open_patiently(path, layout, Cache(layout.least_cache))
     try:
-        names_format = rdict.get_column_family("meta").get(b"format") is not None
+        names_format = rdict.get_column_family("meta").get(meta.FORMAT) is not None
     except Exception as error:
-        raise _storage_error(path, error) from error
+        raise _storage_error(path, layout, error) from error
     finally:
         rdict.close()
     if not names_format:
-        raise _lost_tables(path)
+        raise _lost_tables(path, layout)
 
 
-def _open_patiently(path: Path, cache: Cache) -> Rdict:
+def _open_patiently(path: Path, layout: Layout, cache: Cache) -> Rdict:
     """Read-only. A crawl at work may replace a file between two steps of it: then the next attempt succeeds.
 
     A log that goes meanwhile is no error to RocksDB, but what was in it may be in no table that it has heard of.
@@ -324,12 +361,12 @@ def _open_patiently(path: Path, cache: Cache) -> Rdict:
     for _ in range(_OPENINGS - 1):
         logs = list(path.glob("*.log"))
         with contextlib.suppress(CorruptFile):
-            rdict = _open(path, cache, read_only=True)
+            rdict = _open(path, layout, cache, read_only=True)
             if all(log.exists() for log in logs):
                 return rdict
             rdict.close()
         time.sleep(_PAUSE)
-    return _open(path, cache, read_only=True)
+    return _open(path, layout, cache, read_only=True)
 
 
 def _nothing_yet(path: Path) -> NothingYet:
@@ -339,14 +376,16 @@ def _nothing_yet(path: Path) -> NothingYet:
     )
 
 
-def _lost_tables(path: Path) -> CorruptFile:
-    return CorruptFile(
-        f"{path} names no format, so its list of tables or its log is damaged: restore it from a copy, or let "
-        f"`scrapy check-crawl --repair {path.parent}` keep what can be read"
-    )
+def _lost_tables(path: Path, layout: Layout) -> CorruptFile:
+    return _damaged(path, layout, "it names no format, so its list of tables or its log is damaged")
 
 
-def _storage_error(path: Path, error: Exception) -> StorageError:
+def _damaged(path: Path, layout: Layout, how: str) -> CorruptFile:
+    remedy = layout.remedy.format(parent=path.parent)
+    return CorruptFile(f"{path} cannot be read ({how}): restore it from a copy, or {remedy}")
+
+
+def _storage_error(path: Path, layout: Layout, error: Exception) -> StorageError:
     """rocksdict raises bare `Exception`s: only their text tells them apart."""
     text = str(error)
     if "While lock file" in text and any(reason in text for reason in _NO_LOCKS):
@@ -354,15 +393,12 @@ def _storage_error(path: Path, error: Exception) -> StorageError:
     if "While lock file" in text or "lock hold by current process" in text:
         return CrawlDirectoryInUse(f"{path} is open in another process: wait for it, or stop it")
     if "No space left" in text:
-        return StorageError(f"The disk of {path} is full: free some space and start again; nothing stored is lost")
+        return disk_full(path)
     if "Column families not opened" in text:
         return FormatMismatch(
             f"{path} holds tables that this version does not know ({text}): "
             "use the version that wrote it, or start in a new directory"
         )
     if text.startswith("Corruption") or "Invalid argument" in text or "No such file" in text:
-        return CorruptFile(
-            f"{path} cannot be read ({text}): restore it from a copy, or let "
-            f"`scrapy check-crawl --repair {path.parent}` keep what can be read"
-        )
+        return _damaged(path, layout, text)
     return StorageError(f"{path}: {text}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -15,14 +17,21 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file that is there wholly or not at all. Raises `OSError`."""
+def write_atomically(path: Path, parts: Iterable[bytes]) -> None:
+    """Replace a file durably: after a crash the old one or the new one is there. Raises `OSError`.
+
+    The parts are asked for and written one after the other.
+    """
     draft = path.with_name(f"{path.name}.new")
     try:
         with draft.open("wb") as stream:
-            stream.write(content)
+            for part in parts:
+                stream.write(part)
+                del part  # it may be as large as the file: the next one need not find it here
             stream.flush()
             os.fsync(stream.fileno())
         draft.replace(path)
+        sync_directory(path.parent)
     finally:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the error that counts is the first one
+            draft.unlink(missing_ok=True)

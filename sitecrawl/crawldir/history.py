@@ -23,8 +23,6 @@ from sitecrawl.base.errors import CorruptFile, FormatMismatch
 
 FORMAT: Final = 1
 CAPACITY: Final = 720
-META_KEY: Final = b"history"
-"""Where it stands in the family `meta` of the crawl's database."""
 _SLACK: Final = 0.2
 """Seconds by which a point may come too soon: no timer is exact."""
 

@@ -14,6 +14,7 @@ from sitecrawl.crawl.engine import is_closing, stop, wake
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.seeds import seeds_of
 from sitecrawl.crawldir.database import Batch
+from sitecrawl.crawldir.meta import OPERATOR_SEEDS
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts import Host
@@ -30,7 +31,6 @@ MAX_SEEDS: Final = 1000
 WISHES: Final = {"pause": "pause", "resume": "run", "stop": "stop"}
 """What all workers of a cluster are told to do, by action."""
 
-_META_KEY: Final = b"operator-seeds"
 
 NOT_FROM_HERE: Final = "On a cluster this cannot be done from its page: add seeds with redis-cli"
 
@@ -116,7 +116,7 @@ class Actions(Participant):
         return f"{new:,} seeds added" + (f", {known:,} were known" if known else "")
 
     def _stored_seeds(self) -> list[str]:
-        stored = self._runtime.database.get("meta", _META_KEY)
+        stored = self._runtime.database.get("meta", OPERATOR_SEEDS)
         if stored is None:
             return []
         try:
@@ -127,7 +127,7 @@ class Actions(Participant):
     def prepare(self, batch: Batch) -> None:
         if self._new_seeds:
             seeds = list(dict.fromkeys([*self._stored_seeds(), *self._new_seeds]))
-            batch.put("meta", _META_KEY, json.dumps(seeds).encode())
+            batch.put("meta", OPERATOR_SEEDS, json.dumps(seeds).encode())
 
     def committed(self) -> None:
         self._new_seeds.clear()

@@ -16,7 +16,8 @@ from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl.engine import is_closing
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawldir.database import Batch
-from sitecrawl.crawldir.history import META_KEY, History
+from sitecrawl.crawldir.history import History
+from sitecrawl.crawldir.meta import HISTORY
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.dashboard.actions import Actions
 from sitecrawl.dashboard.figures import COLUMNS, TOTALS, Figures, Sampler
@@ -120,7 +121,7 @@ class LocalMonitor(Monitor):
             self.tick()
         if closing or time.monotonic() >= self._stored + _STORE_SECONDS:
             self._stored = time.monotonic()
-            batch.put("meta", META_KEY, self._history.pack())
+            batch.put("meta", HISTORY, self._history.pack())
 
     async def close(self) -> None:
         """The last checkpoint had all that is to be kept."""
@@ -144,7 +145,7 @@ class LocalMonitor(Monitor):
 
 def _history(runtime: Runtime) -> History:
     """What is stored; a new one if that is of no use. The crawl does not depend on it."""
-    stored = runtime.database.get("meta", META_KEY)
+    stored = runtime.database.get("meta", HISTORY)
     if stored is not None:
         try:
             return History.unpack(stored, COLUMNS)

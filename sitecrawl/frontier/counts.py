@@ -6,6 +6,7 @@ import struct
 from collections import Counter
 
 from sitecrawl.base.errors import CorruptFile
+from sitecrawl.crawldir.meta import COUNTS, LEVELS
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.order import goes_last, level_of
 from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
@@ -33,7 +34,7 @@ class Counts:
     )
 
     def __init__(self, meta: Overlay) -> None:
-        totals, levels = meta.get(b"counts"), meta.get(b"levels")
+        totals, levels = meta.get(COUNTS), meta.get(LEVELS)
         try:
             numbers: tuple[int, ...] = _TOTALS.unpack(totals) if totals is not None else (0,) * 6
             self.levels = Counter(dict(_LEVEL.iter_unpack(levels or b"")))
@@ -49,8 +50,8 @@ class Counts:
         queued = self.queued - self.volatile
         levels = self.levels - self._volatile_levels
         ended = (self.fetched, self.failed, self.excluded)
-        meta.put(b"counts", _TOTALS.pack(queued, *ended, self.serial, self.forgotten))
-        meta.put(b"levels", b"".join(_LEVEL.pack(*pair) for pair in sorted(levels.items())))
+        meta.put(COUNTS, _TOTALS.pack(queued, *ended, self.serial, self.forgotten))
+        meta.put(LEVELS, b"".join(_LEVEL.pack(*pair) for pair in sorted(levels.items())))
 
     @property
     def known(self) -> int:

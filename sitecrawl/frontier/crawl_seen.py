@@ -13,16 +13,17 @@ from typing import Final, Protocol
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch
 from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.meta import SEEN_SERIAL
 from sitecrawl.frontier.tables import UrlTable
-from sitecrawl.seen.bloom import ScalableBloom, load_bloom
-from sitecrawl.seen.bloom_kinds import kind_named
+from sitecrawl.seen.bloom import ScalableBloom
 from sitecrawl.seen.clock import Clock
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.seen.tiered import SeenSet
 
 logger = logging.getLogger(__name__)
 
-SERIAL: Final = b"seen-serial"
+SEEN_FILE: Final = "seen.bloom"
+"""The filter, in the crawl's directory."""
 
 
 class SeenKeeper(Protocol):
@@ -44,8 +45,10 @@ class CrawlSeen:
         self._hash_name = hash_name
 
     def open(self, database: Database, urls: UrlTable, serial: int) -> SeenSet:
-        bloom = self._load() if database.get("meta", SERIAL) == _pack(serial) else None
-        seen = SeenSet(Clock(self._options.cache), bloom or self._new(), urls if self._options.exact else None)
+        bloom = self._load() if database.get("meta", SEEN_SERIAL) == _pack(serial) else None
+        seen = SeenSet(
+            Clock(self._options.cache), bloom or self._options.new_bloom(), urls if self._options.exact else None
+        )
         if bloom is None and seen.exact is None:
             seen.rebuild(urls.keys(), len(urls))
         elif bloom is None:
@@ -60,17 +63,12 @@ class CrawlSeen:
         assert isinstance(seen.bloom, ScalableBloom)
         seen.bloom.save(self._file, self._hash_name)
         batch = database.batch()
-        batch.put("meta", SERIAL, _pack(serial))
+        batch.put("meta", SEEN_SERIAL, _pack(serial))
         database.write(batch)
 
-    def _new(self) -> ScalableBloom:
-        options = self._options
-        return ScalableBloom(kind_named(options.bloom), capacity=options.capacity, error_rate=options.error_rate)
-
     def _load(self) -> ScalableBloom | None:
-        options = self._options
         try:
-            return load_bloom(self._file, options.bloom, error_rate=options.error_rate, hash_name=self._hash_name)
+            return self._options.load_bloom(self._file, self._hash_name)
         except (FileNotFoundError, CorruptFile, FormatMismatch) as error:
             logger.info("The Bloom filter is filled again from the table of URLs: %s", error)
             return None

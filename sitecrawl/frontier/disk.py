@@ -19,6 +19,7 @@ from typing import Final
 
 from sitecrawl.base.errors import CorruptFile, OptionError
 from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.meta import JUDGE
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
@@ -123,7 +124,7 @@ class DiskFrontier:
         now = self._clock()
         self._silent = SilentHosts()
         self.judge.fetches = self.counts.fetched + self.counts.failed
-        if (stored := self._meta.get(b"judge")) is not None:
+        if (stored := self._meta.get(JUDGE)) is not None:
             self.judge.unpack(stored)
         for host in self.hosts.load():
             self.workbench.place(host, now)
@@ -498,7 +499,7 @@ class DiskFrontier:
     def flush(self, batch: Batch) -> None:
         self.link_credit.settle(self.url_states.credited)
         self.counts.store(self._meta)
-        self._meta.put(b"judge", self.judge.pack())
+        self._meta.put(JUDGE, self.judge.pack())
         for part in (self.url_states, self._meta, self.urls, self.hosts, self.link_credit, self._content):
             part.flush(batch)
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.meta import LEDGER
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.trust import HostGraph
@@ -47,7 +48,7 @@ class LinkCredit:
         self.hosts = hosts
         self._edges = Overlay(database, "edges")
         self._meta = Overlay(database, "meta")
-        stored = self._meta.get(b"ledger")
+        stored = self._meta.get(LEDGER)
         self.ledger = new_ledger() if stored is None else Ledger.unpack(stored)
         self.graph = _load_graph(database)
         self._owed: defaultdict[bytes, int] = defaultdict(int)
@@ -98,7 +99,7 @@ class LinkCredit:
             self._edges.put(source, edges_row(targets))
         if (seeds := self.graph.new_seeds()) is not None:
             self._edges.put(SEEDS, edges_row(seeds))
-        self._meta.put(b"ledger", self.ledger.pack())
+        self._meta.put(LEDGER, self.ledger.pack())
         self._edges.flush(batch)
         self._meta.flush(batch)
 

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
-from sitecrawl.crawldir.database import WORKER, Database
+from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import manifest_of, workers_below
-from sitecrawl.crawldir.history import META_KEY, History
+from sitecrawl.crawldir.history import History
+from sitecrawl.crawldir.meta import HISTORY, LEDGER, WORKER
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
@@ -116,7 +117,7 @@ class FrontierReader:
             raise StorageError(_SHARED.format(directory))
         try:
             meta = Overlay(self._database, "meta")
-            counts, ledger = Counts(meta), meta.get(b"ledger")
+            counts, ledger = Counts(meta), meta.get(LEDGER)
             self.counts = counts
             self._fetches = counts.fetched + counts.failed
             self._ledger = Ledger(policy_named("hosts")) if ledger is None else Ledger.unpack(ledger)
@@ -196,7 +197,7 @@ class FrontierReader:
 
     def history(self) -> History | None:
         """The crawl's figures over time; None for a crawl that kept none."""
-        stored = self._database.get("meta", META_KEY)
+        stored = self._database.get("meta", HISTORY)
         return None if stored is None else History.unpack(stored)
 
     # What waits

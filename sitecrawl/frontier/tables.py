@@ -31,7 +31,7 @@ RECORDS_KEPT: Final = 8_192
 
 
 class UrlTable:
-    """Fingerprint → `UrlRecord`, in the `urls` family. Keeps the `ExactSet` contract."""
+    """Fingerprint → `UrlRecord`, in the `urls` family. It is the crawl's `ExactSet`."""
 
     def __init__(self, database: Database, count: int) -> None:
         self._database = database
@@ -104,10 +104,8 @@ class UrlTable:
         """All keys on disk: what a lost Bloom filter is made of again."""
         return (key for key, _ in self._database.scan("urls"))
 
-    def flush(self, batch: Batch | None = None) -> None:
-        """Hand the changes to `batch`; without one there is nothing to do: the next checkpoint has them."""
-        if batch is None:
-            return
+    def flush(self, batch: Batch) -> None:
+        """Hand the changes to `batch`."""
         for key, record in self._changed.items():
             if record is None:
                 batch.delete("urls", key)
@@ -120,9 +118,6 @@ class UrlTable:
         self._changed.clear()
         if len(self._stored) > RECORDS_KEPT:
             self._stored, self._stored_before = {}, self._stored
-
-    def close(self) -> None:
-        """The database is the frontier's to close."""
 
 
 class HostTable:

@@ -78,8 +78,6 @@ class PageFacts:
     noindex: bool = False
     nofollow: bool = False
     """Whether the page's author stands by none of its links."""
-    mislabelled: bool = False
-    """Whether the body is not what its Content-Type says, so that no links were looked for in it."""
     skipped: int = 0
     """Distinct hrefs that are no http(s) URL."""
     too_long: int = 0
@@ -190,7 +188,6 @@ def read_page(
     declared = media.declared_type(_values(headers, b"content-type"))
     content_type = media.actual_type(declared, body)
     facts = PageFacts(content_type, _charset(content_type, declared.charset, body), document)
-    facts.mislabelled = declared.essence in media.HTML and content_type not in media.HTML
     robots = robots_of_headers(_values(headers, b"x-robots-tag"), agent)
     found = _html_elements(body, facts, options)
     facts.base = _base(found, document)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -98,6 +99,28 @@ def upsert(table: sa.Table, dialect: str) -> sa.Insert:
     )
 
 
+def page_row(page: PageItem, crawl: str) -> dict[str, Any]:
+    """The row for a page."""
+    key = url_key(page.url)
+    return {
+        "crawl": clean_text(crawl)[:190],
+        "url_digest": blake2b(key.encode("utf-8", "replace"), digest_size=16).hexdigest(),
+        "url": clean_text(page.url),
+        "host": clean_text(host_of(key))[:300],
+        "fetched": page.fetched,
+        "status": page.status,
+        "content_type": clean_text(page.content_type)[:255],
+        "charset": page.charset,
+        "title": clean_text(page.title)[:MAX_TITLE] if page.title is not None else None,
+        "depth": page.depth,
+        "referrer": address(page.referrer),
+        "canonical": address(page.canonical),
+        "noindex": page.noindex,
+        "size": page.size,
+        "body": page.body,
+    }
+
+
 class DatabaseStore(Participant):
     """Gathers pages and writes them in transactions. Threads may call at the same time.
 
@@ -106,9 +129,13 @@ class DatabaseStore(Participant):
     lost page.
     """
 
+    make_table = staticmethod(page_table)
+    make_row: Callable[[Any, str], dict[str, Any]] = staticmethod(page_row)
+
     def __init__(self, options: DatabaseOptions) -> None:
         self._options = options
         self._table = self.make_table(options.table)
+        self._key = self._table.primary_key.columns.keys()[-1]
         self._engine = _engine(options.url)
         self._insert = upsert(self._table, self._engine.dialect.name)
         self._pending: dict[str, dict[str, Any]] = {}
@@ -127,22 +154,17 @@ class DatabaseStore(Participant):
                 raise self._failure(error) from error
             raise
 
-    make_table = staticmethod(page_table)
-
     @property
     def due(self) -> bool:
         """Whether there is enough for a transaction."""
         return len(self._pending) >= self._options.batch_rows
 
-    def add(self, page: PageItem) -> None:
-        """Takes a page, for the next `flush`."""
+    def add(self, what: Any) -> None:
+        """Takes a page, or what else the rows are of, for the next `flush`: in the place of one with the same key."""
         self._check_usable()
-        self._take(row := page_row(page, self._options.crawl), row["url_digest"])
-
-    def _take(self, row: dict[str, Any], key: str) -> None:
-        """`row` replaces another that waits under `key`."""
+        row = self.make_row(what, self._options.crawl)
         with self._pending_lock:
-            self._pending[key] = row
+            self._pending[row[self._key]] = row
 
     def flush(self) -> int:
         """Writes what was taken in one transaction, and returns how many rows. Blocks."""
@@ -199,28 +221,6 @@ class DatabaseStore(Participant):
             f"{self.where} takes no pages: {_reason(error)}. All pages of earlier checkpoints are safe; "
             "start the crawl again with the same directory when the database is well"
         )
-
-
-def page_row(page: PageItem, crawl: str) -> dict[str, Any]:
-    """The row for a page."""
-    key = url_key(page.url)
-    return {
-        "crawl": clean_text(crawl)[:190],
-        "url_digest": blake2b(key.encode("utf-8", "replace"), digest_size=16).hexdigest(),
-        "url": clean_text(page.url),
-        "host": clean_text(host_of(key))[:300],
-        "fetched": page.fetched,
-        "status": page.status,
-        "content_type": clean_text(page.content_type)[:255],
-        "charset": page.charset,
-        "title": clean_text(page.title)[:MAX_TITLE] if page.title is not None else None,
-        "depth": page.depth,
-        "referrer": address(page.referrer),
-        "canonical": address(page.canonical),
-        "noindex": page.noindex,
-        "size": page.size,
-        "body": page.body,
-    }
 
 
 def _engine(url: str) -> sa.Engine:

@@ -23,8 +23,8 @@ from typing import BinaryIO
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.durable import sync_directory
+from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore import gzipping, record
-from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.options import WarcOptions
 
 _FILE_NAME = re.compile(r".+-\d{14}-(\d{5,})\.warc\.gz")

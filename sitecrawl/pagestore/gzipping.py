@@ -10,6 +10,8 @@ from typing import Final
 
 import brotli  # type: ignore[import-untyped]
 
+from sitecrawl.page.items import Headers
+
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
@@ -117,6 +119,12 @@ _DECODERS: dict[str, Callable[[bytes, int], bytes]] = {
     "br": _unbrotli,
     "zstd": _unzstd,
 }
+
+
+def without_codings(payload: bytes, headers: Headers, max_size: int = MAX_CONTENT) -> bytes:
+    """`payload` with the codings removed that `headers` name."""
+    codings = [value.decode("latin-1") for name, value in headers if name.lower() == b"content-encoding"]
+    return decode_content(payload, ",".join(codings), max_size)
 
 
 def decode_content(payload: bytes, content_encoding: str, max_size: int = MAX_CONTENT) -> bytes:

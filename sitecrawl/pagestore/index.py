@@ -25,8 +25,8 @@ from typing import NamedTuple
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
 from sitecrawl.crawldir.durable import sync_directory
+from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.capture import Capture
-from sitecrawl.pagestore.faults import file_errors
 
 APPLICATION_ID = 0x53435047
 """`SCPG`: what `PRAGMA application_id` of every page index says."""

@@ -33,20 +33,11 @@ def item_table(name: str) -> sa.Table:
     )
 
 
-class ItemStore(DatabaseStore):
-    """Gathers items and writes them in transactions, as a `DatabaseStore` does with pages."""
-
-    make_table = staticmethod(item_table)
-
-    def add_item(self, item: Mapping[str, Any]) -> None:
-        """Takes an item, for the next `flush`. Fields that JSON does not know become texts."""
-        self._check_usable()
-        row = item_row(item, self._options.crawl)
-        self._take(row, row["item_digest"])
-
-
 def item_row(item: Mapping[str, Any], crawl: str) -> dict[str, Any]:
-    """The row for an item. `rule` and `url` stand in columns of their own, too, where the item has them."""
+    """The row for an item. `rule` and `url` stand in columns of their own, too, where the item has them.
+
+    Fields that JSON does not know become texts.
+    """
     text = clean_text(json.dumps(dict(item), ensure_ascii=False, sort_keys=True, default=str))
     rule, url = item.get("rule"), item.get("url")
     return {
@@ -56,3 +47,10 @@ def item_row(item: Mapping[str, Any], crawl: str) -> dict[str, Any]:
         "url": clean_text(str(url)) if url is not None else None,
         "item": text,
     }
+
+
+class ItemStore(DatabaseStore):
+    """Gathers items and writes them in transactions, as a `DatabaseStore` does with pages."""
+
+    make_table = staticmethod(item_table)
+    make_row = staticmethod(item_row)

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from sitecrawl.base.errors import CorruptFile, StorageError
+from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.page.items import Headers
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture, Kind
-from sitecrawl.pagestore.faults import file_errors
-from sitecrawl.pagestore.gzipping import MAX_CONTENT, decode_content, decompress_member
+from sitecrawl.pagestore.gzipping import MAX_CONTENT, decompress_member, without_codings
 from sitecrawl.pagestore.index import connect_read_only
 from sitecrawl.pagestore.lookup import candidate_keys, with_slash
 from sitecrawl.pagestore.store import INDEX_FILE, WARC_DIRECTORY
@@ -53,8 +53,7 @@ class StoredPage:
     @property
     def body(self) -> bytes:
         """The body with content coding removed."""
-        codings = [value.decode("latin-1") for name, value in self.headers if name.lower() == b"content-encoding"]
-        return decode_content(self.payload, ",".join(codings), self.capture.size or MAX_CONTENT)
+        return without_codings(self.payload, self.headers, self.capture.size or MAX_CONTENT)
 
 
 class PageReader:
@@ -64,10 +63,10 @@ class PageReader:
     is damaged.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, index: str = INDEX_FILE) -> None:
         self.directory = directory
-        self._path = directory / INDEX_FILE
-        self._db = connect_read_only(self._path)
+        self.path = directory / index
+        self._db = connect_read_only(self.path)
 
     def find(self, url: str, *, all: bool = False) -> list[Capture]:  # noqa: A002 - as in `scrapy page --all`
         """The captures of a URL as a person types it, newest first; only the best one unless `all`.
@@ -116,10 +115,10 @@ class PageReader:
                 return
             before, left = chunk[-1].id, left - len(chunk)
 
-    def rows(self, query: str) -> list[tuple[Any, ...]]:
+    def rows(self, query: str, values: _Values = ()) -> list[tuple[Any, ...]]:
         """What a question in SQL to the table `pages` gives: sums over all captures."""
-        with file_errors(self._path):
-            return self._db.execute(query).fetchall()
+        with file_errors(self.path):
+            return self._db.execute(query, values).fetchall()
 
     def read(self, capture: Capture) -> StoredPage:
         """The stored response of a capture. Raises `CorruptFile` if its record is not what the index says."""
@@ -129,7 +128,7 @@ class PageReader:
             original = self.get(capture.revisit_of)
             if original is None:
                 raise CorruptFile(
-                    f"{self._path}: capture {capture.id} refers to {capture.revisit_of}, which is missing"
+                    f"{self.path}: capture {capture.id} refers to {capture.revisit_of}, which is missing"
                 )
             held = record.parse_http(self._record(original).block)
             payload = held.body
@@ -139,7 +138,7 @@ class PageReader:
                 codings = [pair for pair in held.headers if pair[0].lower() == b"content-encoding"]
                 message = replace(message, headers=[*message.headers, *codings])
         if record.digest(payload) != capture.digest:
-            raise CorruptFile(f"{self._path}: the body of capture {capture.id} has another digest than its row")
+            raise CorruptFile(f"{self.path}: the body of capture {capture.id} has another digest than its row")
         return StoredPage(capture, message.start_line, message.headers, payload)
 
     def close(self) -> None:
@@ -153,8 +152,7 @@ class PageReader:
 
     def _select(self, condition: str, values: _Values) -> list[Capture]:
         query = f"SELECT {', '.join(Capture._fields)} FROM pages WHERE {condition}"  # noqa: S608 - no value goes into it
-        with file_errors(self._path):
-            return [Capture._make(row) for row in self._db.execute(query, values)]
+        return list(map(Capture._make, self.rows(query, values)))
 
     def _record(self, capture: Capture) -> record.Record:
         path = self.directory / WARC_DIRECTORY / capture.warc_file

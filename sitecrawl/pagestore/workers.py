@@ -6,29 +6,13 @@ import heapq
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 from sitecrawl.crawldir.directory import WORKER_PREFIX
+from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.capture import Capture
-from sitecrawl.pagestore.faults import file_errors
 from sitecrawl.pagestore.reader import PageFilter, PageReader, StoredPage
 from sitecrawl.pagestore.store import INDEX_FILE
-
-
-class Reader(Protocol):
-    """What reads stored pages back. `PageReader` says what each does."""
-
-    directory: Path
-
-    def find(self, url: str, *, all: bool = False) -> list[Capture]: ...  # noqa: A002 - as in `PageReader`
-
-    def pages(self, wanted: PageFilter | None = None, limit: int | None = None) -> Iterator[Capture]: ...
-
-    def read(self, capture: Capture) -> StoredPage: ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_: object) -> None: ...
 
 
 class WorkersReader:
@@ -63,6 +47,9 @@ class WorkersReader:
 def stores_below(directory: Path) -> list[Path]:
     """The workers' directories below that of a crawl on a cluster."""
     return sorted(index.parent for index in directory.glob(f"{WORKER_PREFIX}*/{INDEX_FILE}"))
+
+
+Reader = PageReader | WorkersReader
 
 
 def open_pages(directory: Path) -> Reader:

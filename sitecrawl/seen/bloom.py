@@ -59,9 +59,6 @@ class ScalableBloom:
         self._layers: list[Any] = []
         self._counts: list[int] = []
 
-    def add(self, key: bytes) -> None:
-        self.add_many((key,))
-
     def add_many(self, keys: Iterable[bytes]) -> None:
         points = list(map(self._kind.point, keys))
         while points:
@@ -94,9 +91,6 @@ class ScalableBloom:
         for layer in self._layers[-2::-1]:
             found = [yes or point in layer for yes, point in zip(found, points, strict=True)]
         return found
-
-    def __contains__(self, key: bytes) -> bool:
-        return self.contains_many((key,))[0]
 
     def __len__(self) -> int:
         """How many keys were added."""

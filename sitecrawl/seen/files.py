@@ -14,19 +14,17 @@ there or the new one, never a part. docs/formats/seen.md has a worked example.
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import json
-import os
 import struct
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
-from sitecrawl.crawldir.durable import sync_directory
+from sitecrawl.base.errors import CorruptFile, FormatMismatch
+from sitecrawl.crawldir.durable import write_atomically
+from sitecrawl.crawldir.faults import file_error, file_errors
 
 _HEAD: Final = struct.Struct("<8sII")
 _CRC: Final = struct.Struct("<I")
@@ -39,24 +37,19 @@ def write_file(path: Path, magic: bytes, version: int, header: Header, body: Ite
 
     Raises `StorageError`, and then the old file is still there.
     """
-    beside = path.with_name(path.name + ".new")
     encoded = json.dumps(header, sort_keys=True).encode()
-    try:
-        with beside.open("wb") as file:
-            crc = 0
-            for part in chain((_HEAD.pack(magic, version, len(encoded)), encoded), body):
-                crc = zlib.crc32(part, crc)
-                file.write(part)
-                del part  # it may be as large as the file: the next one need not find it here
-            file.write(_CRC.pack(crc))
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-        sync_directory(path.parent)
-    except OSError as error:
-        with contextlib.suppress(OSError):  # the error that counts is the first one
-            beside.unlink(missing_ok=True)
-        raise storage_error(path, error) from error
+    head = _HEAD.pack(magic, version, len(encoded))
+    with file_errors(path):
+        write_atomically(path, _with_checksum(chain((head, encoded), body)))
+
+
+def _with_checksum(parts: Iterable[bytes]) -> Iterator[bytes]:
+    crc = 0
+    for part in parts:
+        crc = zlib.crc32(part, crc)
+        yield part
+        del part  # as in `write_atomically`
+    yield _CRC.pack(crc)
 
 
 def read_file(path: Path, magic: bytes, version: int) -> tuple[Header, memoryview]:
@@ -70,7 +63,7 @@ def read_file(path: Path, magic: bytes, version: int) -> tuple[Header, memoryvie
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise storage_error(path, error) from error
+        raise file_error(path, error) from error
     if len(data) < _HEAD.size + _CRC.size:
         raise CorruptFile(f"{path} is cut short ({len(data)} bytes): restore it, or start in a new directory")
     found_magic, found_version, header_size = _HEAD.unpack_from(data)
@@ -85,10 +78,3 @@ def read_file(path: Path, magic: bytes, version: int) -> tuple[Header, memoryvie
         raise CorruptFile(f"The checksum of {path} is wrong: restore it, or start in a new directory")
     body = _HEAD.size + header_size
     return json.loads(bytes(data[_HEAD.size : body])), data[body : -_CRC.size]
-
-
-def storage_error(path: Path, error: OSError) -> StorageError:
-    """What went wrong with `path`, and what to do about it."""
-    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return StorageError(f"The disk of {path} is full: free some space and start again; nothing stored is lost")
-    return StorageError(f"{path} cannot be used: {error}")

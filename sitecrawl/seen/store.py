@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch
+from sitecrawl.crawldir.faults import file_error
 from sitecrawl.seen.bloom import ScalableBloom, load_bloom
 from sitecrawl.seen.bloom_kinds import kind_named
 from sitecrawl.seen.clock import Clock
 from sitecrawl.seen.exact import RocksSet
-from sitecrawl.seen.files import read_file, storage_error, write_file
+from sitecrawl.seen.files import read_file, write_file
 from sitecrawl.seen.tiered import SeenSet
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
@@ -48,6 +49,14 @@ class SeenOptions:
     """Entries of the CLOCK cache (up to 260 bytes each)."""
     exact: bool = True
     """False keeps no set on disk: a new key is taken for seen at `error_rate`."""
+
+    def new_bloom(self) -> ScalableBloom:
+        """Raises `OptionError`."""
+        return ScalableBloom(kind_named(self.bloom), capacity=self.capacity, error_rate=self.error_rate)
+
+    def load_bloom(self, path: Path, hash_name: str) -> ScalableBloom:
+        """Raises as `sitecrawl.seen.bloom.load_bloom` does."""
+        return load_bloom(path, self.bloom, error_rate=self.error_rate, hash_name=hash_name)
 
 
 class SeenStore:
@@ -95,27 +104,20 @@ class SeenStore:
             raise CorruptFile(f"{path} is missing, and without it no key compares: restore it, or start anew")
         key = Fingerprinter.new_key()
         if not self._options.exact:
-            self._new_bloom().save(self._filter, HASH_NAME)
+            self._options.new_bloom().save(self._filter, HASH_NAME)
         write_file(path, MAGIC, VERSION, header, [key])
         return key
 
     def _has_filtered(self) -> bool:
         """Whether the filter has keys: an empty one is written before the set's key, and a kill may come between."""
-        name, rate = self._options.bloom, self._options.error_rate
-        return self._filter.exists() and bool(load_bloom(self._filter, name, error_rate=rate, hash_name=HASH_NAME))
+        return self._filter.exists() and bool(self._options.load_bloom(self._filter, HASH_NAME))
 
     def _open_exact(self) -> RocksSet | None:
         return RocksSet(self._directory / "exact", hash_name=HASH_NAME) if self._options.exact else None
 
-    def _new_bloom(self) -> ScalableBloom:
-        options = self._options
-        kind = kind_named(options.bloom)
-        return ScalableBloom(kind, capacity=options.capacity, error_rate=options.error_rate)
-
     def _open_bloom(self) -> ScalableBloom:
-        options = self._options
         try:
-            return load_bloom(self._filter, options.bloom, error_rate=options.error_rate, hash_name=HASH_NAME)
+            return self._options.load_bloom(self._filter, HASH_NAME)
         except FileNotFoundError:
             if self._exact is None:
                 raise CorruptFile(f"{self._filter} is missing: restore it, or start in a new directory") from None
@@ -123,7 +125,7 @@ class SeenStore:
             if self._exact is None:
                 raise
             self.rebuilt = str(error)
-        return self._new_bloom()
+        return self._options.new_bloom()
 
     def _rebuild(self) -> None:
         """Fill the filter again unless it holds the keys of the exact set."""
@@ -151,7 +153,7 @@ def _lock(directory: Path) -> int:
         directory.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(directory, os.O_RDONLY)
     except OSError as error:
-        raise storage_error(directory, error) from error
+        raise file_error(directory, error) from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -159,5 +161,5 @@ def _lock(directory: Path) -> int:
         raise CrawlDirectoryInUse(f"{directory} is open in another process: wait for it, or stop it") from error
     except OSError as error:
         os.close(descriptor)
-        raise storage_error(directory, error) from error
+        raise file_error(directory, error) from error
     return descriptor

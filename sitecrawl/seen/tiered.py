@@ -25,13 +25,37 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress, islice
+from typing import Protocol
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.seen.clock import Clock
-from sitecrawl.seen.contracts import BloomFilter, ExactSet
 
 _REBUILD_BATCH = 2000
 """Keys that are read and put into the filter in one go: 2 ms."""
+
+
+class BloomFilter(Protocol):
+    """A set that may say yes wrongly, and never no wrongly."""
+
+    name: str
+    """Which filter and which hash, as stored with it on disk."""
+    error_rate: float
+    """The share of keys that were never added and are found all the same, at most."""
+
+    def add_many(self, keys: Iterable[bytes]) -> None: ...
+
+    def contains_many(self, keys: Sequence[bytes]) -> list[bool]: ...
+
+    def clear(self, capacity: int) -> None:
+        """Forget every key, and expect about `capacity` of them."""
+
+
+class ExactSet(Protocol):
+    """A set of 16-byte fingerprints that is never wrong."""
+
+    def contains_many(self, keys: Sequence[bytes]) -> list[bool]: ...
+
+    def add_many(self, keys: Sequence[bytes]) -> None: ...
 
 
 @dataclass(slots=True)

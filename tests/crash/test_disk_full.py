@@ -40,11 +40,11 @@ def limited(crawler: Sitecrawl, web: Web, largest: int) -> tuple[int, str]:
 
 
 def ends_complete(crawler: Sitecrawl, web: Web) -> None:
-    assert [str(finding) for finding in check(crawler.job).findings] == []
+    assert [str(problem) for problem in check(crawler.job).problems] == []
     code, log = run(crawler, web)
     assert code == 0, log
     assert crawler.stored() == dict.fromkeys(web.urls(), 1)
-    assert [str(finding) for finding in check(crawler.job).findings] == []
+    assert [str(problem) for problem in check(crawler.job).problems] == []
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
         bodies = {url.rpartition("/")[2]: body for url, body in undisturbed.items()}
         assert {url.rpartition("/")[2]: body for url, body in killed.pages()} == bodies
     report = check(killed.job)
-    assert [str(finding) for finding in report.findings] == []
+    assert [str(problem) for problem in report.problems] == []
     assert (report.urls, report.waiting) == (900, 0)
 
 
@@ -41,4 +41,4 @@ def test_what_a_kill_leaves_is_sound(seed: int, tmp_path: Path) -> None:
     crawler = Sitecrawl(tmp_path)
     with web_of(3_000, latency=0.002) as web:
         assert kill(crawler, web, Random(seed).uniform(0.5, 3.0), starting=False)
-    assert [str(finding) for finding in check(crawler.job).findings] == []
+    assert [str(problem) for problem in check(crawler.job).problems] == []

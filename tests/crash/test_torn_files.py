@@ -43,9 +43,9 @@ def test_a_torn_file(pattern: str, killed: Path, web: Web, tmp_path: Path) -> No
     if code:
         assert "check-crawl --repair" in log, log[-1000:]
         before, after = repair(crawler.job)
-        assert before.findings
-        assert [str(finding) for finding in after.findings] == []
+        assert before.problems
+        assert [str(problem) for problem in after.problems] == []
         code, log = run(crawler, web)
     assert code == 0, log[-2000:]
     assert crawler.stored() == dict.fromkeys(web.urls(), 1)
-    assert [str(finding) for finding in check(crawler.job).findings] == []
+    assert [str(problem) for problem in check(crawler.job).problems] == []

@@ -1,4 +1,4 @@
-"""One wording for what can go wrong with the page store's files."""
+"""One wording for what can go wrong with the files of a crawl."""
 
 from __future__ import annotations
 
@@ -22,15 +22,19 @@ def file_errors(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         raise _database_error(path, error) from error
     except OSError as error:
-        if error.errno in _FULL:
-            raise StorageError(_full(path)) from error
-        raise StorageError(f"{path} cannot be used: {error.strerror or error}") from error
+        raise file_error(path, error) from error
+
+
+def file_error(path: Path, error: OSError) -> StorageError:
+    if error.errno in _FULL:
+        return disk_full(path)
+    return StorageError(f"{path} cannot be used: {error.strerror or error}")
 
 
 def _database_error(path: Path, error: sqlite3.Error) -> StorageError:
     name = getattr(error, "sqlite_errorname", "")
     if name == "SQLITE_FULL":
-        return StorageError(_full(path))
+        return disk_full(path)
     if name.startswith(_DAMAGED):
         return CorruptFile(
             f"{path} is no intact SQLite database ({error}): "
@@ -39,8 +43,5 @@ def _database_error(path: Path, error: sqlite3.Error) -> StorageError:
     return StorageError(f"{path} cannot be used: {error}")
 
 
-def _full(path: Path) -> str:
-    return (
-        f"the disk is full: {path} cannot grow. All pages of earlier checkpoints are safe; "
-        "free some space and start the crawl again with the same directory"
-    )
+def disk_full(path: Path) -> StorageError:
+    return StorageError(f"The disk of {path} is full: free some space and start again; nothing stored is lost")

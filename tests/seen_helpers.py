@@ -1,0 +1,30 @@
+"""The reference implementation of the exact set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+
+class MemorySet:
+    """The exact set in memory, without a file: the reference implementation of `ExactSet`."""
+
+    def __init__(self) -> None:
+        self._keys: set[bytes] = set()
+
+    def contains_many(self, keys: Sequence[bytes]) -> list[bool]:
+        return [key in self._keys for key in keys]
+
+    def add_many(self, keys: Sequence[bytes]) -> None:
+        self._keys.update(keys)
+
+    def keys(self) -> Iterator[bytes]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def flush(self) -> None:
+        """Nothing to do: nothing outlives the process."""
+
+    def close(self) -> None:
+        self._keys.clear()
