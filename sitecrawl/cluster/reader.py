@@ -20,10 +20,9 @@ from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.connection import connect, shown
 from sitecrawl.cluster.shards import Keys, unpack
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.reader import KnownUrl, Site, Unit
+from sitecrawl.frontier.reader import KnownUrl, Site, Unit, unit_of
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.sections import Section, TrapState
-from sitecrawl.frontier.trap_judge import explain
 from sitecrawl.pagestore import Capture
 from sitecrawl.pagestore.workers import open_pages
 from sitecrawl.urls.fingerprint import Fingerprinter
@@ -79,12 +78,12 @@ class ClusterReader:
             fetches = int(self._state(self._keys.shard_of(name), "fetches"))
             found = _host(name, unpack(self._client.hget(base + "hosts", name)))
             if found.trap.demoted or not demoted:
-                yield _unit(found, found, fetches)
+                yield unit_of(found, found, fetches)
             if found.trap.demoted and demoted:
                 continue
             for section in sorted(self._sections(base, name), key=lambda one: one.queued, reverse=True):
                 if section.queued and (section.trap.demoted or not demoted):
-                    yield _unit(found, section, fetches)
+                    yield unit_of(found, section, fetches)
 
     def _hosts(self, name: str | None) -> list[str]:
         if name is not None:
@@ -194,17 +193,3 @@ def _section(key: bytes, values: list[Any]) -> Section:
     section.known, section.own, section.fetched, section.good, section.queued, section.trap_like = values[:6]
     section.trap = _trap(values[8])
     return section
-
-
-def _unit(host: Host, unit: Host | Section, fetches: int) -> Unit:
-    return Unit(
-        host=host.name,
-        shape=unit.shape if isinstance(unit, Section) else "",
-        waiting=unit.queued,
-        known=unit.known,
-        fetched=unit.fetched,
-        good=unit.good,
-        novelty=unit.trap.novelty,
-        demoted=unit.trap.demoted,
-        reason=explain(unit, fetches) if unit.trap.demoted else "",
-    )

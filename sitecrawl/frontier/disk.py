@@ -145,7 +145,7 @@ class DiskFrontier:
         credit = 0 if depth else self.link_credit.ledger.seed(len(new))
         flags = Flag.NONE if depth else Flag.SEED
         self._place(
-            {self.url_states.insert(f, depth=depth, referrer=referrer, flags=flags, credit=credit) for f in new}
+            [self.url_states.insert(f, depth=depth, referrer=referrer, flags=flags, credit=credit) for f in new]
         )
         return len(new)
 
@@ -166,17 +166,11 @@ class DiskFrontier:
         new = {link.key for link in unseen}
         known = [link for link in links if link.key not in new]
         self.link_credit.owe(known, outlinks.tenth)
-        hosts, in_section, on_host = set(), 0, 0
-        for link in unseen:
-            target = self.url_states.insert(link, depth=depth, referrer=visit.key, outlinks=outlinks)
-            hosts.add(target)
-            if target is host:
-                on_host += 1
-                in_section += self.urls.section_of(link.key) == record.section
-        for link in known:
-            if link.priority and (target_host := self.url_states.prefer(link.key, link.priority)) is not None:
-                hosts.add(target_host)
-        visit.news = visit.news[0] + in_section, visit.news[1] + on_host
+        hosts = [self.url_states.insert(link, depth=depth, referrer=visit.key, outlinks=outlinks) for link in unseen]
+        own = [link for link, target in zip(unseen, hosts, strict=True) if target is host]
+        in_section = sum(self.urls.section_of(link.key) == record.section for link in own)
+        visit.news = visit.news[0] + in_section, visit.news[1] + len(own)
+        hosts += filter(None, (self.url_states.prefer(link.key, link.priority) for link in known if link.priority))
         self._place(hosts)
         return len(new)
 
@@ -208,7 +202,7 @@ class DiskFrontier:
             page, in_section = self._standing(visit), self.urls.section_of(found.key)
             on_host = page.host == host.key
             visit.news = visit.news[0] + (on_host and page.section == in_section), visit.news[1] + on_host
-        self._place({host})
+        self._place([host])
         return True
 
     def again(self, key: bytes, *, priority: int = 0, request: bytes | None = None) -> bool:
@@ -231,7 +225,7 @@ class DiskFrontier:
 
     def _place(self, hosts: Iterable[Host]) -> None:
         now = self._clock()
-        for host in hosts:
+        for host in dict.fromkeys(hosts):  # in this order, so that a crawl can be repeated
             self.workbench.place(host, now)
 
     # Work

@@ -8,7 +8,7 @@ server is asked less often. A fixed delay, a robots.txt `Crawl-delay` and `Retry
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
@@ -44,64 +44,41 @@ class PolitenessOptions:
     """Seconds after which a dead host that has answered before is asked again, if the crawl still runs."""
 
 
+@dataclass(slots=True, eq=False)
 class Host:
     """One host (host:port) that the crawl knows. Times are on the frontier's clock, in seconds."""
 
-    __slots__ = (
-        "active",
-        "crawl_delay",
-        "dividend",
-        "failing",
-        "failures",
-        "fetched",
-        "free_at",
-        "good",
-        "ip",
-        "key",
-        "known",
-        "mark",
-        "name",
-        "payees",
-        "queued",
-        "rest",
-        "sections",
-        "ticket",
-        "trap",
-        "volatile",
-    )
-
-    def __init__(self, key: bytes, name: str) -> None:
-        self.key = key
-        self.name = name
-        self.sections: dict[bytes, Section] = {}
-        """By the second part of their keys."""
-        self.known = 0
-        """URLs of this host that were ever queued."""
-        self.queued = 0
-        """Of these, how many are not done: waiting or in flight."""
-        self.volatile = 0
-        """Of the queued, how many are in memory only."""
-        self.fetched = 0
-        self.good = 0
-        """Of the fetched, those that gave a page worth having."""
-        self.trap = TrapState()
-        self.payees = 0
-        self.dividend = 0
-        self.mark = 0
-        self.rest = 0
-        """The account with the lambda page: see `sitecrawl.credit.policies`."""
-        self.active = 0
-        """Requests under way."""
-        self.failures = 0
-        """Failed downloads since the last that worked."""
-        self.failing: tuple[bytes, bytes] = bytes(16), bytes(16)
-        """The fingerprints of the last two URLs whose downloads failed."""
-        self.crawl_delay = 0.0
-        self.free_at = 0.0
-        """No request may start before."""
-        self.ip: str | None = None
-        self.ticket = 0
-        """Which entry of the workbench stands for this host; older ones are void."""
+    key: bytes
+    name: str
+    sections: dict[bytes, Section] = field(default_factory=dict)
+    """By the second part of their keys."""
+    known: int = 0
+    """URLs of this host that were ever queued."""
+    queued: int = 0
+    """Of these, how many are not done: waiting or in flight."""
+    volatile: int = 0
+    """Of the queued, how many are in memory only."""
+    fetched: int = 0
+    good: int = 0
+    """Of the fetched, those that gave a page worth having."""
+    trap: TrapState = field(default_factory=TrapState)
+    payees: int = 0
+    dividend: int = 0
+    mark: int = 0
+    rest: int = 0
+    """The account with the lambda page: see `sitecrawl.credit.policies`."""
+    active: int = 0
+    """Requests under way."""
+    failures: int = 0
+    """Failed downloads since the last that worked."""
+    failing: tuple[bytes, bytes] = (bytes(16), bytes(16))
+    """The fingerprints of the last two URLs whose downloads failed."""
+    crawl_delay: float = 0.0
+    free_at: float = 0.0
+    """No request may start before."""
+    ip: str | None = None
+    ticket: int = 0
+    """Which entry of the workbench stands for this host; older ones are void."""
 
     def best(self, order: Order) -> tuple[bytes, Section] | None:
         """The section to be taken from next, and its preference; None if nothing waits that is not held back."""

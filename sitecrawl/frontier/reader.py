@@ -277,14 +277,13 @@ class FrontierReader:
 
 def unit_of(host: Host, unit: Host | Section, fetches: int) -> Unit:
     """`host`, or one of its sections, as a row, after `fetches` of the crawl."""
-    good = unit.good if isinstance(unit, Section) else sum(section.good for section in host.sections.values())
     return Unit(
         host=host.name,
         shape=unit.shape if isinstance(unit, Section) else "",
         waiting=unit.queued,
         known=unit.known,
         fetched=unit.fetched,
-        good=good,
+        good=unit.good,
         novelty=unit.trap.novelty,
         demoted=unit.trap.demoted,
         reason=explain(unit, fetches),

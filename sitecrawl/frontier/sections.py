@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
+from dataclasses import dataclass, field
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
@@ -27,25 +28,23 @@ WINDOW: Final = 50
 """Fetches over which novelty and recent yield are averaged."""
 
 
+@dataclass(slots=True, eq=False)
 class TrapState:
     """What decides whether a section, or a whole host, is held back as a trap: see `trap_judge`."""
 
-    __slots__ = ("cost", "demoted", "limit", "novelty", "reason", "since", "tried")
-
-    def __init__(self) -> None:
-        self.novelty = 1.0
-        """New URLs of the unit's own that a fetch of it brings, averaged over the last `WINDOW`."""
-        self.demoted = False
-        self.since = 0
-        """How many URLs the crawl had fetched when the unit was demoted."""
-        self.reason = 0
-        """Which rule demoted it (`trap_judge.Reason`)."""
-        self.tried = 0
-        """Fetches of the unit up to its demotion."""
-        self.cost = 0.0
-        """What fetches of it have cost since: 1 for one that brought only more of the same."""
-        self.limit = 0.0
-        """How large it may grow before it is looked at again: set when it was set free."""
+    novelty: float = 1.0
+    """New URLs of the unit's own that a fetch of it brings, averaged over the last `WINDOW`."""
+    demoted: bool = False
+    since: int = 0
+    """How many URLs the crawl had fetched when the unit was demoted."""
+    reason: int = 0
+    """Which rule demoted it (`trap_judge.Reason`)."""
+    tried: int = 0
+    """Fetches of the unit up to its demotion."""
+    cost: float = 0.0
+    """What fetches of it have cost since: 1 for one that brought only more of the same."""
+    limit: float = 0.0
+    """How large it may grow before it is looked at again: set when it was set free."""
 
     def learn(self, news: int, fetched: int) -> None:
         """The `fetched`-th fetch of the unit brought `news` new URLs of its own.
@@ -64,48 +63,32 @@ class TrapState:
         return trap
 
 
+@dataclass(slots=True, eq=False)
 class Section:
     """See the module. `key` is 12 bytes: the host's key and the shape's hash."""
 
-    __slots__ = (
-        "fetched",
-        "good",
-        "key",
-        "known",
-        "own",
-        "queue",
-        "queued",
-        "recent",
-        "shape",
-        "trap",
-        "trap_like",
-        "volatile",
-        "worth",
-    )
-
-    def __init__(self, key: bytes, shape: str, queue: DiskQueue) -> None:
-        self.key = key
-        self.shape = shape
-        self.queue = queue
-        self.known = 0
-        """URLs of it that were ever queued."""
-        self.own = 0
-        """Of these, those first seen on a page of the section itself: nobody else vouches for them."""
-        self.fetched = 0
-        """Visits that came to an end with or without a response."""
-        self.good = 0
-        """Of these, those that gave a page worth having, or led to a new one."""
-        self.queued = 0
-        """URLs that are not done: waiting or in flight."""
-        self.volatile = 0
-        """Of the queued, how many are in memory only."""
-        self.trap_like = 0
-        """Known URLs that look like a trap's (`sitecrawl.urls.trap_signs`)."""
-        self.recent = 1.0
-        """The share of good pages among the last `WINDOW` fetches."""
-        self.trap = TrapState()
-        self.worth = 1.0
-        """From 0 to 1: what a fetch of it may be hoped to bring; `weigh` keeps it."""
+    key: bytes
+    shape: str
+    queue: DiskQueue
+    known: int = 0
+    """URLs of it that were ever queued."""
+    own: int = 0
+    """Of these, those first seen on a page of the section itself: nobody else vouches for them."""
+    fetched: int = 0
+    """Visits that came to an end with or without a response."""
+    good: int = 0
+    """Of these, those that gave a page worth having, or led to a new one."""
+    queued: int = 0
+    """URLs that are not done: waiting or in flight."""
+    volatile: int = 0
+    """Of the queued, how many are in memory only."""
+    trap_like: int = 0
+    """Known URLs that look like a trap's (`sitecrawl.urls.trap_signs`)."""
+    recent: float = 1.0
+    """The share of good pages among the last `WINDOW` fetches."""
+    trap: TrapState = field(default_factory=TrapState)
+    worth: float = 1.0
+    """From 0 to 1: what a fetch of it may be hoped to bring; `weigh` keeps it."""
 
     def learn(self, *, good: bool) -> None:
         """A visit of it has come to an end."""

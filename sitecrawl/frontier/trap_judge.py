@@ -143,7 +143,7 @@ class TrapJudge:
 
     # What a fetch teaches
 
-    def learn(self, host: Host, section: Section, *, good: bool, news: tuple[int, int]) -> set[Host]:
+    def learn(self, host: Host, section: Section, *, good: bool, news: tuple[int, int]) -> list[Host]:
         """A visit has ended; `news` are the new URLs it brought of its section, and of its host.
 
         Returns the hosts of which something was demoted or set free.
@@ -156,18 +156,18 @@ class TrapJudge:
         section.learn(good=good)
         section.weigh(self.fetches)
         self._charge(host, section, good=good, news=news)
-        changed = {host} if (self.options.hold and self._demote(host, section)) | self._free(host, section) else set()
+        changed = [host] if (self.options.hold and self._demote(host, section)) | self._free(host, section) else []
         if self.fetches >= self._flows_at:
             self._flows_at = self.fetches + max(self.options.flow_period, len(self.graph) // _EDGES_A_FETCH)
             self.graph.flow(self.is_demoted)
         if self.fetches % self.options.second_look == 0:
-            changed |= self._look_again()
+            changed += self._look_again()
         return changed
 
-    def _look_again(self) -> set[Host]:
+    def _look_again(self) -> list[Host]:
         """Set free the hosts that have come to be trusted since they were demoted; returns them."""
         hosts = [host for host, section in self.demoted.values() if section is None]
-        trusted = {host for host in hosts if host.known <= self._allowed(host) and not is_blocked(host.trap)}
+        trusted = [host for host in hosts if host.known <= self._allowed(host) and not is_blocked(host.trap)]
         for host in trusted:
             self.release(host, None)
         return trusted
