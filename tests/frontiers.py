@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from memory_frontier import MemoryFrontier
 from redis_servers import Server
 
 from sitecrawl.base.errors import StorageError
@@ -21,7 +22,6 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.contract import Frontier
 from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
-from sitecrawl.frontier.memory import MemoryFrontier
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import Flag, UrlState
 from sitecrawl.frontier.tables import UrlTable

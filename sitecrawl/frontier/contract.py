@@ -5,8 +5,8 @@ be asked, unless it is put back (`retry`) or asked for `again`. Nothing is lost 
 came after the last batch that is on disk, and URLs that were in flight then come out again. What is held back waits,
 is counted (`held`, `silent`) and never forgotten.
 
-`memory.MemoryFrontier` is the reference, `disk.DiskFrontier` that of one process, `cluster.frontier.ClusterFrontier`
-a worker's.
+The reference is in `tests/memory_frontier.py`; `disk.DiskFrontier` is that of one process,
+`cluster.frontier.ClusterFrontier` a worker's.
 """
 
 from __future__ import annotations
