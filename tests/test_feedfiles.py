@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from crawling import PROJECT, environment, scrapy_command
 from localweb import LocalWeb, Page, linked
-from sitecrawl.errors import StorageError
-from sitecrawl.frontier.reading import FrontierReader
 from waiting import until
 
+from sitecrawl.base.errors import StorageError
+from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.frontier.record import UrlState
 
 
