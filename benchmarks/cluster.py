@@ -27,8 +27,9 @@ from pathlib import Path
 from random import Random
 from statistics import median
 
-TESTS = Path(__file__).resolve().parent.parent / "tests"
-sys.path[:0] = [str(TESTS), str(TESTS / "crash"), str(TESTS.parent)]
+PROJECT = Path(__file__).resolve().parent.parent
+HELPERS = PROJECT / "tests" / "helpers"
+sys.path[:0] = [str(HELPERS), str(PROJECT)]
 
 from killing import Crawler, ScrapyRedis, Sitecrawl, redis_server, survive, web_of  # noqa: E402
 from peers import Job, Ours, Peer, _environment, _pinned, _settings, _wait, serving, told  # noqa: E402

@@ -18,8 +18,9 @@ import sys
 from collections import deque
 from pathlib import Path
 
-TESTS = Path(__file__).resolve().parent.parent / "tests"
-sys.path[:0] = [str(TESTS), str(TESTS.parent)]
+PROJECT = Path(__file__).resolve().parent.parent
+HELPERS = PROJECT / "tests" / "helpers"
+sys.path[:0] = [str(HELPERS), str(PROJECT)]
 
 from redis_servers import server  # noqa: E402
 

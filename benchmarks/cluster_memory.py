@@ -16,8 +16,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-TESTS = Path(__file__).resolve().parent.parent / "tests"
-sys.path[:0] = [str(TESTS), str(TESTS.parent)]
+PROJECT = Path(__file__).resolve().parent.parent
+HELPERS = PROJECT / "tests" / "helpers"
+sys.path[:0] = [str(HELPERS), str(PROJECT)]
 
 from cluster_helpers import Steps, link, outcome, seed  # noqa: E402
 from redis_servers import Server  # noqa: E402

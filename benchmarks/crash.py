@@ -22,8 +22,9 @@ import time
 from pathlib import Path
 from random import Random
 
-TESTS = Path(__file__).resolve().parent.parent / "tests"
-sys.path[:0] = [str(TESTS), str(TESTS / "crash"), str(TESTS.parent)]
+PROJECT = Path(__file__).resolve().parent.parent
+HELPERS = PROJECT / "tests" / "helpers"
+sys.path[:0] = [str(HELPERS), str(PROJECT)]
 
 from killing import CONCURRENCY, Crawler, Losses, ScrapyRedis, Sitecrawl, Stock, redis_server, survive, web_of  # noqa: E402
 

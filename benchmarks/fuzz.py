@@ -6,7 +6,7 @@
 Atheris (libFuzzer) mutates inputs for as long as they reach new branches of `sitecrawl`. A target fails when an
 exception comes out that is not its module's own, when what it promises does not hold, when one input takes longer
 than `SLOW` seconds, or when the process takes more than `MEMORY` MB. Every input that did so is kept in
-`tests/fuzz_cases/TARGET/`, where the tests try it again for ever.
+`tests/benchmarks/fuzz_cases/TARGET/`, where the tests try it again for ever.
 
 Inputs start from those cases and, where it is, from the data in `../shared/data`.
 Needs the extra `fuzz`: `pip install -e '.[fuzz]'`.
@@ -39,7 +39,7 @@ TARGETS: Final = (
     "responses",
 )
 """Functions of fuzz_targets.py."""
-CASES: Final = Path(__file__).parent.parent / "tests" / "fuzz_cases"
+CASES: Final = Path(__file__).parent.parent / "tests" / "benchmarks" / "fuzz_cases"
 DATA: Final = Path(__file__).parent.parent.parent / "shared" / "data"
 SECONDS: Final = 600
 SLOW: Final = 10

@@ -11,8 +11,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-TESTS = Path(__file__).resolve().parent.parent / "tests"
-sys.path[:0] = [str(TESTS), str(TESTS.parent)]
+PROJECT = Path(__file__).resolve().parent.parent
+HELPERS = PROJECT / "tests" / "helpers"
+sys.path[:0] = [str(HELPERS), str(PROJECT)]
 
 from redis_servers import server  # noqa: E402
 from replaying import Unheard  # noqa: E402

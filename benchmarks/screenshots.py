@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT)]
+sys.path[:0] = [str(ROOT / "tests" / "helpers"), str(ROOT)]
 
 from chromium import chromium  # noqa: E402 - the path comes first
 from dashboards import Crawl  # noqa: E402

@@ -1,4 +1,4 @@
-"""What holds for all tests. It stands here also for the folders below, which find their helpers beside it."""
+"""What holds for all tests. The folders mirror the rooms of the product; what tests share is in `helpers`."""
 
 from __future__ import annotations
 

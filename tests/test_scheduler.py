@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from crawling import PROJECT, environment, scrapy_command
+from crawling import HELPERS, PROJECT, environment, scrapy_command
 from localweb import LocalWeb, linked
 from waiting import until
 
@@ -21,7 +21,7 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 PAGES = 40
-SPIDERS = PROJECT / "tests" / "spiders_for_tests" / "graph.py"
+SPIDERS = HELPERS / "spiders" / "graph.py"
 
 
 def graph() -> dict[str, str]:

@@ -1,5 +1,5 @@
-"""All that is asked of Scrapy's engine and has no public name. `tests/test_engine.py` holds each of it against the
-installed Scrapy.
+"""All that is asked of Scrapy's engine and has no public name. `tests/crawl/test_engine.py` holds each of it against
+the installed Scrapy.
 """
 
 from __future__ import annotations

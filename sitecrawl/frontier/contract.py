@@ -5,7 +5,7 @@ be asked, unless it is put back (`retry`) or asked for `again`. Nothing is lost 
 came after the last batch that is on disk, and URLs that were in flight then come out again. What is held back waits,
 is counted (`held`, `silent`) and never forgotten.
 
-The reference is in `tests/memory_frontier.py`; `disk.DiskFrontier` is that of one process,
+The reference is in `tests/helpers/memory_frontier.py`; `disk.DiskFrontier` is that of one process,
 `cluster.frontier.ClusterFrontier` a worker's.
 """
 

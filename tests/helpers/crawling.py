@@ -1,0 +1,68 @@
+"""Runs `scrapy` as a user does: a process of its own, in the project's folder."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.record import UrlRecord, UrlState
+from sitecrawl.urls.fingerprint import HASH_NAME
+
+HELPERS = Path(__file__).resolve().parent
+PROJECT = HELPERS.parents[1]
+
+
+def scrapy_command(*words: str, settings: Mapping[str, object] | None = None) -> list[str]:
+    options = [part for name, value in (settings or {}).items() for part in ("-s", f"{name}={value}")]
+    return [sys.executable, "-m", "scrapy", *words, *options]
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """The environment without proxies, so that loopback is loopback."""
+    plain = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
+    return {**plain, "PYTHONUNBUFFERED": "1", **changes}
+
+
+def scrapy(
+    *words: str,
+    settings: Mapping[str, object] | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: Path = PROJECT,
+    timeout: float = 120,
+) -> subprocess.CompletedProcess[str]:
+    """Run a scrapy command to its end; the caller looks at the exit code."""
+    return subprocess.run(
+        scrapy_command(*words, settings=settings),
+        cwd=cwd,
+        env=environment(**(env or {})),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def crawl(seeds: str, jobdir: Path, **arguments: object) -> subprocess.CompletedProcess[str]:
+    """`scrapy crawl generic` without pauses; upper-case arguments are settings."""
+    settings = {"SITECRAWL_DELAY_FACTOR": 0, "JOBDIR": jobdir}
+    settings |= {name: value for name, value in arguments.items() if name.isupper()}
+    words = [part for name, value in arguments.items() if not name.isupper() for part in ("-a", f"{name}={value}")]
+    return scrapy("crawl", "generic", "-a", f"seeds={seeds}", *words, settings=settings)
+
+
+def stats_of(log: str) -> dict[str, int]:
+    """The statistics that are whole numbers, of a crawl with STATS_DUMP."""
+    return {name: int(number) for name, number in re.findall(r"'([^']+)': (\d+)[,}]", log)}
+
+
+def states_of(jobdir: Path) -> dict[str, UrlState]:
+    """What has become of each URL."""
+    with closing(Database(jobdir / "db", hash_name=HASH_NAME)) as database:
+        records = [UrlRecord.unpack(value) for _, value in database.scan("urls")]
+    return {record.url: record.state for record in records}
