@@ -1,3 +1,3 @@
 """A crawler for whole sites, on Scrapy. Start with README.md; the map is docs/design/architecture.md."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

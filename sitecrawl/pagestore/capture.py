@@ -146,5 +146,5 @@ def clean_text(value: str) -> str:
 
 
 def address(url: str | None) -> str | None:
-    # Half an address is none: one that nobody could fetch is left out.
+    # A URL that is cut short leads nowhere, so one that is too long is left out.
     return clean_text(url) if url is not None and len(url) <= MAX_URL_LENGTH else None

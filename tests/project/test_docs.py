@@ -22,7 +22,7 @@ from sitecrawl.crawldir import meta
 from sitecrawl.spiders.arguments import NAMES
 
 DOCS = PROJECT / "docs"
-DOCUMENTS = [PROJECT / "README.md", PROJECT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+DOCUMENTS = [*sorted(PROJECT.glob("*.md")), *sorted(DOCS.rglob("*.md"))]
 SOURCES = [
     path for part in ("sitecrawl", "middlewares", "pipelines") for path in sorted((PROJECT / part).rglob("*.py"))
 ]
@@ -58,9 +58,10 @@ class TestSettings:
         assert rows("docs/settings.md").keys() <= known
 
     def test_every_mentioned_name_exists(self) -> None:
-        """No document speaks of a setting that there is not."""
+        """No document speaks of a setting that there is not, but the changelog of those that were removed."""
         for path in DOCUMENTS:
-            named = set(re.findall(r"\bSITECRAWL_[A-Z_]*[A-Z]\b(?!_)", path.read_text(encoding="utf-8")))
+            present = re.sub(r"^### Removed$.*?^##", "", path.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+            named = set(re.findall(r"\bSITECRAWL_[A-Z_]*[A-Z]\b(?!_)", present))
             assert named <= SETTINGS.keys() | UNSET.keys(), path
 
     @pytest.mark.parametrize(("name", "value"), sorted((SETTINGS | SCRAPY_DEFAULTS | UNSET).items()))
@@ -143,6 +144,15 @@ class TestArchitecture:
         contract = tomllib.loads(text("pyproject.toml"))["tool"]["importlinter"]["contracts"][0]
         drawing = "\n".join(layer.replace("sitecrawl.", "") for layer in contract["layers"])
         assert f"```\n{drawing}\n```" in text("docs/design/architecture.md")
+
+
+class TestNamedFiles:
+    @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(PROJECT).as_posix())
+    def test_every_named_file_exists(self, path: Path) -> None:
+        """A module that a document names by its path is there."""
+        parts = "sitecrawl|middlewares|pipelines|benchmarks"
+        named = re.findall(rf"`((?:{parts})/[\w/.-]+\.(?:py|lua|js))`", path.read_text(encoding="utf-8"))
+        assert [name for name in named if not (PROJECT / name).exists()] == []
 
 
 class TestDependencies:
