@@ -20,16 +20,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self
 
-from scrapy.dupefilters import BaseDupeFilter
+from scrapy.dupefilters import RFPDupeFilter
 from scrapy.utils.job import job_dir
-from scrapy.utils.request import referer_str
 
 from sitecrawl.crawl import configuration
 from sitecrawl.seen.store import SeenOptions, SeenStore
 from sitecrawl.urls.fingerprint import Fingerprinter
 
 if TYPE_CHECKING:
-    from scrapy import Request, Spider
+    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.statscollectors import StatsCollector
     from scrapy.utils.request import RequestFingerprinterProtocol
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class DupeFilter(BaseDupeFilter):
+class DupeFilter(RFPDupeFilter):
     """Filters requests whose fingerprint was seen before, by `sitecrawl.seen`.
 
     `fingerprinter` decides which requests are the same: it is Scrapy's, so `REQUEST_FINGERPRINTER_CLASS` rules.
@@ -53,12 +52,10 @@ class DupeFilter(BaseDupeFilter):
         stats: StatsCollector | None = None,
         debug: bool = False,
     ) -> None:
+        super().__init__(debug=debug, fingerprinter=fingerprinter)
         self._jobdir = jobdir
         self._options = options
-        self._request_fingerprinter = fingerprinter
         self._stats = stats
-        self._debug = debug
-        self._logged_one = False
         self._closing = ExitStack()
 
     @classmethod
@@ -78,7 +75,7 @@ class DupeFilter(BaseDupeFilter):
             path = self._jobdir or opening.enter_context(TemporaryDirectory(prefix="sitecrawl-"))
             self._store = SeenStore(Path(path, "seen"), self._options)
             opening.callback(self._store.close, save=self._jobdir is not None)
-            self._fingerprint = Fingerprinter(self._store.key).opaque
+            self._key_of = Fingerprinter(self._store.key).opaque
             self._closing = opening.pop_all()
         self._report_opening()
 
@@ -89,7 +86,7 @@ class DupeFilter(BaseDupeFilter):
             logger.info("The Bloom filter was filled again from the exact set: %s", self._store.rebuilt)
 
     def request_seen(self, request: Request) -> bool:
-        key = self._fingerprint(self._request_fingerprinter.fingerprint(request))
+        key = self._key_of(self.fingerprinter.fingerprint(request))
         return not self._store.seen.add_many((key,))[0]
 
     def close(self, reason: str) -> None:
@@ -98,18 +95,3 @@ class DupeFilter(BaseDupeFilter):
         if self._stats is not None:
             for name, value in asdict(self._store.seen.stats).items():
                 self._stats.set_value(f"seen/{name}", value)
-
-    def log(self, request: Request, spider: Spider) -> None:
-        """Say that `request` was filtered: the first one, or all of them with `DUPEFILTER_DEBUG`."""
-        if self._debug or not self._logged_one:
-            hint = "" if self._debug else " - no more are shown (see DUPEFILTER_DEBUG to show all)"
-            logger.debug(
-                "Filtered duplicate request: %s (referer: %s)%s",
-                request,
-                referer_str(request),
-                hint,
-                extra={"spider": spider},
-            )
-            self._logged_one = True
-        if self._stats is not None:
-            self._stats.inc_value("dupefilter/filtered")

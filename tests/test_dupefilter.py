@@ -203,9 +203,10 @@ class TestDupeFilter:
         """The first one, or with DUPEFILTER_DEBUG all; the stat counts every one."""
         crawler = get_crawler(Spider, {"DUPEFILTER_DEBUG": debug})
         dupefilter = DupeFilter.from_crawler(crawler)
-        with caplog.at_level(logging.DEBUG, "sitecrawl.dupefilter"):
+        spider = Spider.from_crawler(crawler, "any")
+        with caplog.at_level(logging.DEBUG, "scrapy.dupefilters"):
             for number in range(3):
-                dupefilter.log(Request(f"http://a.example/{number}"), Spider("any"))
+                dupefilter.log(Request(f"http://a.example/{number}"), spider)
         assert len(caplog.records) == lines
         assert crawler.stats is not None
         assert crawler.stats.get_value("dupefilter/filtered") == 3

@@ -43,30 +43,7 @@ CRAWL_DELAY: Final = Limit("SITECRAWL_MAX_CRAWL_DELAY", 60.0, "seconds", "limits
 RETRY_AFTER: Final = Limit("SITECRAWL_MAX_RETRY_AFTER", 3600.0, "seconds", "limits/retry_after")
 PRIVATE_ADDRESS: Final = Limit("SITECRAWL_ALLOW_PRIVATE", False, "yes or no", "limits/private_address")  # noqa: FBT003
 
-LIMITS: Final = (
-    BODY_SIZE,
-    DECODED_SIZE,
-    TOTAL_TIME,
-    IDLE_TIME,
-    HEADERS,
-    HEADER_SIZE,
-    CHUNKS,
-    REDIRECTS,
-    URL_LENGTH,
-    SCHEMES,
-    LINKS,
-    TREE_SIZE,
-    TREE_ELEMENTS,
-    ROBOTS_SIZE,
-    SITEMAP_SIZE,
-    SITEMAP_ENTRIES,
-    EXTRACT_SIZE,
-    EXTRACT_TIME,
-    REGEX_TIME,
-    CRAWL_DELAY,
-    RETRY_AFTER,
-    PRIVATE_ADDRESS,
-)
+LIMITS: Final = tuple(limit for limit in list(globals().values()) if isinstance(limit, Limit))
 """In the order of the table in docs/limits.md."""
 
 NO_LIMIT: Final = 1 << 62

@@ -17,16 +17,10 @@ from pathlib import Path
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, StorageError
-from sitecrawl.checking.frontier import check_frontier, ledger_of, load_counts
-from sitecrawl.checking.mending import mend_frontier
-from sitecrawl.checking.pages import (
-    Known,
-    captures_with_records,
-    check_pages,
-    is_too_early,
-    note_as_fetched,
-    queue_again,
-)
+from sitecrawl.checking.changes import Changes
+from sitecrawl.checking.frontier import mend_frontier
+from sitecrawl.checking.numbers import load_counts
+from sitecrawl.checking.pages import Known, captures_with_records, is_too_early, mend_pages
 from sitecrawl.checking.problems import Problem
 from sitecrawl.checking.rebuilding import rebuild
 from sitecrawl.checking.salvage import finish_move, is_readable, salvage
@@ -37,6 +31,7 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import MANIFEST, Manifest, manifest_of, read_manifest
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.crawldir.meta import PAGES, WORKER
+from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.store import INDEX_FILE
@@ -85,7 +80,7 @@ def check(directory: Path, *, quick: bool = False) -> CheckResult:
             )
             return result
         with closing(Database(path, hash_name=HASH_NAME, read_only=True)) as database:
-            _Checker(directory, database, Fingerprinter(bytes.fromhex(manifest.key)), result).run(quick=quick)
+            _check(database, Fingerprinter(bytes.fromhex(manifest.key)), result, quick=quick)
     return result
 
 
@@ -137,58 +132,35 @@ def _alone(directory: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-class _Checker:
+def _check(database: Database, fingerprints: Fingerprinter, result: CheckResult, *, quick: bool) -> None:
     """All checks of a database that can be read."""
-
-    def __init__(self, directory: Path, database: Database, fingerprints: Fingerprinter, result: CheckResult) -> None:
-        self._directory = directory
-        self._database = database
-        self._fingerprints = fingerprints
-        self._result = result
-
-    def run(self, *, quick: bool) -> None:
-        result, database = self._result, self._database
-        survey = Survey(database, ledger_of(database))
-        result.urls, result.waiting = survey.known, survey.states[UrlState.QUEUED]
-        result.problems += check_frontier(database, survey)
-        counts = load_counts(database)
-        if self._is_worker:
-            result.notes.append("the frontier of this crawl is on Redis: only what this worker stores was checked")
-        elif counts is not None:
-            result.problems += check_seen(self._directory, database, counts.serial, result.notes)
-        try:
-            state = PageStoreState.of(self._directory, database)
-        except CorruptFile as error:
-            result.problems.append(Problem("db/meta", str(error), "takes the page index's own position"))
+    directory, survey = result.directory, Survey(database)
+    result.urls, result.waiting = survey.known, survey.states[UrlState.QUEUED]
+    result.problems += mend_frontier(database, survey, dry=True)
+    counts = load_counts(Overlay(database, "meta"))
+    is_worker = database.get("meta", WORKER) is not None
+    if is_worker:
+        result.notes.append("the frontier of this crawl is on Redis: only what this worker stores was checked")
+    elif counts is not None:
+        result.problems += check_seen(directory, database, counts.serial, result.notes)
+    state = PageStoreState.of(directory, database)
+    if state.fault:
+        result.problems.append(Problem("db/meta", state.fault, "takes the page index's own"))
+    result.problems += check_store(state, result.notes, quick=quick)
+    try:
+        index = Index(directory)
+    except StorageError:
+        return  # there is none, or `check_store` has said what is wrong with it
+    with index:
+        result.captures = last = (state.position or Position()).last_id
+        if is_worker:
             return
-        if state.adopted:
-            result.problems.append(
-                Problem("db/meta", "the position of the page store is missing", "takes the page index's own")
-            )
-        result.problems += check_store(state, result.notes, quick=quick)
-        self._check_pages(state, counts.forgotten if counts is not None else 0)
-
-    @property
-    def _is_worker(self) -> bool:
-        """Whether the directory is that of a worker, whose URLs are on Redis."""
-        return self._database.get("meta", WORKER) is not None
-
-    def _check_pages(self, state: PageStoreState, forgotten: int) -> None:
+        forgotten = counts.forgotten if counts is not None else 0
+        changes = Changes(database, dry=True)
         try:
-            index = Index(self._directory)
-        except StorageError:
-            return  # there is none, or `check_store` has said what is wrong with it
-        with index:
-            last = (state.position or Position()).last_id
-            self._result.captures = last
-            if self._is_worker:
-                return
-            try:
-                self._result.problems += check_pages(
-                    self._database, index, self._fingerprints, last_id=last, forgotten=forgotten
-                )
-            except CorruptFile as error:
-                self._result.problems.append(Problem(INDEX_FILE, str(error), "makes the index again"))
+            result.problems += mend_pages(database, index, fingerprints, changes, last_id=last, forgotten=forgotten)
+        except CorruptFile as error:
+            result.problems.append(Problem(INDEX_FILE, str(error), "makes the index again"))
 
 
 def repair(directory: Path) -> tuple[CheckResult, CheckResult]:
@@ -221,44 +193,31 @@ def _mend(directory: Path, result: CheckResult) -> None:
         result.notes.append(f"the damaged database is kept as {damaged}: delete it when the crawl is as it should be")
     drop_filter(directory)
     with closing(Database(directory / "db", hash_name=HASH_NAME)) as database:
-        mend_frontier(database)
+        list(mend_frontier(database, Survey(database), dry=False))
         _mend_pages(directory, database, Fingerprinter(bytes.fromhex(manifest.key)))
-        mend_frontier(database)
+        list(mend_frontier(database, Survey(database), dry=False))
 
 
 def _mend_pages(directory: Path, database: Database, fingerprints: Fingerprinter) -> None:
     """Page store and records."""
-    counts = load_counts(database)
+    counts = load_counts(Overlay(database, "meta"))
     forgotten = counts.forgotten if counts is not None else 0
-    state = _state(directory, database)
+    state = PageStoreState.of(directory, database)
     if state.position is None:
         return
+    changes = Changes(database, dry=False)
     known = Known(database, fingerprints)
     too_early = _too_early(state, known) > forgotten
-    if state.adopted or too_early or any(check_store(state, [], quick=False)):
+    last = state.position.last_id
+    if state.fault or too_early or any(check_store(state, [], quick=False)):
         is_wanted = known.is_wanted if too_early else lambda _: True
         position = rebuild(state, state.position, origin=known.origin, is_wanted=is_wanted)
-        batch = database.batch()
-        batch.put("meta", PAGES, json.dumps(position._asdict()).encode())
-        database.write(batch)
+        changes.batch.put("meta", PAGES, json.dumps(position._asdict()).encode())
+        changes.end()
         last = position.last_id
-    else:
-        last = state.position.last_id
     with Index(directory) as index:
-        known_pages = captures_with_records(database, index, fingerprints, last)
-        if sum(record is None for _, _, record in known_pages) > forgotten:
-            note_as_fetched(database, index, fingerprints, last)
-        queue_again(database, index, last)
-
-
-def _state(directory: Path, database: Database) -> PageStoreState:
-    try:
-        return PageStoreState.of(directory, database)
-    except CorruptFile:
-        batch = database.batch()
-        batch.delete("meta", PAGES)
-        database.write(batch)
-        return PageStoreState.of(directory, database)
+        list(mend_pages(database, index, fingerprints, changes, last_id=last, forgotten=forgotten))
+    changes.end()
 
 
 def _too_early(state: PageStoreState, known: Known) -> int:

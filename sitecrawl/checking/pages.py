@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sitecrawl.checking.frontier import batches, entry_of, ledger_of, readable
-from sitecrawl.checking.mending import changes_of
+from sitecrawl.checking.changes import Changes
+from sitecrawl.checking.frontier import entry_of
 from sitecrawl.checking.problems import Problem
 from sitecrawl.checking.store import Index
-from sitecrawl.checking.survey import Survey, records
+from sitecrawl.checking.survey import Survey, batches, readable, records
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.hosts import KEY_BYTES
 from sitecrawl.frontier.record import NO_REFERRER, RANK_BYTES, Flag, UrlRecord, UrlState
@@ -30,16 +30,20 @@ SELECT count(*), min(url_key) FROM (
 """
 
 
-def check_pages(
-    database: Database, index: Index, fingerprints: Fingerprinter, *, last_id: int, forgotten: int
+def mend_pages(
+    database: Database, index: Index, fingerprints: Fingerprinter, changes: Changes, *, last_id: int, forgotten: int
 ) -> Iterator[Problem]:
-    """`last_id`: the newest capture that counts. `forgotten`: how many URLs have no record any more by intention."""
+    """`last_id`: the newest capture that counts. `forgotten`: how many URLs have no record any more by intention.
+
+    Puts what mends the records into `changes`; what is wrong with the page store itself, `rebuild` mends before.
+    """
     unknown = waiting = again = 0
     for _, capture, record in captures_with_records(database, index, fingerprints, last_id):
         unknown += record is None
         waiting += is_too_early(capture, record)
         again += record is not None and bool(record.flags & Flag.AGAIN)
     if unknown > forgotten:
+        _note_as_fetched(database, index, fingerprints, changes, last_id)
         yield Problem(
             "db/urls",
             f"{unknown:,} stored pages are of URLs that the frontier does not know",
@@ -51,13 +55,8 @@ def check_pages(
             f"{waiting:,} pages are stored, and their URLs still wait to be fetched",
             "takes them out of the page store: they are fetched again",
         )
-    lost = sum(1 for _ in without_capture(database, index, last_id))
-    if lost:
-        yield Problem(
-            "pages.sqlite",
-            f"{lost:,} URLs count as stored, and are not",
-            "queues them again",
-        )
+    if lost := _queue_lost(database, index, changes, last_id):
+        yield Problem("pages.sqlite", f"{lost:,} URLs count as stored, and are not", "queues them again")
     ((twice, example),) = index.rows(_TWICE, (last_id,))
     if twice > forgotten + again:
         yield Problem(
@@ -85,7 +84,7 @@ def is_too_early(capture: Capture, record: UrlRecord | None) -> bool:
     return record.state == UrlState.QUEUED and not record.attempts and not record.flags & Flag.REQUEST
 
 
-def without_capture(database: Database, index: Index, last_id: int) -> Iterator[tuple[bytes, UrlRecord]]:
+def _without_capture(database: Database, index: Index, last_id: int) -> Iterator[tuple[bytes, UrlRecord]]:
     """The records that count as stored, and are not."""
     stored = ((key, record) for key, record in records(database) if record.flags & Flag.STORED)
     for batch in batches(stored, 500):
@@ -122,28 +121,33 @@ class Known:
         return not is_too_early(capture, record)
 
 
-def note_as_fetched(database: Database, index: Index, fingerprints: Fingerprinter, last_id: int) -> None:
+def _note_as_fetched(
+    database: Database, index: Index, fingerprints: Fingerprinter, changes: Changes, last_id: int
+) -> None:
     """Make records for the stored pages that have none."""
     hosts = HostTable(database, lambda name: fingerprints.opaque(name.encode())[8:])
-    with changes_of(database) as changes:
-        for key, capture, record in captures_with_records(database, index, fingerprints, last_id):
-            if record is not None:
-                continue
-            host = hosts.named(host_of(capture.url_key))
-            section = hosts.section(host, capture.url).key[KEY_BYTES:]
-            fetched = UrlRecord(capture.url, host.key, section, capture.depth or 0, bytes(RANK_BYTES))
-            fetched.state, fetched.flags = UrlState.FETCHED, Flag.STORED
-            fetched.status, fetched.fetched = capture.status, capture.fetched
-            changes.put("urls", key, fetched.pack())
+    for key, capture, record in captures_with_records(database, index, fingerprints, last_id):
+        if record is not None:
+            continue
+        host = hosts.named(host_of(capture.url_key))
+        section = hosts.section(host, capture.url).key[KEY_BYTES:]
+        fetched = UrlRecord(capture.url, host.key, section, capture.depth or 0, bytes(RANK_BYTES))
+        fetched.state, fetched.flags = UrlState.FETCHED, Flag.STORED
+        fetched.status, fetched.fetched = capture.status, capture.fetched
+        changes.batch.put("urls", key, fetched.pack())
+        changes.part()
 
 
-def queue_again(database: Database, index: Index, last_id: int) -> None:
-    """Let what counts as stored and is not wait again."""
-    survey = Survey(database, ledger_of(database))
-    with changes_of(database) as changes:
-        for key, record in without_capture(database, index, last_id):
-            record.state = UrlState.QUEUED
-            record.flags &= ~Flag.STORED
-            record.mark = survey.dividend_of(record)
-            changes.put("urls", key, record.pack())
-            changes.put("queue", entry_of(key, record))
+def _queue_lost(database: Database, index: Index, changes: Changes, last_id: int) -> int:
+    """Let what counts as stored and is not wait again; returns how many URLs that are."""
+    lost, survey = 0, None
+    for key, record in _without_capture(database, index, last_id):
+        survey = survey or Survey(database)
+        record.state = UrlState.QUEUED
+        record.flags &= ~Flag.STORED
+        record.mark = survey.dividend_of(record)
+        changes.batch.put("urls", key, record.pack())
+        changes.batch.put("queue", entry_of(key, record), b"")
+        changes.part()
+        lost += 1
+    return lost

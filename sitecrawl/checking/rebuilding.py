@@ -35,6 +35,8 @@ from sitecrawl.pagestore.record import Record
 from sitecrawl.pagestore.store import INDEX_FILE, WARC_DIRECTORY
 
 _FRAMING = re.compile(rb"X-Crawler-(?=Content-Length$|Transfer-Encoding$)")
+_OF_BODY = ("kind", "charset", "size", "payload_size", "title", "canonical", "noindex")
+"""The columns that are the same for all captures of one body."""
 _DRAFT = ".new"
 _CHUNK = 1 << 20
 
@@ -164,17 +166,8 @@ class _Rebuilder:
             return describe(0, exchange, page, place)
         first = self._row(original.id)
         depth = None if known is None else known.depth
-        return describe(0, exchange, None, place)._replace(
-            kind=first.kind,
-            charset=first.charset,
-            size=first.size,
-            payload_size=first.payload_size,
-            title=first.title,
-            canonical=first.canonical,
-            noindex=first.noindex,
-            depth=depth,
-            referrer=referrer,
-        )
+        of_body = {name: getattr(first, name) for name in _OF_BODY}
+        return describe(0, exchange, None, place)._replace(**of_body, depth=depth, referrer=referrer)
 
     def _row(self, number: int) -> Capture:
         self._index.commit(*self.end)  # so that it can be read back

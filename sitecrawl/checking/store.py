@@ -38,22 +38,6 @@ AND (first.id IS NULL OR first.revisit_of IS NOT NULL OR first.digest != again.d
 _REBUILD = "makes the index again from the WARC files, and has fetched again what is in none"
 
 
-def position_of(database: Database) -> Position | None:
-    """How far the page store had come at the crawl's last checkpoint. Raises `CorruptFile`."""
-    data = database.get("meta", PAGES)
-    if data is None:
-        return None
-    try:
-        return Position(**json.loads(data))
-    except (ValueError, TypeError) as error:
-        raise CorruptFile(f"The position of the page store in {database.path} cannot be read: {error}") from error
-
-
-def knows_pages(database: Database) -> bool:
-    """Whether some URL counts as stored."""
-    return any(record.flags & Flag.STORED for _, record in records(database))
-
-
 def _own_position(directory: Path, files: list[str]) -> Position:
     """What the page index says or, where it cannot be read, the end of the files."""
     try:
@@ -79,12 +63,10 @@ class Index(PageReader):
 
     def captures(self, last: int) -> Iterator[Capture]:
         """The rows up to the id `last`, in the order of storing."""
-        after = 0
-        while rows := self._select("id > ? AND id <= ? ORDER BY id LIMIT 500", (after, last)):
-            if any(not _is_typed(row) for row in rows):
+        for row in self._walk("id <= :end AND ", {"end": last}):
+            if not _is_typed(row):
                 raise CorruptFile(f"{self.path} has values of a type that their columns cannot have")
-            yield from rows
-            after = rows[-1].id
+            yield row
 
 
 def _is_typed(row: Capture) -> bool:
@@ -102,18 +84,23 @@ class PageStoreState:
     position: Position | None
     """Of the crawl's last checkpoint; None before the first with pages."""
     files: list[str]
-    adopted: bool = False
-    """The crawl's database has lost the position: it is the page index's own."""
+    fault: str = ""
+    """Why the position is not the one in the crawl's database, but the page index's own; empty if it is."""
 
     @classmethod
     def of(cls, directory: Path, database: Database) -> PageStoreState:
-        """Raises `CorruptFile` if the position cannot be read."""
         warcs = directory / WARC_DIRECTORY
         files = WarcFiles(warcs, WarcOptions()).listing() if warcs.is_dir() else []
-        position = position_of(database)
-        if position is None and knows_pages(database):
-            return cls(directory, _own_position(directory, files), files, adopted=True)
-        return cls(directory, position, files)
+        data = database.get("meta", PAGES)
+        try:
+            if data is not None:
+                return cls(directory, Position(**json.loads(data)), files)
+            if not any(record.flags & Flag.STORED for _, record in records(database)):
+                return cls(directory, None, files)
+            fault = "the position of the page store is missing"
+        except (ValueError, TypeError) as error:
+            fault = f"the position of the page store in {database.path} cannot be read: {error}"
+        return cls(directory, _own_position(directory, files), files, fault)
 
     @property
     def exists(self) -> bool:

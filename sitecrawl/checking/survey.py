@@ -6,19 +6,23 @@ Memory holds a tally for every host and every section, and nothing for a URL.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final, TypeVar
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.meta import LEDGER
 from sitecrawl.credit.ledger import Ledger
-from sitecrawl.credit.policies import WRAP, owed
-from sitecrawl.frontier.hosts import Host
+from sitecrawl.credit.policies import WRAP, owed, policy_named
+from sitecrawl.frontier.hosts import KEY_BYTES, Host
 from sitecrawl.frontier.order import goes_last, level_of
 from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 
-BATCH: Final = 1_000
+_BATCH: Final = 1_000
 """Rows that are looked up in one go."""
+
+T = TypeVar("T")
 
 
 class Tally:
@@ -40,9 +44,13 @@ class Tally:
 class Survey:
     """The scan's result. `hosts` are the rows of the family of that name, by key."""
 
-    def __init__(self, database: Database, ledger: Ledger) -> None:
+    def __init__(self, database: Database) -> None:
+        self.ledger, self.has_lost_ledger = _ledger(database)
+        """A new one where it cannot be read."""
         self.unreadable = 0
         """Records that are none."""
+        self.absurd = 0
+        """Queued URLs that are owed more than there is."""
         self.hosts, self.unreadable_hosts = _hosts(database)
         self.states: Counter[UrlState] = Counter()
         self.by_host: defaultdict[bytes, Tally] = defaultdict(Tally)
@@ -54,14 +62,13 @@ class Survey:
         self.history = 0.0
         self.seeds: Counter[bytes] = Counter()
         """By host."""
-        self._ledger = ledger
         self._purses = 0
         """The credit in records, with what hosts owe them of dividends that were settled."""
         for _, data in database.scan("urls"):
-            try:
-                self._add(UrlRecord.unpack(data))
-            except CorruptFile:
+            if (record := unpacked(data)) is None:
                 self.unreadable += 1
+            else:
+                self._add(record)
 
     def _add(self, record: UrlRecord) -> None:
         self.states[record.state] += 1
@@ -73,14 +80,16 @@ class Survey:
         self._purses += record.credit
         if record.state == UrlState.QUEUED:
             self.requests += bool(record.flags & Flag.REQUEST)
-            self._purses += owed(self.dividend_of(record), record.mark)
+            debt = owed(self.dividend_of(record), record.mark)
+            self.absurd += is_absurd(debt, self.ledger)
+            self._purses += debt
             if not goes_last(record.rank):
                 self.levels[level_of(record.rank)] += 1
 
     def dividend_of(self, record: UrlRecord) -> int:
         """Up to where the host of `record` has passed on what it was paid."""
-        if self._ledger.policy.name == "pages":
-            return self._ledger.policy.dividend
+        if self.ledger.policy.name == "pages":
+            return self.ledger.policy.dividend
         host = self.hosts.get(record.host)
         return record.mark if host is None else host.dividend
 
@@ -99,12 +108,13 @@ class Survey:
     @property
     def held(self) -> int:
         """All the credit that there is, the lambda page's included."""
-        unsettled = 0
-        for key, host in self.hosts.items():
-            unsettled += host.rest
-            if self._ledger.policy.name == "hosts" and key in self.by_host and self.by_host[key].queued:
-                unsettled += owed(self._ledger.policy.dividend, host.mark)
-        return self._purses + unsettled + self._ledger.reserve
+        unsettled = sum(host.rest + self.owed_to(host) for host in self.hosts.values())
+        return self._purses + unsettled + self.ledger.reserve
+
+    def owed_to(self, host: Host) -> int:
+        """What the lambda page has paid to a host and the host has not looked at yet."""
+        is_paid = self.ledger.policy.name == "hosts" and host.key in self.by_host and self.by_host[host.key].queued
+        return owed(self.ledger.policy.dividend, host.mark) if is_paid else 0
 
     def missing_hosts(self) -> set[bytes]:
         return self.by_host.keys() - self.hosts.keys()
@@ -118,17 +128,48 @@ def is_absurd(amount: int, ledger: Ledger) -> bool:
 def records(database: Database) -> Iterator[tuple[bytes, UrlRecord]]:
     """The records that can be read."""
     for key, data in database.scan("urls"):
-        try:
-            yield key, UrlRecord.unpack(data)
-        except CorruptFile:
-            continue
+        if (record := unpacked(data)) is not None:
+            yield key, record
 
 
-def _hosts(database: Database) -> tuple[dict[bytes, Host], int]:
-    hosts, unreadable = {}, 0
+def readable(database: Database, keys: list[bytes]) -> list[UrlRecord | None]:
+    """The records of `keys`; None where there is none that can be read."""
+    return [unpacked(data) for data in database.get_many("urls", keys)]
+
+
+def unpacked(data: bytes | None) -> UrlRecord | None:
+    try:
+        return None if data is None else UrlRecord.unpack(data)
+    except CorruptFile:
+        return None
+
+
+def batches(rows: Iterable[T], size: int = _BATCH) -> Iterator[list[T]]:
+    remaining = iter(rows)
+    while batch := list(islice(remaining, size)):
+        yield batch
+
+
+def _ledger(database: Database) -> tuple[Ledger, bool]:
+    """The ledger, and whether it cannot be read."""
+    data = database.get("meta", LEDGER)
+    try:
+        return Ledger(policy_named("hosts")) if data is None else Ledger.unpack(data), False
+    except CorruptFile:
+        return Ledger(policy_named("hosts")), True
+
+
+def _hosts(database: Database) -> tuple[dict[bytes, Host], list[bytes]]:
+    """The hosts by key, and the keys of what is no host."""
+    hosts: dict[bytes, Host] = {}
+    unreadable = []
     for key, data in database.scan("hosts"):
         try:
-            hosts[key] = Host.unpack(key, data)
+            host = Host.unpack(key, data)
         except CorruptFile:
-            unreadable += 1
+            host = None
+        if host is None or len(key) != KEY_BYTES:
+            unreadable.append(key)
+        else:
+            hosts[key] = host
     return hosts, unreadable

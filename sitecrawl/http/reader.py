@@ -58,30 +58,6 @@ class ResponseReader:
     goes through `feed`. `has_body` is False for the answer to HEAD or CONNECT.
     """
 
-    __slots__ = (
-        "_chunks",
-        "_fed",
-        "_has_body",
-        "_head",
-        "_limits",
-        "_lines",
-        "_mended",
-        "_new",
-        "_on_data",
-        "_on_head",
-        "_parser",
-        "_reusable",
-        "_told_head",
-        "body",
-        "has_head",
-        "headers",
-        "is_whole",
-        "max_size",
-        "size",
-        "status",
-        "version",
-    )
-
     def __init__(
         self,
         limits: ReadLimits,

@@ -198,7 +198,7 @@ def read_page(
     for element in found:
         if element.tag == "meta":
             robots |= _read_meta(element, links, agent)
-        else:
+        elif element.tag in _READERS:
             _READERS[element.tag](element, facts, links)
     facts.noindex, facts.nofollow = robots
     facts.links, facts.skipped, facts.too_long = links.all(), links.skipped, links.too_long
@@ -303,10 +303,6 @@ def _read_title(element: Element, facts: PageFacts, links: _Links) -> None:
         facts.title = element.text
 
 
-def _read_nothing(element: Element, facts: PageFacts, links: _Links) -> None:
-    pass
-
-
 _READERS: dict[str, Callable[[Element, PageFacts, _Links], None]] = {
     "a": _read_anchor,
     "area": _read_anchor,
@@ -314,5 +310,4 @@ _READERS: dict[str, Callable[[Element, PageFacts, _Links], None]] = {
     "iframe": _read_frame,
     "link": _read_link,
     "title": _read_title,
-    "base": _read_nothing,
 }

@@ -119,32 +119,42 @@ _VALUE = r"""(?:"([^"]*+)(?:"|\Z)|'([^']*+)(?:'|\Z)|([^\t\n\f\r >]*+))"""
 _ATTRIBUTE = rf"(=?+[^\t\n\f\r />=]*+)(?:[\t\n\f\r ]*+(=)[\t\n\f\r ]*+{_VALUE})?+"
 _UNGROUPED = re.sub(r"\((?!\?)", "(?:", _ATTRIBUTE)
 _ATTRIBUTES = re.compile(_ATTRIBUTE)
-ATTRIBUTE_LIST: Final = rf"(?:[\t\n\f\r /]++|(?=[^>]){_UNGROUPED})*+"
-"""Between the name of a tag and its end: a part of a regular expression, in which space counts for nothing."""
-_TAG = re.compile(
+MARKUP: Final = re.compile(
     rf"""<!--(?:-?>|.*?(?:--!?>|\Z))
-       | <(?P<name>[a-z][^\t\n\f\r />]*+)(?P<attributes>{ATTRIBUTE_LIST})(?P<end>>?+)
-       | <[/!?][^>]*+""",
+       | <(?P<slash>/?+)(?P<name>[a-z][^\t\n\f\r />]*+)
+         (?P<attributes>(?:[\t\n\f\r /]++|(?=[^>]){_UNGROUPED})*+)(?P<end>>?+)
+       | <[/!?][^>]*+>?+""",
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
-# Elements whose content is no markup, or (template) no part of the page.
-_OPAQUE = frozenset({"script", "style", "textarea", "title", "xmp", "noembed", "noframes", "iframe", "template"})
-_ENDS = {name: re.compile(rf"</{name}(?=[\t\n\f\r />])", re.IGNORECASE) for name in _OPAQUE}
+"""A comment, a tag, or what is neither and no text."""
+UNSEEN: Final = frozenset({"script", "style", "template", "noembed", "noframes", "iframe"})
+"""Elements whose content is no part of the page."""
+TEXT_ONLY: Final = frozenset({"title", "textarea", "xmp"})
+"""Elements whose content is no markup."""
+_ENDS = {name: re.compile(rf"</{name}(?=[\t\n\f\r />])", re.IGNORECASE) for name in UNSEEN | TEXT_ONLY}
 _END_OF_ANCHOR = re.compile(r"</?a(?=[\t\n\f\r />])", re.IGNORECASE)  # anchors do not nest
 _ANY_TAG = re.compile(r"<[^>]*+>?")
 
 
 def _tags(html: str) -> Iterator[Element]:
     position = 0
-    while match := _TAG.search(html, position):
-        position = content_end = match.end()
-        tag = (match["name"] or "").lower()
-        if tag in _OPAQUE:
-            end = _ENDS[tag].search(html, position)
-            content_end = end.start() if end else len(html)
+    while match := MARKUP.search(html, position):
+        position = match.end()
+        if not match["name"] or match["slash"]:
+            continue
+        tag = match["name"].lower()
+        content_end = end_of_content(html, tag, position)
         if tag in _WANTED and match["end"]:  # a tag that the page ends in is none
             yield Element(tag, attributes_of(match["attributes"]), _text(html, tag, position, content_end))
         position = content_end
+
+
+def end_of_content(html: str, tag: str, start: int) -> int:
+    """Where the content that is no markup ends, which begins at `start`: at once where the tag has none."""
+    if tag not in _ENDS:
+        return start
+    end = _ENDS[tag].search(html, start)
+    return end.start() if end else len(html)
 
 
 def attributes_of(text: str) -> dict[str, str | None]:

@@ -15,22 +15,13 @@ from collections.abc import Iterator
 from html import unescape
 from typing import Final
 
-from sitecrawl.page.markup import ATTRIBUTE_LIST, attributes_of
-
-_MARKUP = re.compile(
-    rf"""<!--(?:-?>|.*?(?:--!?>|\Z))
-       | <(?P<end>/?)(?P<name>[a-z][^\t\n\f\r />]*+)(?P<attributes>{ATTRIBUTE_LIST})(?:>|\Z)
-       | <[!?/][^>]*+>?""",
-    re.IGNORECASE | re.DOTALL | re.VERBOSE,
-)
+from sitecrawl.page.markup import MARKUP, TEXT_ONLY, UNSEEN, attributes_of, end_of_content
 
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_UNSEEN: Final = frozenset({"script", "style", "template", "noembed", "noframes", "iframe"})
-_TEXT_ONLY: Final = frozenset({"title", "textarea", "xmp"})
 _BREAKS: Final = _names(
     "address article aside blockquote body br caption center dd details dialog dir div dl dt fieldset figcaption "
     "figure footer form frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html legend li listing main menu nav ol "
@@ -40,7 +31,6 @@ _PARTS: Final = _names("audio button canvas embed iframe img input object svg td
 """What stands between words without ending a line."""
 _KEEPS_LINES: Final = frozenset({"pre", "listing", "textarea", "xmp"})
 _VOID: Final = _names("area base br col embed hr img input link meta source track wbr")
-_ENDS = {name: re.compile(rf"</{name}(?=[\t\n\f\r />])", re.IGNORECASE) for name in _UNSEEN | _TEXT_ONLY}
 _MAY_HIDE = re.compile("hidden|display", re.IGNORECASE)
 _DISPLAY_NONE = re.compile(r"(?:^|;)\s*+display\s*+:\s*+none\b", re.IGNORECASE)
 
@@ -119,7 +109,7 @@ class _Reader:
 
     def lines(self) -> Iterator[Line]:
         html, position = self._html, 0
-        while match := _MARKUP.search(html, position):
+        while match := MARKUP.search(html, position):
             self._text(position, match.start())
             position = self._tag(match)
             if self._shown.ended:
@@ -158,15 +148,15 @@ class _Reader:
         name = (match["name"] or "").lower()
         if not name:
             return match.end()
-        if match["end"]:
+        if match["slash"]:
             self._end_tag(name)
             return match.end()
         if self._hidden is not None:
             self._nest(self._hidden, name)
-        if self._hidden is None and name not in _VOID | _UNSEEN | _TEXT_ONLY and _is_hidden(match["attributes"]):
+        if self._hidden is None and name not in _VOID | UNSEEN | TEXT_ONLY and _is_hidden(match["attributes"]):
             self._hidden = _Hidden(name)
         self._part(name)
-        if name in _ENDS:
+        if name in UNSEEN | TEXT_ONLY:
             return self._opaque(name, match.end())
         self._preformatted += name in _KEEPS_LINES
         return match.end()
@@ -194,9 +184,8 @@ class _Reader:
 
     def _opaque(self, name: str, start: int) -> int:
         """An element whose content is no markup. One that never ends takes the rest of the page."""
-        found = _ENDS[name].search(self._html, start)
-        end = found.start() if found else len(self._html)
-        if name in _TEXT_ONLY:
+        end = end_of_content(self._html, name, start)
+        if name in TEXT_ONLY:
             self._preformatted += name in _KEEPS_LINES
             self._text(start, end)
             self._preformatted -= name in _KEEPS_LINES

@@ -90,18 +90,14 @@ def describe(number: int, exchange: Exchange, page: PageItem | None, place: Plac
         charset=page.charset if page else None,
         size=page.size if page else None,
         payload_size=len(exchange.body),
-        digest=place.digest,
         title=clean_text(page.title)[:MAX_TITLE] if page and page.title is not None else None,
         depth=page.depth if page else None,
         referrer=address(page.referrer) if page else None,
         canonical=address(page.canonical) if page else None,
         noindex=int(page.noindex) if page else None,
         redirect_to=address(redirect_to),
-        warc_file=place.warc_file,
-        warc_offset=place.warc_offset,
-        warc_length=place.warc_length,
-        revisit_of=place.revisit_of,
         importance=None,
+        **place._asdict(),
     )
 
 

@@ -41,6 +41,8 @@ from sitecrawl.pagestore.lookup import host_of, url_key
 logger = logging.getLogger(__name__)
 
 _FIRST_WAIT_SECONDS = 0.5
+_AS_THEY_ARE = ("fetched", "status", "charset", "depth", "noindex", "size", "body")
+"""Fields of a page that are values of a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +109,11 @@ def page_row(page: PageItem, crawl: str) -> dict[str, Any]:
         "url_digest": blake2b(key.encode("utf-8", "replace"), digest_size=16).hexdigest(),
         "url": clean_text(page.url),
         "host": clean_text(host_of(key))[:300],
-        "fetched": page.fetched,
-        "status": page.status,
         "content_type": clean_text(page.content_type)[:255],
-        "charset": page.charset,
         "title": clean_text(page.title)[:MAX_TITLE] if page.title is not None else None,
-        "depth": page.depth,
         "referrer": address(page.referrer),
         "canonical": address(page.canonical),
-        "noindex": page.noindex,
-        "size": page.size,
-        "body": page.body,
+        **{name: getattr(page, name) for name in _AS_THEY_ARE},
     }
 
 

@@ -21,46 +21,31 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_type_hints
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
 from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
-from sitecrawl.pagestore.capture import Capture
+from sitecrawl.pagestore.capture import Capture, Kind
 
 APPLICATION_ID = 0x53435047
 """`SCPG`: what `PRAGMA application_id` of every page index says."""
 VERSION = 1
 """`PRAGMA user_version`: goes up with every change that an older reader would misread."""
 
-_SCHEMA = """
-CREATE TABLE pages (
-    id INTEGER PRIMARY KEY,
-    url TEXT NOT NULL,
-    url_key TEXT NOT NULL,
-    host TEXT NOT NULL,
-    fetched REAL NOT NULL,
-    seconds REAL NOT NULL,
-    method TEXT NOT NULL,
-    status INTEGER NOT NULL,
-    kind TEXT NOT NULL,
-    content_type TEXT NOT NULL,
-    charset TEXT,
-    size INTEGER,
-    payload_size INTEGER NOT NULL,
-    digest TEXT NOT NULL,
-    title TEXT,
-    depth INTEGER,
-    referrer TEXT,
-    canonical TEXT,
-    noindex INTEGER,
-    redirect_to TEXT,
-    warc_file TEXT NOT NULL,
-    warc_offset INTEGER NOT NULL,
-    warc_length INTEGER NOT NULL,
-    revisit_of INTEGER REFERENCES pages (id),
-    importance REAL
-);
+_TYPES = {
+    str: "TEXT NOT NULL",
+    str | None: "TEXT",
+    Kind: "TEXT NOT NULL",
+    int: "INTEGER NOT NULL",
+    int | None: "INTEGER",
+    float: "REAL NOT NULL",
+    float | None: "REAL",
+}
+_KEYS = {"id": "INTEGER PRIMARY KEY", "revisit_of": "INTEGER REFERENCES pages (id)"}
+_COLUMNS = [f"{name} {_KEYS.get(name) or _TYPES[kind]}" for name, kind in get_type_hints(Capture).items()]
+_SCHEMA = f"""
+CREATE TABLE pages ({", ".join(_COLUMNS)});
 CREATE INDEX pages_url_key ON pages (url_key);
 CREATE INDEX pages_digest ON pages (digest) WHERE revisit_of IS NULL AND payload_size > 0;
 CREATE TABLE checkpoint (
@@ -70,7 +55,7 @@ CREATE TABLE checkpoint (
     last_id INTEGER NOT NULL
 );
 INSERT INTO checkpoint VALUES (0, NULL, 0, 0);
-"""
+"""  # noqa: S608 - only columns
 _INSERT = "INSERT INTO pages VALUES (" + ", ".join("?" * len(Capture._fields)) + ")"  # noqa: S608 - only marks
 _ORIGINAL = """
 SELECT id, url, fetched FROM pages

@@ -22,6 +22,8 @@ _Values = Sequence[str | float] | Mapping[str, str | float]
 
 _CHUNK = 500
 """Rows a query. Between two, no transaction is open that would keep a running crawl's WAL from shrinking."""
+_LAST_ID = (1 << 63) - 1
+"""SQLite's greatest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,31 +91,29 @@ class PageReader:
 
     def pages(self, wanted: PageFilter | None = None, limit: int | None = None) -> Iterator[Capture]:
         """The captures that pass the filter, oldest first, at most `limit`; read as they are consumed."""
-        terms, values = _where(wanted or PageFilter())
-        last, left = 0, limit
-        while left is None or left > 0:
-            size = _CHUNK if left is None else min(left, _CHUNK)
-            chunk = self._select(f"{terms}id > :last ORDER BY id LIMIT :size", {**values, "last": last, "size": size})
-            yield from chunk
-            if len(chunk) < size:
-                return
-            last = chunk[-1].id
-            left = None if left is None else left - size
+        return self._walk(*_where(wanted or PageFilter()), limit=limit)
 
     def newest_pages(self, limit: int) -> Iterator[Capture]:
         """The last `limit` HTML pages, the newest first, each with the body of its own; read as they are consumed."""
-        last = self._select("id = (SELECT max(id) FROM pages)", [])
-        before, left = (last[0].id + 1 if last else 0), limit
+        return self._walk(
+            "kind = 'page' AND content_type IN ('text/html', 'application/xhtml+xml') AND revisit_of IS NULL AND ",
+            {},
+            limit=limit,
+            newest_first=True,
+        )
+
+    def _walk(
+        self, terms: str, values: dict[str, str | float], *, limit: int | None = None, newest_first: bool = False
+    ) -> Iterator[Capture]:
+        order = "id < :last ORDER BY id DESC" if newest_first else "id > :last ORDER BY id"
+        last, left = _LAST_ID if newest_first else 0, _LAST_ID if limit is None else limit
         while left > 0:
-            chunk = self._select(
-                "id < :before AND kind = 'page' AND content_type IN ('text/html', 'application/xhtml+xml') "
-                "AND revisit_of IS NULL ORDER BY id DESC LIMIT :size",
-                {"before": before, "size": min(left, _CHUNK)},
-            )
+            size = min(left, _CHUNK)
+            chunk = self._select(f"{terms}{order} LIMIT :size", {**values, "last": last, "size": size})
             yield from chunk
-            if not chunk:
+            if len(chunk) < size:
                 return
-            before, left = chunk[-1].id, left - len(chunk)
+            last, left = chunk[-1].id, left - size
 
     def rows(self, query: str, values: _Values = ()) -> list[tuple[Any, ...]]:
         """What a question in SQL to the table `pages` gives: sums over all captures."""

@@ -21,6 +21,7 @@ from typing import Any
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, InvalidUrl, StorageError
 from sitecrawl.crawldir.database import Batch
+from sitecrawl.crawldir.meta import PAGES
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.pagestore import record
@@ -100,7 +101,7 @@ class WarcStore(Participant):
 
     def prepare(self, batch: Batch) -> None:
         """The position goes into the frontier's own batch."""
-        batch.put("meta", b"pages", json.dumps(self.checkpoint()).encode())
+        batch.put("meta", PAGES, json.dumps(self.checkpoint()).encode())
 
     def recover(self, position: dict[str, Any] | None) -> None:
         """Goes back to a position that `checkpoint` returned; None is that of a crawl before its first checkpoint.
