@@ -59,7 +59,7 @@ class RecentPages:
 
     def get(self, key: bytes) -> UrlRecord | None:
         url = self._urls.get(key)
-        return UrlRecord(url, b"", b"", 0, b"", state=UrlState.FETCHED) if url is not None else None
+        return UrlRecord(url, UrlState.FETCHED) if url is not None else None
 
     def get_many(self, keys: Sequence[bytes]) -> dict[bytes, UrlRecord | None]:
         return {key: self.get(key) for key in keys}

@@ -18,7 +18,7 @@ from typing import Any
 
 from sitecrawl.cluster.parcel import Outcome
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
-from sitecrawl.frontier.record import Flag, UrlRecord
+from sitecrawl.frontier.record import NO_REFERRER, Flag, UrlRecord
 from sitecrawl.frontier.visit import Visit
 
 _NEVER_ANSWERED, _SILENT = 1, 2
@@ -75,8 +75,9 @@ class LeasedVisit(Visit):
 
     def __init__(self, lease: Lease, fields: list[Any]) -> None:
         key, url, depth, referrer, credit, flags, attempts, request = fields
-        record = UrlRecord(url.decode(), lease.host.key, b"", depth, b"", referrer or bytes(16))
-        record.flags, record.attempts = flags, attempts
+        record = UrlRecord(
+            url.decode(), flags=flags, depth=depth, attempts=attempts, referrer=referrer or NO_REFERRER
+        )
         super().__init__(key, record, lease.host, request or None)
         self.lease = lease
         self.stored_flags = flags

@@ -447,7 +447,7 @@ class DiskFrontier:
         record = self._standing(visit)
         host = self.url_states.host_of(record)
         self.url_states.leave(visit.key, record, host)
-        record.attempts += 1
+        record.try_again()
         if self._keeps_levels and not goes_last(record.rank):
             priority = max(priority, 0)  # a level is not over before what was put back is done
         record.flags &= ~(Flag.REQUEST | Flag.VOLATILE)
