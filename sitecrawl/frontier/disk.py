@@ -112,7 +112,7 @@ class DiskFrontier:
         # Which URLs are probed is no secret; a crawl that can be repeated is worth more.
         self.judge = TrapJudge(traps, self.link_credit.graph, Random(0))  # noqa: S311
         self.hosts.on_load = self._remember
-        self.workbench = Workbench(politeness, order)
+        self.workbench = Workbench(politeness, self._preference)
         self.in_flight: dict[bytes, Visit] = {}
         self._listener = listener
         self.url_states = UrlStates(
@@ -229,6 +229,10 @@ class DiskFrontier:
             self.workbench.place(host, now)
 
     # Work
+
+    def _preference(self, host: Host) -> bytes | None:
+        best = host.best(self._order)
+        return None if best is None else best[0]
 
     def next(self) -> Visit | None:
         now = self._clock()
