@@ -67,8 +67,6 @@ class Returned:
 class LeasedVisit(Visit):
     """A visit on a lease; `outcome` gathers what has become of it."""
 
-    __slots__ = ("lease", "outcome", "stored_flags")
-
     def __init__(self, lease: Lease, fields: list[Any]) -> None:
         key, url, depth, referrer, credit, flags, attempts, request = fields
         record = UrlRecord(
