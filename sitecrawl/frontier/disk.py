@@ -311,8 +311,7 @@ class DiskFrontier:
         return limit > 0 and self.counts.fetched + len(self.in_flight) >= limit
 
     def is_finished(self) -> bool:
-        limit = self._options.max_pages
-        if self.waiting == 0 or (limit > 0 and self.counts.fetched >= limit):
+        if self.waiting == 0 or self.is_full:
             return True
         return self._is_held_back() and not self.judge.candidates(last=True, but=self._silent)
 
