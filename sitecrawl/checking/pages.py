@@ -131,7 +131,9 @@ def _note_as_fetched(
             continue
         host = hosts.named(host_of(capture.url_key))
         section = hosts.section(host, capture.url).key[KEY_BYTES:]
-        fetched = UrlRecord(capture.url, host.key, section, capture.depth or 0, bytes(RANK_BYTES))
+        fetched = UrlRecord(
+            capture.url, depth=capture.depth or 0, host=host.key, section=section, rank=bytes(RANK_BYTES)
+        )
         fetched.state, fetched.flags = UrlState.FETCHED, Flag.STORED
         fetched.status, fetched.fetched = capture.status, capture.fetched
         changes.batch.put("urls", key, fetched.pack())

@@ -17,7 +17,7 @@ from sitecrawl.cluster.board import Board
 from sitecrawl.cluster.connection import connect_async
 from sitecrawl.cluster.join import Joined
 from sitecrawl.cluster.journal import Journal
-from sitecrawl.cluster.known import LeasedHostsView, RecentPages, Totals
+from sitecrawl.cluster.known import RecentPages, Totals
 from sitecrawl.cluster.leased_hosts import Lease, LeasedHosts, LeasedVisit
 from sitecrawl.cluster.listener import WorkerListener
 from sitecrawl.cluster.options import BRINGS
@@ -63,23 +63,23 @@ class ClusterFrontier:
         self.keys = Keys(options.crawl, options.shards)
         self.known = Clock(options.cache)
         self._journal = Journal(database)
-        self._leased_hosts = LeasedHosts(politeness)
+        self.hosts = LeasedHosts(politeness)
         shards = Shards(connect_async(options.redis, cluster=joined.is_cluster), self.keys, cluster=joined.is_cluster)
         self.pump = Pump(
             shards,
             options,
-            leased_hosts=self._leased_hosts,
+            leased_hosts=self.hosts,
             journal=self._journal,
             packer=Packer(self.keys.shard_of, self.known),
-            listener=self,
+            listener=listener,
             connect=lambda: connect_async(options.redis, cluster=False, patient=True),
+            is_busy=self.is_busy,
+            died=self.died,
             revival=politeness.revival,
         )
         line = connect_async(options.redis, cluster=joined.is_cluster)
         self.board = Board(Shards(line, self.keys, cluster=joined.is_cluster), self._journal.session)
         self._content = ContentIndex(database)
-        self.counts = Totals(self.pump)
-        self.hosts = LeasedHostsView(self._leased_hosts)
         self.urls = RecentPages()
         self.in_flight: dict[bytes, LeasedVisit] = {}
         self._volatile: deque[LeasedVisit] = deque()
@@ -183,7 +183,7 @@ class ClusterFrontier:
     def next(self) -> LeasedVisit | None:
         visit = self._next()
         if visit is None:
-            self.pump.kick() if self._leased_hosts.waiting == 0 and not self.pump.ended else None
+            self.pump.kick() if self.hosts.waiting == 0 and not self.pump.ended else None
             return None
         self.in_flight[visit.key] = visit
         return visit
@@ -197,16 +197,16 @@ class ClusterFrontier:
             visit = self._volatile.popleft()
             visit.volatile = True
             return visit
-        return self._leased_hosts.next(self._clock())
+        return self.hosts.next(self._clock())
 
     @property
     def is_full(self) -> bool:
         limit = self._options.max_pages
-        return limit > 0 and self.counts.fetched >= limit
+        return 0 < limit <= self.pump.shard_calls.total("fetched")
 
     def died(self, lease: Lease) -> None:
         """A dead host's URLs: those that someone waits for are handed out, to fail at once; the others fail now."""
-        for visit in self._leased_hosts.give_up(lease):
+        for visit in self.hosts.give_up(lease):
             if visit.stored_flags & Flag.AWAITED:
                 visit.dead, visit.host = True, None
                 self._dead.append(visit)
@@ -224,6 +224,12 @@ class ClusterFrontier:
         return 0
 
     @property
+    def counts(self) -> Totals:
+        total = self.pump.shard_calls.total
+        queued = total("waiting") + total("leased")
+        return Totals(total("known"), queued, total("fetched"), total("failed"), total("excluded"), total("demoted"))
+
+    @property
     def silent(self) -> int:
         return self.pump.shard_calls.total("silent")
 
@@ -234,7 +240,7 @@ class ClusterFrontier:
     @property
     def ahead(self) -> int:
         """URLs that this worker was lent, and has not yet handed out."""
-        return self._leased_hosts.waiting
+        return self.hosts.waiting
 
     def is_finished(self) -> bool:
         """Whether nothing is left to hand out, now or later, on any worker."""
@@ -252,13 +258,13 @@ class ClusterFrontier:
     @property
     def wants_checkpoint(self) -> bool:
         """Whether the worker has nothing to do before what it has done is acknowledged."""
-        starves = bool(self._done or self._loose) and self._leased_hosts.waiting == 0
+        starves = bool(self._done or self._loose) and self.hosts.waiting == 0
         return starves and self._clock() - self._flushed_at >= _SOON
 
     def next_time(self) -> float | None:
-        if (self._done or self._loose) and self._leased_hosts.waiting == 0:
+        if (self._done or self._loose) and self.hosts.waiting == 0:
             return _SOON
-        at = self._leased_hosts.next_time()
+        at = self.hosts.next_time()
         return None if at is None else max(0.0, at - self._clock())
 
     # Completion
@@ -271,15 +277,15 @@ class ClusterFrontier:
             return
         now = self._clock()
         if failed:
-            host.fail(visit.key, now, self._leased_hosts.politeness)
+            host.fail(visit.key, now, self.hosts.politeness)
         else:
             host.failures = 0
         host.free_at = max(host.free_at, now + retry_after)
         host.ip = ip or host.ip
-        self._leased_hosts.free(visit, now, seconds)
-        if self._leased_hosts.is_dead(visit.lease):
+        self.hosts.free(visit, now, seconds)
+        if self.hosts.is_dead(visit.lease):
             self.died(visit.lease)
-        if self._leased_hosts.given_back:
+        if self.hosts.given_back:
             self.pump.kick()
 
     def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
@@ -288,7 +294,7 @@ class ClusterFrontier:
         return self._content.add(host, sha1, title=title, text_hash=text_hash)
 
     def slow_down(self, host_name: str, crawl_delay: float) -> None:
-        self._leased_hosts.host_named(host_name).crawl_delay = crawl_delay
+        self.hosts.host_named(host_name).crawl_delay = crawl_delay
 
     def done(self, visit: Visit, state: UrlState, *, status: int = 0, good: bool = True, row: int = 0) -> None:
         """The URL has been dealt with; Redis hears of it after the next checkpoint."""
@@ -309,8 +315,8 @@ class ClusterFrontier:
     def _end(self, visit: Visit) -> LeasedVisit | None:
         known = self.in_flight.pop(visit.key, None)
         if known is not None:
-            self._leased_hosts.free(known, self._clock())
-            if self._leased_hosts.given_back:
+            self.hosts.free(known, self._clock())
+            if self.hosts.given_back:
                 self.pump.kick()
         return known
 
@@ -345,30 +351,6 @@ class ClusterFrontier:
         self._content.flushed()
         self.pump.send(self._ready)
         self._ready = []
-
-    # What the pump tells
-
-    def leased(self) -> None:
-        self._listener.woken()
-
-    def taken(self, new: int) -> None:
-        self._listener.counted("links/new", new)
-        if new:
-            self.pump.kick()
-
-    def stale(self, outcomes: list[Outcome]) -> None:
-        self._listener.counted("cluster/stale", len(outcomes))
-        self._listener.withdrawn([outcome.row for outcome in outcomes if outcome.row])
-        self._listener.checkpoint()
-
-    def failed(self, error: StorageError) -> None:
-        self._listener.failed(error)
-
-    def faulted(self) -> None:
-        self._listener.counted("cluster/faults", 1)
-
-    def widened(self, url: str) -> None:
-        self._listener.widened(url)
 
     # Life
 

@@ -1,49 +1,26 @@
-"""What a worker can say of the crawl without asking Redis: the counts it last heard, its own pages, its own hosts."""
+"""What a worker can say of the crawl without asking Redis: the counts it last heard, and its own pages."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
-from sitecrawl.cluster.leased_hosts import LeasedHosts
-from sitecrawl.cluster.pump import Pump
-from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.record import UrlRecord, UrlState
 
 _REFERRERS: Final = 50_000
 """Pages whose URLs are remembered, for the `referrer` of the pages that they lead to."""
 
 
-class Totals:
+class Totals(NamedTuple):
     """The crawl's counts, as the shards last said."""
 
-    def __init__(self, pump: Pump) -> None:
-        self._pump = pump
-
-    @property
-    def fetched(self) -> int:
-        return self._pump.shard_calls.total("fetched")
-
-    @property
-    def failed(self) -> int:
-        return self._pump.shard_calls.total("failed")
-
-    @property
-    def excluded(self) -> int:
-        return self._pump.shard_calls.total("excluded")
-
-    @property
-    def demoted(self) -> int:
-        return self._pump.shard_calls.total("demoted")
-
-    @property
-    def queued(self) -> int:
-        return self._pump.shard_calls.total("waiting") + self._pump.shard_calls.total("leased")
-
-    @property
-    def known(self) -> int:
-        return self._pump.shard_calls.total("known")
+    known: int
+    queued: int
+    fetched: int
+    failed: int
+    excluded: int
+    demoted: int
 
 
 class RecentPages:
@@ -59,17 +36,7 @@ class RecentPages:
 
     def get(self, key: bytes) -> UrlRecord | None:
         url = self._urls.get(key)
-        return UrlRecord(url, b"", b"", 0, b"", state=UrlState.FETCHED) if url is not None else None
+        return UrlRecord(url, UrlState.FETCHED) if url is not None else None
 
     def get_many(self, keys: Sequence[bytes]) -> dict[bytes, UrlRecord | None]:
         return {key: self.get(key) for key in keys}
-
-
-class LeasedHostsView:
-    """The hosts that this worker works on, for who shows them."""
-
-    def __init__(self, leased_hosts: LeasedHosts) -> None:
-        self._leased_hosts = leased_hosts
-
-    def live(self) -> Iterator[Host]:
-        return self._leased_hosts.hosts()

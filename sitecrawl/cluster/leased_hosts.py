@@ -1,37 +1,34 @@
 """The hosts that are lent to this worker, and which of them may be asked now.
 
 A host is lent to one worker at a time, with a few of its URLs, so politeness between workers is a matter of leases,
-and within the worker it is paced here with the rules of `sitecrawl.frontier.hosts`. Its URLs are handed out, their
+and within the worker it is paced on a `Workbench`, as in the frontier of one process. Its URLs are handed out, their
 downloads end, and then the host is given back, with what was learnt of it; its pages may be acknowledged later.
 
-Invariants: a `Lease` is in `_ready`, in `_resting`, or has nothing to hand out; `_ready` and `_resting` never both
-hold it.
+Invariant: of the leases of one host at most one has anything to hand out.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections import Counter, OrderedDict, deque
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sitecrawl.cluster.parcel import Outcome
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
-from sitecrawl.frontier.record import Flag, UrlRecord
+from sitecrawl.frontier.record import NO_REFERRER, Flag, UrlRecord
 from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.workbench import Workbench
 
 _NEVER_ANSWERED, _SILENT = 1, 2
 _REMEMBERED = 20_000
 """Hosts whose last state is kept when they have been given back: their address, and which URLs failed."""
-_SEAT_PAUSE = 0.05
-"""Seconds after which a host is looked at again that waits for another one of its IP address."""
 
 
 class Lease:
     """One lease: a host and some of its URLs."""
 
-    __slots__ = ("begun", "host", "is_over", "is_ready", "open", "out", "served", "shard", "token", "urls")
+    __slots__ = ("begun", "host", "is_over", "open", "out", "served", "shard", "token", "urls")
 
     def __init__(self, shard: int, token: int, host: Host) -> None:
         self.shard = shard
@@ -46,7 +43,6 @@ class Lease:
         self.served = 0
         self.is_over = False
         """It has been given back, or has expired."""
-        self.is_ready = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,12 +67,11 @@ class Returned:
 class LeasedVisit(Visit):
     """A visit on a lease; `outcome` gathers what has become of it."""
 
-    __slots__ = ("lease", "outcome", "stored_flags")
-
     def __init__(self, lease: Lease, fields: list[Any]) -> None:
         key, url, depth, referrer, credit, flags, attempts, request = fields
-        record = UrlRecord(url.decode(), lease.host.key, b"", depth, b"", referrer or bytes(16))
-        record.flags, record.attempts = flags, attempts
+        record = UrlRecord(
+            url.decode(), flags=flags, depth=depth, attempts=attempts, referrer=referrer or NO_REFERRER
+        )
         super().__init__(key, record, lease.host, request or None)
         self.lease = lease
         self.stored_flags = flags
@@ -88,10 +83,10 @@ class LeasedHosts:
 
     def __init__(self, politeness: PolitenessOptions) -> None:
         self.politeness = politeness
-        self._ready: deque[Lease] = deque()
-        self._resting: list[tuple[float, int, Lease]] = []
+        self._workbench = Workbench(politeness, self._preference)
         self._serial = 0
-        self._busy_ips: Counter[str] = Counter()
+        self._lent: dict[bytes, Lease] = {}
+        """Leases with anything left to hand out, by their hosts' keys."""
         self._hosts: OrderedDict[str, Host] = OrderedDict()
         self.leases: dict[tuple[int, int], Lease] = {}
         """Leases with anything left to hand out, to download, or to acknowledge, by shard and token."""
@@ -99,7 +94,7 @@ class LeasedHosts:
         """URLs that can still be handed out."""
         self.given_back: list[Returned] = []
 
-    def hosts(self) -> Iterator[Host]:
+    def live(self) -> Iterator[Host]:
         """The hosts that this worker works on."""
         return (lease.host for lease in self.leases.values())
 
@@ -119,6 +114,8 @@ class LeasedHosts:
         host.failures, host.fetched, host.queued = failures, fetched, queued
         host.crawl_delay = max(host.crawl_delay, crawl_delay)
         host.free_at, host.active = now, 0
+        if (expired := self._lent.get(host.key)) is not None:  # before this worker has heard of it
+            self.withdraw(expired)
         lease = self.leases[shard, token] = Lease(shard, token, host)
         lease.begun = now
         for fields in urls:
@@ -126,57 +123,37 @@ class LeasedHosts:
             lease.urls.append(visit)
             lease.open.add(visit.key)
         self.waiting += len(lease.urls)
-        self._place(lease, now)
+        if lease.urls:
+            self._lent[host.key] = lease
+            self._workbench.place(host, now)
         return lease
 
-    def _place(self, lease: Lease, now: float) -> None:
-        if lease.is_ready or not lease.urls or lease.host.active >= self.politeness.per_host:
-            return
-        if lease.host.free_at <= now:
-            lease.is_ready = True
-            self._ready.append(lease)
-        else:
-            self._rest(lease, lease.host.free_at)
-
-    def _rest(self, lease: Lease, until: float) -> None:
+    def _preference(self, host: Host) -> bytes | None:
+        """First come, first served."""
+        lease = self._lent.get(host.key)
+        if lease is None or lease.host is not host:
+            return None
         self._serial += 1
-        heapq.heappush(self._resting, (until, self._serial, lease))
+        return self._serial.to_bytes(8, "big")
 
     def next(self, now: float) -> LeasedVisit | None:
         """A visit that politeness allows now."""
-        while self._resting and self._resting[0][0] <= now:
-            lease = heapq.heappop(self._resting)[2]
-            self._place(lease, now)
-        while self._ready:
-            lease = self._ready.popleft()
-            lease.is_ready = False
-            host = lease.host
-            if not lease.urls:
-                continue
-            if not self._has_seat(host):
-                self._rest(lease, now + _SEAT_PAUSE)
-                continue
-            if host.free_at > now or host.active >= self.politeness.per_host:
-                self._place(lease, now)
-                continue
-            visit = lease.urls.popleft()
-            self.waiting -= 1
-            host.start(now, self.politeness)
-            lease.out += 1
-            visit.ip = host.ip
-            if host.ip is not None:
-                self._busy_ips[host.ip] += 1
-            self._place(lease, now)
-            return visit
-        return None
+        host = self._workbench.best(now)
+        if host is None:
+            return None
+        lease = self._lent[host.key]
+        visit = lease.urls.popleft()
+        self.waiting -= 1
+        lease.out += 1
+        if not lease.urls:
+            del self._lent[host.key]
+        visit.ip = host.ip
+        self._workbench.start(host, now)
+        return visit
 
     def next_time(self) -> float | None:
         """When the next of the resting hosts may be asked; None if none rests."""
-        return self._resting[0][0] if self._resting else None
-
-    def _has_seat(self, host: Host) -> bool:
-        limit = self.politeness.per_ip
-        return limit == 0 or host.ip is None or self._busy_ips[host.ip] < limit
+        return self._workbench.next_time()
 
     def free(self, visit: LeasedVisit, now: float, seconds: float = 0.0) -> None:
         """The visit's download has ended: its host is free, and rests. Once for every visit."""
@@ -184,52 +161,41 @@ class LeasedHosts:
         if host is None:
             return
         lease = visit.lease
-        host.finish(now, seconds, self.politeness)
-        if visit.ip is not None:
-            self._busy_ips[visit.ip] -= 1
-            if self._busy_ips[visit.ip] <= 0:
-                del self._busy_ips[visit.ip]
         lease.out -= 1
         lease.served += 1
-        self._place(lease, now)
-        self._give_back_if_through(lease)
+        self._workbench.finish(host, now, seconds, ip=visit.ip)
+        if not lease.urls and not lease.out and not lease.is_over:
+            self._give_back(Returned(lease))
 
     def is_dead(self, lease: Lease) -> bool:
         return lease.host.is_dead(self.politeness)
 
     def give_up(self, lease: Lease) -> list[LeasedVisit]:
         """The host is dead: it goes back. Returns those of its URLs that are to fail; the others wait for later."""
-        left = list(lease.urls)
-        self.waiting -= len(left)
-        lease.urls.clear()
+        left = self._take_back(lease)
         if lease.is_over:
             return []
-        lease.is_over = True
         if not lease.host.fetched:
-            self.given_back.append(Returned(lease, dead=_NEVER_ANSWERED))
+            self._give_back(Returned(lease, dead=_NEVER_ANSWERED))
             return left
         awaited = [visit for visit in left if visit.stored_flags & Flag.AWAITED]
         keys = [visit.key for visit in left if visit not in awaited]
         lease.open.difference_update(keys)
-        self.given_back.append(Returned(lease, keys, _SILENT))
+        self._give_back(Returned(lease, keys, _SILENT))
         return awaited
 
     def withdraw(self, lease: Lease) -> None:
         """What was not handed out goes back, and the host as soon as it can."""
-        keys = [visit.key for visit in lease.urls]
-        self.waiting -= len(keys)
-        lease.urls.clear()
+        keys = [visit.key for visit in self._take_back(lease)]
         lease.open.difference_update(keys)
         if not lease.is_over:
-            lease.is_over = True
-            self.given_back.append(Returned(lease, keys))
+            self._give_back(Returned(lease, keys))
 
     def lose(self, shard: int, token: int) -> None:
         """The lease is over: others may have been lent its URLs. What is under way will not count."""
         lease = self.leases.pop((shard, token), None)
         if lease is not None:
-            self.waiting -= len(lease.urls)
-            lease.urls.clear()
+            self._take_back(lease)
             lease.is_over = True
 
     def acknowledged(self, shard: int, token: int, key: bytes) -> None:
@@ -243,7 +209,16 @@ class LeasedHosts:
         if lease.is_over and not lease.open:
             self.leases.pop((lease.shard, lease.token), None)
 
-    def _give_back_if_through(self, lease: Lease) -> None:
-        if not lease.urls and not lease.out and not lease.is_over:
-            lease.is_over = True
-            self.given_back.append(Returned(lease))
+    def _take_back(self, lease: Lease) -> list[LeasedVisit]:
+        """What was not handed out, and will not be."""
+        left = list(lease.urls)
+        if left:
+            self.waiting -= len(left)
+            lease.urls.clear()
+            del self._lent[lease.host.key]
+            lease.host.ticket = 0  # the workbench does not hand it out any more
+        return left
+
+    def _give_back(self, returned: Returned) -> None:
+        returned.lease.is_over = True
+        self.given_back.append(returned)

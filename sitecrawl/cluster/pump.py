@@ -19,7 +19,8 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, Final, Protocol
+from functools import partial
+from typing import Any, Final
 
 import redis
 
@@ -29,8 +30,9 @@ from sitecrawl.cluster.journal import Journal
 from sitecrawl.cluster.leader import Leader
 from sitecrawl.cluster.leased_hosts import Lease, LeasedHosts, Returned
 from sitecrawl.cluster.leasing import Leasing
+from sitecrawl.cluster.listener import WorkerListener
 from sitecrawl.cluster.options import ClusterOptions, limits_of
-from sitecrawl.cluster.parcel import Outcome, Packer, Parcel
+from sitecrawl.cluster.parcel import Packer, Parcel
 from sitecrawl.cluster.seedqueue import SeedQueue
 from sitecrawl.cluster.shard_calls import ShardCalls
 from sitecrawl.cluster.shards import Call, Shards
@@ -46,40 +48,10 @@ _RENEWALS: Final = 3
 """Renewals in the length of a lease."""
 
 
-class Listener(Protocol):
-    """What the frontier wants to know."""
-
-    def leased(self) -> None:
-        """There is something to hand out, or the crawl has ended."""
-
-    def taken(self, new: int) -> None:
-        """Redis has taken a parcel, with so many new URLs."""
-
-    def stale(self, outcomes: list[Outcome]) -> None:
-        """The leases of these were over: their pages are others' to store.
-
-        What is left of their parcel is sent when this returns, and it has to be durable by then: a restart that sends
-        the parcel as it was would be told that it has been taken, whole.
-        """
-
-    def failed(self, error: StorageError) -> None:
-        """There is no going on."""
-
-    def faulted(self) -> None:
-        """Redis did not answer: what was asked will be asked again."""
-
-    def died(self, lease: Lease) -> None:
-        """A host was lent that is to be given up."""
-
-    def widened(self, url: str) -> None:
-        """Another worker has told of a seed that came up."""
-
-    def is_busy(self) -> bool:
-        """Whether the worker itself has something under way."""
-
-
 class Pump:
-    """See the module. `connect` gives another connection, to wait for messages on."""
+    """See the module. `connect` gives another connection, to wait for messages on; `is_busy` says whether the worker
+    itself has something under way; `died` is told of a lease whose host is to be given up.
+    """
 
     def __init__(
         self,
@@ -89,8 +61,10 @@ class Pump:
         leased_hosts: LeasedHosts,
         journal: Journal,
         packer: Packer,
-        listener: Listener,
+        listener: WorkerListener,
         connect: Callable[[], Any],
+        is_busy: Callable[[], bool],
+        died: Callable[[Lease], None],
         revival: float = 3600.0,
     ) -> None:
         self._options = options
@@ -99,13 +73,15 @@ class Pump:
         self._packer = packer
         self._listener = listener
         self._connect = connect
+        self._is_busy = is_busy
         self._revival = revival
-        self.shard_calls = ShardCalls(shards, journal.session, options.lease_seconds, on_fault=listener.faulted)
+        faulted = partial(listener.counted, "cluster/faults", 1)
+        self.shard_calls = ShardCalls(shards, journal.session, options.lease_seconds, on_fault=faulted)
         self.stream = f"{journal.session}.{secrets.token_hex(4)}"
         """Numbers begin anew with each start, so each start has streams of its own."""
         self.in_transit = InTransit(packer, journal.session)
         self.scope = SharedScope(shards.client, shards.keys.base(0) + "scope", listener.widened)
-        self.leasing = Leasing(self.shard_calls, options, leased_hosts, self.scope, on_dead=listener.died)
+        self.leasing = Leasing(self.shard_calls, options, leased_hosts, self.scope, on_dead=died)
         self._leader = Leader(self.shard_calls, f"{self.stream}.lambda", self.in_transit.forward)
         self.seeds: SeedQueue | None = None
         self.ended = False
@@ -172,7 +148,7 @@ class Pump:
         await self._send_forwards()
         await self._give_back(now)
         if not self.closing and await self.leasing.lease(now):
-            self._listener.leased()
+            self._listener.woken()
         await self._renew(now)
         while self.leasing.orphans:
             await self._adopt(*self.leasing.orphans.pop())
@@ -237,12 +213,28 @@ class Pump:
                 for outcome in parcel.outcomes:
                     self._leased_hosts.acknowledged(parcel.shard, outcome.token, outcome.key)
                 continue
-            dropped = parcel.drop(what)
-            self._journal.changed(parcel)
-            for outcome in dropped:
-                self._leased_hosts.lose(parcel.shard, outcome.token)
-            self._listener.stale(dropped)
-        self._listener.taken(answer[b"new"])
+            self._drop_stale(parcel, what)
+        self._found(answer[b"new"])
+
+    def _drop_stale(self, parcel: Parcel, stale: Iterable[int]) -> None:
+        """The leases of these were over: their pages are others' to store.
+
+        What is left of their parcel is sent when this returns, and it has to be durable by then: a restart that sends
+        the parcel as it was would be told that it has been taken, whole.
+        """
+        dropped = parcel.drop(stale)
+        self._journal.changed(parcel)
+        for outcome in dropped:
+            self._leased_hosts.lose(parcel.shard, outcome.token)
+        self._listener.counted("cluster/stale", len(dropped))
+        self._listener.withdrawn([outcome.row for outcome in dropped if outcome.row])
+        self._listener.checkpoint()
+
+    def _found(self, new: int) -> None:
+        """Redis has taken a parcel, with so many new URLs."""
+        self._listener.counted("links/new", new)
+        if new:
+            self._kick.set()
 
     async def _send_forwards(self) -> None:
         while shards := [shard for shard, queue in self.in_transit.forwards.items() if queue]:
@@ -253,7 +245,7 @@ class Pump:
                 if answer is not None:
                     for forward in batch:
                         self.in_transit.has_arrived(shard, forward)
-                    self._listener.taken(answer[b"new"])
+                    self._found(answer[b"new"])
             if None in answers:
                 return
 
@@ -362,7 +354,7 @@ class Pump:
             or self._leased_hosts.given_back
             or self.starting
             or (self.seeds is not None and not self.seeds.is_empty)
-            or self._listener.is_busy()
+            or self._is_busy()
         )
 
     async def _look_for_the_end(self) -> None:
@@ -372,14 +364,14 @@ class Pump:
         versions = []
         for _ in range(2):
             if await self.leasing.ask(list(shards), self._options.ahead, time.monotonic()):
-                self._listener.leased()
+                self._listener.woken()
                 return
             if not all(shard.ends for shard in shards.values()) or not self._is_idle():
                 return
             versions.append([shard["version"] for shard in shards.values()])
         if versions[0] == versions[1]:
             self.ended = True
-            self._listener.leased()
+            self._listener.woken()
 
     # Being woken
 

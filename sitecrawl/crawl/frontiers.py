@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -18,7 +17,7 @@ from sitecrawl.cluster.join import Joined, join
 from sitecrawl.cluster.listener import WorkerListener
 from sitecrawl.crawl import configuration
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.contract import Capability, Frontier
+from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.crawl_seen import CrawlSeen
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.urls.fingerprint import HASH_NAME
@@ -27,17 +26,6 @@ logger = logging.getLogger(__name__)
 
 HOST_KEYS_KEPT: Final = 16_384
 """Hosts whose keys stay in memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A crawl's frontier, and what there is of it besides the contract: one of the two."""
-
-    frontier: Frontier
-    whole: DiskFrontier | None = None
-    """The crawl as a whole, all of it in this process: hosts, sections, credit, and what may be done by hand."""
-    team: ClusterFrontier | None = None
-    """The workers of the crawl, of which this process is one."""
 
 
 def capabilities(settings: BaseSettings) -> Capability:
@@ -67,11 +55,11 @@ def open_frontier(
     host_key: Callable[[str], bytes],
     *,
     listener: WorkerListener,
-) -> Opened:
+) -> DiskFrontier | ClusterFrontier:
     """The frontier of a crawl on Redis, if it has `joined` one; else its own, with the seen set's `filter_file`."""
     settings = crawler.settings
     if joined is not None:
-        team = ClusterFrontier(
+        return ClusterFrontier(
             database,
             joined,
             host_key=host_key,
@@ -80,8 +68,7 @@ def open_frontier(
             politeness=configuration.politeness(settings),
             max_depth=settings.getint("DEPTH_LIMIT"),
         )
-        return Opened(team, team=team)
-    whole = DiskFrontier(
+    return DiskFrontier(
         database,
         configuration.order(settings),
         seen=CrawlSeen(filter_file, configuration.seen(settings), hash_name=HASH_NAME),
@@ -92,4 +79,3 @@ def open_frontier(
         politeness=configuration.politeness(settings),
         options=configuration.frontier(settings),
     )
-    return Opened(whole, whole=whole)

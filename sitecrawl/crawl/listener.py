@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from scrapy import Request
-from scrapy.crawler import Crawler
-from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.cluster.seedqueue import fields_of
-from sitecrawl.crawl.checkpoints import Checkpoints
 from sitecrawl.crawl.engine import wake
-from sitecrawl.crawl.seed_hosts import SeedHosts
-from sitecrawl.urls.url import Url, parse
+from sitecrawl.urls.url import parse
 
-
-class Told(Protocol):
-    """What is told: the runtime, as far as it concerns a frontier."""
-
-    crawler: Crawler
-    stats: StatsCollector
-    checkpoints: Checkpoints
-    seed_hosts: SeedHosts
-    on_given_up: list[Callable[[bytes], None]]
-
-    def withdraw(self, rows: list[int]) -> None: ...
-
-    def seed(self, seeds: Iterable[Url]) -> int: ...
-
-    def widen(self, seed: Url, *, named: bool) -> None: ...
-
-    def hear_of_seed(self, told: str) -> None: ...
+if TYPE_CHECKING:
+    from sitecrawl.crawl.runtime import Runtime
 
 
 class CrawlListener:
     """A `WorkerListener`. The frontier has it before the runtime is whole, and calls it when that is."""
 
-    def __init__(self, runtime: Told) -> None:
+    def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
     def given_up(self, key: bytes) -> None:

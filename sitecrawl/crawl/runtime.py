@@ -19,6 +19,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import Checkpoints
 from sitecrawl.crawl.engine import in_progress
@@ -31,6 +32,7 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import CrawlDirectory
 from sitecrawl.crawldir.meta import PAGES
 from sitecrawl.frontier.crawl_seen import SEEN_FILE
+from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.visit import NewUrl, Visit
 from sitecrawl.page.items import Exchange, PageItem
@@ -71,7 +73,7 @@ class Runtime:
         self.page_options = configuration.page(settings)
         self.database = Database(self.directory.database, hash_name=HASH_NAME)
         try:
-            opened = open_frontier(
+            self.frontier = open_frontier(
                 crawler,
                 self.database,
                 joined,
@@ -82,10 +84,9 @@ class Runtime:
         except BaseException:
             self.database.close()
             raise
-        self.frontier = opened.frontier
-        self.whole = opened.whole
-        """The frontier of a crawl that is in this process alone; None on a cluster."""
-        self.team = opened.team
+        self.whole = self.frontier if isinstance(self.frontier, DiskFrontier) else None
+        """The crawl as a whole, all of it in this process: hosts, sections, credit; None on a cluster."""
+        self.team = self.frontier if isinstance(self.frontier, ClusterFrontier) else None
         """The frontier of a worker; None where there is no cluster."""
         self.fetches: dict[bytes, Fetch] = {}
         self.captures = False

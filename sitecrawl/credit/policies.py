@@ -11,7 +11,8 @@ disk where few pages wait: they are counted modulo `WRAP`, which is more than al
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from abc import ABC, abstractmethod
+from typing import ClassVar, Final, Protocol
 
 from sitecrawl.base.errors import OptionError
 
@@ -36,39 +37,30 @@ class Account(Protocol):
     """What was paid to the host and does not divide by its pages."""
 
 
-class LambdaPolicy(Protocol):
+class LambdaPolicy(ABC):
     """Who gets what the lambda page pays."""
 
-    name: str
-    dividend: int
-    payees: int
-    """Over how many pages or hosts a payment is split."""
-
-    def enter(self, host: Account) -> None:
-        """A page of `host` begins to wait."""
-        ...
-
-    def leave(self, host: Account) -> int:
-        """A page of `host` waits no longer. Returns what goes back to the lambda page."""
-        ...
-
-    def pay(self, amount: int) -> int:
-        """Pay `amount` out; returns what does not divide."""
-        ...
-
-    def dividend_of(self, host: Account) -> int:
-        """What each waiting page of `host` has been paid so far."""
-        ...
-
-
-class _Dividend:
-    """What both policies keep."""
+    name: ClassVar[str]
 
     def __init__(self, dividend: int = 0, payees: int = 0) -> None:
         self.dividend = dividend
         self.payees = payees
+        """Over how many pages or hosts a payment is split."""
+
+    @abstractmethod
+    def enter(self, host: Account) -> None:
+        """A page of `host` begins to wait."""
+
+    @abstractmethod
+    def leave(self, host: Account) -> int:
+        """A page of `host` waits no longer. Returns what goes back to the lambda page."""
+
+    @abstractmethod
+    def dividend_of(self, host: Account) -> int:
+        """What each waiting page of `host` has been paid so far."""
 
     def pay(self, amount: int) -> int:
+        """Pay `amount` out; returns what does not divide."""
         if self.payees == 0:
             return amount
         share, rest = divmod(amount, self.payees)
@@ -76,7 +68,7 @@ class _Dividend:
         return rest
 
 
-class PagesPolicy(_Dividend):
+class PagesPolicy(LambdaPolicy):
     """Evenly over all waiting pages: AOPIC as published."""
 
     name = "pages"
@@ -94,7 +86,7 @@ class PagesPolicy(_Dividend):
         return self.dividend
 
 
-class HostsPolicy(_Dividend):
+class HostsPolicy(LambdaPolicy):
     """Evenly over the hosts that have pages waiting, then over a host's waiting pages."""
 
     name = "hosts"
@@ -128,7 +120,7 @@ class HostsPolicy(_Dividend):
         host.mark = self.dividend
 
 
-POLICIES: Final[dict[str, type[PagesPolicy | HostsPolicy]]] = {"pages": PagesPolicy, "hosts": HostsPolicy}
+POLICIES: Final[dict[str, type[LambdaPolicy]]] = {"pages": PagesPolicy, "hosts": HostsPolicy}
 
 
 def policy_named(name: str, dividend: int = 0, payees: int = 0) -> LambdaPolicy:

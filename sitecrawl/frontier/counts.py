@@ -21,18 +21,6 @@ class Counts:
     Invariant: fetched, failed and excluded are the records in these states and `forgotten` together.
     """
 
-    __slots__ = (
-        "_volatile_levels",
-        "excluded",
-        "failed",
-        "fetched",
-        "forgotten",
-        "levels",
-        "queued",
-        "serial",
-        "volatile",
-    )
-
     def __init__(self, meta: Overlay) -> None:
         totals, levels = meta.get(COUNTS), meta.get(LEVELS)
         try:

@@ -112,7 +112,7 @@ class DiskFrontier:
         # Which URLs are probed is no secret; a crawl that can be repeated is worth more.
         self.judge = TrapJudge(traps, self.link_credit.graph, Random(0))  # noqa: S311
         self.hosts.on_load = self._remember
-        self.workbench = Workbench(politeness, order)
+        self.workbench = Workbench(politeness, self._preference)
         self.in_flight: dict[bytes, Visit] = {}
         self._listener = listener
         self.url_states = UrlStates(
@@ -230,6 +230,10 @@ class DiskFrontier:
 
     # Work
 
+    def _preference(self, host: Host) -> bytes | None:
+        best = host.best(self._order)
+        return None if best is None else best[0]
+
     def next(self) -> Visit | None:
         now = self._clock()
         if self._is_full():
@@ -307,8 +311,7 @@ class DiskFrontier:
         return limit > 0 and self.counts.fetched + len(self.in_flight) >= limit
 
     def is_finished(self) -> bool:
-        limit = self._options.max_pages
-        if self.waiting == 0 or (limit > 0 and self.counts.fetched >= limit):
+        if self.waiting == 0 or self.is_full:
             return True
         return self._is_held_back() and not self.judge.candidates(last=True, but=self._silent)
 
@@ -447,7 +450,7 @@ class DiskFrontier:
         record = self._standing(visit)
         host = self.url_states.host_of(record)
         self.url_states.leave(visit.key, record, host)
-        record.attempts += 1
+        record.try_again()
         if self._keeps_levels and not goes_last(record.rank):
             priority = max(priority, 0)  # a level is not over before what was put back is done
         record.flags &= ~(Flag.REQUEST | Flag.VOLATILE)

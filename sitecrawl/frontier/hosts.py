@@ -82,7 +82,7 @@ class Host:
 
     def best(self, order: Order) -> tuple[bytes, Section] | None:
         """The section to be taken from next, and its preference; None if nothing waits that is not held back."""
-        if self.trap.demoted:
+        if self.trap.demoted or not self.queued:
             return None
         found: tuple[bytes, Section] | None = None
         for section in self.sections.values():

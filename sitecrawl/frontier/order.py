@@ -150,12 +150,6 @@ def class_credit(entry: bytes) -> float:
     return 2.0 ** ((number - 1) / 2) if number else 0.5
 
 
-def weighed_credit(preference: bytes) -> float:
-    """The number in a preference of `Aopic`, the greatest first; before it stand only priority and level."""
-    number: float = _FLOAT.unpack(_QUAD.pack(_LAST_FLOAT - _QUAD.unpack(preference[6:])[0]))[0]
-    return number
-
-
 def class_of(rank: bytes) -> int:
     """The class of credit that a rank of `Aopic` names."""
     return _TOP_CLASS - int.from_bytes(rank[6:8], "big")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
+from operator import attrgetter
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
@@ -13,6 +14,7 @@ NO_REFERRER: Final = bytes(16)
 RANK_BYTES: Final = 12
 MAX_DEPTH: Final = 0xFFFF
 MAX_STATUS: Final = 0xFFFF
+MAX_ATTEMPTS: Final = 0xFFFF
 
 _HEAD = struct.Struct(">BBHHHd8s4s12s16sQQd")
 _HISTORY = struct.Struct(">d")
@@ -54,73 +56,51 @@ class Flag:
 
 @dataclass(slots=True)
 class UrlRecord:
-    """One URL known to the frontier."""
+    """One URL known to the frontier. Behind the URL its fields stand in the order in which they are stored."""
 
     url: str
-    host: bytes
-    """8-byte key of the host in the `hosts` family."""
-    section: bytes
-    """4 bytes: with the host's key, the key of the section in the `sections` family."""
-    depth: int
-    """Links from a seed; 0 to `MAX_DEPTH`."""
-    rank: bytes
-    """`RANK_BYTES` bytes: the URL's place among the host's URLs, the least first."""
-    referrer: bytes = NO_REFERRER
-    """Fingerprint of the page where the URL was first found."""
     state: UrlState = UrlState.QUEUED
     flags: int = Flag.NONE
+    depth: int = 0
+    """Links from a seed; 0 to `MAX_DEPTH`."""
     status: int = 0
     """The last response's status, 0 to `MAX_STATUS`; 0 before any."""
     attempts: int = 0
+    """0 to `MAX_ATTEMPTS`."""
     fetched: float = 0.0
     """Unix time of the last attempt's end, in seconds."""
+    host: bytes = b""
+    """8-byte key of the host in the `hosts` family."""
+    section: bytes = b""
+    """4 bytes: with the host's key, the key of the section in the `sections` family."""
+    rank: bytes = b""
+    """`RANK_BYTES` bytes: the URL's place among the host's URLs, the least first."""
+    referrer: bytes = NO_REFERRER
+    """Fingerprint of the page where the URL was first found."""
     credit: int = 0
     """Credit that came and was not spent; dividends since `mark` come on top (`sitecrawl.credit`)."""
     mark: int = 0
     history: float = 0.0
 
+    def try_again(self) -> None:
+        """One more attempt has been put back."""
+        self.attempts = min(self.attempts + 1, MAX_ATTEMPTS)
+
     def pack(self) -> bytes:
-        head = _HEAD.pack(
-            self.state,
-            self.flags,
-            self.depth,
-            self.status,
-            min(self.attempts, 0xFFFF),
-            self.fetched,
-            self.host,
-            self.section,
-            self.rank,
-            self.referrer,
-            self.credit,
-            self.mark,
-            self.history,
-        )
-        return head + self.url.encode()
+        return _HEAD.pack(*_FIELDS(self)) + self.url.encode()
 
     @classmethod
     def unpack(cls, data: bytes) -> UrlRecord:
         """Raises `CorruptFile` for bytes that no `pack` wrote."""
         try:
-            state, flags, depth, status, attempts, fetched, *keys, credit, mark, history = _HEAD.unpack_from(data)
-            url = data[_HEAD.size :].decode()
-            return cls(
-                url,
-                keys[0],
-                keys[1],
-                depth,
-                keys[2],
-                keys[3],
-                _STATES[state],
-                flags,
-                status,
-                attempts,
-                fetched,
-                credit,
-                mark,
-                history,
-            )
+            record = cls(data[_HEAD.size :].decode(), *_HEAD.unpack_from(data))
+            record.state = _STATES[record.state]
         except (struct.error, ValueError, IndexError) as error:
             raise CorruptFile(f"A URL record of {len(data)} bytes cannot be read: {error}") from error
+        return record
+
+
+_FIELDS: Final = attrgetter(*(field.name for field in fields(UrlRecord) if field.name != "url"))
 
 
 def history_of(data: bytes) -> float:

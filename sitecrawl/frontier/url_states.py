@@ -90,9 +90,14 @@ class UrlStates:
         host = self._hosts.named(found.host)
         section = self._hosts.section(host, found.url)
         record = UrlRecord(
-            found.url, host.key, section.key[KEY_BYTES:], min(max(depth, 0), MAX_DEPTH), b"", referrer, flags=flags
+            found.url,
+            flags=flags,
+            depth=min(max(depth, 0), MAX_DEPTH),
+            host=host.key,
+            section=section.key[KEY_BYTES:],
+            referrer=referrer,
+            credit=credit,
         )
-        record.credit = credit
         if outlinks is not None:
             self._link_credit.give(record, outlinks.tenth * found.weight)
             section.own += section.key == outlinks.section
@@ -200,7 +205,7 @@ class UrlStates:
         host.fetched -= record.state == UrlState.FETCHED
         record.state = UrlState.QUEUED
         record.flags |= Flag.AGAIN
-        record.attempts += 1
+        record.try_again()
 
     def rewind(self, host: Host) -> None:
         """Let all that waits for `host` come again, though it was taken from its queues."""

@@ -32,22 +32,6 @@ class NewUrl(NamedTuple):
 class Visit:
     """A URL in flight."""
 
-    __slots__ = (
-        "again",
-        "attempts",
-        "dead",
-        "depth",
-        "host",
-        "ip",
-        "key",
-        "news",
-        "priority",
-        "referrer",
-        "request",
-        "url",
-        "volatile",
-    )
-
     def __init__(self, key: bytes, record: UrlRecord, host: Host, request: bytes | None) -> None:
         self.key = key
         self.url = record.url

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
-from sitecrawl.frontier.order import Order
 
 Key = TypeVar("Key", bytes, float)
 
@@ -60,11 +60,14 @@ class HostHeap(Generic[Key]):
 
 
 class Workbench:
-    """Hosts with waiting URLs. Times are on the caller's clock, in seconds."""
+    """Hosts with waiting URLs. Times are on the caller's clock, in seconds.
 
-    def __init__(self, options: PolitenessOptions, order: Order) -> None:
+    `preference` says how soon a host's best URL is wanted, the least first; None if nothing waits there.
+    """
+
+    def __init__(self, options: PolitenessOptions, preference: Callable[[Host], bytes | None]) -> None:
         self._options = options
-        self._order = order
+        self._preference = preference
         self._ready: HostHeap[bytes] = HostHeap()
         self._resting: HostHeap[float] = HostHeap()
         self._behind_ip: defaultdict[str, HostHeap[bytes]] = defaultdict(HostHeap)
@@ -75,9 +78,9 @@ class Workbench:
         """Put `host` where it belongs: call it whenever its queue or its politeness state has changed."""
         self._tickets += 1
         host.ticket = self._tickets
-        best = host.best(self._order) if host.queued and host.active < self._options.per_host else None
+        best = self._preference(host) if host.active < self._options.per_host else None
         if best is not None and host.free_at <= now:
-            self._ready.push(best[0], host)
+            self._ready.push(best, host)
             return
         if best is not None:
             self._resting.push(host.free_at, host)

@@ -106,9 +106,7 @@ def test_what_is_left_of_a_parcel_is_durable_before_it_is_sent(redis: Server, tm
 
 
 def token_of(worker: Worker, visit: Visit) -> int:
-    return next(
-        token for (_, token), lease in worker.frontier._leased_hosts.leases.items() if visit.key in lease.open
-    )
+    return next(token for (_, token), lease in worker.frontier.hosts.leases.items() if visit.key in lease.open)
 
 
 @pytest.mark.parametrize("fault", ["full", "read-only"])

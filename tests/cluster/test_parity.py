@@ -39,7 +39,6 @@ from sitecrawl.credit import ledger as ledgers
 from sitecrawl.frontier import sections
 from sitecrawl.frontier.disk import FrontierOptions, NewUrl, Visit
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.order import weighed_credit
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.trap_judge import Reason, TrapOptions
@@ -91,6 +90,13 @@ def known(url: str, *, nofollow: bool = False) -> NewUrl:
     return NewUrl(KEY.url(url), url, url.split("/")[2], nofollow)
 
 
+def _weighed_credit(preference: bytes) -> float:
+    """The number in a preference of `aopic`, the greatest first; before it stand only priority and level."""
+    bits = (1 << 64) - 1 - int.from_bytes(preference[6:], "big")
+    weighed: float = struct.unpack(">d", bits.to_bytes(8, "big"))[0]
+    return weighed
+
+
 class Twins:
     """One crawl twice."""
 
@@ -119,7 +125,7 @@ class Twins:
                     section.queue.pop()
             frontier.workbench.place(host, self.disk.now)
             if (best := host.best(frontier._order)) is not None:
-                preferences[host.name] = weighed_credit(best[0])
+                preferences[host.name] = _weighed_credit(best[0])
         self.client.hset(self.base + "trust", mapping={host.name: repr(self.trust(host)) for host in self.hosts()})
         ready = dict(self.client.zrange(self.base + "ready", 0, -1, withscores=True))
         assert {name.decode(): score for name, score in ready.items()} == pytest.approx(preferences, rel=1e-12)

@@ -59,7 +59,11 @@ def test_torn_record(data):
 
 def test_more_attempts_than_there_is_room_for():
     """Attempts are counted up to 65535."""
-    record = UrlRecord("http://a.example/", b"12345678", bytes(4), 0, bytes(RANK_BYTES), attempts=70_000)
+    record = UrlRecord(
+        "http://a.example/", attempts=0xFFFE, host=b"12345678", section=bytes(4), rank=bytes(RANK_BYTES)
+    )
+    for _ in range(3):
+        record.try_again()
     assert UrlRecord.unpack(record.pack()).attempts == 0xFFFF
 
 

@@ -38,7 +38,9 @@ def commit(database, *tables):
 
 
 def record(name: str, flags: int = Flag.NONE) -> UrlRecord:
-    return UrlRecord(f"http://a.example/{name}", b"12345678", b"1234", 0, bytes(RANK_BYTES), flags=flags)
+    return UrlRecord(
+        f"http://a.example/{name}", flags=flags, host=b"12345678", section=b"1234", rank=bytes(RANK_BYTES)
+    )
 
 
 def keys(count: int) -> list[bytes]:

@@ -101,7 +101,7 @@ class MemoryFrontier:
         if found.key in self._records:
             return False
         host = self._hosts.setdefault(found.host.encode(), Host(found.host.encode(), found.host))
-        self._records[found.key] = UrlRecord(found.url, host.key, b"", depth, b"", referrer, flags=flags)
+        self._records[found.key] = UrlRecord(found.url, flags=flags, depth=depth, host=host.key, referrer=referrer)
         self._requests[found.key] = request
         self._enter(found.key, priority, found.score)
         return True
