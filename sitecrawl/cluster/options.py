@@ -47,7 +47,6 @@ class ClusterOptions:
     host_seconds: float = 2.0
     """For how long a host is lent, about."""
     max_pages: int = 0
-    max_depth: int = 0
     cache: int = 65_536
     """Fingerprints that the worker knows to be known (CLOCK)."""
     seeds_key: str = ""

@@ -18,14 +18,14 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.cluster.frontier import ClusterFrontier
+from sitecrawl.cluster.seedqueue import fields_of
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import Checkpoints
-from sitecrawl.crawl.engine import in_progress
+from sitecrawl.crawl.engine import in_progress, wake
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.frontiers import join_crawl, open_frontier
-from sitecrawl.crawl.listener import CrawlListener
 from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.crawldir.database import Database
@@ -79,7 +79,7 @@ class Runtime:
                 joined,
                 self.path / SEEN_FILE,
                 self._host_key,
-                listener=CrawlListener(self),
+                listener=self,
             )
         except BaseException:
             self.database.close()
@@ -132,11 +132,6 @@ class Runtime:
             store.recover(json.loads(position) if position else None)
             self._store = store
             self.checkpoints.add(store)
-
-    def withdraw(self, rows: list[int]) -> None:
-        """These rows of the page index are not this worker's to have."""
-        if self._store is not None:
-            self._store.withdraw(rows)
 
     def put(self, exchange: Exchange, page: PageItem | None = None) -> None:
         """Store an exchange, and the page that a spider made of it; with a fetch under way, when that is over.
@@ -214,10 +209,6 @@ class Runtime:
         if self.team is not None:
             self.team.widen(seed.href if named else _LED_TO + seed.href)
 
-    def hear_of_seed(self, told: str) -> None:
-        """Another worker has told of a seed."""
-        self.widen(parse(told.removeprefix(_LED_TO)), named=not told.startswith(_LED_TO))
-
     def _compare(self, fetch: Fetch) -> None:
         """Find out whether others have the content of its page, and let them know that it has.
 
@@ -281,6 +272,46 @@ class Runtime:
             working = in_progress(self.crawler)
             for fetch in [fetch for fetch in self.fetches.values() if fetch.request not in working]:
                 self.finish(fetch)
+
+    # What the frontier tells by itself (`WorkerListener`), which it does not before the runtime is whole
+
+    def given_up(self, key: bytes) -> None:
+        for listener in self.on_given_up:
+            listener(key)
+
+    def woken(self) -> None:
+        wake(self.crawler)
+
+    def failed(self, error: StorageError) -> None:
+        self.checkpoints.fail(error)
+
+    def counted(self, name: str, number: int) -> None:
+        self.stats.inc_value(name, number)
+
+    def withdrawn(self, rows: list[int]) -> None:
+        if self._store is not None:
+            self._store.withdraw(rows)
+
+    def checkpoint(self) -> None:
+        self.checkpoints.run()
+
+    def widened(self, url: str) -> None:
+        self.widen(parse(url.removeprefix(_LED_TO)), named=not url.startswith(_LED_TO))
+
+    def seed_pushed(self, text: str) -> bool:
+        fields = fields_of(text)
+        try:
+            url = parse(fields.get("url", ""))
+            if fields.keys() <= {"url"}:
+                self.widen(url, named=True)
+                self.seed([url])
+            else:
+                wanted = {name: fields[name] for name in ("method", "meta", "headers", "body") if name in fields}
+                self.seed_hosts.add(url.host)
+                self.crawler.engine.crawl(Request(url.href, **wanted))
+        except (InvalidUrl, TypeError, ValueError):
+            return False
+        return True
 
     # The end
 

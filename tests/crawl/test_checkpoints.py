@@ -122,6 +122,6 @@ def test_a_seed_that_another_worker_tells_of(
     monkeypatch.setattr(runtime, "team", SimpleNamespace(widen=told.append))
     runtime.widen(parse("http://10.0.0.1/x"), named=named)
     runtime.seed_hosts._new.clear()
-    runtime.hear_of_seed(*told)
+    runtime.widened(*told)
     assert ("10.0.0.1" in runtime.seed_hosts) is named
     assert told[1:] == told[:1]  # `SharedScope` tells nothing twice
