@@ -7,6 +7,7 @@ now. So a page of such a host goes back into the frontier, and the host rests a 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections import OrderedDict
@@ -14,13 +15,11 @@ from dataclasses import dataclass
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import IgnoreRequest, NotConfigured, StopDownload
+from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from scrapy.robotstxt import RobotParser
-from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.misc import build_from_crawler, load_object
-from twisted.internet.defer import Deferred
 
 from middlewares.capture import retry_after
 from sitecrawl.base import limits
@@ -82,7 +81,7 @@ class RobotsMiddleware:
         self._stats = crawler.stats
         self._parser_class: type[RobotParser] = load_object(crawler.settings["ROBOTSTXT_PARSER"])
         self._rules: OrderedDict[str, _Rules] = OrderedDict()
-        self._asking: dict[str, list[Deferred[None]]] = {}
+        self._asking: dict[str, asyncio.Event] = {}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotsMiddleware:
@@ -129,26 +128,22 @@ class RobotsMiddleware:
 
     async def _rules_of(self, root: str, host: str) -> _Rules:
         """The rules for all URLs of scheme and host `root`, asked for once at a time."""
-        while True:
-            rules = self._rules.get(root)
-            if rules is not None and rules.until > time.monotonic():
-                self._rules.move_to_end(root)
-                return rules
+        while (rules := self._rules.get(root)) is None or rules.until <= time.monotonic():
             if root not in self._asking:
                 return await self._ask(root, host)
-            waiter: Deferred[None] = Deferred()
-            self._asking[root].append(waiter)
-            await maybe_deferred_to_future(waiter)
+            await self._asking[root].wait()
+        self._rules.move_to_end(root)
+        return rules
 
     async def _ask(self, root: str, host: str) -> _Rules:
-        self._asking[root] = []
+        answered = self._asking[root] = asyncio.Event()
         try:
             rules = await self._fetch(f"{root}/robots.txt")
             self._accept(root, host, rules)
             return rules
         finally:
-            for waiter in self._asking.pop(root):
-                waiter.callback(None)
+            del self._asking[root]
+            answered.set()
 
     def process_response(self, request: Request, response: Response) -> Response:
         """A robots.txt that is fetched as a URL of the crawl, for the sitemaps that it names, has rules, too."""
@@ -175,8 +170,9 @@ class RobotsMiddleware:
 
     async def _fetch(self, url: str) -> _Rules:
         self._stats.inc_value("robotstxt/request_count")
-        # A retry would come at once; the next page of the host comes after a pause, and asks again.
-        meta = {"dont_obey_robotstxt": True, "dont_retry": True, FIRST_PART: 0}
+        # A retry would come at once; the next page of the host comes after a pause, and asks again. What has come of
+        # a robots.txt that is too large is used (RFC 9309 §2.5).
+        meta = {"dont_obey_robotstxt": True, "dont_retry": True, FIRST_PART: self._max_size}
         request = Request(url, meta=meta, callback=NO_CALLBACK)
         response, rules = await self._ask_for(request)
         for listener in self._runtime.on_robots:
@@ -184,7 +180,6 @@ class RobotsMiddleware:
         return rules
 
     async def _ask_for(self, request: Request) -> tuple[Response | None, _Rules]:
-        self._crawler.signals.connect(self._stop_at_limit, signals.bytes_received)
         try:
             response = await self._crawler.engine.download_async(request)
         except PrivateAddress as error:
@@ -197,17 +192,7 @@ class RobotsMiddleware:
             logger.debug("No robots.txt from %s: %s", request.url, error)
             self._stats.inc_value(f"robotstxt/exception_count/{type(error).__name__}")
             return None, _unreachable()
-        finally:
-            if len(self._asking) == 1:  # the signal costs every download a little
-                self._crawler.signals.disconnect(self._stop_at_limit, signals.bytes_received)
         return response, self._read(response, request)
-
-    def _stop_at_limit(self, data: bytes, request: Request) -> None:
-        """What has come of a robots.txt by then is used (RFC 9309 §2.5); `meta` counts it."""
-        if FIRST_PART in request.meta:
-            request.meta[FIRST_PART] += len(data)
-            if request.meta[FIRST_PART] > self._max_size:
-                raise StopDownload(fail=False)
 
     def _read(self, response: Response, request: Request) -> _Rules:
         self._stats.inc_value("robotstxt/response_count")

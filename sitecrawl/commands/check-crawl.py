@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
-from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.checking import CheckResult, check, repair
+from sitecrawl.console.base_command import DescribedCommand
 from sitecrawl.crawl.configuration import CRAWLS
-from sitecrawl.pagestore.console import crawl_directory
+from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
 
 
-class Command(ScrapyCommand):
-    """Exit codes: 0 when the crawl is sound, 1 when it is not, 2 when it cannot be checked."""
+class Command(DescribedCommand):
+    """Verify a crawl's directory: files, credit, counts, queue and stored pages, each against the others. Without a
+    directory it is the newest below crawls/. The crawl must not be running. Exit codes: 0 when the crawl is sound,
+    1 when it is not, 2 when it cannot be checked.
+    """
 
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as the base class has it
-
-    def syntax(self) -> str:
-        return "[options] [directory]"
-
-    def short_desc(self) -> str:
-        return "Verify a crawl's directory, and repair it"
-
-    def long_desc(self) -> str:
-        return (
-            "Verify a crawl's directory: files, credit, counts, queue and stored pages, each against the others. "
-            "Without a directory it is the newest below crawls/. The crawl must not be running."
-        )
+    usage = "[options] [directory]"
+    summary = "Verify a crawl's directory, and repair it"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -43,15 +31,11 @@ class Command(ScrapyCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) > 1:
             raise UsageError(f"unknown argument {args[1]!r}")
-        try:
+        with exit_code_on_error(self, 2):
             directory = crawl_directory(args[0] if args else None, CRAWLS)
             result = _repair(directory) if opts.repair else check(directory, quick=opts.quick)
-        except SitecrawlError as error:
-            print(f"scrapy: {error}", file=sys.stderr)
-            self.exitcode = 2
-            return
-        _tell(result, checked="sampled" if opts.quick else "read back")
-        self.exitcode = 0 if result.is_sound else 1
+            _tell(result, checked="sampled" if opts.quick else "read back")
+            self.exitcode = 0 if result.is_sound else 1
 
 
 def _repair(directory: Path) -> CheckResult:

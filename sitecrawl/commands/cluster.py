@@ -12,27 +12,19 @@ from scrapy.commands import BaseRunSpiderCommand
 from scrapy.exceptions import UsageError
 
 from sitecrawl.cluster.fleet import Fleet, redis_server
+from sitecrawl.console.base_command import DescribedCommand
 from sitecrawl.crawl.configuration import CRAWLS
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.workers import WorkersReader
 
 
-class Command(BaseRunSpiderCommand):
-    requires_project = True
-    requires_crawler_process = False
-    default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as the base class has it
+class Command(DescribedCommand, BaseRunSpiderCommand):
+    """Start a Redis and some workers, which share one crawl; end when it is done. The same directory goes on with the
+    same crawl.
+    """
 
-    def syntax(self) -> str:
-        return "[options] <spider>"
-
-    def short_desc(self) -> str:
-        return "Crawl with many workers on this machine"
-
-    def long_desc(self) -> str:
-        return (
-            "Start a Redis and some workers, which share one crawl; end when it is done. The same directory goes on "
-            "with the same crawl."
-        )
+    usage = "[options] <spider>"
+    summary = "Crawl with many workers on this machine"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

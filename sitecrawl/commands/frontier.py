@@ -11,16 +11,12 @@ from sitecrawl.console.listing import UNITS, URLS, write
 
 
 class Command(ListingCommand):
+    """List the hosts and sections with URLs waiting, what is held back as traps and why; with --urls the URLs
+    themselves, in their order. Works while the crawl runs.
+    """
+
+    summary = "List what waits to be fetched"
     formats = ("csv", "jsonl", "table")
-
-    def short_desc(self) -> str:
-        return "List what waits to be fetched"
-
-    def long_desc(self) -> str:
-        return (
-            "List the hosts and sections with URLs waiting, what is held back as traps and why; with --urls the URLs "
-            "themselves, in their order. Works while the crawl runs."
-        )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

@@ -17,17 +17,12 @@ from sitecrawl.pagestore.workers import Reader, open_pages
 
 
 class Command(ReadingCommand):
-    def syntax(self) -> str:
-        return "[options] <url>"
+    """Print the body of a stored page as it was, content coding removed. On a terminal, control characters are
+    written out. Works while the crawl runs.
+    """
 
-    def short_desc(self) -> str:
-        return "Print a stored page"
-
-    def long_desc(self) -> str:
-        return (
-            "Print the body of a stored page as it was, content coding removed. On a terminal, control characters "
-            "are written out. Works while the crawl runs."
-        )
+    usage = "[options] <url>"
+    summary = "Print a stored page"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

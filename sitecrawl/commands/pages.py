@@ -18,11 +18,9 @@ from sitecrawl.pagestore.workers import open_pages
 
 
 class Command(ListingCommand):
-    def short_desc(self) -> str:
-        return "List stored pages"
+    """List what a crawl has stored, oldest first. Works while the crawl runs."""
 
-    def long_desc(self) -> str:
-        return "List what a crawl has stored, oldest first. Works while the crawl runs."
+    summary = "List stored pages"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

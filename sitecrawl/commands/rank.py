@@ -10,17 +10,13 @@ from sitecrawl.console.listing import SITES, URLS, write
 
 
 class Command(ListingCommand):
+    """List the URLs, or with --sites the sites, that are the most important: those to which the most credit has come
+    along links. Works while the crawl runs.
+    """
+
+    summary = "List the most important URLs or sites"
     formats = ("csv", "jsonl", "table")
     limit = 20
-
-    def short_desc(self) -> str:
-        return "List the most important URLs or sites"
-
-    def long_desc(self) -> str:
-        return (
-            "List the URLs, or with --sites the sites, that are the most important: those to which the most credit "
-            "has come along links. Works while the crawl runs."
-        )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

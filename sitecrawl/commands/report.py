@@ -19,18 +19,13 @@ from sitecrawl.report.render import render
 
 
 class Command(ReadingCommand):
-    def syntax(self) -> str:
-        return "[options] [directory]"
+    """Write one HTML file about a crawl: figures over time, hosts and their links, importance, what is held back,
+    dead links, duplicates, slow hosts. Without a directory it is the newest below crawls/. Works while the crawl
+    runs.
+    """
 
-    def short_desc(self) -> str:
-        return "Write a crawl's figures, pictures and faults into one HTML file"
-
-    def long_desc(self) -> str:
-        return (
-            "Write one HTML file about a crawl: figures over time, hosts and their links, importance, what is held "
-            "back, dead links, duplicates, slow hosts. Without a directory it is the newest below crawls/. Works "
-            "while the crawl runs."
-        )
+    usage = "[options] [directory]"
+    summary = "Write a crawl's figures, pictures and faults into one HTML file"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

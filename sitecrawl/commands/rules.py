@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.http import Response
 
 from sitecrawl.base.display import visible
+from sitecrawl.console.base_command import DescribedCommand
 from sitecrawl.console.single_crawl import obstacle, run_spider
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.links import Link
@@ -51,21 +51,15 @@ class _Trial(SiteSpider):
         yield from ()
 
 
-class Command(ScrapyCommand):
-    requires_project = True
+class Command(DescribedCommand):
+    """Check a file of rules; every error is told with file and line. With a URL, fetch that page alone, keep nothing,
+    and show for every rule and field what was found and what came of it.
+    """
+
+    usage = "[options] <file> [<url>]"
+    summary = "Check rules of the spider `extract`, and show what they match on one page"
+    requires_crawler_process = True
     default_settings = {"LOG_LEVEL": "WARNING"}  # noqa: RUF012 - as the base class has it
-
-    def syntax(self) -> str:
-        return "[options] <file> [<url>]"
-
-    def short_desc(self) -> str:
-        return "Check rules of the spider `extract`, and show what they match on one page"
-
-    def long_desc(self) -> str:
-        return (
-            "Check a file of rules; every error is told with file and line. With a URL, fetch that page alone, keep "
-            "nothing, and show for every rule and field what was found and what came of it."
-        )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if not 1 <= len(args) <= 2:

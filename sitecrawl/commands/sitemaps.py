@@ -27,18 +27,13 @@ from sitecrawl.urls.url import Canonicalizer, guess_url
 
 
 class Command(ListingCommand):
-    def syntax(self) -> str:
-        return "[options] [list | show <url> | add <url>... | export]"
+    """List the sitemaps, feeds and hub pages that a crawl has found, those that bring the most new links first; show
+    all that is known of one; export the addresses of those that are valid; or add some, which the crawl visits at
+    once, or when it is resumed. All of it works while the crawl runs.
+    """
 
-    def short_desc(self) -> str:
-        return "List the sitemaps of a crawl, or add some"
-
-    def long_desc(self) -> str:
-        return (
-            "List the sitemaps, feeds and hub pages that a crawl has found, those that bring the most new links "
-            "first; show all that is known of one; export the addresses of those that are valid; or add some, which "
-            "the crawl visits at once, or when it is resumed. All of it works while the crawl runs."
-        )
+    usage = "[options] [list | show <url> | add <url>... | export]"
+    summary = "List the sitemaps of a crawl, or add some"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

@@ -1,4 +1,4 @@
-"""The bases of the commands that read a crawl.
+"""The bases of our commands, and of those that read a crawl.
 
 They stand outside `sitecrawl.commands`, where every command class becomes a command named after its file.
 """
@@ -6,6 +6,7 @@ They stand outside `sitecrawl.commands`, where every command class becomes a com
 from __future__ import annotations
 
 import argparse
+import inspect
 from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,15 +23,28 @@ from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
 
 
-class ReadingCommand(ScrapyCommand):
-    """A command that looks at a crawl's directory, live or finished, and starts no crawl."""
+class DescribedCommand(ScrapyCommand):
+    """A command whose attributes say what Scrapy asks for in methods. Its docstring is what `--help` prints."""
 
     requires_project = True
     requires_crawler_process = False
     default_settings = {"LOG_ENABLED": False}  # noqa: RUF012 - as the base class has it
+    usage = "[options]"
+    summary: str
+    """What the list of all commands says of it."""
 
     def syntax(self) -> str:
-        return "[options]"
+        return self.usage
+
+    def short_desc(self) -> str:
+        return self.summary
+
+    def long_desc(self) -> str:
+        return inspect.getdoc(type(self)) or self.summary
+
+
+class ReadingCommand(DescribedCommand):
+    """A command that looks at a crawl's directory, live or finished, and starts no crawl."""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

@@ -37,7 +37,7 @@ from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import is_job
 from sitecrawl.crawl.requests import is_miss
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.crawl.traffic import RATE_SECONDS, Rate, Traffic, ending
+from sitecrawl.crawl.traffic import RATE_SECONDS, Rate, Traffic, ending, ending_of
 from sitecrawl.pagestore.store import INDEX_FILE
 
 logger = logging.getLogger(__name__)
@@ -265,7 +265,7 @@ class Progress:
     def summary(self, reason: str) -> Summary:
         """The run as it ended with `reason`."""
         told = Summary(
-            ending=self._ending(reason),
+            ending=ending(reason, full=False) if self._runtime is None else ending_of(self._runtime, reason),
             seconds=time.monotonic() - self._started,
             traffic=Traffic.read(self._stats.get_stats()),
             hosts=self._errors.hosts,
@@ -274,12 +274,6 @@ class Progress:
         if self._runtime is None:
             return told
         return _with_crawl(told, self._runtime, finished=reason == "finished")
-
-    def _ending(self, reason: str) -> str:
-        if self._runtime is None:
-            return ending(reason, full=False)
-        frontier, limit = self._runtime.frontier, self._crawler.settings.getint("SITECRAWL_MAX_PAGES")
-        return ending(reason, full=0 < limit <= frontier.counts.fetched, held=frontier.held, silent=frontier.silent)
 
 
 def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from sitecrawl.base.limits import PRIVATE_ADDRESS
 from sitecrawl.crawl.requests import GUESSES
+from sitecrawl.crawl.runtime import Runtime
 
 RATE_SECONDS: Final = 10.0
 """The speed that is shown is that of so many last seconds."""
@@ -117,6 +118,12 @@ class Rate:
             self._samples.popleft()
         since, before = self._samples[0]
         return (total - before) / (now - since) if now > since else 0.0
+
+
+def ending_of(runtime: Runtime, reason: str) -> str:
+    """How the crawl of `runtime` ended, for Scrapy's finish reason `reason`: see `ending`."""
+    frontier, limit = runtime.frontier, runtime.crawler.settings.getint("SITECRAWL_MAX_PAGES")
+    return ending(reason, full=0 < limit <= frontier.counts.fetched, held=frontier.held, silent=frontier.silent)
 
 
 def ending(reason: str, *, full: bool, held: int = 0, silent: int = 0) -> str:

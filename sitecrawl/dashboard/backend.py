@@ -11,7 +11,6 @@ from sitecrawl.dashboard.actions import Actions
 from sitecrawl.dashboard.cache import Cache
 from sitecrawl.dashboard.metrics import CONTENT_TYPE, exposition
 from sitecrawl.dashboard.monitor import Monitor
-from sitecrawl.dashboard.scan import pause
 from sitecrawl.dashboard.streams import Reader, Streams, encode, to_json
 from sitecrawl.dashboard.tables import Fields, Table
 
@@ -37,7 +36,7 @@ class Backend:
         self._tables = tables
         self._actions = actions
         self._streams = streams
-        self._cache = Cache(clock=time.monotonic, pause=pause)
+        self._cache = Cache(clock=time.monotonic)
         self._files = _static_files()
 
     async def get(self, path: str, fields: Fields) -> Answer:

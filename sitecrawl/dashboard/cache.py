@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 Rows = dict[str, Any]
@@ -11,49 +12,42 @@ _KEPT: Final = 64
 _SECONDS: Final = 2.0
 _SHARE: Final = 250
 """Rows stand for so many times what they cost: at most 1 / 250 of a core goes into one table."""
-_LOOK_AGAIN: Final = 0.05
 
 
 class Cache:
-    """Rows by question. `clock` is monotonic; `pause` lets the event loop go on for so many seconds."""
+    """Rows by question. `clock` is monotonic."""
 
-    def __init__(self, *, clock: Callable[[], float], pause: Callable[[float], Awaitable[object]]) -> None:
+    def __init__(self, *, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._pause = pause
-        self._known: dict[object, tuple[float, Rows]] = {}
-        """Until when they stand, and the rows."""
-        self._asked: set[object] = set()
+        self._known: dict[object, asyncio.Task[tuple[Rows, float]]] = {}
+        """The rows, and until when they stand; or who looks for them."""
+        self.under_way = 0
         """Questions that are being answered."""
-
-    @property
-    def under_way(self) -> int:
-        return len(self._asked)
 
     def knows(self, question: object) -> bool:
         """Whether the rows are there, or on their way."""
-        return question in self._asked or self._fresh(question) is not None
+        task = self._known.get(question)
+        if task is None or not task.done():
+            return task is not None
+        return task.exception() is None and self._clock() < task.result()[1]
 
-    async def get(self, question: object, find: Callable[[], Awaitable[Rows]]) -> Rows:
+    async def get(self, question: object, find: Callable[[], Coroutine[Any, Any, Rows]]) -> Rows:
         """The rows, from `find` if nobody has asked of late; whoever asks meanwhile waits for the same."""
-        while question in self._asked:
-            await self._pause(_LOOK_AGAIN)
-        if (rows := self._fresh(question)) is not None:
-            return rows
-        self._asked.add(question)
-        known = self._known
+        if not self.knows(question):
+            if len(self._known) >= _KEPT:
+                self.forget()
+            self.under_way += 1
+            self._known[question] = asyncio.ensure_future(self._found(find))
+        rows, _ = await self._known[question]
+        return rows
+
+    async def _found(self, find: Callable[[], Coroutine[Any, Any, Rows]]) -> tuple[Rows, float]:
         try:
             rows = await find()
         finally:
-            self._asked.discard(question)
-        if len(known) >= _KEPT:
-            known.clear()
-        known[question] = self._clock() + max(_SECONDS, rows.get("cost", 0.0) * _SHARE), rows
-        return rows
-
-    def _fresh(self, question: object) -> Rows | None:
-        until, rows = self._known.get(question, (0.0, {}))
-        return rows if self._clock() < until else None
+            self.under_way -= 1
+        return rows, self._clock() + max(_SECONDS, rows.get("cost", 0.0) * _SHARE)
 
     def forget(self) -> None:
         """Something was done: what is known may be wrong, and so may what is being found."""
-        self._known = {}
+        self._known.clear()

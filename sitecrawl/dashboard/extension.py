@@ -19,7 +19,7 @@ from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.crawl.traffic import ending
+from sitecrawl.crawl.traffic import ending_of
 from sitecrawl.dashboard.actions import Actions, ClusterActions
 from sitecrawl.dashboard.backend import Backend
 from sitecrawl.dashboard.cluster import ClusterMonitor, cluster_tables
@@ -154,10 +154,7 @@ class Dashboard:
             self._ticks.stop()
         if self._ticks is None:
             return
-        frontier = self._runtime.frontier
-        limit = self._crawler.settings.getint("SITECRAWL_MAX_PAGES")
-        full = 0 < limit <= frontier.counts.fetched
-        self._monitor.ending = ending(reason, full=full, held=frontier.held, silent=frontier.silent)
+        self._monitor.ending = ending_of(self._runtime, reason)
         await self._monitor.close()
         if self._server is not None:
             self._streams.end("ended", self._monitor.overview())

@@ -18,7 +18,6 @@ from typing import Any, Final
 from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.traffic import Rate, Traffic
-from sitecrawl.crawldir.database import Database
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.seen.bloom import ScalableBloom
@@ -109,7 +108,8 @@ class Sampler:
         self._pages, self._bytes = Rate(), Rate()
         self._started = time.monotonic()
         self._cpu = 0.0, self._started
-        self._size = _DatabaseSize(runtime.database)
+        self._size, self._measured = 0, -_SIZE_SECONDS
+        """The database's on disk, and when that was looked at."""
         self.checkpoints = 0
         self.checkpoint_at = self._started
 
@@ -143,7 +143,7 @@ class Sampler:
             checkpoints=self.checkpoints,
             memory=resident(),
             cpu=self._cores(now),
-            database=self._size.at(now),
+            database=self._size_on_disk(now),
             statuses=dict(sorted(traffic.statuses.items())),
             failures=dict(traffic.failures),
             sitemaps={
@@ -165,6 +165,14 @@ class Sampler:
         hosts = sum(1 for _ in frontier.hosts.live())
         return {**shared, "fetched": self._meter.fetched, "hosts": hosts, "reserve": 0.0, "seen": seen}
 
+    def _size_on_disk(self, now: float) -> int:
+        """Looked at every now and then: it takes a look at each file."""
+        if now >= self._measured + _SIZE_SECONDS:
+            self._measured = now
+            with contextlib.suppress(OSError):  # whoever needs the files will say what is wrong with them
+                self._size = self._runtime.database.size_on_disk()
+        return self._size
+
     def _cores(self, now: float) -> float:
         usage = resource.getrusage(resource.RUSAGE_SELF)
         (before, since), self._cpu = self._cpu, (usage.ru_utime + usage.ru_stime, now)
@@ -185,22 +193,6 @@ def _of_frontier(frontier: DiskFrontier) -> dict[str, Any]:
         "reserve": ledger.reserve / ledger.total if ledger.total else 0.0,
         "seen": _seen(frontier),
     }
-
-
-class _DatabaseSize:
-    """Looked at every now and then: it takes a look at each file."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._size = 0
-        self._next = 0.0
-
-    def at(self, now: float) -> int:
-        if now >= self._next:
-            self._next = now + _SIZE_SECONDS
-            with contextlib.suppress(OSError):  # whoever needs the files will say what is wrong with them
-                self._size = self._database.size_on_disk()
-        return self._size
 
 
 def _seen(frontier: DiskFrontier) -> dict[str, int]:

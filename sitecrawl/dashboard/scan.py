@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
-
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet import task
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")
@@ -30,13 +28,6 @@ class ScanResult(NamedTuple, Generic[Row]):
     """What it cost."""
 
 
-async def pause(seconds: float) -> None:
-    """Let the event loop go on for so long."""
-    from twisted.internet import reactor  # noqa: PLC0415 - importing it installs it
-
-    await maybe_deferred_to_future(task.deferLater(reactor, seconds))
-
-
 async def scan(
     items: Sequence[Item],
     rows_of: Callable[[Item], Iterable[Row]],
@@ -44,7 +35,7 @@ async def scan(
     key: Callable[[Row], Any],
     keep: int,
     work: float = _SLICE,
-    pause: Callable[[float], Awaitable[object]] = pause,
+    pause: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> ScanResult[Row]:
     """Look over all `items`; of what `rows_of` gives, keep the `keep` greatest by `key`, in their order.
 

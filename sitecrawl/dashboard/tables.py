@@ -6,7 +6,7 @@ Hosts and sections are those in memory, which have URLs waiting; any other host 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
@@ -34,7 +34,7 @@ Row = dict[str, Any]
 
 Fields = Mapping[str, str]
 """Of the URL that asks for a table."""
-Table = Callable[[Fields], Awaitable[Row]]
+Table = Callable[[Fields], Coroutine[Any, Any, Row]]
 """Gives the rows that are asked for. Raises `OptionError` for what is not there."""
 LiveUnit = tuple[Host, Section | None]
 """A host in memory, or one of its sections."""

@@ -21,7 +21,6 @@ from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from sitecrawl.dashboard.backend import Answer, Backend
 from sitecrawl.dashboard.guard import HEADERS, Guard
-from sitecrawl.dashboard.scan import pause
 from sitecrawl.dashboard.streams import Reader
 
 logger = logging.getLogger(__name__)
@@ -55,7 +54,7 @@ class Server:
         for _ in range(10):
             if not len(self._connections):
                 return
-            await pause(0.05)
+            await asyncio.sleep(0.05)
         self._connections.drop()
 
 

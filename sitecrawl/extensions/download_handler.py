@@ -54,7 +54,7 @@ from sitecrawl.urls.url import Url, parse
 logger = logging.getLogger(__name__)
 
 FIRST_PART: Final = "sitecrawl_first_part"
-"""The key in `Request.meta` that says: the response may have any size, whoever asked will stop it."""
+"""The key in `Request.meta` that says after how many bytes of the body it is enough: no size is too large then."""
 
 _LOOK_SECONDS: Final = 1.0
 _PORTS: Final = {"http": 80, "https": 443}
@@ -247,7 +247,7 @@ class _Running:
 class _Arriving:
     """A response on its way to Scrapy: sends the signals, and stops where one of their receivers says so."""
 
-    __slots__ = ("_crawler", "_download", "_request", "_size", "_started", "_stop", "_warn_size")
+    __slots__ = ("_crawler", "_download", "_enough", "_request", "_size", "_started", "_stop", "_warn_size")
 
     def __init__(self, crawler: Crawler, request: Request, download: http.Download, warn_size: int) -> None:
         self._crawler = crawler
@@ -255,6 +255,7 @@ class _Arriving:
         self._download = download
         self._started = monotonic()
         self._warn_size = request.meta.get("download_warnsize", warn_size) or NO_LIMIT
+        self._enough: int = request.meta.get(FIRST_PART, NO_LIMIT)
         self._size = 0
         self._stop: StopDownload | None = None
 
@@ -273,6 +274,8 @@ class _Arriving:
         self._size += len(data)
         self._warn(self._size)
         self._send(signals.bytes_received, data=data)
+        if self._size > self._enough:
+            raise http.Enough
 
     def _send(self, signal: object, **what: Any) -> None:
         answers = self._crawler.signals.send_catch_log(
@@ -313,10 +316,9 @@ class _Arriving:
             self._download.reader.body.clear()
 
     def stopped(self) -> Response:
-        """The same, where a receiver of the signals wants no more. Raises its `StopDownload` if that says so."""
+        """The same, where no more is wanted. Raises the `StopDownload` of a signal's receiver if that says so."""
         response = self.made(["download_stopped"])
-        assert self._stop is not None
-        if self._stop.fail:
+        if self._stop is not None and self._stop.fail:
             self._stop.response = response
             raise self._stop
         return response

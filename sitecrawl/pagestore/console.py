@@ -28,14 +28,14 @@ def crawl_directory(asked: str | None, crawls: Path) -> Path:
 
 
 @contextmanager
-def exit_code_on_error(command: object) -> Iterator[None]:
-    """Turns an expected error into one line on stderr and exit code 1, and a reader who has enough into silence."""
+def exit_code_on_error(command: object, code: int = 1) -> Iterator[None]:
+    """Turns an expected error into one line on stderr and an exit code, and a reader who has enough into silence."""
     try:
         yield
         sys.stdout.flush()
     except SitecrawlError as error:
         print(f"scrapy: {error}", file=sys.stderr)
-        command.exitcode = 1  # type: ignore[attr-defined]
+        command.exitcode = code  # type: ignore[attr-defined]
     except BrokenPipeError:
         # Python flushes stdout once more when it exits, and would complain about it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

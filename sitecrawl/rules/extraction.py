@@ -62,16 +62,6 @@ class Extraction:
         of its places takes a time that grows with their square.
         """
         self._seconds = seconds
-        self._base: str | None = None
-
-    @property
-    def base(self) -> str:
-        if self._base is None:
-            try:
-                self._base = parse(self.page.base_href, self.page.url).href
-            except InvalidUrl:
-                self._base = self.page.url
-        return self._base
 
     def outcomes(self) -> Iterator[Outcome]:
         end = time.monotonic() + self._seconds
@@ -107,7 +97,7 @@ class Extraction:
         field = reading.field
         for found in reading.found:
             try:
-                value = field.conversion(found, self.base)
+                value = field.conversion(found, self.page.base_url)
             except Unfit as error:
                 reading.problems.append(f"{str(found)[:80]!r} is {error}")
                 continue
@@ -124,7 +114,7 @@ class Extraction:
         for source in sources:
             for text in source.values(self.page, None):
                 try:
-                    url = parse(str(text).strip(), self.base)
+                    url = parse(str(text).strip(), self.page.base_url)
                 except InvalidUrl:
                     continue
                 found.setdefault(url.href, url)

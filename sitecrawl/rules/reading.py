@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,86 +31,55 @@ _TOLD: Final = 20
 def read_rules(path: Path) -> RuleSet:
     """Raises `OptionError`, which names file and line of every error in it, a line each."""
     root = read_yaml(path)
-    reader = _Reader(root.errors)
-    rules = reader.file(root)
-    if reader.errors:
-        told = sorted(reader.errors, key=lambda error: error.line)[:_TOLD]
+    files = root.read(lambda part: _file(path, part))
+    if root.errors:  # one run tells of all: a part with an error does not keep the others from being read
+        told = sorted(root.errors, key=lambda error: error.line)[:_TOLD]
         raise OptionError("\n".join(f"{path}:{error.line}: {error}" for error in told))
-    follows_all, follow, read = rules
-    return RuleSet(path, read, follows_all, follow)
+    return files[0]
 
 
-class _Reader:
-    """Goes on behind an error, so that one run tells of all."""
-
-    def __init__(self, errors: list[Wrong]) -> None:
-        self.errors = errors
-
-    def _each(self, parts: Sequence[Part], read: Callable[[Part], Any]) -> Iterator[Any]:
-        for part in parts:
-            try:
-                yield read(part)
-            except Wrong as error:
-                self.errors.append(error)
-
-    def file(self, root: Part) -> tuple[bool, list[Source], list[Rule]]:
-        follows_all = True
-        follow: list[Source] = []
-        rules: list[Rule] = []
-        try:
-            values = root.mapping(("follow", "rules"))
-            if "follow" in values:
-                follows_all, follow = self._follow(values["follow"])
-            if "rules" not in values:
-                raise root.wrong("there are no `rules:` in this file")
-            rules = list(self._each(values["rules"].items(), self._rule))
-            if not rules and not self.errors:
-                raise values["rules"].wrong("there is no rule in `rules:`")
-            self._check_names(rules)
-        except Wrong as error:
-            self.errors.append(error)
-        return follows_all, follow, rules
-
-    @staticmethod
-    def _check_names(rules: Sequence[Rule]) -> None:
-        names: dict[str, Rule] = {}
-        for rule in rules:
-            if (first := names.setdefault(rule.name, rule)) is not rule:
-                raise Wrong(rule.line, f"there is a rule {rule.name!r} already, in line {first.line}")
-
-    def _follow(self, part: Part) -> tuple[bool, list[Source]]:
-        if part.is_text:
-            if part.text() not in ("all", "none"):
-                raise part.wrong(f"follow is `all`, `none` or a list of selectors, and not {part.text()!r}")
-            return part.text() == "all", []
-        return False, list(self._each(part.items(), _source))
-
-    def _rule(self, part: Part) -> Rule:
-        values = part.mapping(_RULE)
-        for key in ("name", "fields"):
-            if key not in values:
-                raise part.wrong(f"this rule has no `{key}:`")
-        name = _name(values["name"])
-        fields = values["fields"].mapping()
-        if not fields:
-            raise values["fields"].wrong("there is no field in `fields:`")
-        each = _each(values["each"]) if "each" in values else None
-        named = {id(part): name for name, part in fields.items()}
-        read = list(self._each([*fields.values()], lambda part: _field(named[id(part)], part, each)))
-        return Rule(
-            name,
-            part.line,
-            read,
-            _url_pattern(values["url"]) if "url" in values else None,
-            each,
-            list(self._each(_one_or_many(values.get("next")), _source)),
-        )
+def _file(path: Path, root: Part) -> RuleSet:
+    values = root.mapping(("follow", "rules"))
+    follows_all, follow = _follow(values["follow"]) if "follow" in values else (True, [])
+    if "rules" not in values:
+        raise root.wrong("there are no `rules:` in this file")
+    rules = values["rules"].each(_rule)
+    if not rules and not root.errors:
+        raise values["rules"].wrong("there is no rule in `rules:`")
+    names: dict[str, Rule] = {}
+    for rule in rules:
+        if (first := names.setdefault(rule.name, rule)) is not rule:
+            raise Wrong(rule.line, f"there is a rule {rule.name!r} already, in line {first.line}")
+    return RuleSet(path, rules, follows_all, follow)
 
 
-def _one_or_many(part: Part | None) -> list[Part]:
-    if part is None:
-        return []
-    return part.items() if part.is_list else [part]
+def _follow(part: Part) -> tuple[bool, list[Source]]:
+    if part.is_text:
+        if part.text() not in ("all", "none"):
+            raise part.wrong(f"follow is `all`, `none` or a list of selectors, and not {part.text()!r}")
+        return part.text() == "all", []
+    return False, part.each(_source)
+
+
+def _rule(part: Part) -> Rule:
+    values = part.mapping(_RULE)
+    for key in ("name", "fields"):
+        if key not in values:
+            raise part.wrong(f"this rule has no `{key}:`")
+    name = _name(values["name"])
+    fields = values["fields"].mapping()
+    if not fields:
+        raise values["fields"].wrong("there is no field in `fields:`")
+    each = _each(values["each"]) if "each" in values else None
+    following = values.get("next")
+    return Rule(
+        name,
+        part.line,
+        [made for name, one in fields.items() for made in one.read(partial(_field, name, each))],
+        _url_pattern(values["url"]) if "url" in values else None,
+        each,
+        [] if following is None else following.each(_source) if following.is_list else following.read(_source),
+    )
 
 
 def _name(part: Part) -> str:
@@ -160,7 +130,7 @@ def _made(values: dict[str, Part], whole: Part) -> Source:
         raise at.wrong(str(error)) from None
 
 
-def _field(name: str, part: Part, each: Source | None) -> Field:
+def _field(name: str, each: Source | None, part: Part) -> Field:
     if not _NAME.fullmatch(name):
         raise part.wrong(f"{name!r} is no name of a field: letters, digits and underscores make one")
     if name == "rule":

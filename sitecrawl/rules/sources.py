@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any, Final
 
@@ -21,9 +22,11 @@ from lxml import etree
 from parsel import Selector
 from parsel.csstranslator import HTMLTranslator
 
+from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import REGEX_TIME
 from sitecrawl.page.media_type import HTML
 from sitecrawl.rules.jsonld import PATH, LinkedData
+from sitecrawl.urls.url import parse
 
 MAX_VALUES: Final = 10_000
 """Of one source on one page."""
@@ -52,7 +55,7 @@ class BadSource(ValueError):
     """A selector or a pattern that cannot be read: the message says why."""
 
 
-@dataclass(slots=True)
+@dataclass
 class PageText:
     """A page as sources see it."""
 
@@ -63,37 +66,32 @@ class PageText:
     """What is left of the time of its regular expressions."""
     timeouts: int = 0
     """Matches that were stopped."""
-    _root: Any = None
-    _data: LinkedData | None = None
-    _base: str | None = None
 
-    @property
+    @cached_property
     def root(self) -> Any:
         """The page's tree; None for what is neither HTML nor XML."""
-        if self._root is None:
-            if self.content_type in HTML:
-                self._root = Selector(text=self.text, type="html").root
-            elif self.content_type.endswith("xml"):
-                self._root = Selector(text=_DOCTYPE.sub(" ", self.text), type="xml").root
-        return self._root
+        if self.content_type in HTML:
+            return Selector(text=self.text, type="html").root
+        if self.content_type.endswith("xml"):
+            return Selector(text=_DOCTYPE.sub(" ", self.text), type="xml").root
+        return None
 
-    @property
+    def _elements(self, tag: str) -> Iterable[Any]:
+        return () if self.root is None else self.root.iter(tag)
+
+    @cached_property
     def data(self) -> LinkedData:
-        if self._data is None:
-            root = self.root
-            scripts = () if root is None else root.iter("script")
-            found = (s.text or "" for s in scripts if "ld+json" in (s.get("type") or "").lower())
-            self._data = LinkedData(found)
-        return self._data
+        scripts = (s for s in self._elements("script") if "ld+json" in (s.get("type") or "").lower())
+        return LinkedData(script.text or "" for script in scripts)
 
-    @property
-    def base_href(self) -> str:
-        """The page's `<base href>` as it stands there; empty without one."""
-        if self._base is None:
-            root = self.root
-            bases = () if root is None else (base.get("href") for base in root.iter("base"))
-            self._base = next((href for href in bases if href), "")
-        return self._base
+    @cached_property
+    def base_url(self) -> str:
+        """What the page's URLs are relative to: its `<base href>`, or itself."""
+        href = next((href for base in self._elements("base") if (href := base.get("href"))), "")
+        try:
+            return parse(href, self.url).href
+        except InvalidUrl:
+            return self.url
 
     def matches(self, pattern: Any, text: str) -> Iterator[str]:
         """What `pattern` finds in `text`, as long as the page has time for it."""

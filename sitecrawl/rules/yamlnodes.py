@@ -6,20 +6,22 @@ and whoever reads it says what it has to be.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from difflib import get_close_matches
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import yaml
 
-from sitecrawl.base.errors import OptionError
+from sitecrawl.base.errors import OptionError, meant
 
 MAX_SIZE: Final = 1 << 20
 """Bytes of a file of rules."""
 MAX_PARTS: Final = 100_000
 """Texts, lists and mappings of a file, each as often as aliases name it."""
 _YES_AND_NO: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+
+Made = TypeVar("Made")
 
 
 class Wrong(Exception):
@@ -51,7 +53,7 @@ class Part:
     def is_list(self) -> bool:
         return isinstance(self._node, yaml.SequenceNode)
 
-    def mapping(self, known: Iterable[str] | None = None) -> dict[str, Part]:
+    def mapping(self, known: Collection[str] | None = None) -> dict[str, Part]:
         """Its values by their keys; only those that are `known`, if given."""
         if not isinstance(self._node, yaml.MappingNode):
             raise self.wrong(f"here belongs a mapping (`key: value`), not {self._kind()}")
@@ -62,8 +64,8 @@ class Part:
             if name in values:
                 self.errors.append(key.wrong(f"{name!r} stands here twice"))
             elif known is not None and name not in known:
-                near = get_close_matches(name, known := list(known), 1)
-                self.errors.append(key.wrong(f"there is no {name!r} here: {_hint(near, known)}"))
+                hint = meant(name, known) or f": there are {', '.join(known)}"
+                self.errors.append(key.wrong(f"there is no {name!r} here{hint}"))
             else:
                 values[name] = Part(value_node, self.errors)
         return values
@@ -72,6 +74,18 @@ class Part:
         if not isinstance(self._node, yaml.SequenceNode):
             raise self.wrong(f"here belongs a list (`- one`), not {self._kind()}")
         return [Part(node, self.errors) for node in self._node.value]
+
+    def read(self, reader: Callable[[Part], Made]) -> list[Made]:
+        """What `reader` makes of it; nothing, and one more of `errors`, if that raises `Wrong`."""
+        try:
+            return [reader(self)]
+        except Wrong as error:
+            self.errors.append(error)
+            return []
+
+    def each(self, reader: Callable[[Part], Made]) -> list[Made]:
+        """What `reader` makes of the items that it can read."""
+        return [made for item in self.items() for made in item.read(reader)]
 
     def text(self) -> str:
         if not isinstance(self._node, yaml.ScalarNode):
@@ -87,10 +101,6 @@ class Part:
 
     def _kind(self) -> str:
         return {"scalar": "a text", "sequence": "a list", "mapping": "a mapping"}[self._node.id]
-
-
-def _hint(near: list[str], known: list[str]) -> str:
-    return f"is {near[0]} meant?" if near else f"there are {', '.join(known)}"
 
 
 def read_yaml(path: Path) -> Part:

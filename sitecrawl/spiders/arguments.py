@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from typing import Any
 
-from sitecrawl.base.errors import OptionError
+from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.crawl.seeds import read_seeds, seeds_of
 from sitecrawl.frontier.order import order_named
 from sitecrawl.spiders.scope import Scope
@@ -93,9 +92,8 @@ _SWITCH = {"0": False, "1": True}
 def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
     for name in given:
         if name not in NAMES and not name.startswith("_"):  # scrapyd passes `_job`
-            near = get_close_matches(name, names, 1)
-            hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
-            raise OptionError(f"There is no argument {name!r}: {hint}")
+            hint = meant(name, names) or f": there are {', '.join(names)}"
+            raise OptionError(f"There is no argument {name!r}{hint}")
 
 
 def _count(given: Mapping[str, Any], name: str) -> int | None:

@@ -27,7 +27,7 @@ def untouched() -> Iterator[LocalWeb]:
     [
         (["-a", "scope=galaxy"], "There is no scope 'galaxy'"),
         (["-a", "max_pages=many"], "max_pages must be a whole number"),
-        (["-a", "max_page=1"], "did you mean max_pages?"),
+        (["-a", "max_page=1"], "is max_pages meant?"),
         (["-a", "seeds=@/no/such/file"], "/no/such/file cannot be read"),
         (["-a", "seeds="], "seeds is empty"),
         (["-s", "SITECRAWL_ORDER=random"], "has to be one of aopic, best, bfs, dfs"),

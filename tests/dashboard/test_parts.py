@@ -286,11 +286,7 @@ class TestMetrics:
 class TestCache:
     def cache(self) -> tuple[Cache, list[float], list[str]]:
         now, found = [0.0], list[str]()
-
-        async def pause(seconds: float) -> None:
-            await asyncio.sleep(0)
-
-        return Cache(clock=lambda: now[0], pause=pause), now, found
+        return Cache(clock=lambda: now[0]), now, found
 
     def test_ten_readers_one_look(self) -> None:
         """Who asks while the table is looked over waits for the same; later it is looked over again."""

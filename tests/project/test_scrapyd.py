@@ -147,7 +147,7 @@ def test_ten_thousand_seeds_from_a_file(scrapyd: Scrapyd, deployed: str, local: 
 @pytest.mark.parametrize(
     ("pairs", "words"),
     [
-        ([("max_page", "5")], "There is no argument 'max_page': did you mean max_pages?"),
+        ([("max_page", "5")], "There is no argument 'max_page': is max_pages meant?"),
         ([("setting", "SITECRAWL_ORDERS=bfs")], "is SITECRAWL_ORDER meant?"),
         ([("job", "../elsewhere")], "A job is named by"),
     ],

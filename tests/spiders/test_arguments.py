@@ -50,7 +50,7 @@ def test_no_seeds_at_all(given):
 )
 def test_a_misspelt_argument(name, nearest):
     """An argument that there is not names the nearest that there is."""
-    with pytest.raises(OptionError, match=rf"'{name}': did you mean {nearest}\?"):
+    with pytest.raises(OptionError, match=rf"'{name}': is {nearest} meant\?"):
         read(seeds="a.example", **{name: "1"})
 
 
@@ -104,5 +104,5 @@ def test_sitemaps_and_hubs():
 
 def test_arguments_that_the_spider_takes_for_itself():
     """They are among those that a misspelt one may mean."""
-    with pytest.raises(OptionError, match=r"'treshold': did you mean threshold\?"):
+    with pytest.raises(OptionError, match=r"'treshold': is threshold meant\?"):
         SiteArguments.read({"seeds": "a.example", "treshold": "1"}, [], ("topic", "threshold"))

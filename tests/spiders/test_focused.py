@@ -93,7 +93,7 @@ def test_a_resumed_crawl_knows_its_examples(web: LocalWeb, tmp_path: Path) -> No
         ({}, "topic is missing"),
         ({"topic": "!?"}, "There is no word in topic"),
         ({"topic": "x", "threshold": "2"}, "threshold is a number above 0"),
-        ({"topic": "x", "treshold": "0.5"}, r"did you mean threshold\?"),
+        ({"topic": "x", "treshold": "0.5"}, r"is threshold meant\?"),
         ({"examples": "no url"}, "is no URL"),
     ],
 )
