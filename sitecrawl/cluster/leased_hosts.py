@@ -111,7 +111,8 @@ class LeasedHosts:
         """A lease has come, as `lease.lua` has it."""
         token, name, failures, crawl_delay, fetched, queued, urls = granted
         host = self.host_named(name.decode())
-        host.failures, host.fetched, host.queued = failures, fetched, queued
+        host.failures, host.queued = failures, queued
+        host.fetched = max(host.fetched, fetched)  # Redis may not have heard yet of what came a moment ago
         host.crawl_delay = max(host.crawl_delay, crawl_delay)
         host.free_at, host.active = now, 0
         if (expired := self._lent.get(host.key)) is not None:  # before this worker has heard of it

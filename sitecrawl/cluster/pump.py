@@ -42,6 +42,8 @@ logger = logging.getLogger(__name__)
 
 _CLOSING: Final = 10.0
 """Seconds for which the end waits for Redis; what is not sent by then is sent by the next start."""
+_DEAF: Final = 0.1
+"""Seconds after which a task that was told to end is told again."""
 _TRIMMING: Final = 0.2
 """Seconds after which what has arrived is taken out of the outboxes."""
 _RENEWALS: Final = 3
@@ -117,11 +119,19 @@ class Pump:
         self._kick.set()
         if self._tasks:
             await asyncio.wait(self._tasks[:1], timeout=_CLOSING)
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.cease()
         with contextlib.suppress(redis.RedisError, OSError):
             await self.shard_calls.client.aclose()
+
+    async def cease(self) -> None:
+        """End the tasks where they are. Before Python 3.12 `asyncio.wait_for`, which redis-py uses, may swallow a
+        cancellation: so it is said until it is heard, or a worker might never end.
+        """
+        pending = set(self._tasks)
+        while pending:
+            for task in pending:
+                task.cancel()
+            _, pending = await asyncio.wait(pending, timeout=_DEAF)
 
     async def _run(self) -> None:
         try:

@@ -190,7 +190,7 @@ class TestFaults:
             redis.client() as client,
         ):
             until(lambda: client.keys("*:done:*"), "Redis has a page")
-            proxy.stall()
+            stall_while_lent(proxy, client)
             until(lambda: leases_are_over(client), "Redis takes back what it has lent")
             proxy.resume()
             assert workers[0].wait() == 0, workers[0].log[-2000:]
@@ -199,10 +199,26 @@ class TestFaults:
             assert set(pages.values()) == {1}
 
 
+def stall_while_lent(proxy: Proxy, client: Any) -> None:
+    """Let nothing through from a moment on at which something is lent: between two leases nothing would be at stake."""
+    for _ in range(100):
+        until(lambda: lease_ends(client), "Redis has lent something")
+        proxy.stall()
+        if lease_ends(client):
+            return
+        proxy.resume()
+    raise AssertionError("The worker's leases were over whenever the connection stalled")
+
+
+def lease_ends(client: Any) -> list[float]:
+    """When the leases run out, in milliseconds by Redis' clock."""
+    return [end for key in client.keys("*:leases") for _, end in client.zrange(key, 0, -1, withscores=True)]
+
+
 def leases_are_over(client: Any) -> bool:
-    """Whether there are leases, and all of them have run out by Redis' clock."""
+    """Whether there are leases, and all of them have run out."""
     seconds, microseconds = client.time()
-    ends = [end for key in client.keys("*:leases") for _, end in client.zrange(key, 0, -1, withscores=True)]
+    ends = lease_ends(client)
     return bool(ends) and max(ends) < 1000 * seconds + microseconds / 1000
 
 

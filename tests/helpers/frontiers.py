@@ -245,10 +245,7 @@ class Crawl:
 
 async def abandon(frontier: ClusterFrontier) -> None:
     """As a kill leaves it: nothing is given back, and nothing more is sent."""
-    tasks = frontier.pump._tasks
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    await frontier.pump.cease()
     await frontier.pump.shard_calls.client.aclose()
     await frontier.board.close()
 
