@@ -200,7 +200,7 @@ class TestFaults:
 
 
 def stall_while_lent(proxy: Proxy, client: Any) -> None:
-    """Let nothing through from a moment on at which something is lent: between two leases nothing would be at stake."""
+    """Let nothing through from a moment on at which something is lent: otherwise nothing would be at stake."""
     for _ in range(100):
         until(lambda: lease_ends(client), "Redis has lent something")
         proxy.stall()

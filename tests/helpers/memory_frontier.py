@@ -7,67 +7,38 @@ nothing: all credit is alike, no trap is held back, no content was seen before. 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Final
+
+from memory_records import MemoryRecords
 
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.frontier.contract import Capability, Listener
 from sitecrawl.frontier.duplicates import Verdict
-from sitecrawl.frontier.hosts import Host, PolitenessOptions
+from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.order import Facts, Order, priority_of
 from sitecrawl.frontier.record import NO_REFERRER, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.visit import NewUrl, Visit
 
 
 class MemoryFrontier:
-    """See the module; what its calls mean is said in `contract.Frontier`. `clock` gives monotonic seconds.
-
-    It is its own `counts`, `urls` and `hosts`.
-    """
+    """See the module; what its calls mean is said in `contract.Frontier`. `clock` gives monotonic seconds."""
 
     can: Final = Capability.RECORDS | Capability.AGAIN
     wants_checkpoint: Final = False
-    held: Final = 0
-    silent: Final = 0
+    held = silent = 0
 
     def __init__(
         self, order: Order, politeness: PolitenessOptions, listener: Listener, *, clock: Callable[[], float]
     ) -> None:
         self._order, self._politeness, self._listener, self._clock = order, politeness, listener, clock
-        self.counts = self.urls = self.hosts = self
-        self._records: dict[bytes, UrlRecord] = {}
-        self._requests: dict[bytes, bytes | None] = {}
-        self._hosts: dict[bytes, Host] = {}
-        self._serial = 0
+        self._known = MemoryRecords()
         self.in_flight: dict[bytes, Visit] = {}
-        self._kept = self._written = deepcopy((self._records, self._requests, self._hosts, self._serial))
+        self._kept = self._written = deepcopy(self._known)
 
-    # What is known
-
-    def get(self, key: bytes) -> UrlRecord | None:
-        return self._records.get(key)
-
-    def get_many(self, keys: Sequence[bytes]) -> dict[bytes, UrlRecord | None]:
-        return {key: self._records.get(key) for key in keys}
-
-    def live(self) -> Iterator[Host]:
-        return (host for host in self._hosts.values() if host.active or self._queued(host))
-
-    def _queued(self, host: Host | None = None) -> list[tuple[bytes, bytes]]:
-        """Ranks and keys of what is queued, the least first."""
-        queued = [(r.rank, key) for key, r in self._records.items() if r.state == UrlState.QUEUED]
-        return sorted((rank, key) for rank, key in queued if host is None or self._records[key].host == host.key)
-
-    def _number(self, state: UrlState) -> int:
-        return sum(record.state == state for record in self._records.values())
-
-    queued = property(lambda self: self._number(UrlState.QUEUED))
-    fetched = property(lambda self: self._number(UrlState.FETCHED))
-    failed = property(lambda self: self._number(UrlState.FAILED))
-    excluded = property(lambda self: self._number(UrlState.EXCLUDED))
-    known = property(lambda self: len(self._records))
-    waiting = property(lambda self: self.queued - len(self.in_flight))
+    counts = urls = hosts = property(lambda self: self._known)
+    waiting = property(lambda self: self._known.queued - len(self.in_flight))
     is_full: Final = False
 
     # Growth
@@ -81,7 +52,7 @@ class MemoryFrontier:
     def expand(self, visit: Visit, found: Sequence[NewUrl], *, rest: int = 0) -> int:
         new = self.add(found, depth=visit.depth + 1, referrer=visit.key)
         for one in found:  # of what waits already, the greatest priority counts
-            if (record := self._records[one.key]).state == UrlState.QUEUED and one.priority > priority_of(
+            if (record := self._known.records[one.key]).state == UrlState.QUEUED and one.priority > priority_of(
                 record.rank
             ):
                 self._enter(one.key, one.priority)
@@ -98,33 +69,34 @@ class MemoryFrontier:
         referrer: bytes = NO_REFERRER,
         brings_credit: bool = False,
     ) -> bool:
-        if found.key in self._records:
+        if found.key in self._known.records:
             return False
-        host = self._hosts.setdefault(found.host.encode(), Host(found.host.encode(), found.host))
-        self._records[found.key] = UrlRecord(found.url, flags=flags, depth=depth, host=host.key, referrer=referrer)
-        self._requests[found.key] = request
+        host = self._known.named(found.host)
+        self._known.records[found.key] = UrlRecord(
+            found.url, flags=flags, depth=depth, host=host.key, referrer=referrer
+        )
+        self._known.requests[found.key] = request
         self._enter(found.key, priority, found.score)
         return True
 
     def _enter(self, key: bytes, priority: int, score: float = 0.0) -> None:
-        self._serial += 1
-        record = self._records[key]
-        record.rank = self._order.rank(Facts(record.depth, self._serial, priority, 1, score, record.rank))
+        self._known.serial += 1
+        record = self._known.records[key]
+        record.rank = self._order.rank(Facts(record.depth, self._known.serial, priority, 1, score, record.rank))
         record.state = UrlState.QUEUED
 
     def again(self, key: bytes, *, priority: int = 0, request: bytes | None = None) -> bool:
-        if key not in self._records or self._records[key].state == UrlState.QUEUED:
+        if key not in self._known.records or self._known.records[key].state == UrlState.QUEUED:
             return False
-        self._requests[key] = request
+        self._known.requests[key] = request
         self._enter(key, priority)
         return True
 
     # Work
 
     def next(self) -> Visit | None:
-        for _, key in self._queued():
-            record, now = self._records[key], self._clock()
-            host = self._hosts[record.host]
+        for key in self._known.in_order():
+            record, host, now = self._known.records[key], self._known.host_of(key), self._clock()
             if key in self.in_flight or host.free_at > now or host.active >= self._politeness.per_host:
                 continue
             dead = host.is_dead(self._politeness)
@@ -132,15 +104,15 @@ class MemoryFrontier:
                 self._end(key, UrlState.FAILED)
                 self._listener.given_up(key)
                 continue
-            visit = self.in_flight[key] = Visit(key, record, host, self._requests[key])
+            visit = self.in_flight[key] = Visit(key, record, host, self._known.requests[key])
             visit.dead = dead
             host.start(now, self._politeness)
             return visit
         return None
 
     def next_time(self) -> float | None:
-        hosts = {self._records[key].host for _, key in self._queued() if key not in self.in_flight}
-        times = [self._hosts[key].free_at for key in hosts if self._hosts[key].active < self._politeness.per_host]
+        hosts = [self._known.host_of(key) for key in self._known.in_order() if key not in self.in_flight]
+        times = [host.free_at for host in hosts if host.active < self._politeness.per_host]
         return max(0.0, min(times) - self._clock()) if times else None
 
     def is_finished(self) -> bool:
@@ -158,10 +130,10 @@ class MemoryFrontier:
             host.fail(visit.key, self._clock(), self._politeness) if failed else setattr(host, "failures", 0)
 
     def slow_down(self, host_name: str, crawl_delay: float) -> None:
-        self._hosts.setdefault(host_name.encode(), Host(host_name.encode(), host_name)).crawl_delay = crawl_delay
+        self._known.named(host_name).crawl_delay = crawl_delay
 
     def is_out(self, visit: Visit) -> bool:
-        return self._hosts[self._records[visit.key].host].is_out
+        return self._known.host_of(visit.key).is_out
 
     def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
         return Verdict.NEW
@@ -169,37 +141,38 @@ class MemoryFrontier:
     def done(self, visit: Visit, state: UrlState, *, status: int = 0, good: bool = True, row: int = 0) -> None:
         self.downloaded(visit, 0.0)
         if self.in_flight.pop(visit.key, None) is not None:
-            self._records[visit.key].status = status
+            self._known.records[visit.key].status = status
             self._end(visit.key, state)
 
     def _end(self, key: bytes, state: UrlState) -> None:
-        record = self._records[key]
-        record.state = state
-        self._hosts[record.host].fetched += state == UrlState.FETCHED
+        self._known.records[key].state = state
+        self._known.host_of(key).fetched += state == UrlState.FETCHED
 
     def retry(self, visit: Visit, *, priority: int, request: bytes | None, volatile: bool = False) -> None:
         self.downloaded(visit, 0.0)
         del self.in_flight[visit.key]
-        record = self._records[visit.key]
+        record = self._known.records[visit.key]
         record.attempts += 1
         record.flags = record.flags & ~Flag.VOLATILE | Flag.VOLATILE * volatile
-        self._requests[visit.key] = request
+        self._known.requests[visit.key] = request
         self._enter(visit.key, priority)
 
     # Durability and life
 
     def flush(self, batch: Batch) -> None:
-        stored = {key: record for key, record in self._records.items() if not record.flags & Flag.VOLATILE}
-        self._written = deepcopy((stored, self._requests, self._hosts, self._serial))
+        self._written = deepcopy(self._known)
+        for key, record in self._known.records.items():
+            if record.flags & Flag.VOLATILE:
+                del self._written.records[key]
 
     def flushed(self) -> None:
         self._kept = self._written
 
     def crash(self) -> None:
         """Go back to the last checkpoint, as a new process does."""
-        self._records, self._requests, self._hosts, self._serial = deepcopy(self._kept)
+        self._known = deepcopy(self._kept)
         self.in_flight = {}
-        for host in self._hosts.values():
+        for host in self._known.by_key.values():
             host.active, host.free_at = 0, 0.0
 
     def save(self) -> None: ...
