@@ -34,7 +34,7 @@ from sitecrawl.crawldir.meta import PAGES, WORKER
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.pagestore.index import Position
-from sitecrawl.pagestore.store import INDEX_FILE
+from sitecrawl.pagestore.warc_store import INDEX_FILE
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
 _ROUNDS: Final = 3

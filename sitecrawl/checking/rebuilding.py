@@ -32,7 +32,7 @@ from sitecrawl.pagestore.gzipping import without_codings
 from sitecrawl.pagestore.index import BESIDE, Original, PageIndex, Position
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.record import Record
-from sitecrawl.pagestore.store import INDEX_FILE, WARC_DIRECTORY
+from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
 
 _FRAMING = re.compile(rb"X-Crawler-(?=Content-Length$|Transfer-Encoding$)")
 _OF_BODY = ("kind", "charset", "size", "payload_size", "title", "canonical", "noindex")

@@ -26,7 +26,7 @@ from sitecrawl.crawldir import meta
 from sitecrawl.crawldir.database import DAMAGED, FAMILIES, FORMAT, Database
 from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
-from sitecrawl.pagestore.store import INDEX_FILE
+from sitecrawl.pagestore.warc_store import INDEX_FILE
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 _DRAFT: Final = "db.new"

@@ -26,7 +26,7 @@ from sitecrawl.pagestore.files import WarcFiles, serial_of
 from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.pagestore.reader import PageReader
-from sitecrawl.pagestore.store import INDEX_FILE, WARC_DIRECTORY
+from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
 
 SAMPLES: Final = 1_000
 """Rows that a quick check compares with their records."""

@@ -38,7 +38,7 @@ from sitecrawl.crawl.configuration import is_job
 from sitecrawl.crawl.requests import is_miss
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.traffic import RATE_SECONDS, Rate, Traffic, ending, ending_of
-from sitecrawl.pagestore.store import INDEX_FILE
+from sitecrawl.pagestore.warc_store import INDEX_FILE
 
 logger = logging.getLogger(__name__)
 

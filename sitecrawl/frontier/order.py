@@ -9,6 +9,8 @@ Every queued URL has a rank of 12 bytes; inside a section the least comes first.
 - *level*: the depth, where the crawl goes level by level; 0 otherwise.
 - *place*: first come first served, the last first, the most credit first, or the best score first.
 
+On a cluster `place_of` in `cluster/lua/shard.lua` says the same.
+
 Between sections the *preference* decides, again bytes and the least first: the rank itself, but for `aopic`, where
 the credit of a section's first URL is weighed by what the section is worth.
 """

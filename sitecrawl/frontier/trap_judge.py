@@ -19,6 +19,8 @@ flows to it from the seeds' hosts (`sitecrawl.credit.trust`), which no farm of h
 
 Every demotion is on record with its reason, since when, and the numbers it was made on.
 
+On a cluster `cluster/lua/judge.lua` judges by the same rules; a parity test keeps the two alike.
+
 A person may overrule all of this. What is *blocked* is held back without probes until a person sets it free; what a
 person sets free is *vouched* for, and never demoted again. Both are kept with the unit, so they survive a restart.
 """

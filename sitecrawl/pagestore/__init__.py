@@ -3,6 +3,6 @@
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.pagestore.reader import PageFilter, PageReader, StoredPage
-from sitecrawl.pagestore.store import WarcStore
+from sitecrawl.pagestore.warc_store import WarcStore
 
 __all__ = ["Capture", "PageFilter", "PageReader", "StoredPage", "WarcOptions", "WarcStore"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sitecrawl.base.errors import SitecrawlError, StorageError
 from sitecrawl.crawldir.directory import WORKER_PREFIX
-from sitecrawl.pagestore.store import INDEX_FILE
+from sitecrawl.pagestore.warc_store import INDEX_FILE
 
 
 def crawl_directory(asked: str | None, crawls: Path) -> Path:

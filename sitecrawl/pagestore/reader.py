@@ -16,7 +16,7 @@ from sitecrawl.pagestore.capture import Capture, Kind
 from sitecrawl.pagestore.gzipping import MAX_CONTENT, decompress_member, without_codings
 from sitecrawl.pagestore.index import connect_read_only
 from sitecrawl.pagestore.lookup import candidate_keys, with_slash
-from sitecrawl.pagestore.store import INDEX_FILE, WARC_DIRECTORY
+from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
 
 _Values = Sequence[str | float] | Mapping[str, str | float]
 

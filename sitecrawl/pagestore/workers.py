@@ -12,7 +12,7 @@ from sitecrawl.crawldir.directory import WORKER_PREFIX
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.reader import PageFilter, PageReader, StoredPage
-from sitecrawl.pagestore.store import INDEX_FILE
+from sitecrawl.pagestore.warc_store import INDEX_FILE
 
 
 class WorkersReader:

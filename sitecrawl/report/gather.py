@@ -14,7 +14,7 @@ from sitecrawl.crawldir.history import History
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.reader import FrontierReader, Unit
 from sitecrawl.pagestore.reader import PageReader
-from sitecrawl.pagestore.store import INDEX_FILE
+from sitecrawl.pagestore.warc_store import INDEX_FILE
 from sitecrawl.report import graph
 from sitecrawl.report.linkers import Linkers, find_linkers
 from sitecrawl.report.url_totals import DeadLink, UrlTotals, count_urls, first_referrers
