@@ -159,3 +159,23 @@ def test_lease_of_a_lost_answer_comes_back(redis: Server, tmp_path: Path) -> Non
     with redis.client() as client:
         steps = Steps(client, shards=2)
         asyncio.run(run())
+
+
+def test_a_cancellation_that_was_swallowed_is_said_again(redis: Server, tmp_path: Path) -> None:
+    """Before Python 3.12 `asyncio.wait_for` may swallow one; a worker ends all the same."""
+    heard: list[str] = []
+
+    async def deaf() -> None:
+        while len(heard) < 2:
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                heard.append("cancelled")
+
+    async def run() -> None:
+        async with working(redis, tmp_path) as worker:
+            worker.frontier.pump._tasks.append(asyncio.create_task(deaf()))
+            await asyncio.wait_for(worker.frontier.pump.cease(), 30)
+        assert heard == ["cancelled"] * 2
+
+    asyncio.run(run())

@@ -47,7 +47,7 @@ def lease(token: int, host: bytes, *urls: str) -> list[object]:
     return [token, host, 0, 0, 0, len(urls), fields]
 
 
-class TestDesk:
+class TestLeasedHosts:
     def test_one_request_at_a_time_and_a_pause(self) -> None:
         """A host's next URL is handed out when the one before is downloaded and the host has rested."""
         leased = LeasedHosts(PolitenessOptions(delay=1.0, delay_factor=0))
@@ -74,6 +74,16 @@ class TestDesk:
         assert (0, 7) in leased.leases
         leased.acknowledged(0, 7, visit.key)
         assert not leased.leases
+
+    def test_a_host_that_has_answered_stays_one(self) -> None:
+        """It may be lent again before Redis has heard of its answer, and then it must not be given up as silent."""
+        leased = LeasedHosts(PolitenessOptions(delay_factor=0))
+        first = leased.take(0, lease(1, b"a.example", "http://a.example/1"), 0.0)
+        first.host.fetched += 1
+        second = leased.take(0, lease(2, b"a.example", "http://a.example/2"), 1.0)
+        for n in range(3):
+            second.host.fail(bytes([n]), 1.0, leased.politeness)
+        assert not leased.is_dead(second)
 
     def test_seats_of_an_address(self) -> None:
         """Hosts on one IP address share its seats."""
