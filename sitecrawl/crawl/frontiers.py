@@ -1,4 +1,4 @@
-"""Here alone is chosen whether a crawl's frontier is its own or shared on Redis."""
+"""How a crawl's frontier is made of its settings: its own, or a worker's share of one on Redis."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sitecrawl.cluster.join import Joined, join
 from sitecrawl.cluster.listener import WorkerListener
 from sitecrawl.crawl import configuration
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.contract import Capability
+from sitecrawl.frontier.contract import Capability, Listener
 from sitecrawl.frontier.crawl_seen import CrawlSeen
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.urls.fingerprint import HASH_NAME
@@ -47,27 +47,35 @@ def join_crawl(crawler: Crawler) -> Joined | None:
     return join(options) if options is not None else None
 
 
-def open_frontier(
-    crawler: Crawler,
+def worker_frontier(
+    settings: BaseSettings,
     database: Database,
-    joined: Joined | None,
-    filter_file: Path,
+    joined: Joined,
     host_key: Callable[[str], bytes],
     *,
     listener: WorkerListener,
-) -> DiskFrontier | ClusterFrontier:
-    """The frontier of a crawl on Redis, if it has `joined` one; else its own, with the seen set's `filter_file`."""
-    settings = crawler.settings
-    if joined is not None:
-        return ClusterFrontier(
-            database,
-            joined,
-            host_key=host_key,
-            listener=listener,
-            clock=time.monotonic,
-            politeness=configuration.politeness(settings),
-            max_depth=settings.getint("DEPTH_LIMIT"),
-        )
+) -> ClusterFrontier:
+    """That of a worker on the crawl that was joined."""
+    return ClusterFrontier(
+        database,
+        joined,
+        host_key=host_key,
+        listener=listener,
+        clock=time.monotonic,
+        politeness=configuration.politeness(settings),
+        max_depth=settings.getint("DEPTH_LIMIT"),
+    )
+
+
+def own_frontier(
+    settings: BaseSettings,
+    database: Database,
+    filter_file: Path,
+    host_key: Callable[[str], bytes],
+    *,
+    listener: Listener,
+) -> DiskFrontier:
+    """That of a crawl in this process alone; `filter_file` is the seen set's."""
     return DiskFrontier(
         database,
         configuration.order(settings),

@@ -25,12 +25,13 @@ from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import Checkpoints
 from sitecrawl.crawl.engine import in_progress, wake
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.frontiers import join_crawl, open_frontier
+from sitecrawl.crawl.frontiers import join_crawl, own_frontier, worker_frontier
 from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import CrawlDirectory
 from sitecrawl.crawldir.meta import PAGES
+from sitecrawl.frontier.contract import Frontier
 from sitecrawl.frontier.crawl_seen import SEEN_FILE
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.duplicates import Verdict
@@ -72,22 +73,23 @@ class Runtime:
         self._key_of = lru_cache(maxsize=KEYS_KEPT)(self._fingerprint)
         self.page_options = configuration.page(settings)
         self.database = Database(self.directory.database, hash_name=HASH_NAME)
+        self.whole: DiskFrontier | None = None
+        """The crawl as a whole, all of it in this process: hosts, sections, credit; None on a cluster."""
+        self.team: ClusterFrontier | None = None
+        """The frontier of a worker; None where there is no cluster."""
+        self.frontier: Frontier
         try:
-            self.frontier = open_frontier(
-                crawler,
-                self.database,
-                joined,
-                self.path / SEEN_FILE,
-                self._host_key,
-                listener=self,
-            )
+            if joined is not None:
+                self.frontier = self.team = worker_frontier(
+                    settings, self.database, joined, self._host_key, listener=self
+                )
+            else:
+                self.frontier = self.whole = own_frontier(
+                    settings, self.database, self.path / SEEN_FILE, self._host_key, listener=self
+                )
         except BaseException:
             self.database.close()
             raise
-        self.whole = self.frontier if isinstance(self.frontier, DiskFrontier) else None
-        """The crawl as a whole, all of it in this process: hosts, sections, credit; None on a cluster."""
-        self.team = self.frontier if isinstance(self.frontier, ClusterFrontier) else None
-        """The frontier of a worker; None where there is no cluster."""
         self.fetches: dict[bytes, Fetch] = {}
         self.captures = False
         """Whether a middleware notes what comes of each fetch; otherwise the scheduler hears of responses alone."""
