@@ -24,7 +24,7 @@ sys.path[:0] = [str(HELPERS), str(PROJECT)]
 
 from redis_servers import server  # noqa: E402
 
-from sitecrawl.cluster.parcel import Link, Outcome, Packer, Parcel  # noqa: E402
+from sitecrawl.cluster.parcel import Outcome, Packer, Parcel, ParcelLink  # noqa: E402
 from sitecrawl.cluster.shards import pack  # noqa: E402
 from sitecrawl.seen.clock import Clock  # noqa: E402
 
@@ -93,7 +93,7 @@ def entry_bytes() -> tuple[float, float]:
     """Of a link with its text, of about 60 characters, and of one without."""
     packer = Packer(lambda host: 0, Clock(1000))
     url = "http://www.example.org/section/2024/11/some-article-%05d.html"
-    links = [Link(n.to_bytes(16, "big"), url % n, "www.example.org", 3, referrer=bytes(16)) for n in range(500)]
+    links = [ParcelLink(n.to_bytes(16, "big"), url % n, "www.example.org", 3, referrer=bytes(16)) for n in range(500)]
     first, second = (Parcel(0, "s", n, [Outcome(bytes(16), 1, "a", 1, credit=10**9, links=links)]) for n in (1, 2))
     whole = len(pack(packer.pack(first)["links"])) / len(links)
     packer.taken(first)

@@ -23,7 +23,7 @@ sys.path[:0] = [str(HELPERS), str(PROJECT)]
 from cluster_helpers import Steps, link, outcome, seed  # noqa: E402
 from redis_servers import Server  # noqa: E402
 
-from sitecrawl.cluster.parcel import Link, Outcome  # noqa: E402
+from sitecrawl.cluster.parcel import Outcome, ParcelLink  # noqa: E402
 
 BATCH = 32
 
@@ -52,7 +52,7 @@ class Crawl:
         pages = -(-self.made // self.hosts)
         return min(page % self.hosts + self.hosts * int(pages * self.random.random() ** 3), self.made - 1)
 
-    def of_page(self, page: int) -> list[Link]:
+    def of_page(self, page: int) -> list[ParcelLink]:
         new = min(self.links // 2, self.urls - self.made)
         numbers = [*range(self.made, self.made + new)]
         self.made += new

@@ -36,7 +36,7 @@ from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.popular import Popular
-from sitecrawl.frontier.visit import NewUrl
+from sitecrawl.page.items import Link
 
 REFRESH = 5.0
 """Seconds between two tables, and how many times their own cost they are apart at the least: as tables.js has it."""
@@ -57,7 +57,7 @@ class Paused(Spider):
         for n in range(self.hosts):
             host = f"host{n}.example"
             urls = [f"http://{host}/part{section}/page{n % 7}" for section in range(self.sections)]
-            found = [NewUrl(runtime.fingerprints.url(url), url, host) for url in urls]
+            found = [Link(url, host, key=runtime.fingerprints.url(url)) for url in urls]
             runtime.frontier.add(found, depth=1)
         runtime.checkpoints.write()
         print("ready", flush=True)

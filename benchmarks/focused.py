@@ -15,7 +15,7 @@ import importlib.util
 import re
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ from replaying import COMMIT_EVERY, replayed
 from sitecrawl.frontier.disk import FrontierOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import UrlState
-from sitecrawl.page.links import Link, read_page
+from sitecrawl.page.items import Link
+from sitecrawl.page.links import read_page
 from sitecrawl.page.text_lines import html_lines
 from sitecrawl.search.shark_search import SCALE, Focus
 from sitecrawl.search.topic import Topic
@@ -110,7 +111,7 @@ def crawl(sites: Sites, topic: str, policy: str, budget: int, threshold: float) 
         replayed(Path(directory) / "crawl", order, FrontierOptions()) as replay,
     ):
         frontier = replay.frontier
-        frontier.add([replay.found(seed.href)._replace(priority=2 * SCALE) for seed in sites.seeds], depth=0)
+        frontier.add([replace(replay.found(seed.href), priority=2 * SCALE) for seed in sites.seeds], depth=0)
         while len(harvest) < budget and (visit := frontier.next()) is not None:
             page = sites.page(visit.url)
             frontier.downloaded(visit, 0.0)
@@ -121,7 +122,7 @@ def crawl(sites: Sites, topic: str, policy: str, budget: int, threshold: float) 
             else:
                 priorities = [visit.priority] * len(links)  # a redirect's target is as good
             found = [
-                replay.found(link.url, nofollow=link.nofollow)._replace(priority=priority)
+                replace(replay.found(link.url, nofollow=link.nofollow), priority=priority)
                 for link, priority in zip(links, priorities, strict=True)
             ]
             frontier.expand(visit, found)

@@ -42,7 +42,8 @@ from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import UrlRecord, UrlState
-from sitecrawl.frontier.visit import NewUrl, Visit
+from sitecrawl.frontier.visit import Visit
+from sitecrawl.page.items import Link
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
@@ -70,29 +71,29 @@ class Web:
     def host_key(self, name: str) -> bytes:
         return self._fingerprint.opaque(name.encode())[8:]
 
-    def seeds(self, count: int) -> list[NewUrl]:
+    def seeds(self, count: int) -> list[Link]:
         return [self._new(host) for host in range(count)]
 
-    def links(self, url: str) -> list[NewUrl]:
+    def links(self, url: str) -> list[Link]:
         own = int(url[len("http://h") : url.index(".")])
         hosts = self._random.choices(range(len(self._minted)), cum_weights=self._weights, k=LINKS)
         return [self._link(own if self._random.random() < OWN_SHARE else host) for host in hosts]
 
-    def _link(self, host: int) -> NewUrl:
+    def _link(self, host: int) -> Link:
         minted = self._minted[host]
         if not minted or self._random.random() < NEW_SHARE:
             return self._new(host)
         return self._url(host, int(minted ** self._random.random()))
 
-    def _new(self, host: int) -> NewUrl:
+    def _new(self, host: int) -> Link:
         self._minted[host] += 1
         return self._url(host, self._minted[host])
 
-    def _url(self, host: int, number: int) -> NewUrl:
+    def _url(self, host: int, number: int) -> Link:
         name = f"h{host}.example"
         path = (f"item/{number}.html", f"item/{number}.html", f"tag/{number}", f"view?topic={number}")[number % 4]
         url = f"http://{name}/{path}"
-        return NewUrl(self._fingerprint.url(url), url, name)
+        return Link(url, name, key=self._fingerprint.url(url))
 
 
 class Stopwatch:

@@ -34,7 +34,7 @@ from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
 from sitecrawl.frontier.order import Aopic, Order, order_named
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.trap_judge import TrapOptions
-from sitecrawl.frontier.visit import NewUrl
+from sitecrawl.page.items import Link
 
 POLICIES = ("aopic-hosts", "aopic-pages", "published", "bfs", "dfs")
 SHARES = (0.5, 0.9, 0.99, 1.0)
@@ -138,7 +138,7 @@ def replay(web: Web, seeds: Sequence[int], policy: str, budget: int, directory: 
     with replayed(directory / policy, order, options) as crawl:
         frontier = crawl.frontier
 
-        def new_urls(pages: Sequence[int]) -> list[NewUrl]:
+        def new_urls(pages: Sequence[int]) -> list[Link]:
             found = [crawl.found(web.urls[page]) for page in pages]
             ids.update(zip((url.key for url in found), pages, strict=True))
             return found

@@ -24,8 +24,8 @@ from sitecrawl.cluster.options import ClusterOptions  # noqa: E402
 from sitecrawl.cluster.shards import Keys, unpack  # noqa: E402
 from sitecrawl.crawldir.database import Database  # noqa: E402
 from sitecrawl.frontier.hosts import PolitenessOptions  # noqa: E402
-from sitecrawl.frontier.link_credit import NewUrl  # noqa: E402
 from sitecrawl.frontier.record import UrlState  # noqa: E402
+from sitecrawl.page.items import Link  # noqa: E402
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter  # noqa: E402
 from sitecrawl.urls.url import Canonicalizer, Url  # noqa: E402
 
@@ -90,12 +90,12 @@ class ClusterReplay:
             self.ended, self.left = pump.ended, frontier.waiting
             await frontier.close()
 
-    def _found(self, page: int) -> NewUrl:
+    def _found(self, page: int) -> Link:
         url = self._url_of(page)
         host = url[7:].partition("/")[0]
         key = self._fingerprint.url(self._canonicalizer.canonical(Url(url, host)))
         self._ids[key] = page
-        return NewUrl(key, url, host)
+        return Link(url, host, key=key)
 
     def _importances(self, client: Any, options: ClusterOptions) -> list[tuple[int, float]]:
         keys, found = Keys(options.crawl, options.shards), []

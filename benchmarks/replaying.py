@@ -14,7 +14,7 @@ from sitecrawl.frontier.crawl_seen import CrawlSeen
 from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.order import Order
-from sitecrawl.frontier.visit import NewUrl
+from sitecrawl.page.items import Link
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.urls.url import Canonicalizer, Url
@@ -53,10 +53,11 @@ class Replayed:
     fingerprint: Fingerprinter
     canonicalizer: Canonicalizer
 
-    def found(self, url: str, *, nofollow: bool = False) -> NewUrl:
+    def found(self, url: str, *, nofollow: bool = False) -> Link:
         """A link to `url`, which begins with `http://` and is normalised."""
         host = url[7:].partition("/")[0]
-        return NewUrl(self.fingerprint.url(self.canonicalizer.canonical(Url(url, host))), url, host, nofollow)
+        key = self.fingerprint.url(self.canonicalizer.canonical(Url(url, host)))
+        return Link(url, host, nofollow=nofollow, key=key)
 
     def commit(self) -> None:
         batch = self.database.batch()

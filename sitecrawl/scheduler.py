@@ -35,7 +35,8 @@ from sitecrawl.crawl.requests import (
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.spider_state import SpiderState
 from sitecrawl.frontier.record import NO_REFERRER, Flag
-from sitecrawl.frontier.visit import NewUrl, Visit
+from sitecrawl.frontier.visit import Visit
+from sitecrawl.page.items import Link
 from sitecrawl.urls.url import parse
 
 logger = logging.getLogger(__name__)
@@ -130,7 +131,7 @@ class Scheduler(BaseScheduler):
             flags |= Flag.UNFILTERED
         if request.errback is not None:
             flags |= Flag.AWAITED
-        found = NewUrl(self._key(request), request.url, host_of(request.url))
+        found = Link(request.url, host_of(request.url), key=self._key(request))
         added = self._frontier.add_request(
             found,
             depth=depth,

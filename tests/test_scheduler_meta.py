@@ -12,7 +12,7 @@ from scrapy.utils.test import get_crawler
 from sitecrawl.crawl.requests import GUESS, SITEMAP, pack
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.record import Flag
-from sitecrawl.frontier.visit import NewUrl
+from sitecrawl.page.items import Link
 from sitecrawl.scheduler import Scheduler
 
 SAID = {GUESS: True, SITEMAP: [0, "usual", "", []]}
@@ -39,7 +39,7 @@ def test_what_we_say_of_a_page_is_not_handed_on(tmp_path: Path, before: list[str
         scheduler, runtime = Scheduler.from_crawler(crawler), Runtime.of(crawler)
         scheduler._spider = crawler.spider
         meta = {**SAID, "mine": 1} | ({"redirect_urls": before} if before else {})
-        page = NewUrl(bytes(16), "http://a.example/", "a.example")
+        page = Link("http://a.example/", "a.example", key=bytes(16))
         runtime.frontier.add_request(page, depth=1, priority=0, flags=Flag.NONE, request=pack({"meta": meta}))
         request = handed_out(scheduler)
         led = {**request.meta, "redirect_urls": [*(before or ()), request.url]}

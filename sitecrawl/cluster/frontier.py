@@ -21,7 +21,7 @@ from sitecrawl.cluster.known import RecentPages, Totals
 from sitecrawl.cluster.leased_hosts import Lease, LeasedHosts, LeasedVisit
 from sitecrawl.cluster.listener import WorkerListener
 from sitecrawl.cluster.options import BRINGS
-from sitecrawl.cluster.parcel import Link, Outcome, Packer, Parcel, Parceler
+from sitecrawl.cluster.parcel import Outcome, Packer, Parcel, Parceler, ParcelLink
 from sitecrawl.cluster.pump import Pump
 from sitecrawl.cluster.seedqueue import SeedQueue
 from sitecrawl.cluster.shards import Keys, Shards
@@ -30,7 +30,8 @@ from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.duplicates import ContentIndex, Verdict
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.record import NO_REFERRER, Flag, UrlState
-from sitecrawl.frontier.visit import NewUrl, Visit
+from sitecrawl.frontier.visit import Visit
+from sitecrawl.page.items import Link
 from sitecrawl.seen.clock import Clock
 
 _SOON: Final = 0.1
@@ -85,7 +86,7 @@ class ClusterFrontier:
         self._volatile: deque[LeasedVisit] = deque()
         self._dead: deque[LeasedVisit] = deque()
         self._done: list[Outcome] = []
-        self._loose: list[Link] = []
+        self._loose: list[ParcelLink] = []
         """Links that come from no page: seeds, and requests that a spider begins with."""
         self._ready: list[Parcel] = self._journal.load()
         self._parceler = Parceler(self.pump.stream, self.keys.shard_of)
@@ -95,18 +96,20 @@ class ClusterFrontier:
 
     # Growth
 
-    def add(self, found: Sequence[NewUrl], *, depth: int, referrer: bytes = NO_REFERRER) -> int:
+    def add(self, found: Sequence[Link], *, depth: int, referrer: bytes = NO_REFERRER) -> int:
         """Queue seeds, or URLs at `depth`. Returns their number: which are new, only Redis knows."""
         if 0 < self._max_depth < depth:
             return 0
         flags = Flag.SEED | BRINGS if depth == 0 else 0
         self._loose += [
-            Link(f.key, f.url, f.host, depth, 0, b"" if referrer == NO_REFERRER else referrer, flags, score=f.score)
+            ParcelLink(
+                f.key, f.url, f.host, depth, 0, b"" if referrer == NO_REFERRER else referrer, flags, score=f.score
+            )
             for f in found
         ]
         return len(found)
 
-    def expand(self, visit: Visit, found: Sequence[NewUrl], *, rest: int = 0) -> int:
+    def expand(self, visit: Visit, found: Sequence[Link], *, rest: int = 0) -> int:
         """The page of `visit` links to `found`. Returns 0: which are new is counted when Redis has said so.
 
         `rest` is of no account: credit is shared out when the visit is done, and all links have come.
@@ -121,7 +124,7 @@ class ClusterFrontier:
             if link.key not in seen:
                 seen.add(link.key)
                 outcome.links.append(
-                    Link(link.key, link.url, link.host, depth, link.weight, visit.key, score=link.score)
+                    ParcelLink(link.key, link.url, link.host, depth, link.weight, visit.key, score=link.score)
                 )
         return 0
 
@@ -131,7 +134,7 @@ class ClusterFrontier:
 
     def add_request(
         self,
-        found: NewUrl,
+        found: Link,
         *,
         depth: int,
         priority: int,
@@ -148,7 +151,7 @@ class ClusterFrontier:
             flags |= Flag.REQUEST
         if brings_credit or (depth == 0 and referrer == NO_REFERRER):
             flags |= BRINGS
-        link = Link(
+        link = ParcelLink(
             found.key,
             found.url,
             found.host,
@@ -167,7 +170,7 @@ class ClusterFrontier:
             self._loose.append(link)
         return True
 
-    def _volatile_visit(self, found: NewUrl, depth: int, flags: int) -> LeasedVisit:
+    def _volatile_visit(self, found: Link, depth: int, flags: int) -> LeasedVisit:
         """A request that cannot be stored is this worker's alone: no lease stands behind it."""
         lease = Lease(-1, 0, Host(self._host_key(found.host), found.host))
         visit = LeasedVisit(lease, [found.key, found.url.encode(), depth, b"", 0, flags, 0, b""])

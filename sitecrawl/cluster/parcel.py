@@ -19,7 +19,7 @@ from sitecrawl.cluster.shards import pack
 from sitecrawl.credit.ledger import TAX_DIVISOR
 from sitecrawl.frontier.record import Flag
 from sitecrawl.frontier.tables import section_key
-from sitecrawl.frontier.visit import FOLLOW
+from sitecrawl.page.items import FOLLOW
 from sitecrawl.seen.clock import Clock
 from sitecrawl.urls.shape import shape_of
 from sitecrawl.urls.trap_signs import trap_signs
@@ -29,8 +29,8 @@ LINKS_A_PARCEL: Final = 2_000
 _T = TypeVar("_T")
 
 
-class Link(NamedTuple):
-    """A URL that something leads to."""
+class ParcelLink(NamedTuple):
+    """A URL that something leads to, with all that its shard has to know of it."""
 
     key: bytes
     url: str
@@ -63,7 +63,7 @@ class Outcome:
     flags: int = 0
     row: int = 0
     """Where its page is in the page store; 0 for nowhere."""
-    links: list[Link] = field(default_factory=list)
+    links: list[ParcelLink] = field(default_factory=list)
 
     def fields(self) -> list[Any]:
         return [getattr(self, name) for name in self.__slots__]
@@ -72,7 +72,7 @@ class Outcome:
     def of(cls, fields: Sequence[Any]) -> Outcome:
         *numbers, links = fields
         outcome = cls(*numbers)
-        outcome.links = [Link(*link) for link in links]
+        outcome.links = [ParcelLink(*link) for link in links]
         return outcome
 
 
@@ -100,7 +100,7 @@ class Parcel:
 
 
 class _Target(NamedTuple):
-    link: Link
+    link: ParcelLink
     page: int
 
 
@@ -230,12 +230,12 @@ class Parceler:
         self._shard_of = shard_of
         self._numbers: Counter[int] = Counter()
 
-    def parcels(self, done: Iterable[Outcome], loose: Iterable[Link]) -> list[Parcel]:
+    def parcels(self, done: Iterable[Outcome], loose: Iterable[ParcelLink]) -> list[Parcel]:
         """`loose`: links that come from no page."""
         pages: defaultdict[int, list[Outcome]] = defaultdict(list)
         for outcome in done:
             pages[self._shard_of(outcome.host)].append(outcome)
-        links: defaultdict[int, list[Link]] = defaultdict(list)
+        links: defaultdict[int, list[ParcelLink]] = defaultdict(list)
         for link in loose:
             links[self._shard_of(link.host)].append(link)
         found = [self._parcel(n, some) for n, all_ in pages.items() for some in _slices(all_, PAGES_A_PARCEL)]

@@ -15,8 +15,7 @@ from scrapy.http import Response
 from sitecrawl.base.display import visible
 from sitecrawl.console.base_command import DescribedCommand
 from sitecrawl.console.single_crawl import obstacle, run_spider
-from sitecrawl.page.items import PageItem
-from sitecrawl.page.links import Link
+from sitecrawl.page.items import Link, PageItem
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.rules import Extraction, Outcome, PageText, RuleSet, read_rules
 from sitecrawl.rules.extraction import Reading

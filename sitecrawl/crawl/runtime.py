@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -35,9 +35,8 @@ from sitecrawl.frontier.contract import Frontier
 from sitecrawl.frontier.crawl_seen import SEEN_FILE
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.duplicates import Verdict
-from sitecrawl.frontier.visit import NewUrl, Visit
-from sitecrawl.page.items import Exchange, PageItem
-from sitecrawl.page.links import Link
+from sitecrawl.frontier.visit import Visit
+from sitecrawl.page.items import Exchange, Link, PageItem
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.urls.url import Canonicalizer, Url, parse
@@ -163,7 +162,7 @@ class Runtime:
     def expand(
         self,
         fetch: Fetch,
-        links: Iterable[Link],
+        links: Sequence[Link],
         *,
         nofollow: bool = False,
         score: Callable[[Link], float] | None = None,
@@ -175,27 +174,22 @@ class Runtime:
         many more links of the page come in later batches.
         """
         key_of = self._key_of
-        found = [
-            NewUrl(
-                key_of(link.url),
-                link.url,
-                link.host,
-                nofollow or link.nofollow,
-                0.0 if score is None else score(link),
-                link.priority,
-            )
-            for link in links
-        ]
-        return self.frontier.expand(fetch.visit, found, rest=rest)
+        for link in links:
+            link.key = key_of(link.url)
+            if nofollow:
+                link.nofollow = True
+            if score is not None:
+                link.score = score(link)
+        return self.frontier.expand(fetch.visit, links, rest=rest)
 
     def _fingerprint(self, href: str) -> bytes:
         return self.fingerprints.url(self.canonicalizer.canonical_href(href))
 
     def seed(self, seeds: Iterable[Url], *, priority: int = 0) -> int:
         """Hand the seeds to the frontier; returns how many are new. `priority` is as of a request."""
-        found = [NewUrl(self._fingerprint(url.href), url.href, url.host, priority=priority) for url in seeds]
-        for url in found:
-            self.seed_hosts.add(url.host)
+        found = [Link(url.href, url.host, priority=priority, key=self._fingerprint(url.href)) for url in seeds]
+        for link in found:
+            self.seed_hosts.add(link.host)
         return self.frontier.add(found, depth=0)
 
     def widen(self, seed: Url, *, named: bool) -> None:

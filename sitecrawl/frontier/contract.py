@@ -20,7 +20,8 @@ from sitecrawl.crawldir.database import Batch
 from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.record import NO_REFERRER, UrlRecord, UrlState
-from sitecrawl.frontier.visit import NewUrl, Visit
+from sitecrawl.frontier.visit import Visit
+from sitecrawl.page.items import Link
 
 
 class Capability(EnumFlag):
@@ -89,14 +90,14 @@ class Frontier(Protocol):
 
     # Growth
 
-    def add(self, found: Sequence[NewUrl], *, depth: int, referrer: bytes = NO_REFERRER) -> int:
+    def add(self, found: Sequence[Link], *, depth: int, referrer: bytes = NO_REFERRER) -> int:
         """Queue those of `found` that are new, all at `depth`; returns how many were, as far as that can be told.
 
         URLs of depth 0 are seeds, and bring credit with them. URLs beyond the depth limit are left unknown, so that a
         shorter way to them still counts. The links of a page go to `expand`.
         """
 
-    def expand(self, visit: Visit, found: Sequence[NewUrl], *, rest: int = 0) -> int:
+    def expand(self, visit: Visit, found: Sequence[Link], *, rest: int = 0) -> int:
         """The page of `visit` links to `found`: it spends its credit on them, and the new ones are queued.
 
         `rest`: it links to so many more, which come in later calls, and keeps credit for them. Returns as `add`.
@@ -104,7 +105,7 @@ class Frontier(Protocol):
 
     def add_request(
         self,
-        found: NewUrl,
+        found: Link,
         *,
         depth: int,
         priority: int,

@@ -42,8 +42,9 @@ from sitecrawl.frontier.silent_hosts import SilentHosts
 from sitecrawl.frontier.tables import HostTable, UrlTable
 from sitecrawl.frontier.trap_judge import TrapJudge, TrapOptions
 from sitecrawl.frontier.url_states import UrlStates
-from sitecrawl.frontier.visit import NewUrl, Visit
+from sitecrawl.frontier.visit import Visit
 from sitecrawl.frontier.workbench import Workbench
+from sitecrawl.page.items import Link
 
 _SAMPLES = 4
 """Entries of a section that are tried for a probe: some stand for URLs that have been fetched."""
@@ -138,7 +139,7 @@ class DiskFrontier:
 
     # Growth
 
-    def add(self, found: Sequence[NewUrl], *, depth: int, referrer: bytes = NO_REFERRER) -> int:
+    def add(self, found: Sequence[Link], *, depth: int, referrer: bytes = NO_REFERRER) -> int:
         if self._is_too_deep(depth):
             return 0
         new = self._unseen(found)
@@ -152,7 +153,7 @@ class DiskFrontier:
     def _is_too_deep(self, depth: int) -> bool:
         return 0 < self._options.max_depth < depth
 
-    def expand(self, visit: Visit, found: Sequence[NewUrl], *, rest: int = 0) -> int:
+    def expand(self, visit: Visit, found: Sequence[Link], *, rest: int = 0) -> int:
         depth = visit.depth + 1
         record = self.urls.get(visit.key)
         if record is None or self._is_too_deep(depth):
@@ -174,12 +175,12 @@ class DiskFrontier:
         self._place(hosts)
         return len(new)
 
-    def _unseen(self, found: Sequence[NewUrl]) -> list[NewUrl]:
+    def _unseen(self, found: Sequence[Link]) -> list[Link]:
         return [f for f, is_new in zip(found, self.seen.add_many([f.key for f in found]), strict=True) if is_new]
 
     def add_request(
         self,
-        found: NewUrl,
+        found: Link,
         *,
         depth: int,
         priority: int,

@@ -21,7 +21,7 @@ from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
 from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 from sitecrawl.frontier.tables import HostTable, UrlTable
-from sitecrawl.frontier.visit import FOLLOW, NOFOLLOW, NewUrl
+from sitecrawl.page.items import FOLLOW, NOFOLLOW, Link
 
 _HOST_PAGES = struct.Struct(f">{KEY_BYTES}sd")
 EDGE_BYTES = _HOST_PAGES.size
@@ -54,7 +54,7 @@ class LinkCredit:
         self._owed: defaultdict[bytes, int] = defaultdict(int)
         """Credit that is on its way to known URLs until the checkpoint."""
 
-    def spend(self, page: UrlRecord, host: Host, links: Sequence[NewUrl], *, rest: int = 0) -> Outlinks:
+    def spend(self, page: UrlRecord, host: Host, links: Sequence[Link], *, rest: int = 0) -> Outlinks:
         """`page` spends its credit on `links`, which are distinct and not the page itself, but for `rest` shares."""
         nofollow = sum([link.nofollow for link in links])
         holds = not page.flags & Flag.VOLATILE  # what is in memory only would take its credit with it in a crash
@@ -63,7 +63,7 @@ class LinkCredit:
             self._link_hosts(host, links)
         return Outlinks(host.key + page.section, tenth)
 
-    def _link_hosts(self, host: Host, links: Sequence[NewUrl]) -> None:
+    def _link_hosts(self, host: Host, links: Sequence[Link]) -> None:
         weights = {link.host: NOFOLLOW for link in links if link.nofollow}
         weights |= {link.host: FOLLOW for link in links if not link.nofollow}
         weights.pop(host.name, None)
@@ -74,7 +74,7 @@ class LinkCredit:
         """Credit that was spent reaches `record`."""
         self.ledger.credit(record, amount, waits=record.state == UrlState.QUEUED and not record.flags & Flag.VOLATILE)
 
-    def owe(self, known: Iterable[NewUrl], tenth: int) -> None:
+    def owe(self, known: Iterable[Link], tenth: int) -> None:
         """A page links to URLs that are known already, which get their credit at the checkpoint."""
         if tenth:
             owed, follow, nofollow = self._owed, tenth * FOLLOW, tenth * NOFOLLOW

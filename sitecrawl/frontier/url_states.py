@@ -22,7 +22,7 @@ from sitecrawl.frontier.link_credit import LinkCredit, Outlinks
 from sitecrawl.frontier.order import Facts, Order, class_of, credit_class, priority_of, serial_of, with_priority
 from sitecrawl.frontier.record import MAX_DEPTH, NO_REFERRER, RANK_BYTES, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.sections import KEY_BYTES as SECTION_KEY_BYTES
-from sitecrawl.frontier.visit import NewUrl
+from sitecrawl.page.items import Link
 from sitecrawl.urls.trap_signs import trap_signs
 
 
@@ -78,7 +78,7 @@ class UrlStates:
 
     def insert(
         self,
-        found: NewUrl,
+        found: Link,
         *,
         depth: int,
         referrer: bytes = NO_REFERRER,

@@ -1,32 +1,10 @@
-"""What goes into a frontier, and what comes out."""
+"""What comes out of a frontier."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.order import priority_of
 from sitecrawl.frontier.record import Flag, UrlRecord
-
-FOLLOW, NOFOLLOW = 10, 1
-"""What a link counts, in tenths."""
-
-
-class NewUrl(NamedTuple):
-    """A URL that someone found: `key` is its fingerprint, `host` its host:port."""
-
-    key: bytes
-    url: str
-    host: str
-    nofollow: bool = False
-    score: float = 0.0
-    """The spider's own, for the order `best`."""
-    priority: int = 0
-    """The spider's own, for every order: the greatest first."""
-
-    @property
-    def weight(self) -> int:
-        return NOFOLLOW if self.nofollow else FOLLOW
 
 
 class Visit:

@@ -1,14 +1,10 @@
-"""What travels between the parts: an HTTP exchange, and the page that a spider makes of it."""
+"""What travels between the parts: a link, an HTTP exchange, and the page that a spider makes of it."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import ItemsView, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from sitecrawl.page.links import Link
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -17,6 +13,37 @@ def pairs(headers: Mapping[bytes, list[bytes]]) -> Headers:
     """Scrapy's `Headers`, each value with its name, past the methods that look every name up again."""
     stored: ItemsView[bytes, list[bytes]] = dict.items(headers)  # type: ignore[arg-type]
     return [(name, value) for name, values in stored for value in values]
+
+
+FOLLOW, NOFOLLOW = 10, 1
+"""What a link counts, in tenths."""
+
+
+@dataclass(slots=True)
+class Link:
+    """One target that a page links to, however often it does; or a URL that someone found elsewhere."""
+
+    url: str
+    """Absolute and normalised, without fragment: what is fetched."""
+    host: str
+    """Of `url`: host name and, where it is not the scheme's own, port."""
+    text: str = ""
+    """The first link's text, whitespace collapsed, at most 200 characters."""
+    kind: str = "a"
+    """What the first link was: `a`, `area`, `frame`, `iframe`, `refresh`, `header`, or `<link>`'s relation:
+    `canonical`, `alternate`, `next`, `prev`."""
+    nofollow: bool = False
+    """Whether every link to the target was `nofollow`, `ugc` or `sponsored`."""
+    priority: int = 0
+    """As of a `scrapy.Request`, for the spider to set: the greatest is fetched first, whatever the crawl's order."""
+    score: float = 0.0
+    """The spider's own, for the order `best`, in which the greatest is fetched first."""
+    key: bytes = b""
+    """The fingerprint of `url`, by which the frontier knows it: empty until the link is handed over."""
+
+    @property
+    def weight(self) -> int:
+        return NOFOLLOW if self.nofollow else FOLLOW
 
 
 class _Digested:

@@ -18,6 +18,7 @@ from sitecrawl.base.limits import LINKS
 from sitecrawl.page import charset
 from sitecrawl.page import media_type as media
 from sitecrawl.page.directives import Robots, header_links, refresh_target, robots_of_headers, robots_of_meta
+from sitecrawl.page.items import Link
 from sitecrawl.page.markup import DEFAULT, Element, TooMuch, TreeOptions, collapsed, elements
 from sitecrawl.urls.url import MAX_URL_LENGTH, Url, parse
 
@@ -39,25 +40,6 @@ class PageOptions:
     max_url_length: int = MAX_URL_LENGTH
     """Of a link, in characters."""
     tree: TreeOptions = DEFAULT
-
-
-@dataclass(slots=True)
-class Link:
-    """One target that a page links to, however often it does."""
-
-    url: str
-    """Absolute and normalised, without fragment: what is fetched."""
-    host: str
-    """Of `url`: host name and, where it is not the scheme's own, port."""
-    text: str = ""
-    """The first link's text, whitespace collapsed, at most 200 characters."""
-    kind: str = "a"
-    """What the first link was: `a`, `area`, `frame`, `iframe`, `refresh`, `header`, or `<link>`'s relation:
-    `canonical`, `alternate`, `next`, `prev`."""
-    nofollow: bool = False
-    """Whether every link to the target was `nofollow`, `ugc` or `sponsored`."""
-    priority: int = 0
-    """As of a `scrapy.Request`, for the spider to set: the greatest is fetched first, whatever the crawl's order."""
 
 
 @dataclass(slots=True)

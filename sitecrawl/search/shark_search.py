@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final
 
-from sitecrawl.page.links import Link
+from sitecrawl.page.items import Link
 from sitecrawl.search.topic import Topic, url_text
 
 LINK: Final = 0.5

@@ -12,8 +12,7 @@ from scrapy.http import Response
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.limits import EXTRACT_SIZE, EXTRACT_TIME, NO_LIMIT, REGEX_TIME
-from sitecrawl.page.items import PageItem
-from sitecrawl.page.links import Link
+from sitecrawl.page.items import Link, PageItem
 from sitecrawl.rules import Extraction, Outcome, PageText, RuleSet, read_rules
 from sitecrawl.spiders.feeds import name_fields
 from sitecrawl.spiders.site import SiteSpider

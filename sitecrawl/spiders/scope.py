@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.page.links import Link
+from sitecrawl.page.items import Link
 from sitecrawl.urls.url import Url, site_of
 
 KINDS: Final = ("host", "site", "prefix", "any")

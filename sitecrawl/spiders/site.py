@@ -21,8 +21,7 @@ from sitecrawl.crawl.revisits import Recrawling
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sitemaps import Sitemaps
 from sitecrawl.frontier.contract import Capability
-from sitecrawl.page.items import PageItem
-from sitecrawl.page.links import Link
+from sitecrawl.page.items import Link, PageItem
 from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.feeds import PAGE_FIELDS, leave_pages_out, name_fields
 from sitecrawl.urls.url import parse

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from scrapy.crawler import Crawler
 
-from sitecrawl.page.links import Link
+from sitecrawl.page.items import Link
 from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.site import SiteSpider
 

@@ -21,7 +21,8 @@ from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.visit import NewUrl, Visit
+from sitecrawl.frontier.visit import Visit
+from sitecrawl.page.items import Link
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 
@@ -55,7 +56,7 @@ class Worker:
         self.frontier.flushed()
 
     async def seed(self, *urls: str) -> None:
-        self.frontier.add([NewUrl(KEY.url(url), url, url.split("/")[2]) for url in urls], depth=0)
+        self.frontier.add([Link(url, url.split("/")[2], key=KEY.url(url)) for url in urls], depth=0)
         self.checkpoint()
 
     async def visits(self, number: int) -> list[Visit]:

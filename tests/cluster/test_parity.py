@@ -37,11 +37,12 @@ from sitecrawl.cluster.lua_constants import lua_constants
 from sitecrawl.cluster.shards import script, unpack
 from sitecrawl.credit import ledger as ledgers
 from sitecrawl.frontier import sections
-from sitecrawl.frontier.disk import FrontierOptions, NewUrl, Visit
+from sitecrawl.frontier.disk import FrontierOptions, Visit
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.trap_judge import Reason, TrapOptions
+from sitecrawl.page.items import Link
 
 TRAPS = TrapOptions(min_fetches=12, host_size=300, section_size=400, vouched_share=4, first_probes=30, min_probes=5)
 """Small sizes, that each rule applies many times within a few thousand steps."""
@@ -86,8 +87,8 @@ def fate_of(url: str) -> tuple[UrlState, bool]:
     return UrlState.FETCHED, "/tag/" not in url or int(name) > 250
 
 
-def known(url: str, *, nofollow: bool = False) -> NewUrl:
-    return NewUrl(KEY.url(url), url, url.split("/")[2], nofollow)
+def known(url: str, *, nofollow: bool = False) -> Link:
+    return Link(url, url.split("/")[2], nofollow=nofollow, key=KEY.url(url))
 
 
 def _weighed_credit(preference: bytes) -> float:

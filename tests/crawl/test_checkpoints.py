@@ -17,7 +17,7 @@ from sitecrawl.crawl import checkpoints as module
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.participant import Participant
-from sitecrawl.page.links import Link
+from sitecrawl.page.items import Link
 from sitecrawl.spiders.scope import Scope
 from sitecrawl.urls.url import parse
 

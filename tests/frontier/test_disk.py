@@ -156,11 +156,11 @@ class FrontierMachine(RuleBasedStateMachine):
         """A page may link to itself, twice to another, to what is done and to what is in flight."""
         visit = self.a_visit(data)
         found = [
-            url(name, host, nofollow=nofollow, score=SCORES[name])._replace(priority=priority)
+            replace(url(name, host, nofollow=nofollow, score=SCORES[name]), priority=priority)
             for name, host, nofollow, priority in links
         ]
         first = {f.key: f for f in reversed(found)}
-        found = [f._replace(priority=first[f.key].priority) for f in found]
+        found = [replace(f, priority=first[f.key].priority) for f in found]
         new = self.unseen(found, visit.depth + 1)
         assert self.frontier.expand(visit, found) == len(new)
         if not 0 < self.bench.options.max_depth < visit.depth + 1:

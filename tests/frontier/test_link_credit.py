@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -151,7 +152,7 @@ def test_the_graph_of_hosts(crawl):
 
 FAMILY = [A, f"www.{A}", B, C]
 LINK = st.builds(url, st.sampled_from(["0", "s/0", "s/1", "t/0", "new", "s/new", "v/new"]), st.sampled_from(FAMILY))
-LINKS = st.lists(st.builds(lambda link, no: link._replace(nofollow=no), LINK, st.booleans()), max_size=8)
+LINKS = st.lists(st.builds(lambda link, no: replace(link, nofollow=no), LINK, st.booleans()), max_size=8)
 
 
 @given(st.lists(st.one_of(LINKS, st.sampled_from(["commit", "restart"])), max_size=20))

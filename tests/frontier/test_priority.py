@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from frontier_helpers import Bench, all_credit, check_sections, url
 
 from sitecrawl.frontier.order import ORDERS
-from sitecrawl.frontier.visit import NewUrl
+from sitecrawl.page.items import Link
 
 
-def wanted(name: str, priority: int, host: str = "a.example") -> NewUrl:
-    return url(name, host)._replace(priority=priority)
+def wanted(name: str, priority: int, host: str = "a.example") -> Link:
+    return replace(url(name, host), priority=priority)
 
 
 @pytest.mark.parametrize("order", sorted(ORDERS))

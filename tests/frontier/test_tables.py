@@ -17,7 +17,7 @@ from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier import tables
 from sitecrawl.frontier.record import RANK_BYTES, Flag, UrlRecord
 from sitecrawl.frontier.tables import HostTable, UrlTable
-from sitecrawl.frontier.visit import NewUrl
+from sitecrawl.page.items import Link
 from sitecrawl.urls.fingerprint import Fingerprinter
 
 
@@ -233,7 +233,7 @@ def example(path: Path) -> Database:
     fingerprints = Fingerprinter(EXAMPLE_KEY)
     crawl = Bench(path, "bfs", host_key=lambda name: fingerprints.opaque(name.encode())[8:])
     seed, link = (
-        NewUrl(fingerprints.url(href), href, "a.example") for href in ("http://a.example/", "http://a.example/x")
+        Link(href, "a.example", key=fingerprints.url(href)) for href in ("http://a.example/", "http://a.example/x")
     )
     crawl.frontier.add([seed], depth=0)
     crawl.frontier.slow_down("a.example", 2.5)
@@ -242,7 +242,7 @@ def example(path: Path) -> Database:
     form = Request("http://a.example/search", method="POST", body=b"q=1", priority=5)
     key = fingerprints.request(form.method, form.url, form.body)
     crawl.frontier.add_request(
-        NewUrl(key, form.url, "a.example"),
+        Link(form.url, "a.example", key=key),
         depth=1,
         priority=form.priority,
         flags=Flag.NONE,

@@ -8,7 +8,7 @@ from typing import Any
 import redis
 
 from sitecrawl.cluster.options import BRINGS, WRAP, ClusterOptions, limits_of
-from sitecrawl.cluster.parcel import Link, Outcome, Packer, Parcel
+from sitecrawl.cluster.parcel import Outcome, Packer, Parcel, ParcelLink
 from sitecrawl.cluster.shards import Keys, open_crawl, pack, script, unpack
 from sitecrawl.frontier.trap_judge import TrapOptions
 from sitecrawl.seen.clock import Clock
@@ -17,11 +17,11 @@ from sitecrawl.urls.fingerprint import Fingerprinter
 KEY = Fingerprinter(bytes(16))
 
 
-def link(url: str, *, depth: int = 1, weight: int = 10, flags: int = 0, **rest: Any) -> Link:
-    return Link(KEY.url(url), url, url.split("/")[2], depth, weight, flags=flags, **rest)
+def link(url: str, *, depth: int = 1, weight: int = 10, flags: int = 0, **rest: Any) -> ParcelLink:
+    return ParcelLink(KEY.url(url), url, url.split("/")[2], depth, weight, flags=flags, **rest)
 
 
-def seed(url: str) -> Link:
+def seed(url: str) -> ParcelLink:
     return link(url, depth=0, weight=0, flags=BRINGS)
 
 
@@ -63,7 +63,7 @@ class Steps:
             field = f"{parcel.stream}:{parcel.seq}:{target}"
             self.call(parcel.shard, "renew", session, tokens=[], arrived=[field])
 
-    def add(self, *links: Link, session: str = "one") -> None:
+    def add(self, *links: ParcelLink, session: str = "one") -> None:
         for one in links:
             shard = self.keys.shard_of(one.host)
             assert self.send(self.parcel(shard, [Outcome(links=[one])], session), session) == 1
@@ -100,7 +100,7 @@ class Steps:
         return sum(self.client.hlen(key) for key in self.client.scan_iter(pattern, count=10_000))
 
 
-def outcome(lease: list[Any], url: list[Any], *links: Link, state: int = 1, good: bool = True) -> Outcome:
+def outcome(lease: list[Any], url: list[Any], *links: ParcelLink, state: int = 1, good: bool = True) -> Outcome:
     """A lent URL has been fetched."""
     return Outcome(url[0], lease[0], lease[1].decode(), state, 200, good, url[4], flags=url[5], links=list(links))
 

@@ -15,7 +15,8 @@ from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.visit import NewUrl, Visit
+from sitecrawl.frontier.visit import Visit
+from sitecrawl.page.items import Link
 
 RUDE = PolitenessOptions(delay_factor=0.0, failure_delay=0.0, per_ip=0, max_failures=0)
 """No pause and no limit but one request a host."""
@@ -25,8 +26,8 @@ def digest(text: str, size: int = 16) -> bytes:
     return hashlib.blake2b(text.encode(), digest_size=size).digest()
 
 
-def url(name: str, host: str = "a.example", *, nofollow: bool = False, score: float = 0.0) -> NewUrl:
-    return NewUrl(digest(f"{host}/{name}"), f"http://{host}/{name}", host, nofollow, score)
+def url(name: str, host: str = "a.example", *, nofollow: bool = False, score: float = 0.0) -> Link:
+    return Link(f"http://{host}/{name}", host, nofollow=nofollow, score=score, key=digest(f"{host}/{name}"))
 
 
 def stored_records(frontier: DiskFrontier) -> Iterator[tuple[bytes, UrlRecord]]:
@@ -113,7 +114,7 @@ class Bench:
     def add(self, *names: str, host: str = "a.example", depth: int = 0) -> int:
         return self.frontier.add([url(name, host) for name in names], depth=depth)
 
-    def link(self, visit: Visit, *found: NewUrl, rest: int = 0) -> int:
+    def link(self, visit: Visit, *found: Link, rest: int = 0) -> int:
         """The page of `visit` links to `found`."""
         return self.frontier.expand(visit, found, rest=rest)
 
@@ -148,7 +149,7 @@ class Bench:
 
     def surf(
         self,
-        links_of: Callable[[str], Iterable[NewUrl]],
+        links_of: Callable[[str], Iterable[Link]],
         *,
         budget: int = 20_000,
         is_good: Callable[[str], bool] = lambda _: True,

@@ -7,7 +7,7 @@ import hashlib
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,7 +25,8 @@ from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import Flag, UrlState
 from sitecrawl.frontier.tables import UrlTable
-from sitecrawl.frontier.visit import NewUrl, Visit
+from sitecrawl.frontier.visit import Visit
+from sitecrawl.page.items import Link
 from sitecrawl.seen.clock import Clock
 from sitecrawl.seen.tiered import SeenSet
 from sitecrawl.urls.fingerprint import HASH_NAME
@@ -34,9 +35,9 @@ PATIENT = PolitenessOptions(delay_factor=0.0, failure_delay=0.0, per_ip=0, max_f
 """No pause and no limit but one request a host; no host is given up."""
 
 
-def found(name: str, host: str = "a.example", **rest: Any) -> NewUrl:
+def found(name: str, host: str = "a.example", **rest: Any) -> Link:
     url = f"http://{host}/{name}"
-    return NewUrl(hashlib.blake2b(url.encode(), digest_size=16).digest(), url, host, **rest)
+    return Link(url, host, key=hashlib.blake2b(url.encode(), digest_size=16).digest(), **rest)
 
 
 def name_of(visit: Visit) -> str:
@@ -213,7 +214,7 @@ class Crawl:
             await asyncio.sleep(0.005 if self.kind == "cluster" else 0)
         return True
 
-    def finish(self, visit: Visit, *links: NewUrl, state: UrlState = UrlState.FETCHED, **how: Any) -> None:
+    def finish(self, visit: Visit, *links: Link, state: UrlState = UrlState.FETCHED, **how: Any) -> None:
         if links:
             self.frontier.expand(visit, links)
         self.frontier.downloaded(visit, 0.0)
@@ -222,9 +223,9 @@ class Crawl:
     def ask(self, name: str, *, host: str = "a.example", key: bytes | None = None, **how: Any) -> bool:
         one = found(name, host)
         given = {"depth": 1, "priority": 0, "flags": Flag.NONE, "request": None, **how}
-        return self.frontier.add_request(one if key is None else one._replace(key=key), **given)
+        return self.frontier.add_request(one if key is None else replace(one, key=key), **given)
 
-    async def drain(self, links: dict[str, list[NewUrl]] | None = None) -> list[str]:
+    async def drain(self, links: dict[str, list[Link]] | None = None) -> list[str]:
         """Fetch all that is left, each page with its links; the names in the order in which they came."""
         names = []
         while (visit := await self.next()) is not None:

@@ -19,7 +19,8 @@ from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.order import Facts, Order, priority_of
 from sitecrawl.frontier.record import NO_REFERRER, Flag, UrlRecord, UrlState
-from sitecrawl.frontier.visit import NewUrl, Visit
+from sitecrawl.frontier.visit import Visit
+from sitecrawl.page.items import Link
 
 
 class MemoryFrontier:
@@ -43,13 +44,13 @@ class MemoryFrontier:
 
     # Growth
 
-    def add(self, found: Sequence[NewUrl], *, depth: int, referrer: bytes = NO_REFERRER) -> int:
+    def add(self, found: Sequence[Link], *, depth: int, referrer: bytes = NO_REFERRER) -> int:
         return sum(
             self.add_request(one, depth=depth, priority=one.priority, flags=0, request=None, referrer=referrer)
             for one in found
         )
 
-    def expand(self, visit: Visit, found: Sequence[NewUrl], *, rest: int = 0) -> int:
+    def expand(self, visit: Visit, found: Sequence[Link], *, rest: int = 0) -> int:
         new = self.add(found, depth=visit.depth + 1, referrer=visit.key)
         for one in found:  # of what waits already, the greatest priority counts
             if (record := self._known.records[one.key]).state == UrlState.QUEUED and one.priority > priority_of(
@@ -60,7 +61,7 @@ class MemoryFrontier:
 
     def add_request(
         self,
-        found: NewUrl,
+        found: Link,
         *,
         depth: int,
         priority: int,

@@ -16,8 +16,7 @@ from middlewares.links import LinksMiddleware
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.page.items import PageItem
-from sitecrawl.page.links import Link
+from sitecrawl.page.items import Link, PageItem
 from sitecrawl.urls.url import parse
 
 

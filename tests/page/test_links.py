@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from realweb import tool
 
 from sitecrawl.base.errors import InvalidUrl
-from sitecrawl.page.links import Link, PageFacts, PageOptions, read_page
+from sitecrawl.page.items import Link
+from sitecrawl.page.links import PageFacts, PageOptions, read_page
 from sitecrawl.urls.url import parse
 
 URL = "http://a.b/dir/page?q"

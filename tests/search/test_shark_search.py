@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sitecrawl.page.links import Link
+from sitecrawl.page.items import Link
 from sitecrawl.search.shark_search import SCALE, Focus, Folders
 from sitecrawl.search.topic import Topic
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.page.links import Link
+from sitecrawl.page.items import Link
 from sitecrawl.spiders.arguments import SiteArguments
 
 

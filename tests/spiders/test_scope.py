@@ -7,7 +7,7 @@ import time
 import pytest
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.page.links import Link
+from sitecrawl.page.items import Link
 from sitecrawl.spiders.scope import Scope
 from sitecrawl.urls.url import parse
 

@@ -18,7 +18,7 @@ from scrapy.http import Response
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.crawl.sitemaps.response import SitemapResponse
-from sitecrawl.page.links import Link
+from sitecrawl.page.items import Link
 from sitecrawl.sitemap import schedule
 from sitecrawl.sitemap.locations import How, in_robots, on_page, usual
 from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState

@@ -17,8 +17,7 @@ from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.crawl.sitemaps.response import SitemapResponse
 from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.visit import NewUrl
-from sitecrawl.page.links import Link
+from sitecrawl.page.items import Link
 from sitecrawl.sitemap import schedule
 from sitecrawl.sitemap.entry import Entry, Form, Limits, ParseReport, Problem
 from sitecrawl.sitemap.locations import Answer, How, is_sitemap, may_list
@@ -63,7 +62,7 @@ class Reading:
         self._entries = self._alien = self._recent = 0
         self._newest = 0.0
         self._frequencies: Counter[str] = Counter()
-        self._pages: list[tuple[float, Url]] = []
+        self._pages: list[tuple[float, Link]] = []
         self._sitemaps: list[Entry] = []
         self._refetches = int(_UNPROVEN * _PROOF ** int(answer.record.right))
         """Pages that may be fetched again, in this visit."""
@@ -135,7 +134,8 @@ class Reading:
             else:
                 urls = (entry.url, *(url for url in entry.alternates if self._speaks_for(url)))
                 date = entry.lastmod or 0.0
-                self._pages += [(date, url) for url in urls if self._registry.admits(Link(url.href, url.host))]
+                links = [Link(url.href, url.host) for url in urls]
+                self._pages += [(date, link) for link in links if self._registry.admits(link)]
 
     def _speaks_for(self, url: Url) -> bool:
         """A page links where it likes, and what a person names, they vouch for."""
@@ -183,14 +183,13 @@ class Reading:
                 registry.queue(key, child)
         return len(new)
 
-    def _queue_pages(self, pages: Sequence[tuple[float, Url]], rest: int) -> None:
-        record, frontier = self._record, self._runtime.frontier
-        found = [(date, NewUrl(self._registry.key(url), url.href, url.host)) for date, url in pages]
-        record.unfinished += frontier.expand(self._answer.fetch.visit, [new for _, new in found], rest=rest)
+    def _queue_pages(self, pages: Sequence[tuple[float, Link]], rest: int) -> None:
+        record = self._record
+        record.unfinished += self._runtime.expand(self._answer.fetch, [link for _, link in pages], rest=rest)
         self._registry.store.put(self._answer.key, record)
         if self._refetches and schedule.trust(record) >= schedule.BELIEVED:
             now = self._answer.now
-            self._refetch({new.key: date for date, new in found if 0 < date <= now})
+            self._refetch({link.key: date for date, link in pages if 0 < date <= now})
 
     def _refetch(self, dated: dict[bytes, float]) -> None:
         """Fetch again what has changed since it was fetched, as the sitemap says: much only if that proved true."""

@@ -13,8 +13,7 @@ from sitecrawl.crawl.requests import GUESS, SITEMAP, pack_conditional
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.record import Flag
-from sitecrawl.frontier.visit import NewUrl
-from sitecrawl.page.links import Link
+from sitecrawl.page.items import Link
 from sitecrawl.sitemap.locations import How
 from sitecrawl.sitemap.record import Kind, SitemapRecord
 from sitecrawl.sitemap.schedule import ScheduleOptions
@@ -96,7 +95,7 @@ class Registry:
         frontier = self.runtime.frontier
         if not frontier.again(key, priority=_PRIORITY, request=request):
             frontier.add_request(
-                NewUrl(key, record.url, record.host),
+                Link(record.url, record.host, key=key),
                 depth=_DEPTH,
                 priority=_PRIORITY,
                 flags=Flag.NONE,

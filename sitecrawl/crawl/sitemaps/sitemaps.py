@@ -30,7 +30,7 @@ from sitecrawl.crawl.sitemaps.reading import Reading
 from sitecrawl.crawl.sitemaps.redirects import Redirects
 from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.crawl.sitemaps.response import SitemapResponse
-from sitecrawl.page.links import Link
+from sitecrawl.page.items import Link
 from sitecrawl.sitemap import schedule
 from sitecrawl.sitemap.locations import How
 from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState

@@ -21,10 +21,9 @@ from sitecrawl.crawl.requests import GUESS, SITEMAP, VISIT, pack, unpack_request
 from sitecrawl.crawl.runtime import Fetch, Runtime
 from sitecrawl.crawl.sitemaps import Sitemaps, reading
 from sitecrawl.crawl.sitemaps.added import leave
-from sitecrawl.frontier.disk import DiskFrontier, NewUrl
+from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.record import Flag, UrlState
-from sitecrawl.page.items import Exchange
-from sitecrawl.page.links import Link
+from sitecrawl.page.items import Exchange, Link
 from sitecrawl.sitemap.locations import How
 from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, SitemapState
 from sitecrawl.urls.url import parse
@@ -117,7 +116,7 @@ class Crawl:
         if self.follows:
             target = parse(to, fetch.visit.url)
             meta = {"redirect_urls": [fetch.visit.url]}
-            found = NewUrl(self.key(target.href), target.href, target.host)
+            found = Link(target.href, target.host, key=self.key(target.href))
             if self.runtime.frontier.add_request(
                 found, depth=1, priority=0, flags=Flag.NONE, request=pack({"meta": meta}), referrer=fetch.visit.key
             ):
@@ -304,7 +303,7 @@ class TestExpects:
 
         async def story(crawl: Crawl) -> None:
             told = [Kind.SITEMAP.value, How.INDEX.value, f"{ROOT}/i.xml", ["b.example"]]
-            found = NewUrl(crawl.key(MAP), ROOT + MAP, "a.example")
+            found = Link(ROOT + MAP, "a.example", key=crawl.key(MAP))
             request = pack({"meta": {SITEMAP: told}})
             crawl.runtime.frontier.add_request(found, depth=1, priority=0, flags=Flag.NONE, request=request)
             assert await crawl.run() == [MAP, "/1"]
