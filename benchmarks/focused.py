@@ -84,13 +84,13 @@ class Sites:
         if status == 301:
             target = parse_url(urljoin(url, headers["Location"]))
             return Page(status, [Link(target.href, target.host)])
-        facts = read_page(url, body, [(b"content-type", headers.get("Content-Type", "").encode())])
-        if status != 200 or facts.charset is None:
+        page = read_page(url, body, [(b"content-type", headers.get("Content-Type", "").encode())])
+        if status != 200 or page.charset is None:
             return Page(status, [])
-        html = body.decode(facts.charset, "replace")
-        text = " ".join(line.text for line in html_lines(html)) if facts.content_type == "text/html" else html
+        html = body.decode(page.charset, "replace")
+        text = " ".join(line.text for line in html_lines(html)) if page.content_type == "text/html" else html
         titles = " ".join(match[0] for match in _TITLES.finditer(html[:20_000]))
-        links = [link for link in facts.links if link.host in self._tool.HOSTS]
+        links = [link for link in page.links if link.host in self._tool.HOSTS]
         return Page(status, links, text, re.sub(r"<[^>]*>", " ", titles).casefold())
 
 

@@ -21,7 +21,8 @@ from w3lib.url import canonicalize_url
 
 from sitecrawl.page import links as links_module
 from sitecrawl.page import markup
-from sitecrawl.page.links import PageFacts, read_page
+from sitecrawl.page.items import PageItem
+from sitecrawl.page.links import read_page
 from sitecrawl.urls.fingerprint import Fingerprinter
 from sitecrawl.urls.url import Canonicalizer, Url, parse
 
@@ -102,7 +103,7 @@ def main() -> None:
 parse_hard = parse("http://www.example.com/a%7eb/c?utm_source=x&b=%2f&a=1&sid=12")
 
 
-def read_anew(url: str, body: bytes) -> PageFacts:
+def read_anew(url: str, body: bytes) -> PageItem:
     links_module._remembered.cache_clear()  # noqa: SLF001 - what it saves is what is measured
     return read_page(url, body, HEADERS)
 

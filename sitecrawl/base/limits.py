@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Limit:
     """One limit. Two share a setting where Scrapy's counts for both."""
 

@@ -236,17 +236,7 @@ def _exchange(answer: Record, request: Record | None) -> Exchange:
 
 def _page(exchange: Exchange, known: UrlRecord, referrer: str | None) -> PageItem:
     body = without_codings(exchange.body, exchange.headers)
-    facts = read_page(exchange.url, body, exchange.headers)
-    return PageItem(
-        url=exchange.url,
-        status=exchange.status,
-        fetched=exchange.started,
-        depth=known.depth,
-        referrer=referrer,
-        content_type=facts.content_type,
-        charset=facts.charset,
-        title=facts.title,
-        canonical=facts.canonical,
-        noindex=facts.noindex,
-        size=len(body),
-    )
+    page = read_page(exchange.url, body, exchange.headers)
+    page.status, page.fetched = exchange.status, exchange.started
+    page.depth, page.referrer = known.depth, referrer
+    return page

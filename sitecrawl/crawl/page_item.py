@@ -2,59 +2,36 @@
 
 from __future__ import annotations
 
-from scrapy.http import Response
-from scrapy.statscollectors import StatsCollector
+from collections import Counter
 
-from sitecrawl.base import limits
-from sitecrawl.crawl.fetch import Fetch
+from scrapy.http import Response
+
+from sitecrawl.base.limits import Limit
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.record import NO_REFERRER
 from sitecrawl.page.items import PageItem, pairs
-from sitecrawl.page.links import PageFacts, read_page
-from sitecrawl.page.markup import TooMuch
-from sitecrawl.page.simhash import simhash
+from sitecrawl.page.links import read_page
 
 
 def page_item(response: Response, runtime: Runtime) -> PageItem:
     """The page that `response` brought, with the facts that are read off it. An error's links are left out."""
+    met: Counter[Limit] = Counter()
+    page = read_page(response.url, response.body, pairs(response.headers), options=runtime.page_options, met=met)
+    for limit, times in met.items():
+        runtime.stats.inc_value(limit.stat, times)
+    page.status = response.status
+    page.depth = response.meta.get("depth", 0)
+    if not 200 <= page.status < 300:
+        page.links = []
     fetch = runtime.fetch_of(response.request)
-    facts = read_page(response.url, response.body, pairs(response.headers), options=runtime.page_options)
-    _count(facts, runtime.stats)
-    return PageItem(
-        url=response.url.partition("#")[0],
-        status=response.status,
-        fetched=fetch.exchange.started if fetch is not None and fetch.exchange is not None else 0.0,
-        depth=response.meta.get("depth", 0),
-        referrer=_referrer(fetch, runtime),
-        content_type=facts.content_type,
-        charset=facts.charset,
-        title=facts.title,
-        canonical=facts.canonical,
-        noindex=facts.noindex,
-        nofollow=facts.nofollow,
-        text_hash=simhash(facts.text) if facts.text else None,
-        size=len(response.body),
-        body=response.body,
-        links=facts.links if 200 <= response.status < 300 else [],
-        key=fetch.visit.key if fetch is not None else b"",
-        exchange=fetch.exchange if fetch is not None else None,
-    )
+    if fetch is not None:
+        page.key = fetch.visit.key
+        page.referrer = _url_of(fetch.visit.referrer, runtime)
+        page.exchange = fetch.exchange
+        page.fetched = fetch.exchange.started if fetch.exchange is not None else 0.0
+    return page
 
 
-def _count(facts: PageFacts, stats: StatsCollector) -> None:
-    for limit, times in (
-        (limits.SCHEMES, facts.skipped),
-        (limits.URL_LENGTH, facts.too_long),
-        (limits.LINKS, facts.cut),
-        (limits.TREE_SIZE, facts.no_tree == TooMuch.SIZE),
-        (limits.TREE_ELEMENTS, facts.no_tree == TooMuch.ELEMENTS),
-    ):
-        if times:
-            stats.inc_value(limit.stat, int(times))
-
-
-def _referrer(fetch: Fetch | None, runtime: Runtime) -> str | None:
-    if fetch is None or fetch.visit.referrer == NO_REFERRER:
-        return None
-    record = runtime.frontier.urls.get(fetch.visit.referrer)
+def _url_of(key: bytes, runtime: Runtime) -> str | None:
+    record = runtime.frontier.urls.get(key) if key != NO_REFERRER else None
     return record.url if record is not None else None

@@ -121,8 +121,8 @@ class PageItem:
 
     url: str
     """The URL as it was fetched."""
-    status: int
-    fetched: float
+    status: int = 0
+    fetched: float = 0.0
     """Unix time of the request, in seconds."""
     depth: int = 0
     """Links from the nearest seed; a seed has 0."""
@@ -134,7 +134,9 @@ class PageItem:
     """WHATWG name of the encoding in which `body` is text; None for what is not text."""
     title: str | None = None
     canonical: str | None = None
-    """What the page itself calls its address (`rel=canonical`)."""
+    """What the page itself calls its address (`rel=canonical`): absolute, normalised."""
+    base: str = field(default="", repr=False)
+    """What relative links are relative to."""
     noindex: bool = False
     nofollow: bool = False
     """The page's author stands by none of its links."""
@@ -146,6 +148,7 @@ class PageItem:
     """The SimHash of an HTML page's text (`sitecrawl.page.simhash`): pages that differ in few bits are near
     duplicates. None for what has no text."""
     links: list[Link] = field(default_factory=list, repr=False, metadata={"serializer": _addresses})
+    """In the order in which they stand: headers first, one a target. None of an error."""
     key: bytes = field(default=b"", repr=False, metadata={"serializer": bytes.hex})
     """The URL's fingerprint in the frontier; empty where a spider made the item by hand."""
     exchange: Exchange | None = field(default=None, repr=False, metadata={"serializer": _summary})

@@ -8,18 +8,20 @@ docs/urls.md says what is a link and what is not.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from sitecrawl.base.errors import InvalidUrl
-from sitecrawl.base.limits import LINKS
+from sitecrawl.base.limits import LINKS, SCHEMES, URL_LENGTH, Limit
 from sitecrawl.page import charset
 from sitecrawl.page import media_type as media
 from sitecrawl.page.directives import Robots, header_links, refresh_target, robots_of_headers, robots_of_meta
-from sitecrawl.page.items import Link
-from sitecrawl.page.markup import DEFAULT, Element, TooMuch, TreeOptions, collapsed, elements
+from sitecrawl.page.items import Link, PageItem
+from sitecrawl.page.markup import DEFAULT, Element, TreeOptions, collapsed, elements
+from sitecrawl.page.simhash import simhash
 from sitecrawl.urls.url import MAX_URL_LENGTH, Url, parse
 
 AGENT: Final = "sitecrawl"
@@ -42,46 +44,15 @@ class PageOptions:
     tree: TreeOptions = DEFAULT
 
 
-@dataclass(slots=True)
-class PageFacts:
-    """What one response says, read off its headers and its body."""
-
-    content_type: str
-    """What the body is: the media type, lower case, without parameters."""
-    charset: str | None
-    """The encoding in which the body is text, as Python's codecs know it; None for what is not text."""
-    base: str
-    """What relative links are relative to."""
-    links: list[Link] = field(default_factory=list)
-    """In the order in which they stand: headers first, one a target."""
-    title: str | None = None
-    canonical: str | None = None
-    """What the page calls its own address: absolute, normalised."""
-    noindex: bool = False
-    nofollow: bool = False
-    """Whether the page's author stands by none of its links."""
-    skipped: int = 0
-    """Distinct hrefs that are no http(s) URL."""
-    too_long: int = 0
-    """Distinct hrefs that are longer than a URL may be."""
-    cut: bool = False
-    """Whether there were more elements than are looked at."""
-    no_tree: TooMuch | None = None
-    """Why the page's elements were read without building its tree."""
-    text: str = ""
-    """Of an HTML page: see `sitecrawl.page.markup.Elements`. In another encoding than UTF-8 that of `charset`."""
-
-
 class _Links:
     """Gathers the links of one page, one a target."""
 
-    def __init__(self, base: str, query_charset: str | None, max_url_length: int) -> None:
+    def __init__(self, base: str, query_charset: str | None, max_url_length: int, met: Counter[Limit]) -> None:
         self._query_charset = query_charset
         self._max_url_length = max_url_length
         self._targets: dict[str, Url | None] = {}
         self._links: dict[str, Link] = {}
-        self.skipped = 0
-        self.too_long = 0
+        self._met = met
         self.rebase(base)
 
     def rebase(self, base: str) -> None:
@@ -110,10 +81,7 @@ class _Links:
         return url.href
 
     def _skip(self, target: str) -> None:
-        if _parsed(target, self._base, sys.maxsize) is None:
-            self.skipped += 1
-        else:
-            self.too_long += 1
+        self._met[SCHEMES if _parsed(target, self._base, sys.maxsize) is None else URL_LENGTH] += 1
 
     def all(self) -> list[Link]:
         return list(self._links.values())
@@ -160,31 +128,36 @@ def read_page(
     *,
     options: PageOptions = PageOptions(),
     agent: str = AGENT,
-) -> PageFacts:
-    """Read a response to a request for `url`; `body` without content coding.
+    met: Counter[Limit] | None = None,
+) -> PageItem:
+    """What a response to a request for `url` says, read off its headers and its body.
 
-    `agent` is the name by which robots directives address us. Nothing in `body` or `headers` raises; a `url` that is
+    The rest of the `PageItem`, such as status and depth, is left to whoever fetched it. `body` is without content
+    coding; `agent` is the name by which robots directives address us. `met` counts the limits that the page goes
+    beyond: `SCHEMES` and `URL_LENGTH` by its distinct hrefs. Nothing in `body` or `headers` raises; a `url` that is
     none raises `InvalidUrl`.
     """
     document = parse(url, max_length=sys.maxsize).href
     declared = media.declared_type(_values(headers, b"content-type"))
     content_type = media.actual_type(declared, body)
-    facts = PageFacts(content_type, _charset(content_type, declared.charset, body), document)
+    page = PageItem(url.partition("#")[0], content_type=content_type, size=len(body), body=body)
+    page.charset = _charset(content_type, declared.charset, body)
+    met = Counter() if met is None else met
     robots = robots_of_headers(_values(headers, b"x-robots-tag"), agent)
-    found = _html_elements(body, facts, options)
-    facts.base = _base(found, document)
-    query_charset = None if facts.charset in _UNICODE_CHARSETS else facts.charset
-    links = _Links(document, query_charset, options.max_url_length)
-    _read_headers(headers, facts, links)
-    links.rebase(facts.base)
+    found = _html_elements(page, options, met)
+    page.base = _base(found, document)
+    query_charset = None if page.charset in _UNICODE_CHARSETS else page.charset
+    links = _Links(document, query_charset, options.max_url_length, met)
+    _read_headers(headers, page, links)
+    links.rebase(page.base)
     for element in found:
         if element.tag == "meta":
             robots |= _read_meta(element, links, agent)
         elif element.tag in _READERS:
-            _READERS[element.tag](element, facts, links)
-    facts.noindex, facts.nofollow = robots
-    facts.links, facts.skipped, facts.too_long = links.all(), links.skipped, links.too_long
-    return facts
+            _READERS[element.tag](element, page, links)
+    page.noindex, page.nofollow = robots
+    page.links = links.all()
+    return page
 
 
 def _values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
@@ -201,13 +174,18 @@ def _charset(content_type: str, declared: str | None, body: bytes) -> str | None
     return None
 
 
-def _html_elements(body: bytes, facts: PageFacts, options: PageOptions) -> list[Element]:
-    if facts.content_type not in media.HTML:
+def _html_elements(page: PageItem, options: PageOptions, met: Counter[Limit]) -> list[Element]:
+    if page.content_type not in media.HTML:
         return []
-    body = charset.without_bom(body)
-    if facts.charset not in {"utf-8", None}:
-        body = body.decode(facts.charset or "", "replace").encode("utf-8", "replace")
-    found, facts.cut, facts.no_tree, facts.text = elements(body, options.max_links, options.tree)
+    body = charset.without_bom(page.body)
+    if page.charset not in {"utf-8", None}:
+        body = body.decode(page.charset or "", "replace").encode("utf-8", "replace")
+    found, cut, no_tree, text = elements(body, options.max_links, options.tree)
+    if cut:
+        met[LINKS] += 1
+    if no_tree is not None:
+        met[no_tree] += 1
+    page.text_hash = simhash(text) if text else None
     return found
 
 
@@ -222,7 +200,7 @@ def _base(found: Iterable[Element], document: str) -> str:
     return document
 
 
-def _read_headers(headers: Sequence[tuple[bytes, bytes]], facts: PageFacts, links: _Links) -> None:
+def _read_headers(headers: Sequence[tuple[bytes, bytes]], page: PageItem, links: _Links) -> None:
     """A header's links are relative to the document, not to its `<base>` (RFC 8288, section 3)."""
     for value in _values(headers, b"refresh"):
         if target := refresh_target(value):
@@ -234,7 +212,7 @@ def _read_headers(headers: Sequence[tuple[bytes, bytes]], facts: PageFacts, link
                 continue
             url = links.add(target, "header", text=collapsed(parameters.get("title", "")), nofollow=nofollow)
             if relation == "canonical":
-                facts.canonical = facts.canonical or url
+                page.canonical = page.canonical or url
 
 
 def _relation(rel: str | None, media_type: str | None) -> tuple[str | None, bool]:
@@ -256,7 +234,7 @@ def _read_meta(element: Element, links: _Links, agent: str) -> Robots:
     return Robots()
 
 
-def _read_anchor(element: Element, facts: PageFacts, links: _Links) -> None:
+def _read_anchor(element: Element, page: PageItem, links: _Links) -> None:
     href = element.attributes.get("href")
     if href is not None:
         rel = element.attributes.get("rel")
@@ -265,27 +243,27 @@ def _read_anchor(element: Element, facts: PageFacts, links: _Links) -> None:
         links.add(href, element.tag, text=text, nofollow=nofollow)
 
 
-def _read_frame(element: Element, facts: PageFacts, links: _Links) -> None:
+def _read_frame(element: Element, page: PageItem, links: _Links) -> None:
     if source := element.attributes.get("src"):
         links.add(source, element.tag, text=collapsed(element.attributes.get("title") or ""))
 
 
-def _read_link(element: Element, facts: PageFacts, links: _Links) -> None:
+def _read_link(element: Element, page: PageItem, links: _Links) -> None:
     attributes = element.attributes
     relation, nofollow = _relation(attributes.get("rel"), attributes.get("type"))
     if relation is None or not (href := attributes.get("href")):
         return
     url = links.add(href, relation, text=collapsed(attributes.get("title") or ""), nofollow=nofollow)
     if relation == "canonical":
-        facts.canonical = facts.canonical or url
+        page.canonical = page.canonical or url
 
 
-def _read_title(element: Element, facts: PageFacts, links: _Links) -> None:
-    if facts.title is None:
-        facts.title = element.text
+def _read_title(element: Element, page: PageItem, links: _Links) -> None:
+    if page.title is None:
+        page.title = element.text
 
 
-_READERS: dict[str, Callable[[Element, PageFacts, _Links], None]] = {
+_READERS: dict[str, Callable[[Element, PageItem, _Links], None]] = {
     "a": _read_anchor,
     "area": _read_anchor,
     "frame": _read_frame,

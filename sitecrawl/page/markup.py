@@ -21,14 +21,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import Enum
 from html import unescape
 from itertools import islice
 from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
-from sitecrawl.base.limits import TREE_ELEMENTS, TREE_SIZE
+from sitecrawl.base.limits import TREE_ELEMENTS, TREE_SIZE, Limit
 
 _WANTED = frozenset({"a", "area", "frame", "iframe", "base", "meta", "link", "title"})
 _SELECTOR = ",".join(sorted(_WANTED))
@@ -37,13 +36,6 @@ _WITH_TEXT = frozenset({"a", "title"})
 _TEXT_READ = 2000  # characters: whitespace goes when the text is collapsed
 _TEXT_KEPT = 200
 _FORMATTING = re.compile(rb"<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)[\t\n\f\r />]", re.IGNORECASE)
-
-
-class TooMuch(Enum):
-    """Why a page gets no tree."""
-
-    SIZE = "size"
-    ELEMENTS = "elements"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +63,8 @@ class Elements(NamedTuple):
     found: list[Element]
     cut: bool
     """Whether there were more."""
-    no_tree: TooMuch | None
-    """Why they were read off the text."""
+    no_tree: Limit | None
+    """Beyond which limit the page is, so that they were read off the text."""
     text: str
     """What a reader sees of the page, near enough for comparing; the markup as well where there is no tree."""
 
@@ -90,15 +82,15 @@ def elements(html: bytes, limit: int, options: TreeOptions = DEFAULT) -> Element
     return Elements(found[:limit], len(found) > limit, no_tree, text)
 
 
-def too_much(html: bytes, options: TreeOptions = DEFAULT) -> TooMuch | None:
-    """Why the tree of `html` could cost too much; None where it costs a bounded time, whatever is in it."""
+def too_much(html: bytes, options: TreeOptions = DEFAULT) -> Limit | None:
+    """The limit beyond which the tree of `html` could cost too much; None where it costs a bounded time."""
     if len(html) > options.max_size:
-        return TooMuch.SIZE
+        return TREE_SIZE
     tags = html.count(b"<")
     if tags * tags <= 4 * options.max_elements:  # n formatting among m tags make n * (m - n) at most
         return None
     formatting = len(_FORMATTING.findall(html))
-    return TooMuch.ELEMENTS if formatting * (tags - formatting) > options.max_elements else None
+    return TREE_ELEMENTS if formatting * (tags - formatting) > options.max_elements else None
 
 
 def collapsed(text: str) -> str:

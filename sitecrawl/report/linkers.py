@@ -36,12 +36,12 @@ def find_linkers(reader: PageReader, fingerprints: Fingerprinter, wanted: Contai
     for capture in reader.newest_pages(limit):
         try:
             stored = reader.read(capture)
-            facts = read_page(capture.url, stored.body, stored.headers)
+            page = read_page(capture.url, stored.body, stored.headers)
         except (StorageError, CorruptFile, InvalidUrl):
             unreadable += 1
             continue
         searched += 1
-        for link in facts.links:
+        for link in page.links:
             key = fingerprints.url(canonical(Url(link.url, link.host)))
             if key in wanted:
                 named = pages.setdefault(key, [])

@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sitecrawl.base.errors import InvalidUrl
-from sitecrawl.page.links import PageFacts, read_page
+from sitecrawl.page.items import PageItem
+from sitecrawl.page.links import read_page
 from sitecrawl.sitemap.entry import Entry, Form, ParseReport, Problem
 from sitecrawl.sitemap.locations import Answer, How, in_robots, is_sitemap, on_page, usual
 from sitecrawl.sitemap.parse import chunks_of, read_sitemap
@@ -74,7 +75,7 @@ class _Search:
         robots = await self._get(self._root.href + "robots.txt")
         await self._look(How.ROBOTS, in_robots(robots.body, robots.url) if robots else [])
         front = await self._get(self._root.href)
-        await self._look(How.LINK, on_page(front.body, _facts(front)) if front else [])
+        await self._look(How.LINK, on_page(front.body, _page(front)) if front else [])
         if all(sitemap.form.is_feed for sitemap in self._found):
             await self._guess(parse(front.url) if front else self._root)
         return self._found
@@ -100,20 +101,20 @@ class _Search:
     async def _guess(self, front: Url) -> None:
         nowhere = await self._fetch(parse(f"sitemap-{secrets.token_hex(8)}.html", front.href).href)
         if nowhere is not None:
-            self._missing = Answer.of(nowhere.url, nowhere.status, nowhere.body, _facts(nowhere))
+            self._missing = Answer.of(nowhere.url, nowhere.status, nowhere.body, _page(nowhere))
         for url in usual(front):
             if await self._look(How.USUAL, [url]):
                 return
 
     def _read(self, how: How, fetched: Fetched) -> Sitemap | None:
-        facts, report = _facts(fetched), ParseReport()
-        count = sum(1 for _ in read_sitemap(chunks_of(fetched.body), fetched.url, report, label=facts.charset))
-        answer = Answer.of(fetched.url, fetched.status, fetched.body, facts)
+        page, report = _page(fetched), ParseReport()
+        count = sum(1 for _ in read_sitemap(chunks_of(fetched.body), fetched.url, report, label=page.charset))
+        answer = Answer.of(fetched.url, fetched.status, fetched.body, page)
         doubtful = how != How.ROBOTS
         if report.form == Form.UNKNOWN or (doubtful and not is_sitemap(answer, report, missing=self._missing)):
             return None
         return Sitemap(fetched.url, how, report.form, count, report.problems, fetched.body)
 
 
-def _facts(fetched: Fetched) -> PageFacts:
+def _page(fetched: Fetched) -> PageItem:
     return read_page(fetched.url, fetched.body, fetched.headers)

@@ -18,7 +18,7 @@ from typing import Final
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.page import charset
-from sitecrawl.page.links import PageFacts
+from sitecrawl.page.items import PageItem
 from sitecrawl.page.markup import elements
 from sitecrawl.page.simhash import distance, simhash
 from sitecrawl.sitemap.entry import Form, ParseReport
@@ -80,15 +80,15 @@ def in_robots(body: bytes, url: str) -> list[Url]:
     return list(found.values())
 
 
-def on_page(body: bytes, facts: PageFacts) -> list[Url]:
-    """What the page `facts`, whose body is `body`, links to as a site map or a feed of its site, each once."""
+def on_page(body: bytes, page: PageItem) -> list[Url]:
+    """What `page`, whose whole body is `body`, links to as a site map or a feed of its site, each once."""
     body = charset.without_bom(body)
-    if facts.charset not in {"utf-8", None}:
-        body = body.decode(facts.charset or "", "replace").encode("utf-8", "replace")
+    if page.charset not in {"utf-8", None}:
+        body = body.decode(page.charset or "", "replace").encode("utf-8", "replace")
     found: dict[str, Url] = {}
     for element in elements(body, _MAX_ELEMENTS).found:
         href = element.attributes.get("href")
-        if href and _names_one(element.tag, element.attributes, element.text) and (url := _parsed(href, facts.base)):
+        if href and _names_one(element.tag, element.attributes, element.text) and (url := _parsed(href, page.base)):
             found.setdefault(url.href, url)
             if len(found) == MAX_NAMED:
                 break
@@ -127,8 +127,9 @@ class Answer:
     """SimHash of a page's readable text; 0 for what is no page."""
 
     @classmethod
-    def of(cls, url: str, status: int, body: bytes, facts: PageFacts) -> Answer:
-        return cls(url, status, facts.title or "", simhash(facts.text or body.decode("utf-8", "replace")))
+    def of(cls, url: str, status: int, body: bytes, page: PageItem) -> Answer:
+        text_hash = simhash(body.decode("utf-8", "replace")) if page.text_hash is None else page.text_hash
+        return cls(url, status, page.title or "", text_hash)
 
 
 def is_sitemap(answer: Answer, report: ParseReport, *, missing: Answer | None) -> bool:

@@ -11,10 +11,12 @@ from __future__ import annotations
 import codecs
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, Final
 
+from sitecrawl.base.limits import SCHEMES, Limit
 from sitecrawl.page import charset
 from sitecrawl.page.links import read_page
 from sitecrawl.sitemap.dates import unix_time
@@ -247,11 +249,11 @@ def _read_json(pieces: Iterable[str], resolver: Resolver, report: ParseReport) -
 def _read_html(pieces: Iterable[str], url: str | None, report: ParseReport) -> Iterator[Entry]:
     if url is None:
         return
-    facts = read_page(
-        url, _whole(pieces, report).encode("utf-8", "replace"), [(b"content-type", b"text/html;charset=utf-8")]
-    )
-    report.skipped += facts.skipped
-    for link in facts.links:
+    met: Counter[Limit] = Counter()
+    body = _whole(pieces, report).encode("utf-8", "replace")
+    page = read_page(url, body, [(b"content-type", b"text/html;charset=utf-8")], met=met)
+    report.skipped += met[SCHEMES]
+    for link in page.links:
         if not link.nofollow:
             yield Entry(Url(link.url, link.host))
 

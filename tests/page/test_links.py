@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 from random import Random
 from urllib.parse import urldefrag
@@ -14,20 +15,21 @@ from hypothesis import strategies as st
 from realweb import tool
 
 from sitecrawl.base.errors import InvalidUrl
-from sitecrawl.page.items import Link
-from sitecrawl.page.links import PageFacts, PageOptions, read_page
+from sitecrawl.base.limits import LINKS, SCHEMES, TREE_SIZE, URL_LENGTH, Limit
+from sitecrawl.page.items import Link, PageItem
+from sitecrawl.page.links import PageOptions, read_page
 from sitecrawl.urls.url import parse
 
 URL = "http://a.b/dir/page?q"
 HTML = (b"Content-Type", b"text/html; charset=utf-8")
 
 
-def read(body: bytes | str, *headers: tuple[bytes, bytes], url: str = URL) -> PageFacts:
+def read(body: bytes | str, *headers: tuple[bytes, bytes], url: str = URL) -> PageItem:
     return read_page(url, body.encode() if isinstance(body, str) else body, [HTML, *headers])
 
 
-def targets(facts: PageFacts) -> list[str]:
-    return [link.url for link in facts.links]
+def targets(page: PageItem) -> list[str]:
+    return [link.url for link in page.links]
 
 
 @pytest.mark.parametrize(
@@ -86,13 +88,16 @@ def test_no_links(html: str) -> None:
 
 def test_skipped() -> None:
     """Links that lead nowhere are counted, each target once."""
-    assert read("<a href=mailto:a@b.c><a href='/" + "x" * 9000 + "'><a href=mailto:a@b.c><a href=/y>").skipped == 1
+    met = Counter[Limit]()
+    body = b"<a href=mailto:a@b.c><a href='/" + b"x" * 9000 + b"'><a href=mailto:a@b.c><a href=/y>"
+    read_page(URL, body, [HTML], met=met)
+    assert met == {SCHEMES: 1, URL_LENGTH: 1}
 
 
 def test_one_link_a_target() -> None:
     """A page's links to one target are one link, with the first one's text and place."""
-    facts = read("<a href=/x>first</a><a href=/y>y</a><a href='http://A.B/x#f'>second</a>")
-    assert [(link.url, link.text) for link in facts.links] == [("http://a.b/x", "first"), ("http://a.b/y", "y")]
+    page = read("<a href=/x>first</a><a href=/y>y</a><a href='http://A.B/x#f'>second</a>")
+    assert [(link.url, link.text) for link in page.links] == [("http://a.b/x", "first"), ("http://a.b/y", "y")]
 
 
 def test_nofollow_only_if_all_are() -> None:
@@ -119,9 +124,9 @@ def test_base(base: str, expected: str) -> None:
 def test_link_header() -> None:
     """A Link header's links are relative to the document, and only those to pages of their own count."""
     value = b'<x>; rel=next; title="T", </s.css>; rel=stylesheet, </y>; rel=next; anchor="/z", </c>; rel=canonical'
-    facts = read("<base href=/other/>", (b"link", value))
-    assert facts.links == [Link("http://a.b/dir/x", "a.b", "T", "header"), Link("http://a.b/c", "a.b", "", "header")]
-    assert facts.canonical == "http://a.b/c"
+    page = read("<base href=/other/>", (b"link", value))
+    assert page.links == [Link("http://a.b/dir/x", "a.b", "T", "header"), Link("http://a.b/c", "a.b", "", "header")]
+    assert page.canonical == "http://a.b/c"
 
 
 def test_headers_of_what_is_no_html() -> None:
@@ -132,24 +137,24 @@ def test_headers_of_what_is_no_html() -> None:
         (b"Refresh", b"1; url=/next"),
         (b"X-Robots-Tag", b"noindex"),
     ]
-    facts = read_page(URL, b"%PDF-", headers)
-    assert targets(facts) == ["http://a.b/next", "http://a.b/page"]
-    assert (facts.noindex, facts.canonical, facts.charset, facts.title) == (True, "http://a.b/page", None, None)
+    page = read_page(URL, b"%PDF-", headers)
+    assert targets(page) == ["http://a.b/next", "http://a.b/page"]
+    assert (page.noindex, page.canonical, page.charset, page.title) == (True, "http://a.b/page", None, None)
 
 
 def test_page_facts() -> None:
     """A page's title, address and directives are read."""
-    facts = read("<title> A\n title </title><link rel=canonical href=/c#f><meta name=ROBOTS content=noindex>")
-    assert (facts.title, facts.canonical, facts.noindex, facts.nofollow) == ("A title", "http://a.b/c", True, False)
-    assert (facts.content_type, facts.charset, facts.base) == ("text/html", "utf-8", URL)
+    page = read("<title> A\n title </title><link rel=canonical href=/c#f><meta name=ROBOTS content=noindex>")
+    assert (page.title, page.canonical, page.noindex, page.nofollow) == ("A title", "http://a.b/c", True, False)
+    assert (page.content_type, page.charset, page.base) == ("text/html", "utf-8", URL)
 
 
 def test_robots_of_all_sources() -> None:
     """Directives of headers and elements add up; those for another crawler do not count."""
     robots = (b"X-Robots-Tag", b"otherbot: none")
     assert not read("<meta name=otherbot content=none>", robots).noindex
-    facts = read("<meta name=sitecrawl content=nofollow>", (b"X-Robots-Tag", b"noindex"))
-    assert (facts.noindex, facts.nofollow) == (True, True)
+    page = read("<meta name=sitecrawl content=nofollow>", (b"X-Robots-Tag", b"noindex"))
+    assert (page.noindex, page.nofollow) == (True, True)
     assert [link.nofollow for link in read("<meta name=robots content=nofollow><a href=/x>").links] == [False]
 
 
@@ -158,9 +163,9 @@ def test_robots_of_all_sources() -> None:
 )
 def test_mislabelled_body(body: bytes) -> None:
     """A binary body declared as HTML has no links, and is not called HTML."""
-    facts = read(body)
-    assert (facts.links, facts.charset) == ([], None)
-    assert facts.content_type != "text/html"
+    page = read(body)
+    assert (page.links, page.charset) == ([], None)
+    assert page.content_type != "text/html"
 
 
 @pytest.mark.parametrize(
@@ -204,20 +209,22 @@ def test_encodings(body: bytes, headers: list[tuple[bytes, bytes]], expected: st
 def test_limits() -> None:
     """No more than `max_links` elements and `max_url_length` characters are taken, and it says so."""
     body = b"".join(b"<a href=/%d>" % number for number in range(100_000))
-    assert (len(read(body).links), read(body).cut) == (50_000, True)
+    met = Counter[Limit]()
+    assert len(read_page(URL, body, [HTML], met=met).links) == 50_000
+    assert met == {LINKS: 1, TREE_SIZE: 1}
     assert len(read_page(URL, body, [HTML], options=PageOptions(max_links=10)).links) == 10
     short = PageOptions(max_url_length=20)
-    facts = read_page(
-        URL, b"<a href=/12345678901234567890></a><a href=mailto:a@b.example></a>", [HTML], options=short
-    )
-    assert (facts.too_long, facts.skipped, facts.links) == (1, 1, [])
+    met.clear()
+    body = b"<a href=/12345678901234567890></a><a href=mailto:a@b.example></a>"
+    assert read_page(URL, body, [HTML], options=short, met=met).links == []
+    assert met == {URL_LENGTH: 1, SCHEMES: 1}
 
 
 def test_hostile_charsets() -> None:
     """A page cannot choose a codec that is none."""
     for label in (b"rot13", b"base64", b"utf-7", b"\0", b"x" * 10_000):
-        facts = read_page(URL, b"<a href=/x>", [(b"Content-Type", b"text/html; charset=" + label)])
-        assert (targets(facts), facts.charset) == (["http://a.b/x"], "windows-1252")
+        page = read_page(URL, b"<a href=/x>", [(b"Content-Type", b"text/html; charset=" + label)])
+        assert (targets(page), page.charset) == (["http://a.b/x"], "windows-1252")
 
 
 @given(
@@ -226,8 +233,8 @@ def test_hostile_charsets() -> None:
 )
 def test_any_body(body: bytes, content_type: bytes) -> None:
     """Whatever the bytes, a page is read without an error, and every link of it is a URL."""
-    facts = read_page(URL, b"<a href='?" + body + b"'>" + body, [(b"Content-Type", content_type)])
-    assert all(parse(link.url).host == link.host for link in facts.links)
+    page = read_page(URL, b"<a href='?" + body + b"'>" + body, [(b"Content-Type", content_type)])
+    assert all(parse(link.url).host == link.host for link in page.links)
 
 
 @given(

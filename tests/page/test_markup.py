@@ -39,7 +39,7 @@ PAGES = [
 
 def by_tags(html: bytes, monkeypatch: pytest.MonkeyPatch) -> list[markup.Element]:
     with monkeypatch.context() as patch:
-        patch.setattr(markup, "too_much", lambda html, options: markup.TooMuch.SIZE)
+        patch.setattr(markup, "too_much", lambda html, options: TREE_SIZE)
         return elements(html, 1000).found
 
 

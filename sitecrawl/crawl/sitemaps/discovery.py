@@ -122,7 +122,7 @@ class Discovery:
         if record.kind == Kind.MISSING:
             record.text_hash = answer.answer.text_hash
             return 0
-        named = on_page(response.body, answer.facts)
+        named = on_page(response.body, answer.head)
         record.entries = len(named)
         return sum(
             self._add(record, url, How.LINK) for url in named if self._registry.admits(Link(url.href, url.host))

@@ -72,7 +72,7 @@ class Reading:
 
         Raises `Stopping`.
         """
-        response, report, label = self._answer.response, self._report, self._answer.facts.charset
+        response, report, label = self._answer.response, self._report, self._answer.head.charset
         steps = read_in_steps(chunks_of(response.body), response.url, report, label=label, limits=self._limits)
         for entries in steps:
             self._sort(entries)

@@ -9,8 +9,8 @@ from typing import Final
 from scrapy.http import Response
 
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.page.items import pairs
-from sitecrawl.page.links import PageFacts, read_page
+from sitecrawl.page.items import PageItem, pairs
+from sitecrawl.page.links import read_page
 from sitecrawl.page.media_type import HTML
 from sitecrawl.sitemap.locations import Answer
 from sitecrawl.sitemap.record import SitemapRecord
@@ -29,8 +29,8 @@ class SitemapResponse:
     record: SitemapRecord
     fetch: Fetch
     response: Response
-    facts: PageFacts
-    """Of its head."""
+    head: PageItem
+    """What the first bytes of it say."""
     now: float = field(default_factory=time.time)
 
     @classmethod
@@ -49,11 +49,11 @@ class SitemapResponse:
     @property
     def is_page(self) -> bool:
         """Whether it is a page of the crawl, too."""
-        return self.is_success and self.facts.content_type in HTML and not self.record.is_guess
+        return self.is_success and self.head.content_type in HTML and not self.record.is_guess
 
     @property
     def answer(self) -> Answer:
-        return Answer.of(self.response.url, self.response.status, self.response.body[:_TEXT], self.facts)
+        return Answer.of(self.response.url, self.response.status, self.response.body[:_TEXT], self.head)
 
     def header(self, name: str) -> str:
         return (self.response.headers.get(name) or b"").decode("latin-1")
