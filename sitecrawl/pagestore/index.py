@@ -6,8 +6,7 @@ returns, which costs one fsync a checkpoint.
 
 Invariants:
 - Ids have no gaps: the row with id n is the n-th capture.
-- The committed rows are those of the last checkpoint. What came after is in `_pending` or in the open
-  transaction.
+- The committed rows are those of the last checkpoint. What came after is in the open transaction.
 - A row whose body is stored elsewhere (`revisit_of`) names an earlier row that has its own body.
 
 What a crash costs: nothing of what was committed. The crawl's own database may be one checkpoint behind (it
@@ -72,10 +71,8 @@ BESIDE = ("-wal", "-shm", "-journal")
 """Ends of the names of what SQLite keeps beside a database."""
 _CACHE_KIB = 8 << 10
 _BUSY_SECONDS = 30.0
-_MAX_PENDING = 1_000
-"""Rows held back before they go into the open transaction."""
 _MAX_RECENT = 5_000
-"""Digests remembered, about 0.4 kB each. More than rows can be pending: so `original` finds these too."""
+"""Digests remembered, about 0.4 kB each: most copies of a body come soon after it."""
 
 
 class Position(NamedTuple):
@@ -113,7 +110,6 @@ class PageIndex:
             except BaseException:
                 self._db.close()
                 raise
-        self._pending: list[Capture] = []
         self._recent: OrderedDict[str, Original] = OrderedDict()
         self._withdrawn = False
 
@@ -131,20 +127,19 @@ class PageIndex:
             )
 
     def add(self, capture: Capture) -> None:
-        """Takes the row with the id `last_id + 1`, until the next `commit` as a promise only."""
+        """Inserts the row with the id `last_id + 1`, which is durable from the next `commit` on."""
         assert capture.id == self.last_id + 1
-        self._pending.append(capture)
+        with file_errors(self.path):
+            self._begin()
+            self._db.execute(_INSERT, capture)
         self.last_id = capture.id
         if capture.revisit_of is None and capture.payload_size:
             self._remember(capture.digest, Original(capture.id, capture.url, capture.fetched))
-        if len(self._pending) >= _MAX_PENDING:
-            with file_errors(self.path):
-                self._flush()
 
     def withdraw(self, ids: Iterable[int]) -> None:
         """These captures are no pages, from the next `commit` on."""
         with file_errors(self.path):
-            self._flush()
+            self._begin()
             self._db.executemany("UPDATE pages SET kind = 'other' WHERE id = ?", [(number,) for number in ids])
         self._withdrawn = True
 
@@ -167,25 +162,15 @@ class PageIndex:
 
     def last_version(self, url_key: str) -> tuple[str, Original] | None:
         """The digest of the last success of a URL, and the capture that has its body; None without one."""
-        for capture in reversed(self._pending):
-            if capture.url_key == url_key and capture.status == 200 and capture.method == "GET":
-                holder = self._holder(capture)
-                return None if holder is None else (capture.digest, holder)
         with file_errors(self.path):
             row = self._db.execute(_LAST_VERSION, (url_key,)).fetchone()
         return None if row is None else (row[0], Original(*row[1:]))
-
-    def _holder(self, capture: Capture) -> Original | None:
-        """The capture that has the body of one that is not in the database yet."""
-        if capture.revisit_of is not None:
-            return self.original(capture.digest)
-        return Original(capture.id, capture.url, capture.fetched) if capture.payload_size else None
 
     def commit(self, warc_file: str | None, warc_offset: int) -> None:
         """Makes all rows durable together with the position they reach to. After an error they are lost."""
         position = Position(self.position.number + 1, warc_file, warc_offset, self.last_id)
         with file_errors(self.path):
-            self._flush()
+            self._begin()
             self._db.execute(_CHECKPOINT, position)
             self._db.execute("COMMIT")
         self.position = position
@@ -193,7 +178,6 @@ class PageIndex:
 
     def cut(self, position: Position) -> None:
         """Deletes all rows after `position`, durably."""
-        self._pending.clear()
         self._recent.clear()
         self._withdrawn = False
         with file_errors(self.path):
@@ -209,11 +193,9 @@ class PageIndex:
         """Closes the database; rows that were not committed are dropped."""
         self._db.close()
 
-    def _flush(self) -> None:
+    def _begin(self) -> None:
         if not self._db.in_transaction:
             self._db.execute("BEGIN IMMEDIATE")
-        self._db.executemany(_INSERT, self._pending)
-        self._pending.clear()
 
     def _remember(self, digest: str, original: Original) -> None:
         self._recent[digest] = original

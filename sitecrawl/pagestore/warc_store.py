@@ -1,6 +1,6 @@
 """The page store: WARC files for the bytes, an SQLite index for everything that is asked about them.
 
-A page is stored in two steps. `put` appends its records to the WARC file and notes its row; `checkpoint`
+A page is stored in two steps. `put` appends its records to the WARC file and inserts its row; `checkpoint`
 makes both durable, files first. So a committed row always has its record, and a record without a row is one
 that no checkpoint has seen.
 

@@ -346,14 +346,13 @@ def test_a_write_that_stops_half_way(tmp_path):
 
 
 def test_the_index_cannot_grow(tmp_path):
-    """After a checkpoint that failed the store takes nothing more, and recovers to the checkpoint before."""
+    """After a row that found no room the store takes nothing more, and recovers to the checkpoint before."""
     store = fill(tmp_path, 0, 3)
     position = store.checkpoint()
     pages = store._index._db.execute("PRAGMA page_count").fetchone()[0]
     store._index._db.execute(f"PRAGMA max_page_count = {pages}")
-    fill(tmp_path, 3, 200, store)
     with pytest.raises(StorageError, match=r"The disk of .* is full: free some space"):
-        store.checkpoint()
+        fill(tmp_path, 3, 200, store)
     with pytest.raises(StorageError, match="start the crawl again"):
         store.checkpoint()
     with pytest.raises(StorageError, match="start the crawl again"):

@@ -157,9 +157,8 @@ def test_a_url_longer_than_readers_take_is_refused(tmp_path, store):
     assert store.checkpoint()["last_id"] == 0
 
 
-def test_more_rows_than_are_held_back_are_one_checkpoint(tmp_path, store, monkeypatch):
-    """Rows go into the open transaction in portions, and readers see them only when the checkpoint is made."""
-    monkeypatch.setattr("sitecrawl.pagestore.index._MAX_PENDING", 3)
+def test_readers_see_rows_when_the_checkpoint_is_made(tmp_path, store, monkeypatch):
+    """Until then they are in the open transaction, where a digest that is remembered no more is found as well."""
     monkeypatch.setattr("sitecrawl.pagestore.index._MAX_RECENT", 4)
     numbers = count()
     for _ in range(10):
