@@ -1,0 +1,228 @@
+"""What the frontier judges worth a fetch: content over fetches, on recorded sites, beside traps, and where none are.
+
+    python benchmarks/judgement.py --seed 7 --json FILE
+    python benchmarks/judgement.py --only drupal,maze --policies aopic,bfs
+    python benchmarks/judgement.py --only phpbb --set min_fetches=30 --set sitecrawl.frontier.sections.EXPLORATION=0
+
+Webs: the recorded sites in `--webs` (`recorded.py`); a good site beside a trap of every kind, in a folder of its
+own, on another host of its domain, and on a foreign one (`traps.py`, made by `--seed`); sites without traps. Each
+is crawled alone, from one seed, by every policy: `aopic` is the default order, `published` AOPIC as it was
+published, `oracle` knows every page before it is fetched. A crawl ends by itself, or when its budget is spent:
+`--budget` times as many fetches as there is content (4 on recorded sites), and at least 3,000.
+
+The columns: content; the percentage of it that is in after 0.5, 1, 1.5, 2 and 3 times as many fetches; fetches
+until 90, 95, 99 and 100% are in; fetches at the end, `+` where it had none; the percentage that went to traps, or
+to pages that were there before under another URL; the most hosts and sections in memory; MB by which the process
+grew; ms of the processor a fetch, without the making of pages.
+
+`--set` sets a field of `TrapOptions`, or a constant by its dotted name, so that parameters can be chosen on some
+webs and reported on others. `--only` takes the webs whose names contain one of these, such as `trap:` or
+`maze@folder`; `--list` prints the names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import json
+import multiprocessing
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Final
+
+from generated import Forum, Pagination, Shop, Wiki
+from recorded import Recorded
+from traps import KINDS, Beside, Lab, NoIndex, OneBody, Trap
+from webreplay import POLICIES, Outcome, crawl
+from webs import Generated, Web
+
+from sitecrawl.frontier.trap_judge import TrapOptions
+
+TIMES: Final = (0.5, 1.0, 1.5, 2.0, 3.0)
+SHARES: Final = (0.9, 0.95, 0.99, 1.0)
+LEAST_BUDGET: Final = 3000
+RECORDED_BUDGET: Final = 4.0
+PROJECT: Final = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A web of the benchmark, which is made when it is crawled."""
+
+    name: str
+    make: Callable[[], Web]
+    budget: float = 10.0
+    """Fetches per content."""
+
+
+def entries(seed: int, webs: Path, size: float) -> list[Entry]:
+    found = [Entry(path.name.partition(".")[0], lambda path=path: Recorded(path), RECORDED_BUDGET)  # type: ignore[misc]
+             for path in sorted(webs.glob("*.tsv.gz"))]  # fmt: skip
+    for kind in KINDS:
+        found += [Entry(f"trap:{kind.name}@{place}", _trap(kind, place, seed, size)) for place in kind.places]
+    return found + [Entry(f"plain:{name}", make) for name, make in _plain(seed, size)]
+
+
+def _trap(kind: type[Trap], place: str, seed: int, size: float) -> Callable[[], Web]:
+    return lambda: Beside(kind, place, seed, pages=int(300 * size))
+
+
+def _plain(seed: int, size: float) -> Iterator[tuple[str, Callable[[], Web]]]:
+    pages = int(4000 * size)
+    yield "noindex", lambda: NoIndex(pages)
+    yield "one body", lambda: OneBody(pages)
+    yield "pagination", lambda: Generated(Pagination(pages // 20))
+    yield "shop", lambda: Generated(Shop(pages))
+    yield "forum", lambda: Generated(Forum(pages // 4))
+    yield "wiki", lambda: Generated(Wiki(pages // 8))
+    yield "lab", lambda: Lab(seed, hosts=20, pages=int(40 * size))
+
+
+# One crawl, in a process of its own, so that none grows on what another has left
+
+
+@dataclass(frozen=True)
+class Task:
+    entry: Entry
+    policy: str
+    budget: float
+    traps: TrapOptions
+
+    def run(self) -> Outcome:
+        web = self.entry.make()
+        budget = max(LEAST_BUDGET, int((self.budget or self.entry.budget) * web.contents()))
+        with tempfile.TemporaryDirectory(prefix="judgement-") as directory:
+            outcome = crawl(web, self.policy, budget, Path(directory) / "crawl", self.traps)
+        outcome.web = self.entry.name
+        return outcome
+
+
+_TASKS: list[Task] = []
+"""Inherited by the processes, as what makes a web cannot be sent to them."""
+
+
+def _run(number: int) -> Outcome:
+    return _TASKS[number].run()
+
+
+def outcomes(tasks: Sequence[Task], jobs: int) -> Iterator[Outcome]:
+    _TASKS[:] = tasks
+    with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
+        yield from pool.imap(_run, range(len(tasks)), chunksize=1)
+
+
+# Parameters
+
+
+def overridden(settings: Sequence[str]) -> TrapOptions:
+    """Sets what is named by a dotted name; returns the options with what is named as a field of them."""
+    traps = TrapOptions()
+    for setting in settings:
+        name, _, text = setting.partition("=")
+        try:
+            value = ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            value = text
+        if name in {field.name for field in fields(TrapOptions)}:
+            traps = replace(traps, **{name: value})
+        else:
+            _assign(name, value)
+    return traps
+
+
+def _assign(name: str, value: object) -> None:
+    owner_name, _, attribute = name.rpartition(".")
+    owner = _resolved(owner_name)
+    if owner is None or not hasattr(owner, attribute):
+        sys.exit(f"--set {name}: neither a field of TrapOptions nor a constant by its dotted name")
+    setattr(owner, attribute, value)
+
+
+def _resolved(name: str) -> object | None:
+    """A module, or a class in one."""
+    try:
+        return importlib.import_module(name)
+    except (ImportError, ValueError):
+        module, _, attribute = name.rpartition(".")
+        return getattr(_resolved(module), attribute, None) if module else None
+
+
+# The table
+
+_HEADS = ("web", "policy", "content", *(f"{t:g}x%" for t in TIMES), *(f"{s:.0%}" for s in SHARES), "fetches", "trap%",
+          "hosts", "sect", "MB", "ms")  # fmt: skip
+_WIDTHS = (34, 9, 7, *(5,) * len(TIMES), *(6,) * len(SHARES), 7, 5, 5, 6, 5, 6)
+
+
+def header() -> str:
+    return _aligned(_HEADS)
+
+
+def line(outcome: Outcome) -> str:
+    until = [outcome.until(share) for share in SHARES]
+    cells = [outcome.web, outcome.policy, str(outcome.contents)]
+    cells += [f"{100 * outcome.after(times):.1f}" for times in TIMES]
+    cells += ["-" if fetches is None else str(fetches) for fetches in until]
+    cells += [f"{outcome.fetched}{'' if outcome.ended else '+'}", f"{100 * outcome.traps / outcome.fetched:.1f}"]
+    cells += [str(outcome.hosts), str(outcome.sections), f"{outcome.grown / 1e6:.0f}"]
+    cells += [f"{1000 * outcome.seconds / outcome.fetched:.2f}"]
+    return _aligned(cells)
+
+
+def _aligned(cells: Sequence[str]) -> str:
+    first = [cell.ljust(width) for cell, width in zip(cells[:2], _WIDTHS[:2], strict=True)]
+    return " ".join(first + [cell.rjust(width) for cell, width in zip(cells[2:], _WIDTHS[2:], strict=True)])
+
+
+def figures(outcome: Outcome) -> dict[str, object]:
+    found = {name: value for name, value in asdict(outcome).items() if name not in {"arrivals", "known"}}
+    found["in_after"] = {f"{times:g}": outcome.after(times) for times in TIMES}
+    found["fetches_until"] = {f"{share:g}": outcome.until(share) for share in SHARES}
+    found["in"] = len(outcome.arrivals)
+    return found
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--webs", type=Path, default=PROJECT.parent / "shared" / "data" / "webs")
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    parser.add_argument("--only", default="", help="parts of names, separated by commas")
+    parser.add_argument("--policies", default=",".join(POLICIES))
+    parser.add_argument("--budget", type=float, default=0.0, help="fetches per content")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--quick", action="store_true", help="made-up webs are a tenth to a third as large")
+    parser.add_argument("--jobs", type=int, default=1, help="crawls at once")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--list", action="store_true", help="print the names of all webs")
+    return parser.parse_args()
+
+
+def main() -> None:
+    arguments = parse()
+    every = entries(arguments.seed, arguments.webs, 0.25 if arguments.quick else 1.0)
+    chosen = [entry for entry in every if any(part in entry.name for part in arguments.only.split(","))]
+    if arguments.list:
+        print(*(entry.name for entry in chosen), sep="\n")
+        return
+    traps = overridden(arguments.set)
+    policies = arguments.policies.split(",")
+    tasks = [Task(entry, policy, arguments.budget, traps) for entry in chosen for policy in policies]
+    print(f"seed {arguments.seed}", *arguments.set)
+    print(header())
+    done = []
+    for outcome in outcomes(tasks, arguments.jobs):
+        print(line(outcome), flush=True)
+        done.append(outcome)
+        if arguments.json:
+            given = {"seed": arguments.seed, "set": arguments.set, "quick": arguments.quick}
+            text = json.dumps({**given, "crawls": [figures(outcome) for outcome in done]}, indent=1)
+            arguments.json.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+"""Crawls a web through the real frontier, without a network, in the order of one policy."""
+
+from __future__ import annotations
+
+import heapq
+import os
+import time
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from math import ceil
+from pathlib import Path
+from typing import Final
+
+from order import Published
+from replaying import COMMIT_EVERY, Replayed, replayed
+from webs import Page, Web, host_of
+
+from sitecrawl.frontier.disk import FrontierOptions
+from sitecrawl.frontier.duplicates import Verdict
+from sitecrawl.frontier.order import Order, order_named
+from sitecrawl.frontier.record import Flag, UrlState
+from sitecrawl.frontier.trap_judge import TrapOptions
+from sitecrawl.frontier.visit import Visit
+
+POLICIES: Final = ("aopic", "published", "bfs", "dfs", "oracle")
+MAX_REDIRECTS: Final = 20
+"""One after the other, as the crawl's own limit."""
+REDIRECT_PRIORITY: Final = 2
+"""Scrapy's `REDIRECT_PRIORITY_ADJUST`: where a redirect leads comes first."""
+_REQUEST: Final = b"\x80"
+"""Stands for what a redirected request has beside its URL."""
+_KEPT_LINKS: Final = 1 << 17
+
+
+@dataclass
+class Outcome:
+    """How one crawl went."""
+
+    web: str
+    place: str
+    policy: str
+    contents: int
+    fetched: int = 0
+    arrivals: list[int] = field(default_factory=list)
+    """After how many fetches the first, second, third content was in, and so on."""
+    traps: int = 0
+    """Fetches that were wasted: of traps, and of pages that were there before under another URL."""
+    ended: bool = False
+    left: int = 0
+    """URLs that waited at the end."""
+    hosts: int = 0
+    """The most that were in memory at a checkpoint."""
+    sections: int = 0
+    grown: int = 0
+    """Bytes of memory, with what is kept of the web's own pages."""
+    seconds: float = 0.0
+    """Of the processor, without the making of pages."""
+    known: set[str] = field(default_factory=set)
+    """Contents that are in, and the identities of pages."""
+
+    def count(self, page: Page) -> None:
+        self.fetched += 1
+        if page.content and page.content not in self.known:
+            self.arrivals.append(self.fetched)
+        else:
+            self.traps += self.is_wasted(page)
+        self.known.update((page.content, page.identity))
+
+    def is_wasted(self, page: Page) -> bool:
+        """Whether a page without new content is a trap's, or was there before under another URL."""
+        return page.trap or bool(page.identity and page.identity in self.known)
+
+    def after(self, times: float) -> float:
+        """The share of contents that is in after `times` as many fetches as there are contents."""
+        return bisect_right(self.arrivals, times * self.contents) / self.contents
+
+    def until(self, share: float) -> int | None:
+        """Fetches until that share of contents was in."""
+        number = max(1, ceil(share * self.contents))
+        return self.arrivals[number - 1] if number <= len(self.arrivals) else None
+
+
+def crawl(web: Web, policy: str, budget: int, directory: Path, traps: TrapOptions) -> Outcome:
+    """Fetch from `web` until the frontier ends, or `budget` fetches are spent. `directory` must not exist."""
+    outcome = Outcome(web.name, web.place, policy, web.contents())
+    if policy == "oracle":
+        return _foresee(web, outcome, budget)
+    memory = resident()
+    order, options = _frontier_of(policy, traps)
+    with replayed(directory, order, options) as replay:
+        _Crawl(web, replay, outcome).run(budget)
+        outcome.ended, outcome.left = replay.frontier.is_finished(), replay.frontier.waiting
+    outcome.grown = resident() - memory
+    return outcome
+
+
+def _frontier_of(policy: str, traps: TrapOptions) -> tuple[Order, FrontierOptions]:
+    if policy == "published":
+        return Published(), FrontierOptions(lambda_policy="pages", traps=replace(traps, hold=False))
+    return order_named(policy), FrontierOptions(traps=traps)
+
+
+class _Crawl:
+    """Does with a page what the crawl does with a response; `Fetch.is_good` decides alike what is good."""
+
+    def __init__(self, web: Web, replay: Replayed, outcome: Outcome) -> None:
+        self._web = web
+        self._replay = replay
+        self._frontier = replay.frontier
+        self._outcome = outcome
+        self._hops: dict[str, int] = {}
+        """Redirects that led to a URL, one after the other."""
+        self._found = lru_cache(_KEPT_LINKS)(self._link)
+        self._making = 0.0
+
+    def _link(self, url: str, nofollow: bool) -> object | None:  # noqa: FBT001 - a key of the cache
+        return self._replay.found(url, nofollow=nofollow) if self._web.admits(url) else None
+
+    def run(self, budget: int) -> None:
+        frontier, outcome = self._frontier, self._outcome
+        begun = time.process_time()
+        frontier.add([self._replay.found(self._web.seed)], depth=0)
+        while outcome.fetched < budget and (visit := frontier.next()) is not None:
+            page = self._page(visit.url)
+            self._finish(visit, page)
+            outcome.count(page)
+            if outcome.fetched % COMMIT_EVERY == 0:
+                self._commit()
+        self._commit()
+        outcome.seconds = time.process_time() - begun - self._making
+
+    def _page(self, url: str) -> Page:
+        begun = time.thread_time()
+        page = self._web.page(url)
+        _ = page.sha1, page.text_hash  # a crawl takes them when it parses the page
+        self._making += time.thread_time() - begun
+        return page
+
+    def _finish(self, visit: Visit, page: Page) -> None:
+        self._frontier.downloaded(visit, 0.0)
+        good = False
+        if 200 <= page.status < 300:
+            self._expand(visit, page)
+            verdict = self._frontier.judge_content(visit, page.sha1, title=page.title, text_hash=page.text_hash)
+            repeats = verdict is not Verdict.NEW and not visit.again
+            good = not repeats and not page.noindex
+        elif page.location:
+            good = self._redirect(visit, page.location)
+        self._frontier.done(visit, UrlState.FETCHED, status=page.status, good=good)
+
+    def _expand(self, visit: Visit, page: Page) -> None:
+        found = [self._found(link.url, page.nofollow or link.nofollow) for link in page.links]
+        self._frontier.expand(visit, [link for link in found if link is not None])  # type: ignore[misc]
+
+    def _redirect(self, visit: Visit, target: str) -> bool:
+        """Whether it leads to a new URL."""
+        hops = self._hops.pop(visit.url, 0) + 1
+        if hops > MAX_REDIRECTS or not self._web.admits(target):
+            return False
+        added = self._frontier.add_request(
+            self._replay.found(target),
+            depth=visit.depth,
+            priority=visit.priority + REDIRECT_PRIORITY,
+            flags=Flag.NONE,
+            request=_REQUEST,
+            referrer=visit.key,
+        )
+        if added:
+            self._hops[target] = hops
+        return added
+
+    def _commit(self) -> None:
+        live = list(self._frontier.hosts.live())
+        self._outcome.hosts = max(self._outcome.hosts, len(live))
+        self._outcome.sections = max(self._outcome.sections, sum(len(host.sections) for host in live))
+        self._replay.commit()
+
+
+def _foresee(web: Web, outcome: Outcome, budget: int) -> Outcome:
+    """Who knows every page before it is fetched takes new content first, then what is no trap."""
+    waiting: list[tuple[int, int, str, Page]] = []
+    known: set[str] = set()
+
+    def see(urls: Sequence[str]) -> None:
+        for url in dict.fromkeys(urls):
+            if url not in known and web.admits(url):
+                known.add(url)
+                page = web.page(url)
+                heapq.heappush(waiting, (_class_of(page, outcome), len(known), url, page))
+
+    see([web.seed])
+    while waiting and outcome.fetched < budget and len(outcome.arrivals) < outcome.contents:
+        kind, number, url, page = heapq.heappop(waiting)
+        if kind != (now := _class_of(page, outcome)):
+            heapq.heappush(waiting, (now, number, url, page))
+            continue
+        outcome.count(page)
+        see([page.location] if page.location else [link.url for link in page.links])
+    outcome.ended, outcome.left = len(outcome.arrivals) == outcome.contents, len(waiting)
+    outcome.hosts = len({host_of(url) for url in known})
+    return outcome
+
+
+def _class_of(page: Page, outcome: Outcome) -> int:
+    if page.content and page.content not in outcome.known:
+        return 0
+    return 1 + outcome.is_wasted(page) + 2 * (page.status >= 400)
+
+
+def resident() -> int:
+    """Bytes of memory that the process has."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
