@@ -5,7 +5,7 @@
     python benchmarks/judgement.py --only phpbb --set min_fetches=30 --set sitecrawl.frontier.sections.EXPLORATION=0
 
 Webs: the recorded sites in `--webs` (`recorded.py`); a good site beside a trap of every kind, in a folder of its
-own, on another host of its domain, and on a foreign one (`traps.py`, made by `--seed`); sites without traps. Each
+own, on another host of its domain, and on a foreign one (`traps.py`, drawn from `--seed`); sites without traps. Each
 is crawled alone, from one seed, by every policy: `aopic` is the default order, `published` AOPIC as it was
 published, `oracle` knows every page before it is fetched. A crawl ends by itself, or when its budget is spent:
 `--budget` times as many fetches as there is content (4 on recorded sites), and at least 3,000.
@@ -36,8 +36,9 @@ from pathlib import Path
 from typing import Final
 
 from generated import Forum, Pagination, Shop, Wiki
+from madeup import Beside, Lab, NoIndex, OneBody
 from recorded import Recorded
-from traps import KINDS, Beside, Lab, NoIndex, OneBody, Trap
+from traps import KINDS, Trap
 from webreplay import POLICIES, Outcome, crawl
 from webs import Generated, Web
 

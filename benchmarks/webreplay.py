@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import heapq
 import os
 import time
-from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache
-from math import ceil
 from pathlib import Path
 from typing import Final
 
+from oracle import foresee
 from order import Published
+from outcome import Outcome
 from replaying import COMMIT_EVERY, Replayed, replayed
-from webs import Page, Web, host_of
+from webs import Page, Web
 
 from sitecrawl.frontier.disk import FrontierOptions
 from sitecrawl.frontier.duplicates import Verdict
@@ -34,59 +32,11 @@ _REQUEST: Final = b"\x80"
 _KEPT_LINKS: Final = 1 << 17
 
 
-@dataclass
-class Outcome:
-    """How one crawl went."""
-
-    web: str
-    place: str
-    policy: str
-    contents: int
-    fetched: int = 0
-    arrivals: list[int] = field(default_factory=list)
-    """After how many fetches the first, second, third content was in, and so on."""
-    traps: int = 0
-    """Fetches that were wasted: of traps, and of pages that were there before under another URL."""
-    ended: bool = False
-    left: int = 0
-    """URLs that waited at the end."""
-    hosts: int = 0
-    """The most that were in memory at a checkpoint."""
-    sections: int = 0
-    grown: int = 0
-    """Bytes of memory, with what is kept of the web's own pages."""
-    seconds: float = 0.0
-    """Of the processor, without the making of pages."""
-    known: set[str] = field(default_factory=set)
-    """Contents that are in, and the identities of pages."""
-
-    def count(self, page: Page) -> None:
-        self.fetched += 1
-        if page.content and page.content not in self.known:
-            self.arrivals.append(self.fetched)
-        else:
-            self.traps += self.is_wasted(page)
-        self.known.update((page.content, page.identity))
-
-    def is_wasted(self, page: Page) -> bool:
-        """Whether a page without new content is a trap's, or was there before under another URL."""
-        return page.trap or bool(page.identity and page.identity in self.known)
-
-    def after(self, times: float) -> float:
-        """The share of contents that is in after `times` as many fetches as there are contents."""
-        return bisect_right(self.arrivals, times * self.contents) / self.contents
-
-    def until(self, share: float) -> int | None:
-        """Fetches until that share of contents was in."""
-        number = max(1, ceil(share * self.contents))
-        return self.arrivals[number - 1] if number <= len(self.arrivals) else None
-
-
 def crawl(web: Web, policy: str, budget: int, directory: Path, traps: TrapOptions) -> Outcome:
     """Fetch from `web` until the frontier ends, or `budget` fetches are spent. `directory` must not exist."""
     outcome = Outcome(web.name, web.place, policy, web.contents())
     if policy == "oracle":
-        return _foresee(web, outcome, budget)
+        return foresee(web, outcome, budget)
     memory = resident()
     order, options = _frontier_of(policy, traps)
     with replayed(directory, order, options) as replay:
@@ -176,37 +126,6 @@ class _Crawl:
         self._outcome.hosts = max(self._outcome.hosts, len(live))
         self._outcome.sections = max(self._outcome.sections, sum(len(host.sections) for host in live))
         self._replay.commit()
-
-
-def _foresee(web: Web, outcome: Outcome, budget: int) -> Outcome:
-    """Who knows every page before it is fetched takes new content first, then what is no trap."""
-    waiting: list[tuple[int, int, str, Page]] = []
-    known: set[str] = set()
-
-    def see(urls: Sequence[str]) -> None:
-        for url in dict.fromkeys(urls):
-            if url not in known and web.admits(url):
-                known.add(url)
-                page = web.page(url)
-                heapq.heappush(waiting, (_class_of(page, outcome), len(known), url, page))
-
-    see([web.seed])
-    while waiting and outcome.fetched < budget and len(outcome.arrivals) < outcome.contents:
-        kind, number, url, page = heapq.heappop(waiting)
-        if kind != (now := _class_of(page, outcome)):
-            heapq.heappush(waiting, (now, number, url, page))
-            continue
-        outcome.count(page)
-        see([page.location] if page.location else [link.url for link in page.links])
-    outcome.ended, outcome.left = len(outcome.arrivals) == outcome.contents, len(waiting)
-    outcome.hosts = len({host_of(url) for url in known})
-    return outcome
-
-
-def _class_of(page: Page, outcome: Outcome) -> int:
-    if page.content and page.content not in outcome.known:
-        return 0
-    return 1 + outcome.is_wasted(page) + 2 * (page.status >= 400)
 
 
 def resident() -> int:

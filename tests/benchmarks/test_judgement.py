@@ -1,0 +1,170 @@
+"""The benchmark of the frontier's judgement: its webs are what they say, and it runs."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[2]
+SCRIPT = PROJECT / "benchmarks" / "judgement.py"
+sys.path.insert(0, str(SCRIPT.parent))
+
+from judgement import overridden  # noqa: E402
+from madeup import HOME, Beside, Lab, NoIndex, OneBody  # noqa: E402
+from recorded import Recorded  # noqa: E402
+from traps import KINDS, Trap  # noqa: E402
+from webreplay import Outcome, crawl  # noqa: E402
+from webs import Page, Web  # noqa: E402
+
+from sitecrawl.frontier.trap_judge import TrapOptions  # noqa: E402
+
+WEBS = PROJECT.parent / "shared" / "data" / "webs"
+REACHABLE = {"drupal-cz": 8988, "phpbb-cfnet": 3354, "dokuwiki-tc39": 685}
+"""As the server of the recorded webs counts them."""
+PAGES = 60
+ENDLESS = 1000
+GROUNDS = [(kind, place) for kind in KINDS for place in kind.places]
+SEEDS = (1, 2)
+
+
+def names(ground: object) -> str:
+    return ground.name if isinstance(ground, type) and issubclass(ground, Trap) else str(ground)
+
+
+def foreseen(web: Web) -> Outcome:
+    """What the oracle makes of it."""
+    return crawl(web, "oracle", 5 * web.contents() + 100, Path(), TrapOptions())
+
+
+def walk(web: Web, *starts: str) -> Iterator[tuple[str, Page]]:
+    """Its pages, breadth first."""
+    queue, known = deque(starts), set(starts)
+    while queue:
+        url = queue.popleft()
+        page = web.page(url)
+        yield url, page
+        near = [link.url for link in page.links] + [page.location] * bool(page.location)
+        new = [other for other in dict.fromkeys(near) if other not in known]
+        known.update(new)
+        queue.extend(new)
+
+
+@pytest.mark.parametrize(("kind", "place"), GROUNDS, ids=names)
+def test_the_same_seed_makes_the_same_web(kind: type[Trap], place: str) -> None:
+    """Page for page, and another seed makes another one."""
+    first, again, other = (
+        list(islice(walk(Beside(kind, place, seed, PAGES), f"{HOME}/"), 200)) for seed in (1, 1, 2)
+    )
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("kind", "place"), GROUNDS, ids=names)
+def test_all_content_can_be_reached(kind: type[Trap], place: str, seed: int) -> None:
+    """Who knows the pages beforehand finds everything, without a fetch in ten that is wasted."""
+    outcome = foreseen(Beside(kind, place, seed, PAGES))
+    assert len(outcome.arrivals) == outcome.contents >= PAGES
+    assert outcome.traps <= outcome.fetched / 10
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kind", KINDS, ids=names)
+def test_traps_do_not_end(kind: type[Trap], seed: int) -> None:
+    """Whoever follows all links of one finds another page."""
+    web = Beside(kind, kind.places[seed % len(kind.places)], seed, PAGES)
+    inside = (url for url, _ in walk(web, *web.trap.doors()) if web.trap.owns(url))
+    assert sum(1 for _ in islice(inside, ENDLESS)) == ENDLESS
+
+
+@pytest.mark.parametrize(("kind", "place"), GROUNDS, ids=names)
+def test_traps_stand_where_they_should(kind: type[Trap], place: str) -> None:
+    """In a folder of the good site's host, on another host of its domain, or elsewhere."""
+    web = Beside(kind, place, 1, PAGES)
+    for door in web.trap.doors():
+        at_home, in_domain = door.startswith(f"{HOME}/"), ".example.com/" in f"{door}/".replace("?", "/")
+        assert (at_home, in_domain) == {"folder": (True, True), "host": (False, True), "foreign": (False, False)}[
+            place
+        ]
+
+
+@pytest.mark.parametrize("web", [NoIndex(200), OneBody(200), Lab(1, hosts=5, pages=20)], ids=lambda web: web.name)
+def test_sites_without_a_trap_are_whole(web: Web) -> None:
+    """All of their content can be reached."""
+    outcome = foreseen(web)
+    assert len(outcome.arrivals) == outcome.contents
+
+
+@pytest.mark.parametrize(("name", "reachable"), REACHABLE.items())
+def test_recorded_sites(name: str, reachable: int) -> None:
+    """They have as many texts as the server counts that serves them live."""
+    path = WEBS / f"{name}.tsv.gz"
+    if not path.exists():
+        pytest.skip(f"{path} is not here")
+    assert Recorded(path).contents() == reachable
+
+
+LINES = """\
+https://www.a.org/	200	listing	-	b0	t0	https://www.a.org/one http://www.a.org/two?b=1&a=2|n http://a.org/trap
+http://www.a.org/one	200	content	noindex, nofollow	b1	t1	http://www.a.org/gone http://www.b.org/
+http://www.a.org/two?a=2&b=1	200	content	-	b2	t1	http://www.a.org/%6Fne
+http://www.a.org/lost	200	content	-	b3	t3	http://www.a.org/
+http://www.a.org/gone	404	content	-	-	-
+http://www.a.org/trap	404	trap	-	-	-
+"""
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Recorded:
+    path = tmp_path / "small.tsv.gz"
+    with gzip.open(path, "wt") as lines:
+        lines.write(LINES)
+    return Recorded(path)
+
+
+def test_one_text_under_two_addresses(recorded: Recorded) -> None:
+    """It is one content with the same title, however the URL is spelt; its pages have different bytes."""
+    one, two = recorded.page("http://a.org/%6Fne"), recorded.page("http://www.a.org/two?b=1&a=2")
+    assert recorded.contents() == 1
+    assert (one.content, one.title) == (two.content, two.title)
+    assert one.sha1 != two.sha1
+    assert (one.noindex, one.nofollow) == (True, True)
+
+
+def test_what_was_not_recorded(recorded: Recorded) -> None:
+    """A trap is answered, another URL is missing; a link out of the site is out of scope."""
+    assert recorded.page("http://www.a.org/trap").status == 200
+    assert recorded.page("http://www.a.org/gone").status == recorded.page("http://www.a.org/new").status == 404
+    assert [recorded.admits(link.url) for link in recorded.page("http://www.a.org/one").links] == [True, False]
+
+
+def test_parameters_are_set() -> None:
+    """A bare name is the judge's, a dotted one a constant of a module; another is an error."""
+    from sitecrawl.frontier import sections
+
+    before = sections.EXPLORATION
+    assert overridden(["min_fetches=7", f"sitecrawl.frontier.sections.EXPLORATION={before}"]).min_fetches == 7
+    assert before == sections.EXPLORATION
+    with pytest.raises(SystemExit):
+        overridden(["no_such_thing=1"])
+
+
+def test_it_runs(tmp_path: Path) -> None:
+    """A line for every policy, and the same figures as JSON."""
+    found = tmp_path / "found.json"
+    words = [sys.executable, SCRIPT, "--quick", "--only", "redirects@host", "--seed", "3", "--budget", "5"]
+    words += ["--webs", tmp_path, "--json", found]
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=True, timeout=300)
+    crawls = json.loads(found.read_text())["crawls"]
+    assert [crawl["policy"] for crawl in crawls] == ["aopic", "published", "bfs", "dfs", "oracle"]
+    assert done.stdout.count("trap:redirects@host") == len(crawls)
+    assert crawls[0]["in"] > 0
+    assert all(crawl["in_after"]["3"] <= 1 for crawl in crawls)
