@@ -38,9 +38,10 @@ from typing import Final
 
 from generated import Forum, Pagination, Shop, Wiki
 from madeup import Beside, Lab, NoIndex, OneBody
+from outcome import Outcome
 from recorded import Recorded
 from traps import KINDS, Trap
-from webreplay import POLICIES, Outcome, crawl
+from webreplay import CHECKPOINT_EVERY, POLICIES, Conditions, crawl
 from webs import Generated, Web
 
 from sitecrawl.frontier.trap_judge import TrapOptions
@@ -91,17 +92,17 @@ def _plain(seed: int, size: float) -> Iterator[tuple[str, Callable[[], Web]]]:
 @dataclass(frozen=True)
 class Task:
     entry: Entry
-    policy: str
+    conditions: Conditions
+    """But for the budget."""
     budget: float
     """Fetches per content; 0 for the usual budget of its web."""
-    traps: TrapOptions
 
     def run(self) -> Outcome:
         web = self.entry.make()
         usual = max(LEAST_BUDGET, int(self.entry.budget * web.contents()))
         budget = int(self.budget * web.contents()) or usual
         with tempfile.TemporaryDirectory(prefix="judgement-") as directory:
-            outcome = crawl(web, self.policy, budget, Path(directory) / "crawl", self.traps)
+            outcome = crawl(web, replace(self.conditions, budget=budget), Path(directory) / "crawl")
         outcome.web = self.entry.name
         return outcome
 
@@ -198,6 +199,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="parts of names, separated by commas")
     parser.add_argument("--policies", default=",".join(POLICIES))
     parser.add_argument("--budget", type=float, default=0.0, help="fetches per content")
+    parser.add_argument("--checkpoint", type=int, default=CHECKPOINT_EVERY, help="fetches between two checkpoints")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--quick", action="store_true", help="made-up webs are a tenth to a third as large")
     parser.add_argument("--jobs", type=int, default=1, help="crawls at once")
@@ -213,9 +215,14 @@ def main() -> None:
     if arguments.list:
         print(*(entry.name for entry in chosen), sep="\n")
         return
+    if not chosen:
+        sys.exit(f"--only {arguments.only}: no web has such a name; --list prints them all")
     traps = overridden(arguments.set)
-    policies = arguments.policies.split(",")
-    tasks = [Task(entry, policy, arguments.budget, traps) for entry in chosen for policy in policies]
+    tasks = [
+        Task(entry, Conditions(policy, 0, traps, arguments.checkpoint), arguments.budget)
+        for entry in chosen
+        for policy in arguments.policies.split(",")
+    ]
     print(f"seed {arguments.seed}", *arguments.set)
     print(header())
     done = []

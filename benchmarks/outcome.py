@@ -26,7 +26,7 @@ class Outcome:
     left: int = 0
     """URLs that waited at the end."""
     hosts: int = 0
-    """The most that were in memory at a checkpoint."""
+    """The most that were seen in memory."""
     sections: int = 0
     grown: int = 0
     """Bytes of memory, with what is kept of the web's own pages."""

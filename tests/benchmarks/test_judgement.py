@@ -19,12 +19,11 @@ sys.path.insert(0, str(SCRIPT.parent))
 
 from judgement import overridden  # noqa: E402
 from madeup import HOME, Beside, Lab, NoIndex, OneBody  # noqa: E402
+from outcome import Outcome  # noqa: E402
 from recorded import Recorded  # noqa: E402
 from traps import KINDS, Trap  # noqa: E402
-from webreplay import Outcome, crawl  # noqa: E402
+from webreplay import Conditions, crawl  # noqa: E402
 from webs import Page, Web  # noqa: E402
-
-from sitecrawl.frontier.trap_judge import TrapOptions  # noqa: E402
 
 WEBS = PROJECT.parent / "shared" / "data" / "webs"
 REACHABLE = {"drupal-cz": 8988, "phpbb-cfnet": 3354, "dokuwiki-tc39": 685}
@@ -41,7 +40,7 @@ def names(ground: object) -> str:
 
 def foreseen(web: Web) -> Outcome:
     """What the oracle makes of it."""
-    return crawl(web, "oracle", 5 * web.contents() + 100, Path(), TrapOptions())
+    return crawl(web, Conditions("oracle", 5 * web.contents() + 100), Path())
 
 
 def walk(web: Web, *starts: str) -> Iterator[tuple[str, Page]]:
