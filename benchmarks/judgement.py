@@ -33,6 +33,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -40,7 +41,7 @@ from generated import Forum, Pagination, Shop, Wiki
 from madeup import Beside, Lab, NoIndex, OneBody
 from outcome import Outcome
 from recorded import Recorded
-from traps import KINDS, Trap
+from traps import KINDS
 from webreplay import CHECKPOINT_EVERY, POLICIES, Conditions, crawl
 from webs import Generated, Web
 
@@ -64,15 +65,14 @@ class Entry:
 
 
 def entries(seed: int, webs: Path, size: float) -> list[Entry]:
-    found = [Entry(path.name.partition(".")[0], lambda path=path: Recorded(path), RECORDED_BUDGET)  # type: ignore[misc]
-             for path in sorted(webs.glob("*.tsv.gz"))]  # fmt: skip
-    for kind in KINDS:
-        found += [Entry(f"trap:{kind.name}@{place}", _trap(kind, place, seed, size)) for place in kind.places]
+    recorded = sorted(webs.glob("*.tsv.gz"))
+    found = [Entry(path.name.partition(".")[0], partial(Recorded, path), RECORDED_BUDGET) for path in recorded]
+    found += [
+        Entry(f"trap:{kind.name}@{place}", partial(Beside, kind, place, seed, int(300 * size)))
+        for kind in KINDS
+        for place in kind.places
+    ]
     return found + [Entry(f"plain:{name}", make) for name, make in _plain(seed, size)]
-
-
-def _trap(kind: type[Trap], place: str, seed: int, size: float) -> Callable[[], Web]:
-    return lambda: Beside(kind, place, seed, pages=int(300 * size))
 
 
 def _plain(seed: int, size: float) -> Iterator[tuple[str, Callable[[], Web]]]:
@@ -115,10 +115,10 @@ def _run(number: int) -> Outcome:
     return _TASKS[number].run()
 
 
-def outcomes(tasks: Sequence[Task], jobs: int) -> Iterator[Outcome]:
-    _TASKS[:] = tasks
+def outcomes(todo: Sequence[Task], jobs: int) -> Iterator[Outcome]:
+    _TASKS[:] = todo
     with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
-        yield from pool.imap(_run, range(len(tasks)), chunksize=1)
+        yield from pool.imap(_run, range(len(todo)), chunksize=1)
 
 
 # Parameters
@@ -201,38 +201,40 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--budget", type=float, default=0.0, help="fetches per content")
     parser.add_argument("--checkpoint", type=int, default=CHECKPOINT_EVERY, help="fetches between two checkpoints")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
-    parser.add_argument("--quick", action="store_true", help="made-up webs are a tenth to a third as large")
+    parser.add_argument("--quick", action="store_true", help="made-up webs are a quarter as large")
     parser.add_argument("--jobs", type=int, default=1, help="crawls at once")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--list", action="store_true", help="print the names of all webs")
     return parser.parse_args()
 
 
-def main() -> None:
-    arguments = parse()
-    every = entries(arguments.seed, arguments.webs, 0.25 if arguments.quick else 1.0)
-    chosen = [entry for entry in every if any(part in entry.name for part in arguments.only.split(","))]
-    if arguments.list:
-        print(*(entry.name for entry in chosen), sep="\n")
-        return
-    if not chosen:
-        sys.exit(f"--only {arguments.only}: no web has such a name; --list prints them all")
+def tasks(arguments: argparse.Namespace, chosen: Sequence[Entry]) -> list[Task]:
     traps = overridden(arguments.set)
-    tasks = [
+    return [
         Task(entry, Conditions(policy, 0, traps, arguments.checkpoint), arguments.budget)
         for entry in chosen
         for policy in arguments.policies.split(",")
     ]
+
+
+def main() -> None:
+    arguments = parse()
+    every = entries(arguments.seed, arguments.webs, 0.25 if arguments.quick else 1.0)
+    chosen = [entry for entry in every if any(part in entry.name for part in arguments.only.split(","))]
+    if not chosen:
+        sys.exit(f"--only {arguments.only}: no web has such a name; --list prints them all")
+    if arguments.list:
+        print(*(entry.name for entry in chosen), sep="\n")
+        return
     print(f"seed {arguments.seed}", *arguments.set)
     print(header())
     done = []
-    for outcome in outcomes(tasks, arguments.jobs):
+    for outcome in outcomes(tasks(arguments, chosen), arguments.jobs):
         print(line(outcome), flush=True)
-        done.append(outcome)
+        done.append(figures(outcome))
         if arguments.json:
             given = {"seed": arguments.seed, "set": arguments.set, "quick": arguments.quick}
-            text = json.dumps({**given, "crawls": [figures(outcome) for outcome in done]}, indent=1)
-            arguments.json.write_text(text)
+            arguments.json.write_text(json.dumps({**given, "crawls": done}, indent=1))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,6 @@ class Trap:
 
     def __init__(self, root: str, draw: random.Random, good: GoodSite) -> None:
         self.root = root
-        self.draw = draw
         self.good = good
         self.fan = draw.randint(8, 20)
         """Links of a page."""
@@ -334,7 +333,7 @@ class Farm(Maze):
         return host_of(url) in self._hosts
 
     def doors(self) -> list[str]:
-        return [f"http://{host}/" for host in self.draw.sample(self._hosts, 3)]
+        return [f"http://{host}/" for host in self.of("doors").sample(self._hosts, 3)]
 
     def links(self, url: str, draw: random.Random) -> list[str]:
         own = [f"http://{host_of(url)}/{slug(draw)}" for _ in range(self.fan - self._abroad)]
