@@ -2,7 +2,7 @@
 
     python benchmarks/judgement.py --seed 7 --json FILE
     python benchmarks/judgement.py --only drupal,maze --policies aopic,bfs
-    python benchmarks/judgement.py --only phpbb --set min_fetches=30 --set sitecrawl.frontier.sections.EXPLORATION=0
+    python benchmarks/judgement.py --only phpbb --set min_fetches=30 --set sitecrawl.frontier.worth.POWER=4
 
 Webs: the recorded sites in `--webs` (`recorded.py`); a good site beside a trap of every kind, in a folder of its
 own, on another host of its domain, and on a foreign one (`traps.py`, drawn from `--seed`); sites without traps. Each

@@ -45,8 +45,7 @@ TRAP = -1
 class Published(Aopic):
     """AOPIC as it was published: the credit of pages alone decides."""
 
-    def preference(self, entry: bytes, weight: float) -> bytes:
-        return super().preference(entry, 1.0)
+    takes_turns = False
 
 
 class Web:

@@ -11,7 +11,10 @@ from sitecrawl.frontier.record import Flag, UrlState
 from sitecrawl.frontier.tables import MAX_SECTIONS
 from sitecrawl.frontier.trap_judge import Reason, TrapOptions
 
-_WINDOWS: Final = ("EXPLORATION", "TRAP_LIKE_LOSS", "WINDOW", "YIELD_POWER")
+EXPLORATION: Final = 0.2
+"""How much an untried section is hoped for: the factor of the logarithm in the confidence bound of its yield."""
+YIELD_POWER: Final = 2.0
+_WINDOWS: Final = ("TRAP_LIKE_LOSS", "WINDOW")
 _JUDGES: Final = ("CALM_COST", "COMPARED", "LEAST_TRUST", "RECOVERY", "REGROWTH", "TRUST_POWER")
 
 
@@ -23,6 +26,8 @@ def lua_constants(traps: TrapOptions) -> str:
         **{state.name: int(state) for state in UrlState},
         **{name: getattr(Flag, name) for name in ("AWAITED", "UNFILTERED")},
         **{reason.name: int(reason) for reason in (Reason.GROWS, Reason.WORTHLESS)},
+        "EXPLORATION": EXPLORATION,
+        "YIELD_POWER": YIELD_POWER,
         "BRINGS": BRINGS,
         "MAX_SECTIONS": MAX_SECTIONS,
         "WRAP": WRAP,

@@ -94,7 +94,8 @@ class HostGraph:
             if (trust := held.get(source)) and not is_demoted(source):
                 share = DAMPING * trust / sum(targets.values())
                 for target, pages in targets.items():
-                    moved[target] = moved.get(target, 0.0) + share * pages
+                    if target != source:
+                        moved[target] = moved.get(target, 0.0) + share * pages
         rest = (1 - sum(moved.values())) / self._seed_count
         for host, seeds in self._seeds.items():
             moved[host] += rest * seeds

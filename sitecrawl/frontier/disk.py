@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from random import Random
 from typing import Final
 
@@ -41,8 +42,9 @@ from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.silent_hosts import SilentHosts
 from sitecrawl.frontier.tables import HostTable, UrlTable
 from sitecrawl.frontier.trap_judge import TrapJudge, TrapOptions
+from sitecrawl.frontier.turns import HostTurns, next_section
 from sitecrawl.frontier.url_states import UrlStates
-from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.visit import News, Visit
 from sitecrawl.frontier.workbench import Workbench
 from sitecrawl.page.items import Link
 
@@ -50,6 +52,8 @@ _SAMPLES = 4
 """Entries of a section that are tried for a probe: some stand for URLs that have been fetched."""
 _GIVEN_UP_AT_ONCE = 500
 """URLs of a dead host that are given up in one go: there may be millions, and the other hosts do not wait."""
+MISSING: Final = (404, 410)
+"""Statuses by which a host says that there is nothing at a URL."""
 _GIVE_UP_PAUSE = 0.1
 """Seconds until the next go."""
 
@@ -127,9 +131,11 @@ class DiskFrontier:
         self.judge.fetches = self.counts.fetched + self.counts.failed
         if (stored := self._meta.get(JUDGE)) is not None:
             self.judge.unpack(stored)
-        for host in self.hosts.load():
-            self.workbench.place(host, now)
+        hosts = list(self.hosts.load())
         self.link_credit.graph.recompute(self.judge.is_demoted)
+        self._turns = HostTurns(self.link_credit.graph, hosts)
+        for host in hosts:
+            self.workbench.place(host, now)
 
     def _remember(self, host: Host) -> None:
         freed = self.judge.remember(host)
@@ -168,9 +174,9 @@ class DiskFrontier:
         known = [link for link in links if link.key not in new]
         self.link_credit.owe(known, outlinks.tenth)
         hosts = [self.url_states.insert(link, depth=depth, referrer=visit.key, outlinks=outlinks) for link in unseen]
-        own = [link for link, target in zip(unseen, hosts, strict=True) if target is host]
-        in_section = sum(self.urls.section_of(link.key) == record.section for link in own)
-        visit.news = visit.news[0] + in_section, visit.news[1] + len(own)
+        section = host.sections[record.section]
+        for link, target in zip(unseen, hosts, strict=True):
+            visit.news.add(host, section, target, target.sections[self.urls.section_of(link.key)])
         hosts += filter(None, (self.url_states.prefer(link.key, link.priority) for link in known if link.priority))
         self._place(hosts)
         return len(new)
@@ -200,9 +206,10 @@ class DiskFrontier:
             found, depth=depth, referrer=referrer, priority=priority, flags=flags, credit=credit
         )
         if (visit := self.in_flight.get(referrer)) is not None:
-            page, in_section = self._standing(visit), self.urls.section_of(found.key)
-            on_host = page.host == host.key
-            visit.news = visit.news[0] + (on_host and page.section == in_section), visit.news[1] + on_host
+            page = self._standing(visit)
+            linking = self.url_states.host_of(page)
+            section = host.sections[self.urls.section_of(found.key)]
+            visit.news.add(linking, linking.sections[page.section], host, section)
         self._place([host])
         return True
 
@@ -232,8 +239,17 @@ class DiskFrontier:
     # Work
 
     def _preference(self, host: Host) -> bytes | None:
-        best = host.best(self._order)
-        return None if best is None else best[0]
+        best = self._best(host)
+        if best is None:
+            return None
+        return self._turns.preference(host, best[0]) if self._order.takes_turns else best[0]
+
+    def _best(self, host: Host) -> tuple[bytes, Section] | None:
+        """The entry of `host` that is to be taken next, and its section; None if nothing waits that may be taken."""
+        waiting = host.waiting()
+        if not waiting:
+            return None
+        return next_section(host, waiting) if self._order.takes_turns else min(waiting, key=itemgetter(0))
 
     def next(self) -> Visit | None:
         now = self._clock()
@@ -246,14 +262,13 @@ class DiskFrontier:
             if host.is_dead(self._politeness):
                 if (visit := self._give_up(host, now)) is not None:
                     return visit
-            elif (best := host.best(self._order)) is not None:
-                section = best[1]
-                entry = section.queue.peek()
-                if entry is None or self._must_wait(entry):
+            elif (best := self._best(host)) is not None:
+                entry, section = best
+                if self._must_wait(entry):
                     return None
                 self._pay(entry)
                 section.queue.pop()
-                if (visit := self._visit(host, entry, now)) is not None:
+                if (visit := self._visit(host, entry, now, section)) is not None:
                     return visit
             self.workbench.place(host, now)
         return self._probe(now, last=True) if self._is_held_back() else None
@@ -279,7 +294,7 @@ class DiskFrontier:
 
     def _sample(self, host: Host, section: Section, now: float) -> Visit | None:
         """Some URL of `section`; the first one where samples stand for nothing any more, or all are wanted."""
-        for _ in range(0 if self.judge.comes_last(section) else _SAMPLES):
+        for _ in range(0 if self.judge.comes_last(host, section) else _SAMPLES):
             entry = section.queue.sample(self.judge.random)
             if entry is None or self._must_wait(entry):
                 return None
@@ -333,14 +348,16 @@ class DiskFrontier:
         """A depth limit is exact only level by level: no URL before the last of the level above is done."""
         return self._keeps_levels and not goes_first(entry) and self.counts.has_above(level_of(entry))
 
-    def _visit(self, host: Host, entry: bytes, now: float) -> Visit | None:
-        """Hand the URL of `entry` out, if it still waits."""
+    def _visit(self, host: Host, entry: bytes, now: float, turn: Section | None = None) -> Visit | None:
+        """Hand the URL of `entry` out, if it still waits; in its `turn`, unless it goes out of turn."""
         record = self.url_states.waiting(entry)
         if record is None:
             return None
         key = entry[RANK_BYTES:]
         request = self.url_states.request(key) if record.flags & Flag.REQUEST else None
         visit = self.in_flight[key] = Visit(key, record, host, request)
+        if turn is not None:
+            self._turns.take(host, turn, hosts=len(self.hosts))
         self.workbench.start(host, now)
         return visit
 
@@ -434,11 +451,12 @@ class DiskFrontier:
         host = self.url_states.host_of(record)
         self.url_states.end(visit.key, record, host, state)
         if state != UrlState.EXCLUDED:
-            self._learn(host, host.sections[record.section], good=good and state == UrlState.FETCHED, news=visit.news)
+            good = good and state == UrlState.FETCHED
+            self._learn(host, host.sections[record.section], good=good, missing=status in MISSING, news=visit.news)
 
-    def _learn(self, host: Host, section: Section, *, good: bool, news: tuple[int, int]) -> None:
+    def _learn(self, host: Host, section: Section, *, good: bool, missing: bool, news: News) -> None:
         self.judge.known = self.counts.known
-        changed = self.judge.learn(host, section, good=good, news=news)
+        changed = self.judge.learn(host, section, good=good, missing=missing, news=news)
         self.hosts.changed(host, section)
         for judged in changed:
             self.hosts.changed(judged)

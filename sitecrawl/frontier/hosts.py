@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.frontier.order import Order
+from sitecrawl.frontier.circles import circles
 from sitecrawl.frontier.sections import TRAP_BYTES, Section, TrapState
+from sitecrawl.frontier.worth import REFRESH, Kin, weigh
 
 KEY_BYTES: Final = 8
-_HEAD = struct.Struct(">QQQQdQQQ")
+_HEAD = struct.Struct(">QQQQdQQQdd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,23 +80,57 @@ class Host:
     ip: str | None = None
     ticket: int = 0
     """Which entry of the workbench stands for this host; older ones are void."""
+    turn: float = -1.0
+    """When its next turn ends, on the frontier's virtual clock; a time that has passed if nothing of it waited."""
+    clock: float = 0.0
+    """Its virtual clock: when the last turn of a section began (`frontier.worth`)."""
+    _kin: Kin | None = None
 
-    def best(self, order: Order) -> tuple[bytes, Section] | None:
-        """The section to be taken from next, and its preference; None if nothing waits that is not held back."""
+    @property
+    def kin(self) -> Kin:
+        """What its sections have shown, for one another."""
+        if self._kin is None:
+            self._kin = Kin(self.sections.values())
+        return self._kin
+
+    def waiting(self) -> list[tuple[bytes, Section]]:
+        """Its sections that have something to be fetched and are not held back, each with its first entry."""
         if self.trap.demoted or not self.queued:
-            return None
-        found: tuple[bytes, Section] | None = None
-        for section in self.sections.values():
-            if section.trap.demoted or not section.queued or (entry := section.queue.peek()) is None:
-                continue
-            preference = self.preference(order, section, entry)
-            if found is None or preference < found[0]:
-                found = preference, section
-        return found
+            return []
+        return [
+            (entry, section)
+            for section in self.sections.values()
+            if section.queued and not section.trap.demoted and (entry := section.queue.peek()) is not None
+        ]
 
-    def preference(self, order: Order, section: Section, entry: bytes) -> bytes:
-        """How soon the first `entry` of `section` is wanted: all that is compared between hosts, the least first."""
-        return order.preference(entry, section.worth / max(self.known, 1))
+    def join(self) -> None:
+        """Find out anew which sections grow as one."""
+        sections = self.sections
+        found = circles(
+            {key: section.brought for key, section in sections.items()},
+            {key: section.shape for key, section in sections.items()},
+        )
+        own = dict.fromkeys(sections, 0)
+        for key, section in sections.items():
+            section.circle = found[key]
+            for target, urls in section.brought.items():
+                if found.get(target) == found[key]:
+                    own[target] += urls
+        for key, section in sections.items():
+            section.own = max(section.own, own[key])
+
+    def learn(self, section: Section, *, good: bool, weight: float = 1.0, leads: float = 0.0) -> None:
+        """A visit of `section` has come to an end: see `Section.learn`."""
+        kin, trials, successes = self.kin, section.trials, section.successes
+        section.learn(good=good, weight=weight, leads=leads)
+        self.good += good
+        kin.learn(section, section.trials - trials, section.successes - successes)
+        if self.fetched % REFRESH:
+            weigh(section, kin)
+            return
+        self.join()
+        for one in self.sections.values():
+            weigh(one, kin)
 
     def start(self, now: float, options: PolitenessOptions) -> None:
         self.active += 1
@@ -145,6 +180,8 @@ class Host:
             self.dividend,
             self.mark,
             self.rest,
+            self.turn,
+            self.clock,
         )
         return head + self.trap.pack() + self.name.encode()
 
@@ -158,7 +195,7 @@ class Host:
         except (struct.error, ValueError) as error:
             raise CorruptFile(f"A host record of {len(data)} bytes cannot be read: {error}") from error
         host.known, host.queued, host.fetched, host.good, host.crawl_delay = numbers[:5]
-        host.dividend, host.mark, host.rest = numbers[5:]
+        host.dividend, host.mark, host.rest, host.turn, host.clock = numbers[5:]
         host.payees = host.queued
         host.trap = trap
         return host

@@ -50,7 +50,7 @@ class LinkCredit:
         self._meta = Overlay(database, "meta")
         stored = self._meta.get(LEDGER)
         self.ledger = new_ledger() if stored is None else Ledger.unpack(stored)
-        self.graph = _load_graph(database)
+        self.graph = load_graph(database)
         self._owed: defaultdict[bytes, int] = defaultdict(int)
         """Credit that is on its way to known URLs until the checkpoint."""
 
@@ -66,7 +66,8 @@ class LinkCredit:
     def _link_hosts(self, host: Host, links: Sequence[Link]) -> None:
         weights = {link.host: NOFOLLOW for link in links if link.nofollow}
         weights |= {link.host: FOLLOW for link in links if not link.nofollow}
-        weights.pop(host.name, None)
+        if links:
+            weights[host.name] = FOLLOW  # what links within its host keeps trust there
         for name, weight in weights.items():
             self.graph.link(host.key, self.hosts.key_of(name), weight / FOLLOW)
 
@@ -114,7 +115,8 @@ def edges_row(targets: Mapping[bytes, float]) -> bytes:
     return b"".join(itertools.starmap(_HOST_PAGES.pack, targets.items()))
 
 
-def _load_graph(database: Database) -> HostGraph:
+def load_graph(database: Database) -> HostGraph:
+    """The graph of hosts as it was stored. Raises `CorruptFile`."""
     edges, seeds = [], []
     for source, target, pages in read_edges(database):
         if source == SEEDS:

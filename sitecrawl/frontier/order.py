@@ -11,8 +11,7 @@ Every queued URL has a rank of 12 bytes; inside a section the least comes first.
 
 On a cluster `place_of` in `cluster/lua/shard.lua` says the same.
 
-Between sections the *preference* decides, again bytes and the least first: the rank itself, but for `aopic`, where
-the credit of a section's first URL is weighed by what the section is worth.
+Between sections and hosts the rank decides as well, but for `aopic`, where they take turns (`turns`).
 """
 
 from __future__ import annotations
@@ -32,6 +31,8 @@ _LAST_FLOAT = (1 << 64) - 1
 _MIDDLE = 1 << 31
 _LINK = _MIDDLE.to_bytes(4, "big")
 """The first bytes of the rank of a URL with priority 0."""
+LEVEL_ENDS: Final = 6
+"""Bytes of a rank up to its place: priority and level."""
 _TOP_CLASS = 0xFFFF
 _GREATEST_CLASS = 2 * 63
 """Of credit, which fits into 63 bits; ranks of other orders name greater ones."""
@@ -53,28 +54,24 @@ class Facts:
 
 
 class Order(Protocol):
-    """Gives URLs their rank, and entries (a rank and what follows it) their preference."""
+    """Gives URLs their rank."""
 
     name: str
     by_level: bool
     """Ranks grow with depth, so a depth limit can be kept exactly."""
     by_credit: bool
     """Ranks change with credit, and sections that look like traps are held back."""
+    takes_turns: bool
+    """Hosts and sections take turns (`turns`), and ranks rule inside a section; else they rule over all."""
 
     def rank(self, facts: Facts) -> bytes: ...
 
-    def preference(self, entry: bytes, weight: float) -> bytes:
-        """Of the first entry of a section whose credit counts `weight`, from 0 to 1: see `Host.preference`."""
-        ...
-
 
 class _ByRank:
-    """Sections are merged as if there was one queue."""
+    """The ranks rule, as if there was one queue."""
 
     by_credit = False
-
-    def preference(self, entry: bytes, weight: float) -> bytes:
-        return entry
+    takes_turns = False
 
 
 class BreadthFirst(_ByRank):
@@ -124,6 +121,7 @@ class Aopic:
 
     name = "aopic"
     by_credit = True
+    takes_turns = True
 
     def __init__(self, *, by_level: bool = False) -> None:
         self.by_level = by_level
@@ -132,10 +130,6 @@ class Aopic:
         level = facts.depth if self.by_level else 0
         place = (_TOP_CLASS - credit_class(facts.credit)) << 32 | facts.serial & 0xFFFFFFFF
         return _pack(facts.priority, level, place)
-
-    def preference(self, entry: bytes, weight: float) -> bytes:
-        (bits,) = _QUAD.unpack(_FLOAT.pack(class_credit(entry) * weight))
-        return entry[:6] + _QUAD.pack(_LAST_FLOAT - bits)
 
 
 def credit_class(credit: int) -> int:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
@@ -22,20 +23,20 @@ from sitecrawl.crawldir.meta import HISTORY, LEDGER, WORKER
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
+from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.link_credit import SEEDS, read_edges
+from sitecrawl.frontier.link_credit import SEEDS, load_graph, read_edges
 from sitecrawl.frontier.order import Order, class_of, credit_class, order_named
-from sitecrawl.frontier.queue import DiskQueue, next_prefix
+from sitecrawl.frontier.queue import next_prefix
 from sitecrawl.frontier.record import RANK_BYTES, UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.tables import HostTable
 from sitecrawl.frontier.trap_judge import explain
+from sitecrawl.frontier.turns import HostTurns, next_section
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.urls.url import parse, shortened, site_of
 
-_HEAD_ENTRIES: Final = 8
-"""Entries of a section that are in memory while URLs are listed."""
 _GREATEST_CLASS: Final = credit_class((1 << 63) - 1)
 
 
@@ -233,16 +234,11 @@ class FrontierReader:
     def waiting(self, host: str | None = None, *, demoted: bool = False) -> Iterator[KnownUrl]:
         """The URLs that wait, in the order in which they would be fetched if all hosts were free.
 
-        What is held back comes last, in the order in which it would be fetched if it were free; with `demoted` it is
-        all there is.
+        What is held back comes last, section by section; with `demoted` it is all there is.
         """
-        waiting = [
-            _Waiting(found, section, found.trap.demoted or section.trap.demoted)
-            for found in self._hosts(host)
-            for section in found.sections.values()
-            if section.queued
-        ]
-        for entry in _in_order(self._database, (one for one in waiting if one.held or not demoted)):
+        hosts = list(self._hosts(host))
+        free = iter(()) if demoted else _in_turns(hosts, self._graph(), _order_of(hosts))
+        for entry in chain(free, _held_back(hosts)):
             data = self._database.get("urls", entry[RANK_BYTES:])
             if data is None:
                 raise CorruptFile(
@@ -250,6 +246,13 @@ class FrontierReader:
                     f"{self._database.path}: restore it from a copy"
                 )
             yield self._known(UrlRecord.unpack(data))
+
+    def _graph(self) -> HostGraph:
+        """The graph of hosts, with the trust that flows when the crawl begins again."""
+        graph = load_graph(self._database)
+        held = {key for key, data in self._database.scan("hosts") if Host.unpack(key, data).trap.demoted}
+        graph.recompute(held.__contains__)
+        return graph
 
     def _hosts(self, name: str | None) -> Iterator[Host]:
         """The host called `name`, or else all that have URLs waiting, those with the most first."""
@@ -290,39 +293,39 @@ def unit_of(host: Host, unit: Host | Section, fetches: int) -> Unit:
     )
 
 
-class _Waiting(NamedTuple):
-    """A section with URLs waiting."""
+def _in_turns(hosts: Sequence[Host], graph: HostGraph, order: Order) -> Iterator[bytes]:
+    """The queue entries of what is not held back, as the frontier would take them."""
+    turns = HostTurns(graph, hosts)
+    heap: list[tuple[bytes, int, bytes, Section]] = []
 
-    host: Host
-    section: Section
-    held: bool
+    def place(number: int) -> None:
+        host = hosts[number]
+        if waiting := host.waiting():
+            entry, section = next_section(host, waiting) if order.takes_turns else min(waiting, key=itemgetter(0))
+            place = turns.preference(host, entry) if order.takes_turns else entry
+            heapq.heappush(heap, (place, number, entry, section))
 
-    def place(self, order: Order, entry: bytes) -> tuple[bool, bytes]:
-        """What is held back comes last."""
-        return self.held, self.host.preference(order, self.section, entry)
-
-
-def _in_order(database: Database, waiting: Iterable[_Waiting]) -> Iterator[bytes]:
-    """The queue entries of all sections, merged as the frontier would."""
-    queues = [(one, DiskQueue(database, one.section.key, empty=False, head=_HEAD_ENTRIES)) for one in waiting]
-    order = _order_of(queue.peek() for _, queue in queues)
-    heap = []
-    for number, (one, queue) in enumerate(queues):
-        if (entry := queue.pop()) is not None:
-            heap.append((one.place(order, entry), number, entry))
-    heapq.heapify(heap)
+    for number in range(len(hosts)):
+        place(number)
     while heap:
-        _, number, entry = heap[0]
+        _, number, entry, section = heapq.heappop(heap)
+        section.queue.pop()
+        turns.take(hosts[number], section, hosts=len(hosts))
         yield entry
-        one, queue = queues[number]
-        if (follower := queue.pop()) is None:
-            heapq.heappop(heap)
-        else:
-            heapq.heapreplace(heap, (one.place(order, follower), number, follower))
+        place(number)
 
 
-def _order_of(heads: Iterable[bytes | None]) -> Order:
-    """What merges the sections: the classes of credit, if the ranks name any, or else the ranks themselves."""
+def _held_back(hosts: Iterable[Host]) -> Iterator[bytes]:
+    """The queue entries of what is held back, section by section."""
+    for host in hosts:
+        for section in host.sections.values():
+            while (host.trap.demoted or section.trap.demoted) and (entry := section.queue.pop()) is not None:
+                yield entry
+
+
+def _order_of(hosts: Iterable[Host]) -> Order:
+    """What merges the sections: turns if the ranks name classes of credit, or else the ranks themselves."""
+    heads = (section.queue.peek() for host in hosts for section in host.sections.values() if section.queued)
     by_credit = any(entry is not None and 0 < class_of(entry) <= _GREATEST_CLASS for entry in heads)
     return order_named("aopic" if by_credit else "bfs")
 

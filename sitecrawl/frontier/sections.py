@@ -1,31 +1,33 @@
 """A section: the URLs of one shape on one host, their queue, and what has been learnt of them.
 
 Every demotion must be explainable, so a section keeps four numbers that an operator can judge by (`known`,
-`fetched`, `good`, `own`) and, since when it has been demoted, why.
+`fetched`, `good`, `own`) and, since when it has been demoted, why. What a section is worth is reckoned in `worth`.
 """
 
 from __future__ import annotations
 
-import math
+import itertools
 import struct
 from dataclasses import dataclass, field
+from heapq import nlargest
+from operator import itemgetter
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.queue import DiskQueue
 
 KEY_BYTES: Final = 4
-_HEAD = struct.Struct(">QQQQQddQ")
+_HEAD = struct.Struct(">QQQQQQdddddd4s")
 _TRAP = struct.Struct(">?QdddQB")
 TRAP_BYTES: Final = _TRAP.size
 
-EXPLORATION: Final = 0.2
-"""How much an untried section is hoped for: the factor of the confidence bound's logarithm."""
-YIELD_POWER: Final = 2.0
+_BROUGHT = struct.Struct(f">{KEY_BYTES}sQ")
+MAX_BROUGHT: Final = 32
 TRAP_LIKE_LOSS: Final = 0.9
-"""Of the worth of a section all of whose URLs look like a trap's."""
+DOUBT: Final = 2.0
+"""Fetches that a section is doubted for where others are to be paid for leading to it."""
 WINDOW: Final = 50
-"""Fetches over which novelty and recent yield are averaged."""
+"""Fetches over which novelty and yield are averaged."""
 
 
 @dataclass(slots=True, eq=False)
@@ -73,7 +75,7 @@ class Section:
     known: int = 0
     """URLs of it that were ever queued."""
     own: int = 0
-    """Of these, those first seen on a page of the section itself: nobody else vouches for them."""
+    """Of these, those first seen on a page of its circle: nobody else vouches for them."""
     fetched: int = 0
     """Visits that came to an end with or without a response."""
     good: int = 0
@@ -84,24 +86,56 @@ class Section:
     """Of the queued, how many are in memory only."""
     trap_like: int = 0
     """Known URLs that look like a trap's (`sitecrawl.urls.trap_signs`)."""
-    recent: float = 1.0
-    """The share of good pages among the last `WINDOW` fetches."""
-    trap: TrapState = field(default_factory=TrapState)
+    trials: float = 0.0
+    """Fetches of it, as far as they count still: one that is `WINDOW` fetches old counts 1/e."""
+    successes: float = 0.0
+    """Of these, the good ones."""
+    leads: float = 0.0
+    """What the sections have shown that a fetch of it leads to, averaged over `WINDOW`: see `News.leads`."""
+    turn: float = -1.0
+    """When its next turn ends, on its host's virtual clock; a time that has passed if nothing of it waited."""
+    hope: float = 1.0
+    """The share of good pages that is expected of the next fetches."""
     worth: float = 1.0
-    """From 0 to 1: what a fetch of it may be hoped to bring; `weigh` keeps it."""
+    """From 0 to 1, not including 0: its share of its host's turns, beside those of the other sections."""
+    brought: dict[bytes, int] = field(default_factory=dict)
+    """How many URLs its pages brought first, by the second part of their section's key: the `MAX_BROUGHT` largest."""
+    circle: bytes = field(init=False)
+    """The sections that it grows with, by the name of their circle: see `circles`."""
+    trap: TrapState = field(default_factory=TrapState)
 
-    def learn(self, *, good: bool) -> None:
-        """A visit of it has come to an end."""
-        self.recent += (good - self.recent) / min(WINDOW, self.fetched + 1)
+    def __post_init__(self) -> None:
+        self.circle = self.key[-KEY_BYTES:]
+
+    def bring(self, section: bytes) -> None:
+        """A page of it has brought a URL of its host's `section` first."""
+        self.brought[section] = self.brought.get(section, 0) + 1
+        if len(self.brought) > 2 * MAX_BROUGHT:
+            self.brought = dict(nlargest(MAX_BROUGHT, self.brought.items(), key=itemgetter(1)))
+
+    def learn(self, *, good: bool, weight: float = 1.0, leads: float = 0.0) -> None:
+        """A visit of it has come to an end, which says `weight` (from 0 to 1) as much of it as a page would."""
+        kept = 1 - weight / WINDOW
+        self.trials = self.trials * kept + weight
+        self.successes = self.successes * kept + weight * good
+        self.leads += (leads - self.leads) / min(WINDOW, self.fetched + 1)
         self.fetched += 1
         self.good += good
 
-    def weigh(self, fetched: int) -> None:
-        """Reckon `worth` anew: the upper confidence bound of the yield, after `fetched` fetches in all."""
-        hope = (self.good + 1) / (self.fetched + 1)
-        doubt = math.sqrt(EXPLORATION * math.log(fetched + 2) / (self.fetched + 1))
-        innocence = 1 - TRAP_LIKE_LOSS * self.trap_like / max(self.known, 1)
-        self.worth = min(1.0, hope + doubt) ** YIELD_POWER * innocence
+    @property
+    def shown(self) -> float:
+        """The share of good pages that it has shown of late, from 0 to 1; nothing where it is untried."""
+        return self.successes / (self.trials + DOUBT)
+
+    @property
+    def recent(self) -> float:
+        """Of late, the share of fetches that brought something: a good page, or the way to one."""
+        return max(self.successes / self.trials if self.trials else 1.0, self.leads)
+
+    @property
+    def innocence(self) -> float:
+        """From `1 - TRAP_LIKE_LOSS`, where all of its URLs look like a trap's, to 1."""
+        return 1 - TRAP_LIKE_LOSS * self.trap_like / max(self.known, 1)
 
     def pack(self) -> bytes:
         head = _HEAD.pack(
@@ -110,11 +144,18 @@ class Section:
             self.good,
             self.queued - self.volatile,
             self.trap_like,
-            self.recent,
-            self.worth,
             self.own,
+            self.trials,
+            self.successes,
+            self.leads,
+            self.turn,
+            self.hope,
+            self.worth,
+            self.circle,
         )
-        return head + self.trap.pack() + self.shape.encode()
+        largest = nlargest(MAX_BROUGHT, self.brought.items(), key=itemgetter(1))
+        brought = b"".join(itertools.starmap(_BROUGHT.pack, largest))
+        return head + self.trap.pack() + bytes([len(largest)]) + brought + self.shape.encode()
 
     @classmethod
     def unpack(cls, key: bytes, data: bytes, queue: DiskQueue) -> Section:
@@ -122,10 +163,14 @@ class Section:
         try:
             numbers = _HEAD.unpack_from(data)
             trap = TrapState.unpack(data[_HEAD.size : _HEAD.size + _TRAP.size])
-            section = cls(key, data[_HEAD.size + _TRAP.size :].decode(), queue)
-        except (struct.error, ValueError) as error:
+            start = _HEAD.size + _TRAP.size + 1
+            end = start + data[start - 1] * _BROUGHT.size
+            section = cls(key, data[end:].decode(), queue)
+            section.brought = dict(_BROUGHT.iter_unpack(data[start:end]))
+        except (struct.error, ValueError, IndexError) as error:
             raise CorruptFile(f"A section record of {len(data)} bytes cannot be read: {error}") from error
         section.known, section.fetched, section.good, section.queued, section.trap_like = numbers[:5]
-        section.recent, section.worth, section.own = numbers[5:]
+        section.own, section.trials, section.successes, section.leads = numbers[5:9]
+        section.turn, section.hope, section.worth, section.circle = numbers[9:]
         section.trap = trap
         return section

@@ -20,6 +20,7 @@ from sitecrawl.frontier.queue import DiskQueue, next_prefix
 from sitecrawl.frontier.record import Flag, UrlRecord
 from sitecrawl.frontier.sections import KEY_BYTES as SECTION_KEY_BYTES
 from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.worth import weigh
 from sitecrawl.urls.shape import Shape, fold, shape_of
 
 MAX_SECTIONS: Final = 64
@@ -167,6 +168,7 @@ class HostTable:
         if section is None:
             queue = DiskQueue(self._database, host.key + key, empty=True)
             section = host.sections[key] = Section(host.key + key, str(shape), queue)
+            weigh(section, host.kin)
         return section
 
     @staticmethod

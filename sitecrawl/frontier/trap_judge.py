@@ -38,6 +38,7 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.sections import Section, TrapState
+from sitecrawl.frontier.visit import News
 
 _STATE = struct.Struct(">Qd")
 _EDGES_A_FETCH = 50
@@ -50,6 +51,14 @@ RECOVERY: Final = 2.0
 """A worthless section is set free when so many times `TrapOptions.worthless` of its pages are good again."""
 CALM_COST: Final = 0.1
 """What a good fetch of a demoted unit costs that brings no more of it."""
+WORTH_IT: Final = 0.1
+"""The share of a host's fetches that are good, above which a section of it may be called worthless."""
+CALM: Final = 0.1
+"""Novelty below which a unit does not grow, whatever its size."""
+LEAST_PROBES: Final = 50
+PROBES_DIVISOR: Final = 4
+MISS: Final = 0.25
+"""A 404 says so much of its section, compared with a page: whoever made the link may have been wrong."""
 LEAST_TRUST: Final = 1e-7
 TRUST_POWER: Final = 0.75
 """How far trust goes: a unit's turn to be probed comes so much sooner."""
@@ -93,7 +102,8 @@ class TrapOptions:
     last_probes: float = 0.03
     """The same when nothing else is left."""
     first_probes: int = 500
-    """Fetches of demoted units that are always allowed when nothing else is left, and of each of them."""
+    """At most so many fetches of demoted units are allowed besides when nothing else is left, and of each of them.
+    A small crawl may spend less: see `TrapJudge.first_probes`."""
     min_probes: int = 20
     """Fetches of a demoted unit before it can be set free."""
     flow_period: int = 10
@@ -145,18 +155,16 @@ class TrapJudge:
 
     # What a fetch teaches
 
-    def learn(self, host: Host, section: Section, *, good: bool, news: tuple[int, int]) -> list[Host]:
-        """A visit has ended; `news` are the new URLs it brought of its section, and of its host.
+    def learn(self, host: Host, section: Section, *, good: bool, missing: bool, news: News) -> list[Host]:
+        """A visit has ended, which found nothing at its URL if `missing`.
 
         Returns the hosts of which something was demoted or set free.
         """
         self.fetches += 1
         self.good += good
-        section.trap.learn(news[0], section.fetched)
-        host.trap.learn(news[1], host.fetched)
-        host.good += good
-        section.learn(good=good)
-        section.weigh(self.fetches)
+        section.trap.learn(news.in_circle, section.fetched)
+        host.trap.learn(news.on_host, host.fetched)
+        host.learn(section, good=good, weight=MISS if missing else 1.0, leads=news.leads)
         self._charge(host, section, good=good, news=news)
         changed = [host] if (self.options.hold and self._demote(host, section)) | self._free(host, section) else []
         if self.fetches >= self._flows_at:
@@ -174,29 +182,37 @@ class TrapJudge:
             self.release(host, None)
         return trusted
 
-    def _charge(self, host: Host, section: Section, *, good: bool, news: tuple[int, int]) -> None:
-        trap, brought = (host.trap, news[1]) if host.trap.demoted else (section.trap, news[0])
+    def _charge(self, host: Host, section: Section, *, good: bool, news: News) -> None:
+        trap, brought = (host.trap, news.on_host) if host.trap.demoted else (section.trap, news.in_circle)
         if is_blocked(trap):
             return  # it was under way when it was blocked
-        if trap.demoted and not self.comes_last(host if host.trap.demoted else section):
+        if trap.demoted and not self.comes_last(host, None if host.trap.demoted else section):
             cost = 1.0 if brought or not good else CALM_COST
             trap.cost += cost
             self.cost += cost
 
     def _demote(self, host: Host, section: Section) -> bool:
-        options, done = self.options, False
+        done = False
         outgrown = host.known > max(self._allowed(host), host.trap.limit)
         if outgrown and self._grows(host.trap) and self._may_be_demoted(host):
             self._hold(host, None, Reason.GROWS)
             done = True
         if self._may_be_demoted(section):
-            vouched = section.known - section.own
-            allowed = max(options.section_size + options.vouched_share * vouched, section.trap.limit)
-            grows = self._grows(section.trap) and section.own > allowed
-            if (grows and len(host.sections) > 1) or section.recent < options.worthless:
+            grows = self._grows(section.trap) and section.own > self._may_own(section)
+            if (grows and len(host.sections) > 1) or self._is_worthless(host, section):
                 self._hold(host, section, Reason.GROWS if grows else Reason.WORTHLESS)
                 done = True
         return done
+
+    def _may_own(self, section: Section) -> float:
+        """How many URLs a section's own circle may bring it: fewer where they look like a trap's."""
+        size = self.options.section_size * section.innocence
+        vouched = section.known - section.own
+        return max(size + self.options.vouched_share * vouched, section.trap.limit)
+
+    def _is_worthless(self, host: Host, section: Section) -> bool:
+        """Whether it brings nothing while its host does: where all is `noindex`, that is a fact about the site."""
+        return section.recent < self.options.worthless and host.good > WORTH_IT * host.fetched
 
     def _allowed(self, host: Host) -> float:
         """How many URLs a host may have, by the trust in it."""
@@ -257,10 +273,15 @@ class TrapJudge:
     def probe_is_due(self) -> bool:
         return bool(self.demoted) and self.cost < self.options.probes * self.fetches
 
-    def comes_last(self, unit: Host | Section) -> bool:
-        """Whether a demoted unit is poor, but neither growing nor large: it is fetched, after all else."""
-        finite = unit.trap.reason == Reason.WORTHLESS and unit.trap.novelty <= self.options.high
-        return finite and unit.queued <= max(self.options.first_probes, self.good)
+    def comes_last(self, host: Host, section: Section | None) -> bool:
+        """Whether a demoted unit is poor, but does not grow, and is not large or is most of what there is: then
+        it is fetched, after all else.
+        """
+        unit = section or host
+        if unit.trap.reason != Reason.WORTHLESS or unit.trap.novelty > self.options.high:
+            return False
+        most = unit.trap.novelty < CALM and 2 * unit.known > self.known
+        return most or unit.queued <= max(self.first_probes, self.good)
 
     def candidates(self, *, last: bool, but: Container[bytes] = ()) -> list[tuple[Host, Section | None]]:
         """Demoted units with waiting URLs, on hosts other than `but`, in the order in which they deserve a probe."""
@@ -270,7 +291,7 @@ class TrapJudge:
             if _has_work(host, section)
             and not (section is not None and host.trap.demoted)
             and host.key not in but
-            and self._may_be_probed(section or host, last=last)
+            and self._may_be_probed(host, section, last=last)
         ]
         if len(units) > COMPARED:
             units = self.random.sample(units, COMPARED)
@@ -283,13 +304,18 @@ class TrapJudge:
         trust: float = (self.graph.trust(host.key) + LEAST_TRUST) ** TRUST_POWER
         return (trap.cost + 1) * trap.novelty / trust
 
-    def _may_be_probed(self, unit: Host | Section, *, last: bool) -> bool:
+    def _may_be_probed(self, host: Host, section: Section | None, *, last: bool) -> bool:
         """Whether a unit is worth a probe while better waits; or, `last`, when nothing but demoted units is left."""
-        options = self.options
-        if self.comes_last(unit) or not last:
-            return self.comes_last(unit) == last
-        allowance = options.first_probes + unit.trap.tried
-        return unit.trap.cost < allowance and self.cost < options.first_probes + options.last_probes * self.fetches
+        options, unit = self.options, section or host
+        if self.comes_last(host, section) or not last:
+            return self.comes_last(host, section) == last
+        first = self.first_probes
+        return unit.trap.cost < first + unit.trap.tried and self.cost < first + options.last_probes * self.fetches
+
+    @property
+    def first_probes(self) -> int:
+        """Fetches of demoted units that are allowed besides: as little of a small crawl as of a large one."""
+        return min(self.options.first_probes, LEAST_PROBES + self.fetches // PROBES_DIVISOR)
 
     def sections_to_probe(self, host: Host, section: Section | None) -> Iterable[Section]:
         """Of a unit's sections those that a probe may take, in a random order weighed by what waits."""

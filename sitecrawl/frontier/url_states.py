@@ -100,7 +100,6 @@ class UrlStates:
         )
         if outlinks is not None:
             self._link_credit.give(record, outlinks.tenth * found.weight)
-            section.own += section.key == outlinks.section
         elif not depth:
             self._link_credit.graph.seed(host.key)
         host.known += 1

@@ -5,6 +5,32 @@ from __future__ import annotations
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.order import priority_of
 from sitecrawl.frontier.record import Flag, UrlRecord
+from sitecrawl.frontier.sections import KEY_BYTES, Section
+
+
+class News:
+    """What a page has brought that was not known."""
+
+    __slots__ = ("in_circle", "leads", "on_host")
+
+    def __init__(self) -> None:
+        self.in_circle = 0
+        """New URLs of the page's own circle of sections."""
+        self.on_host = 0
+        """New URLs of its host."""
+        self.leads = 0.0
+        """What the best section has shown of which it brought a URL, its own circle left out."""
+
+    def add(self, host: Host, section: Section, target: Host, to: Section) -> None:
+        """A page of `section` of `host` has brought a URL of `to`, a section of `target`."""
+        if host is target:
+            self.on_host += 1
+            section.bring(to.key[-KEY_BYTES:])
+            if section.circle == to.circle:
+                self.in_circle += 1
+                to.own += 1
+                return
+        self.leads = max(self.leads, to.shown)
 
 
 class Visit:
@@ -28,5 +54,4 @@ class Visit:
         """The address that the host's seat was taken on."""
         self.request = request
         """The rest of a request that is more than a GET."""
-        self.news = (0, 0)
-        """New URLs that the page brought: of its section, and of its host."""
+        self.news = News()

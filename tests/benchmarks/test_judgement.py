@@ -149,9 +149,9 @@ def test_parameters_are_set() -> None:
     """A bare name is the judge's, a dotted one a constant of a module; another is an error."""
     from sitecrawl.frontier import sections
 
-    before = sections.EXPLORATION
-    assert overridden(["min_fetches=7", f"sitecrawl.frontier.sections.EXPLORATION={before}"]).min_fetches == 7
-    assert before == sections.EXPLORATION
+    before = sections.WINDOW
+    assert overridden(["min_fetches=7", f"sitecrawl.frontier.sections.WINDOW={before}"]).min_fetches == 7
+    assert before == sections.WINDOW
     with pytest.raises(SystemExit):
         overridden(["no_such_thing=1"])
 

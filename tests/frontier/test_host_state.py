@@ -17,6 +17,8 @@ from sitecrawl.frontier.order import Aopic, Facts
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.sections import Section, TrapState
 from sitecrawl.frontier.trap_judge import TrapJudge, TrapOptions
+from sitecrawl.frontier.turns import HostTurns, next_section
+from sitecrawl.frontier.visit import News
 
 KEY = digest("a.example", 8)
 SECTIONS = tuple(digest(name, 4) for name in "xyz")
@@ -54,20 +56,24 @@ class Place:
 
     def fetch(self, now: float, seconds: float, news: tuple[int, int], *, good: bool) -> object:
         """Fetch the best URL, or one of what is held back. Returns what was decided."""
-        best = self.host.best(ORDER)
+        free = self.host.waiting()
         waiting = [s for _, s in sorted(self.host.sections.items()) if s.queued]
         if not waiting:
             return None
-        section = best[1] if best else waiting[0]
+        section = next_section(self.host, free)[1] if free else waiting[0]
         entry = section.queue.pop()
+        if free:
+            HostTurns(self.judge.graph, []).take(self.host, section, hosts=1)
         self.host.start(now - self.began, POLITE)
         self.host.finish(now - self.began, seconds, POLITE)
         for unit in (self.host, section):
             unit.queued -= 1
         self.host.fetched += 1
-        changed = bool(self.judge.learn(self.host, section, good=good, news=news))
+        brought = News()
+        brought.in_circle, brought.on_host = news
+        changed = bool(self.judge.learn(self.host, section, good=good, missing=False, news=brought))
         free_at = round(max(self.host.free_at + self.began, now), 6)
-        return section.key, entry, best and best[0], changed, self.demoted(), free_at, self.judge.cost
+        return section.key, entry, round(section.turn, 6), changed, self.demoted(), free_at, self.judge.cost
 
     def fail(self, now: float, url: bytes) -> object:
         self.host.fail(url, now - self.began, POLITE)
@@ -125,10 +131,13 @@ def full() -> Host:
     host.known = host.queued = host.payees = 5
     host.fetched, host.good, host.crawl_delay = 3, 2, 2.5
     host.dividend, host.mark, host.rest = 7, 8, 9
+    host.turn, host.clock = 2.25, 3.25
     for number, identity in enumerate(SECTIONS):
         section = Section(KEY + identity, f"/{number}", DiskQueue(None, KEY, empty=True))  # type: ignore[arg-type]
         section.known, section.own, section.fetched, section.good, section.trap_like = 9, 8, 7, 6, 5
-        section.queued, section.recent, section.worth = number, 0.25, 0.5
+        section.queued, section.trials, section.successes, section.leads = number, 30.0, 20.0, 0.25
+        section.turn, section.hope, section.worth, section.brought = 7.5, 0.75, 0.5, {bytes(4): 3}
+        section.circle = SECTIONS[0]
         section.trap.demoted, section.trap.reason, section.trap.limit, section.trap.novelty = True, 1, 1.5, 2.5
         section.trap.since, section.trap.tried, section.trap.cost = 4, 3, 0.1
         host.sections[identity] = section
@@ -139,7 +148,7 @@ def test_all_of_a_host_travels():
     """Every attribute comes back, but for what is of the process: tickets and requests under way."""
     host = full()
     back = unpack_host(pack_host(host, 10.0), lambda key: host.sections[key[8:]].queue, 1000.0)
-    for name in set(Host.__slots__) - {"sections", "trap", "ticket", "active", "volatile", "free_at"}:
+    for name in set(Host.__slots__) - {"sections", "trap", "ticket", "active", "volatile", "free_at", "_kin"}:
         assert getattr(back, name) == getattr(host, name), name
     assert back.free_at == 1007.5
     assert list(back.sections) == list(host.sections)

@@ -141,12 +141,12 @@ def test_credit_for_what_is_forgotten(crawl):
 
 
 def test_the_graph_of_hosts(crawl):
-    """It counts pages, a nofollow link a tenth, and comes back after a crash."""
+    """It counts pages, a nofollow link a tenth, and those that link at all for their own host."""
     read(crawl, url("x", B), url("y", B), url("z", C, nofollow=True))
     crawl.restart()
     edges = crawl.frontier.link_credit.graph._edges
     a, b, c = (digest(host, 8) for host in (A, B, C))
-    assert edges == {a: {b: 1.0, c: 0.1}}
+    assert edges == {a: {a: 1.0, b: 1.0, c: 0.1}}
     assert crawl.frontier.link_credit.graph._seeds == {a: 1.0}
 
 
@@ -192,9 +192,10 @@ def count(crawl: Bench, links, edges: dict) -> None:
     for link in {link.key: link for link in reversed(links) if link.key != visit.key}.values():
         target = crawl.host_key(link.host)
         weights[target] = max(weights[target], 0.1 if link.nofollow else 1.0)
+    if weights:
+        weights[source] = 1.0
     for target, weight in weights.items():
-        if target != source:
-            edges[source][target] += weight
+        edges[source][target] += weight
 
 
 def test_a_torn_graph(crawl):

@@ -122,22 +122,14 @@ def test_classes_are_half_octaves(credit):
 
 
 @pytest.mark.parametrize("order", sorted(ORDERS))
-@given(one=st.integers(-5, 5), other=st.integers(-5, 5), worth=st.floats(0, 1))
-def test_a_priority_rules_between_sections(order, one, other, worth):
-    """A spider's priority goes before whatever credit, score or worth."""
+@given(one=st.integers(-5, 5), other=st.integers(-5, 5))
+def test_a_priority_rules(order, one, other):
+    """A spider's priority goes before whatever credit or score."""
     order = order_named(order)
-    poor = order.preference(order.rank(Facts(0, 1, one)), worth)
-    rich = order.preference(order.rank(Facts(0, 2, other, credit=10**18, score=10.0)), 1.0)
+    poor = order.rank(Facts(0, 1, one))
+    rich = order.rank(Facts(0, 2, other, credit=10**18, score=10.0))
     if one > other:
         assert poor < rich
-
-
-@given(CREDITS, st.floats(0.1, 1), st.floats(0.1, 1))
-def test_worth_weighs_credit(credit, one, other):
-    """Of two sections with equal first URLs, the one that is worth more goes first."""
-    entry = Aopic().rank(Facts(0, 1, credit=credit)) + bytes(16)
-    if one > other:
-        assert Aopic().preference(entry, one) < Aopic().preference(entry, other)
 
 
 @pytest.mark.parametrize("order", ["aopic", "best"])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.queue import DiskQueue
-from sitecrawl.frontier.sections import KEY_BYTES, WINDOW, Section, TrapState
+from sitecrawl.frontier.sections import KEY_BYTES, MAX_BROUGHT, WINDOW, Section, TrapState
 
 KEY = bytes(8 + KEY_BYTES)
 COUNTS = st.integers(0, 2**63)
@@ -23,26 +23,20 @@ def section_of(shape: str = "/x/*", known: int = 100) -> Section:
     return section
 
 
-def fetched(good: int, bad: int, *, known: int = 100) -> Section:
-    section = section_of(known=known)
-    for number in range(good + bad):
-        section.learn(good=number < good)
-    section.weigh(good + bad)
-    return section
-
-
 @given(
     shape=st.text(st.characters(exclude_categories=["Cs"]), max_size=40),
     counts=st.lists(COUNTS, min_size=6, max_size=6),
-    numbers=st.lists(NUMBERS, min_size=5, max_size=5),
+    numbers=st.lists(NUMBERS, min_size=9, max_size=9),
+    brought=st.dictionaries(st.binary(min_size=KEY_BYTES, max_size=KEY_BYTES), COUNTS, max_size=MAX_BROUGHT),
     trap=st.tuples(st.booleans(), COUNTS, st.integers(0, 255), COUNTS),
 )
-def test_a_section_comes_back_as_it_went(shape, counts, numbers, trap):
-    """A section keeps its shape, its numbers and its trap state."""
+def test_a_section_comes_back_as_it_went(shape, counts, numbers, brought, trap):
+    """A section keeps its shape, its numbers, what it has brought and its trap state."""
     section = section_of(shape)
     section.known, section.own, section.fetched, section.good, section.queued, section.trap_like = counts
-    section.recent, section.worth = numbers[:2]
-    section.trap.novelty, section.trap.cost, section.trap.limit = numbers[2:]
+    section.trials, section.successes, section.leads, section.turn, section.hope, section.worth = numbers[:6]
+    section.trap.novelty, section.trap.cost, section.trap.limit = numbers[6:]
+    section.brought, section.circle = brought, bytes([7]) * KEY_BYTES
     section.trap.demoted, section.trap.since, section.trap.reason, section.trap.tried = trap
     back = Section.unpack(KEY, section.pack(), QUEUE)
     for name in set(Section.__slots__) - {"trap", "queue"}:
@@ -69,49 +63,68 @@ def test_torn_section(data):
     assert Section.unpack(KEY, section.pack(), QUEUE).shape == section.shape
 
 
-def test_a_new_section_is_worth_a_try():
-    """What nobody has fetched yet is hoped for as much as can be."""
-    assert section_of().worth == 1.0
-
-
-@given(st.integers(0, 300), st.integers(0, 300), st.integers(0, 10**7), st.integers(0, 100))
-def test_worth_is_a_share(good, bad, fetches, trap_like):
-    """Whatever a section has brought, its worth is above 0 and at most 1."""
-    section = section_of()
-    section.good, section.fetched, section.trap_like = good, good + bad, trap_like
-    section.weigh(fetches)
-    assert 0 < section.worth <= 1
-
-
-def test_yield_makes_worth():
-    """Of sections that were fetched as often, the one that brought more good pages is worth more."""
-    worths = [fetched(good, 200 - good).worth for good in (0, 50, 100, 150)]
-    assert worths == sorted(worths)
-    assert worths[0] < worths[-1] / 5
-
-
-def test_doubt_makes_worth():
-    """A few bad pages say less than many."""
-    assert fetched(0, 3).worth > fetched(0, 30).worth > fetched(0, 300).worth
-
-
-def test_looks_make_worth():
-    """A section whose URLs look like a trap's is worth a tenth, and one of which some do is in between."""
-    plain, some, all_of_it = section_of(), section_of(), section_of()
-    some.trap_like, all_of_it.trap_like = 50, 100
-    for section in (plain, some, all_of_it):
-        section.weigh(1000)
-    assert plain.worth > some.worth > all_of_it.worth
-    assert all_of_it.worth == pytest.approx(plain.worth / 10)
-
-
 def test_recent_yield_forgets():
     """After a window of bad pages the good ones of before count for little."""
-    section = fetched(500, 0)
-    assert section.recent == 1.0
+    section = section_of()
+    for _ in range(500):
+        section.learn(good=True)
+    assert section.recent == pytest.approx(1.0)
     for _ in range(4 * WINDOW):
         section.learn(good=False)
     assert section.recent < 0.05
+
+
+def test_a_way_to_good_pages_is_no_waste():
+    """An index that is no content itself has brought something, as long as it leads on."""
+    section = section_of()
+    for _ in range(100):
+        section.learn(good=False, leads=0.9)
+    assert section.recent == pytest.approx(0.9)
+
+
+def test_what_is_untried_has_shown_nothing():
+    """Others are paid for leading to a section as far as it has shown good pages."""
+    section = section_of()
+    assert section.shown == 0
+    shown = []
+    for _ in range(20):
+        section.learn(good=True)
+        shown.append(section.shown)
+    assert shown == sorted(shown)
+    assert 0.8 < shown[-1] < 1
+
+
+def test_a_404_says_less_than_a_page():
+    """Whoever made the link may have been wrong."""
+    pages, missing = section_of(), section_of()
+    for section in (pages, missing):
+        for _ in range(20):
+            section.learn(good=True)
+    for _ in range(10):
+        pages.learn(good=False)
+        missing.learn(good=False, weight=0.25)
+    assert pages.recent < missing.recent < 1
+
+
+def test_what_it_brings_is_bounded():
+    """Of a thousand sections that it leads to, those that it leads to most are kept."""
+    section = section_of()
+    for number in range(1000):
+        for _ in range(1 + 10 * (number < 5)):
+            section.bring(number.to_bytes(KEY_BYTES, "big"))
+    assert len(section.brought) <= 2 * MAX_BROUGHT
+    assert {number.to_bytes(KEY_BYTES, "big") for number in range(5)} <= section.brought.keys()
+    back = Section.unpack(KEY, section.pack(), QUEUE)
+    assert len(back.brought) == MAX_BROUGHT
+    assert back.brought.items() <= section.brought.items()
+
+
+@given(st.integers(0, 100))
+def test_innocence(trap_like):
+    """What looks like a trap throughout has a tenth of it, and nothing has none."""
+    section = section_of()
+    section.trap_like = trap_like
+    assert section.innocence == pytest.approx(1 - 0.9 * trap_like / 100)
 
 
 def test_novelty_is_an_average():

@@ -1,0 +1,81 @@
+"""Whose turn it is: the hosts of a crawl share its fetches, and the sections of a host share the host's.
+
+Both by self-clocked fair queueing (Golestani, INFOCOM 1994). Everybody who waits has a *turn*, the time on a virtual
+clock at which their next fetch would end if they got their share of all fetches from now on; the earliest turn is
+next, and the clock shows the turn of who was served last. What is not taken while nothing waits is gone. A strict
+order by some value would let whoever has most of it, or makes most of it, go first for ever.
+
+- A *section's* share is what it is worth (`worth`), beside the other circles of its host.
+- A *host's* share is the trust in it (`credit.trust`): it flows from the seeds, and no farm of hosts can make any.
+
+Nobody's share falls below an even part of `LEAST` of the best one's, or of all. So what waits is fetched, whatever is
+found after it: of k sections that wait, every one gets at least one in `k (k + 1) / LEAST` of its host's fetches, and
+of n hosts in memory, each at least one in `n (1 + LEAST) / LEAST` of those that politeness allows.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from sitecrawl.credit.trust import HostGraph
+from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.order import LEVEL_ENDS
+from sitecrawl.frontier.sections import Section
+
+LEAST: Final = 0.1
+_TURN = struct.Struct(">d")
+
+
+def next_section(host: Host, waiting: Sequence[tuple[bytes, Section]]) -> tuple[bytes, Section]:
+    """Of the host's sections, each with the entry that it would take next, the one whose turn it is."""
+    level = min([entry[:LEVEL_ENDS] for entry, _ in waiting])
+    fair = [one for one in waiting if one[0].startswith(level)]
+    for (_, section), share in zip(fair, shares([section for _, section in fair]), strict=True):
+        if section.turn < host.clock:
+            section.turn = host.clock + 1 / share
+    return min(fair, key=lambda one: one[1].turn)
+
+
+def shares(sections: Sequence[Section]) -> list[float]:
+    """How many turns each of `sections`, all of which wait, has for one of the best: above 0, and at most 1."""
+    best = max([section.worth for section in sections]) or 1.0
+    least = LEAST / len(sections)
+    found = [max(section.worth / best, least) for section in sections]
+    circles = defaultdict(list)
+    for section, share in zip(sections, found, strict=True):
+        circles[section.circle].append(share)
+    if len(circles) == len(sections):
+        return found
+    ratio = {circle: max(of_circle) / sum(of_circle) for circle, of_circle in circles.items()}
+    return [share * ratio[section.circle] for section, share in zip(sections, found, strict=True)]
+
+
+class HostTurns:
+    """The turns of hosts, `waiting` when it begins."""
+
+    def __init__(self, graph: HostGraph, waiting: Iterable[Host]) -> None:
+        self._graph = graph
+        turns = [host.turn for host in waiting]
+        self._hosts = len(turns)
+        self._clock = min(turns, default=0.0)
+
+    def preference(self, host: Host, entry: bytes) -> bytes:
+        """How soon `host`, which would take `entry` next, may take it: the least first."""
+        if host.turn < self._clock:
+            host.turn = self._clock + 1 / self._share(host)
+        return entry[:LEVEL_ENDS] + _TURN.pack(host.turn)
+
+    def take(self, host: Host, section: Section, *, hosts: int) -> None:
+        """`host`, one of so many in memory, takes a URL of `section`."""
+        self._hosts = hosts
+        self._clock = max(self._clock, host.turn)
+        host.turn = self._clock + 1 / self._share(host)
+        host.clock = section.turn
+        waiting = [one for one in host.sections.values() if one is section or (one.queued and not one.trap.demoted)]
+        section.turn += 1 / shares(waiting)[waiting.index(section)]
+
+    def _share(self, host: Host) -> float:
+        return max(self._graph.trust(host.key), LEAST / max(self._hosts, 1))

@@ -1,0 +1,102 @@
+"""What a section is worth, by what it, its kin and those that it leads to have shown."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.queue import DiskQueue
+from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.worth import Kin, parts_of, weigh
+
+
+def host_of(*shapes: str) -> tuple[Host, list[Section]]:
+    host, sections = Host(bytes(8), "a.example"), []
+    for number, shape in enumerate(shapes):
+        key = number.to_bytes(4, "big")
+        section = Section(host.key + key, shape, DiskQueue(None, host.key + key, empty=True))  # type: ignore[arg-type]
+        section.known = 100
+        host.sections[key] = section
+        sections.append(section)
+    return host, sections
+
+
+def learn(host: Host, section: Section, good: int, bad: int, *, leads: float = 0.0) -> None:
+    for number in range(good + bad):
+        host.fetched += 1
+        host.learn(section, good=number < good, leads=leads)
+
+
+def test_parts():
+    """A path, and each key."""
+    assert parts_of("/viewtopic.php?highlight&t") == ["/viewtopic.php", "?highlight", "?t"]
+    assert parts_of("/wiki/*") == ["/wiki/*"]
+
+
+@given(st.integers(0, 60), st.integers(0, 60), st.floats(0, 1), st.integers(0, 100))
+def test_worth_is_a_share(good, bad, leads, trap_like):
+    """Whatever a section has brought, hope and worth are shares."""
+    host, (section,) = host_of("/x")
+    section.trap_like = trap_like
+    learn(host, section, good, bad, leads=leads)
+    weigh(section, host.kin)
+    assert 0 < section.hope <= 1
+    assert 0 <= section.worth <= 1
+
+
+def test_yield_makes_worth():
+    """Of sections that were fetched as often, the one that brought more good pages is worth more, by far."""
+    worths = []
+    for good in (0, 10, 20, 30, 40):
+        host, (section,) = host_of("/x")
+        learn(host, section, good, 40 - good)
+        worths.append(section.worth)
+    assert worths == sorted(worths)
+    assert worths[2] < worths[4] / 10
+
+
+def test_a_way_is_worth_as_much_as_a_page():
+    """An index without content of its own is worth what a page is that leads nowhere."""
+    host, (index, leaf, both) = host_of("/index", "/leaf", "/both")
+    learn(host, index, 0, 200, leads=1.0)
+    learn(host, leaf, 200, 0)
+    learn(host, both, 200, 0, leads=1.0)
+    assert index.worth == pytest.approx(leaf.worth, rel=0.5)
+    assert both.worth > 50 * leaf.worth
+
+
+def test_kin_give_the_first_hope():
+    """A new shape starts from the worst that its parts have shown elsewhere, and what shares nothing from hope."""
+    host, (page, editor, new, other) = host_of("/wiki?title", "/wiki?action&title", "/talk?action&title", "/map")
+    learn(host, page, 40, 0)
+    learn(host, editor, 0, 40)
+    for section in (new, other):
+        weigh(section, host.kin)
+    assert new.hope < 0.1
+    assert other.hope == 1.0
+
+
+def test_own_evidence_outweighs_kin():
+    """A few pages of its own and a section is judged by them."""
+    host, (editor, new) = host_of("/wiki?action", "/talk?action")
+    learn(host, editor, 0, 40)
+    learn(host, new, 10, 0)
+    assert new.hope > 0.9
+
+
+def test_kin_are_counted_again_after_a_restart():
+    """What the parts have shown follows from the sections."""
+    host, sections = host_of("/x?a", "/x?b", "/y?a")
+    for number, section in enumerate(sections):
+        learn(host, section, 5 * number, 7)
+    assert [Kin(sections).prior(one) for one in sections] == pytest.approx([host.kin.prior(one) for one in sections])
+
+
+def test_what_looks_like_a_trap_is_worth_less():
+    host, (plain, like) = host_of("/x", "/y")
+    like.trap_like = 100
+    learn(host, plain, 9, 1)
+    learn(host, like, 9, 1)
+    assert like.worth < plain.worth / 100
