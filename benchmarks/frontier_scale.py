@@ -68,6 +68,9 @@ class Web:
         self._weights = list(accumulate(1 / rank for rank in range(1, hosts + 1)))
         self._minted = [0] * hosts
 
+    def fingerprint(self, url: str) -> bytes:
+        return self._fingerprint.url(url)
+
     def host_key(self, name: str) -> bytes:
         return self._fingerprint.opaque(name.encode())[8:]
 
@@ -137,6 +140,7 @@ class Crawl:
             seen=self._seen,
             listener=Unheard(),
             host_key=web.host_key,
+            fingerprint=web.fingerprint,
             clock=lambda: self.now,
             wall=time.time,
             politeness=PolitenessOptions(delay=1.0, delay_factor=0),

@@ -201,6 +201,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--budget", type=float, default=0.0, help="fetches per content")
     parser.add_argument("--checkpoint", type=int, default=CHECKPOINT_EVERY, help="fetches between two checkpoints")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--no-rules", action="store_true", help="learn nothing about what in URLs chooses content")
     parser.add_argument("--quick", action="store_true", help="made-up webs are a quarter as large")
     parser.add_argument("--jobs", type=int, default=1, help="crawls at once")
     parser.add_argument("--json", type=Path)
@@ -211,7 +212,7 @@ def parse() -> argparse.Namespace:
 def tasks(arguments: argparse.Namespace, chosen: Sequence[Entry]) -> list[Task]:
     traps = overridden(arguments.set)
     return [
-        Task(entry, Conditions(policy, 0, traps, arguments.checkpoint), arguments.budget)
+        Task(entry, Conditions(policy, 0, traps, arguments.checkpoint, not arguments.no_rules), arguments.budget)
         for entry in chosen
         for policy in arguments.policies.split(",")
     ]

@@ -69,7 +69,7 @@ class Replayed:
 @contextmanager
 def replayed(directory: Path, order: Order, options: FrontierOptions) -> Iterator[Replayed]:
     """A new frontier in `directory`, which must not exist."""
-    fingerprint = Fingerprinter(bytes(16))
+    fingerprint, canonicalizer = Fingerprinter(bytes(16)), Canonicalizer()
     directory.mkdir()
     database = Database(directory / "db", hash_name=HASH_NAME)
     try:
@@ -79,11 +79,12 @@ def replayed(directory: Path, order: Order, options: FrontierOptions) -> Iterato
             seen=CrawlSeen(directory / "seen.bloom", SeenOptions(bloom="auto"), hash_name=HASH_NAME),
             listener=Unheard(),
             host_key=lambda name: fingerprint.opaque(name.encode())[8:],
+            fingerprint=lambda url: fingerprint.url(canonicalizer.canonical_href(url)),
             clock=lambda: 0.0,
             wall=time.time,
             politeness=PolitenessOptions(delay_factor=0),
             options=options,
         )
-        yield Replayed(frontier, database, fingerprint, Canonicalizer())
+        yield Replayed(frontier, database, fingerprint, canonicalizer)
     finally:
         database.close()

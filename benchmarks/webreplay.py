@@ -49,6 +49,8 @@ class Conditions:
     traps: TrapOptions = field(default_factory=TrapOptions)
     checkpoint_every: int = CHECKPOINT_EVERY
     """Fetches between two checkpoints."""
+    learn_rules: bool = True
+    """Whether the frontier learns what in URLs chooses no content."""
 
 
 def crawl(web: Web, conditions: Conditions, directory: Path) -> Outcome:
@@ -57,7 +59,7 @@ def crawl(web: Web, conditions: Conditions, directory: Path) -> Outcome:
     if conditions.policy == "oracle":
         return foresee(web, outcome, conditions.budget)
     memory = resident()
-    order, options = _frontier_of(conditions.policy, conditions.traps)
+    order, options = _frontier_of(conditions)
     with replayed(directory, order, options) as replay:
         _Crawl(web, replay, outcome).run(conditions)
         outcome.ended, outcome.left = replay.frontier.is_finished(), replay.frontier.waiting
@@ -65,10 +67,10 @@ def crawl(web: Web, conditions: Conditions, directory: Path) -> Outcome:
     return outcome
 
 
-def _frontier_of(policy: str, traps: TrapOptions) -> tuple[Order, FrontierOptions]:
-    if policy == "published":
-        return Published(), FrontierOptions(lambda_policy="pages", traps=replace(traps, hold=False))
-    return order_named(policy), FrontierOptions(traps=traps)
+def _frontier_of(conditions: Conditions) -> tuple[Order, FrontierOptions]:
+    if conditions.policy == "published":
+        return Published(), FrontierOptions(lambda_policy="pages", traps=replace(conditions.traps, hold=False))
+    return order_named(conditions.policy), FrontierOptions(traps=conditions.traps, learn_rules=conditions.learn_rules)
 
 
 class _Crawl:

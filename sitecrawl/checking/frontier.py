@@ -12,20 +12,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from sitecrawl.base.errors import CorruptFile
 from sitecrawl.checking.changes import Changes
 from sitecrawl.checking.numbers import mend_numbers
 from sitecrawl.checking.problems import Problem
 from sitecrawl.checking.survey import Survey, batches, is_absurd, readable, records, unpacked
 from sitecrawl.crawldir.database import Database
 from sitecrawl.credit.policies import owed
+from sitecrawl.dust.learner import Learner
+from sitecrawl.frontier.classes import ROW_BYTES
+from sitecrawl.frontier.duplicates import TEXT_BYTES
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
 from sitecrawl.frontier.link_credit import EDGE_BYTES
 from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 from sitecrawl.pagestore.lookup import host_of
 
 _LENGTHS: Final = {
-    "content": {b"D": (17, 0), b"T": (17, 8), b"N": (28, 0)},
+    "content": {b"D": (17, 16), b"T": (17, TEXT_BYTES), b"N": (28, 16)},
     "edges": {b"": (KEY_BYTES, EDGE_BYTES)},
+    "classes": {b"": (16, ROW_BYTES)},
 }
 """How long a key is, and of how long pieces its value is made, by how the key begins (docs/formats/database.md)."""
 
@@ -159,7 +164,7 @@ def entry_of(key: bytes, record: UrlRecord) -> bytes:
 
 
 def _drop_foreign_rows(database: Database, survey: Survey, changes: Changes) -> Iterator[Problem]:
-    """Rows in `content` and `edges` that nothing of ours has written."""
+    """Rows in `content`, `edges` and `classes` that nothing of ours has written."""
     for family, lengths in _LENGTHS.items():
         foreign = 0
         for key, value in database.scan(family):
@@ -172,5 +177,25 @@ def _drop_foreign_rows(database: Database, survey: Survey, changes: Changes) -> 
             yield Problem(f"db/{family}", f"{foreign:,} rows are none of this family", "drops them")
 
 
-_STEPS: Final = (_mend_hosts, _mend_records, _mend_requests, _mend_queue, _drop_foreign_rows, mend_numbers)
+def _drop_rules(database: Database, survey: Survey, changes: Changes) -> Iterator[Problem]:
+    """What was learnt of hosts, where it cannot be read: their sections are set free when the crawl goes on."""
+    lost = 0
+    for key, value in database.scan("rules"):
+        try:
+            Learner.unpack(value)
+        except CorruptFile:
+            lost += 1
+            changes.batch.delete("rules", key)
+            changes.part()
+    if lost:
+        yield Problem(
+            "db/rules",
+            f"what was learnt of the URLs of {lost:,} hosts cannot be read",
+            "drops it: it is learnt again, and what was held back by it is fetched",
+        )
+
+
+_STEPS: Final = (
+    _mend_hosts, _mend_records, _mend_requests, _mend_queue, _drop_foreign_rows, _drop_rules, mend_numbers
+)  # fmt: skip
 """What depends on the number of records comes last."""

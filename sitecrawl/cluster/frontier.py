@@ -227,6 +227,10 @@ class ClusterFrontier:
         return 0
 
     @property
+    def joined(self) -> int:
+        return 0
+
+    @property
     def counts(self) -> Totals:
         total = self.pump.shard_calls.total
         queued = total("waiting") + total("leased")
@@ -294,7 +298,7 @@ class ClusterFrontier:
     def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
         known = self.in_flight.get(visit.key)
         host = self._host_key(known.lease.host.name) if known is not None else bytes(8)
-        return self._content.add(host, sha1, title=title, text_hash=text_hash)
+        return self._content.add(host, sha1, visit.key, title=title, text_hash=text_hash).verdict
 
     def slow_down(self, host_name: str, crawl_delay: float) -> None:
         self.hosts.host_named(host_name).crawl_delay = crawl_delay

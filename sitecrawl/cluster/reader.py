@@ -20,7 +20,7 @@ from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.connection import connect, shown
 from sitecrawl.cluster.shards import Keys, unpack
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.reader import KnownUrl, Site, Unit, unit_of
+from sitecrawl.frontier.reader import KnownRule, KnownUrl, Site, Unit, unit_of
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.sections import Section, TrapState
 from sitecrawl.pagestore import Capture
@@ -107,6 +107,10 @@ class ClusterReader:
             packed = self._client.hget(f"{base}sections", key)
             if packed is not None:
                 yield _section(key, unpack(packed))
+
+    def rules(self, host: str | None = None) -> Iterator[KnownRule]:
+        """None: workers learn nothing of URLs yet."""
+        yield from ()
 
     def waiting(self, host: str | None = None, *, demoted: bool = False) -> Iterator[KnownUrl]:
         """The URLs that wait, host by host, and in their order inside of each section."""

@@ -5,9 +5,19 @@ from __future__ import annotations
 import argparse
 import sys
 from itertools import islice
+from typing import Final
 
 from sitecrawl.console.base_command import ListingCommand
-from sitecrawl.console.listing import UNITS, URLS, write
+from sitecrawl.console.listing import RULES, UNITS, URLS, write
+from sitecrawl.dust.evidence import State
+from sitecrawl.frontier.rule_orders import order_rule
+
+_ORDERS: Final = {
+    "--trust-rule": "let a rule hold without tests",
+    "--refuse-rule": "let a rule not hold, and fetch what it joined",
+    "--reset-rule": "forget what was said of a rule by hand, and its evidence",
+}
+_STATES: Final = {"trust_rule": State.ORDERED, "refuse_rule": State.REFUSED, "reset_rule": State.CANDIDATE}
 
 
 class Command(ListingCommand):
@@ -23,10 +33,19 @@ class Command(ListingCommand):
         parser.add_argument("--host", help="only this host (with :port where it is not the scheme's own)")
         parser.add_argument("--demoted", action="store_true", help="only what is held back as traps")
         parser.add_argument("--urls", action="store_true", help="list the waiting URLs, one a line: a list of seeds")
+        parser.add_argument("--rules", action="store_true", help="what was learnt of URLs: what chooses no content")
+        for option, meaning in _ORDERS.items():
+            parser.add_argument(option, metavar="ID", help=f"{meaning} (ID: as --rules lists it; no crawl may run)")
 
     def list(self, opts: argparse.Namespace) -> None:
+        if orders := [(name, state) for option, state in _STATES.items() if (name := getattr(opts, option))]:
+            for name, state in orders:
+                print(order_rule(self.directory(opts), name, state))
+            return
         with self.frontier(opts) as reader:
-            if opts.urls:
+            if opts.rules:
+                write(islice(reader.rules(opts.host), opts.limit), RULES, sys.stdout, format=opts.format)
+            elif opts.urls:
                 urls = islice(reader.waiting(opts.host, demoted=opts.demoted), opts.limit)
                 write(urls, URLS, sys.stdout, format="urls" if opts.format == "table" else opts.format)
             else:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TextIO, TypeVar
 
 from sitecrawl.base.display import one_line
-from sitecrawl.frontier.reader import KnownUrl, Site, Unit
+from sitecrawl.frontier.reader import KnownRule, KnownUrl, Site, Unit
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.printing import time_of
 from sitecrawl.sitemap import printing
@@ -78,6 +78,19 @@ UNITS: Final = Layout(
     _unit,
     Unit._fields,
     Unit._asdict,
+)
+
+
+def _rule(rule: KnownRule) -> str:
+    numbers = f"{rule.waiting:>9,}  {rule.agreed:>7,}  {rule.differed:>7,}  {rule.tests:>7,}  {rule.failed:>6,}"
+    return f"{rule.state:<9}  {numbers}  {one_line(rule.id)}: {one_line(rule.rule)}"
+
+
+RULES: Final = Layout(
+    f"{'state':<9}  {'waiting':>9}  {'agreed':>7}  {'against':>7}  {'tests':>7}  {'failed':>6}  rule",
+    _rule,
+    KnownRule._fields,
+    KnownRule._asdict,
 )
 
 

@@ -288,6 +288,7 @@ def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
             waiting=counts.queued,
             resumed=runtime.directory.resumed,
             held=frontier.held,
+            joined=frontier.joined,
             silent=frontier.silent,
         ),
         directory=runtime.path,

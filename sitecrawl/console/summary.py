@@ -31,6 +31,8 @@ class CrawlTotals:
     """Whether there were runs before this one."""
     held: int = 0
     """Of those waiting, how many are held back as traps."""
+    joined: int = 0
+    """Of those waiting, how many are other forms of pages."""
     silent: int = 0
     """Of those waiting, how many are on hosts that ceased to answer."""
 
@@ -94,6 +96,12 @@ class Summary:
         yield "waiting", self.totals.waiting, "URLs that are known and not fetched"
         if self.totals.held:
             yield "  held back", self.totals.held, "of these, in what looks like traps, or was blocked"
+        if self.totals.joined:
+            yield (
+                "  other forms",
+                self.totals.joined,
+                "of these, of pages that were fetched, by rules that were learnt",
+            )
         if self.totals.silent:
             yield "  silent", self.totals.silent, "of these, on hosts that ceased to answer: resume to ask them again"
         if self.totals.resumed:
@@ -111,6 +119,8 @@ class Summary:
             if self.totals is not None and self.totals.held:
                 yield f"  traps     scrapy frontier --demoted -d {printable(place, 1000)}"
                 yield "            resume with -s SITECRAWL_HOLD_TRAPS=False to fetch them as well"
+            if self.totals is not None and self.totals.joined:
+                yield f"  rules     scrapy frontier --rules -d {printable(place, 1000)}"
         if self.resume is not None:
             yield f"  resume    {printable(self.resume, 100_000)}"
 

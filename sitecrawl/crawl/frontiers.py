@@ -73,14 +73,17 @@ def own_frontier(
     filter_file: Path,
     host_key: Callable[[str], bytes],
     *,
+    fingerprint: Callable[[str], bytes],
     listener: Listener,
 ) -> DiskFrontier:
-    """That of a crawl in this process alone; `filter_file` is the seen set's."""
+    """That of a crawl in this process alone; `filter_file` is the seen set's. `host_key` gives the key of
+    a host by its name, `fingerprint` that of a URL."""
     return DiskFrontier(
         database,
         configuration.order(settings),
         seen=CrawlSeen(filter_file, configuration.seen(settings), hash_name=HASH_NAME),
         host_key=lru_cache(maxsize=HOST_KEYS_KEPT)(host_key),
+        fingerprint=fingerprint,
         listener=listener,
         clock=time.monotonic,
         wall=time.time,

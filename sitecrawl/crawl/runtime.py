@@ -84,7 +84,12 @@ class Runtime:
                 )
             else:
                 self.frontier = self.whole = own_frontier(
-                    settings, self.database, self.path / SEEN_FILE, self._host_key, listener=self
+                    settings,
+                    self.database,
+                    self.path / SEEN_FILE,
+                    self._host_key,
+                    fingerprint=self._fingerprint,
+                    listener=self,
                 )
         except BaseException:
             self.database.close()

@@ -44,7 +44,7 @@ from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismat
 from sitecrawl.crawldir import meta
 from sitecrawl.crawldir.faults import disk_full
 
-FORMAT: Final = b"sitecrawl-db-2"
+FORMAT: Final = b"sitecrawl-db-3"
 DAMAGED: Final = ".damaged"
 """What a repair adds to the name of the database that it puts another one in the place of."""
 FAMILIES: Final = (
@@ -55,6 +55,8 @@ FAMILIES: Final = (
     "sections",
     "edges",
     "content",
+    "classes",
+    "rules",
     "sitemaps",
     "revisits",
     "meta",

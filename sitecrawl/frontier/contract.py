@@ -3,7 +3,7 @@
 What goes in comes out: every URL that is added, only such URLs, each once, in the order's order and when its host may
 be asked, unless it is put back (`retry`) or asked for `again`. Nothing is lost before `flushed`: a crash forgets what
 came after the last batch that is on disk, and URLs that were in flight then come out again. What is held back waits,
-is counted (`held`, `silent`) and never forgotten.
+is counted (`held`, `joined`, `silent`) and never forgotten.
 
 The reference is in `tests/helpers/memory_frontier.py`; `disk.DiskFrontier` is that of one process,
 `cluster.frontier.ClusterFrontier` a worker's.
@@ -146,6 +146,10 @@ class Frontier(Protocol):
     @property
     def held(self) -> int:
         """Of these, those that are held back as traps, on hosts that answer."""
+
+    @property
+    def joined(self) -> int:
+        """Of these, those that are other forms of pages, of which only tests are fetched; on such hosts."""
 
     @property
     def silent(self) -> int:

@@ -24,11 +24,13 @@ from sitecrawl.crawldir.meta import JUDGE
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
+from sitecrawl.dust.evidence import State
 from sitecrawl.frontier.contract import Capability, Listener
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.crawl_seen import SeenKeeper
 from sitecrawl.frontier.duplicates import ContentIndex, Verdict
-from sitecrawl.frontier.hosts import Host, PolitenessOptions
+from sitecrawl.frontier.forms import Forms
+from sitecrawl.frontier.hosts import KEY_BYTES, Host, PolitenessOptions
 from sitecrawl.frontier.link_credit import LinkCredit
 from sitecrawl.frontier.order import (
     Order,
@@ -69,12 +71,16 @@ class FrontierOptions:
     lambda_policy: str = "hosts"
     """How the lambda page pays out: see `sitecrawl.credit.policies`."""
     traps: TrapOptions = field(default_factory=TrapOptions)
+    learn_rules: bool = True
+    """Learn from pages that repeat others what in their URLs chooses no content, and fetch one form of each: see
+    `sitecrawl.frontier.forms`. Only where sections can be held back: in an order by credit without a depth limit."""
 
 
 class DiskFrontier:
     """See the module; what its calls mean is said in `contract.Frontier`.
 
-    `clock` gives monotonic seconds, `wall` Unix seconds; `listener` hears what happens by itself.
+    `host_key` gives the key of a host by its name, `fingerprint` that of a URL; `clock` gives monotonic seconds,
+    `wall` Unix seconds; `listener` hears what happens by itself.
     """
 
     can: Final = Capability.ALL
@@ -86,6 +92,7 @@ class DiskFrontier:
         *,
         seen: SeenKeeper,
         host_key: Callable[[str], bytes],
+        fingerprint: Callable[[str], bytes],
         listener: Listener,
         clock: Callable[[], float],
         wall: Callable[[], float],
@@ -123,6 +130,20 @@ class DiskFrontier:
         self.url_states = UrlStates(
             database, order, self.counts, self.link_credit, in_flight=self.in_flight, wall=wall
         )
+        learns = holds and options.learn_rules
+        self.judge.joins = learns
+        self.forms = Forms(
+            database,
+            self.urls,
+            self.hosts,
+            self.url_states,
+            self.judge,
+            in_flight=self.in_flight,
+            fingerprint=fingerprint,
+            place=self._place,
+            learns=learns,
+        )
+        self.url_states.rule_section = self.forms.section_for
         self._load()
 
     def _load(self) -> None:
@@ -139,6 +160,7 @@ class DiskFrontier:
 
     def _remember(self, host: Host) -> None:
         freed = self.judge.remember(host)
+        self.forms.remember(host)
         if host.queued:  # of others nothing is held back, and they do not stay in memory
             for section in freed:
                 self.hosts.changed(host, section)
@@ -176,10 +198,15 @@ class DiskFrontier:
         hosts = [self.url_states.insert(link, depth=depth, referrer=visit.key, outlinks=outlinks) for link in unseen]
         section = host.sections[record.section]
         for link, target in zip(unseen, hosts, strict=True):
-            visit.news.add(host, section, target, target.sections[self.urls.section_of(link.key)])
+            if self._is_new(target, link):
+                visit.news.add(host, section, target, target.sections[self.urls.section_of(link.key)])
         hosts += filter(None, (self.url_states.prefer(link.key, link.priority) for link in known if link.priority))
         self._place(hosts)
         return len(new)
+
+    def _is_new(self, host: Host, link: Link) -> bool:
+        """Whether a link that is new to its host is no other form of a page there."""
+        return not self.forms.is_joined(host, self.urls.section_of(link.key))
 
     def _unseen(self, found: Sequence[Link]) -> list[Link]:
         return [f for f, is_new in zip(found, self.seen.add_many([f.key for f in found]), strict=True) if is_new]
@@ -221,6 +248,7 @@ class DiskFrontier:
         host = self.url_states.host_of(record)
         if host.is_dead(self._politeness):  # it has had its time to come back
             host.revive(self._politeness)
+        self.forms.set_free(key, record)
         self.url_states.reopen(record, host)
         record.credit += self.link_credit.ledger.grant()
         if request is not None:
@@ -256,7 +284,8 @@ class DiskFrontier:
         if self._is_full():
             return None
         self._revive(now)
-        if self._order.by_credit and self.judge.probe_is_due() and (visit := self._probe(now, last=False)):
+        self.forms.put_back()
+        if (visit := self._trial(now)) is not None:
             return visit
         while (host := self.workbench.best(now)) is not None:
             if host.is_dead(self._politeness):
@@ -271,7 +300,29 @@ class DiskFrontier:
                 if (visit := self._visit(host, entry, now, section)) is not None:
                     return visit
             self.workbench.place(host, now)
-        return self._probe(now, last=True) if self._is_held_back() else None
+        return self._last(now) if self._is_held_back() else None
+
+    def _trial(self, now: float) -> Visit | None:
+        """A URL of what is held back, if it is time for one."""
+        if self._order.by_credit and self.judge.probe_is_due() and (visit := self._probe(now, last=False)):
+            return visit
+        return self._test(now, last=False)
+
+    def _last(self, now: float) -> Visit | None:
+        """Nothing is left but what is held back."""
+        visit = self._test(now, last=True) or self._probe(now, last=True)
+        if visit is None and not self._is_held_back():  # a rule could not be tested, and what it held is free
+            return self.next()
+        return visit
+
+    def _test(self, now: float, *, last: bool) -> Visit | None:
+        """Another form of a page, to see whether it has the page's content."""
+        for host, section in self.forms.tests(last=last, but=self._silent):
+            if not self.workbench.is_free(host, now) or host.is_dead(self._politeness):
+                continue
+            if (entry := self.forms.test_of(host, section, last=last)) is not None:
+                return self._hand_out(host, entry, now)
+        return None
 
     def _pay(self, entry: bytes) -> None:
         """The lambda page is fetched when it holds more than the page that would be."""
@@ -307,8 +358,8 @@ class DiskFrontier:
         return None
 
     def _is_held_back(self) -> bool:
-        """Whether nothing is left but what is held back as traps, or waits for hosts that do not answer."""
-        return 0 < self.counts.queued <= self.silent + self.held
+        """Whether nothing is left but what is held back, or waits for hosts that do not answer."""
+        return 0 < self.counts.queued <= self.silent + self.held + self.joined
 
     @property
     def is_full(self) -> bool:
@@ -317,6 +368,10 @@ class DiskFrontier:
     @property
     def held(self) -> int:
         return self.judge.held(self._silent)
+
+    @property
+    def joined(self) -> int:
+        return self.judge.joined(self._silent)
 
     @property
     def silent(self) -> int:
@@ -329,7 +384,13 @@ class DiskFrontier:
     def is_finished(self) -> bool:
         if self.waiting == 0 or self.is_full:
             return True
-        return self._is_held_back() and not self.judge.candidates(last=True, but=self._silent)
+        return self._is_held_back() and not self._last_units()
+
+    def _last_units(self) -> list[Host]:
+        """The hosts of what is still to be tried when nothing is left but what is held back."""
+        probes = self.judge.candidates(last=True, but=self._silent)
+        tests = self.forms.tests(last=True, but=self._silent)
+        return [host for host, _ in (*probes, *tests)]
 
     @property
     def waiting(self) -> int:
@@ -340,8 +401,7 @@ class DiskFrontier:
             return None
         at = self.workbench.next_time()
         if at is None and self._is_held_back():
-            units = self.judge.candidates(last=True, but=self._silent)
-            at = min((host.free_at for host, _ in units), default=None)
+            at = min((host.free_at for host in self._last_units()), default=None)
         return None if at is None else max(0.0, at - self._clock())
 
     def _must_wait(self, entry: bytes) -> bool:
@@ -349,11 +409,19 @@ class DiskFrontier:
         return self._keeps_levels and not goes_first(entry) and self.counts.has_above(level_of(entry))
 
     def _visit(self, host: Host, entry: bytes, now: float, turn: Section | None = None) -> Visit | None:
-        """Hand the URL of `entry` out, if it still waits; in its `turn`, unless it goes out of turn."""
+        """Hand the URL of `entry` out, if it still waits, and is no other form of a page.
+
+        In its `turn`, unless it goes out of turn.
+        """
         record = self.url_states.waiting(entry)
-        if record is None:
+        if record is None or self.forms.joins(host, entry[RANK_BYTES:], record):
             return None
+        self.forms.visited()
+        return self._hand_out(host, entry, now, turn)
+
+    def _hand_out(self, host: Host, entry: bytes, now: float, turn: Section | None = None) -> Visit:
         key = entry[RANK_BYTES:]
+        record = self._known(key)
         request = self.url_states.request(key) if record.flags & Flag.REQUEST else None
         visit = self.in_flight[key] = Visit(key, record, host, request)
         if turn is not None:
@@ -428,7 +496,10 @@ class DiskFrontier:
 
     def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
         """Asked before the page is done: content of a page that is not would meet itself after a crash."""
-        return self._content.add(self._standing(visit).host, sha1, title=title, text_hash=text_hash)
+        record = self._standing(visit)
+        found = self._content.add(record.host, sha1, visit.key, title=title, text_hash=text_hash)
+        self.forms.compared(visit, record, found.original)
+        return found.verdict
 
     def _free(self, visit: Visit, seconds: float = 0.0) -> None:
         """Give back the host's seat, once."""
@@ -450,12 +521,17 @@ class DiskFrontier:
         record.flags |= Flag.STORED * (row > 0)
         host = self.url_states.host_of(record)
         self.url_states.end(visit.key, record, host, state)
+        self.forms.ended(visit.key, record, host)
         if state != UrlState.EXCLUDED:
             good = good and state == UrlState.FETCHED
             self._learn(host, host.sections[record.section], good=good, missing=status in MISSING, news=visit.news)
 
     def _learn(self, host: Host, section: Section, *, good: bool, missing: bool, news: News) -> None:
         self.judge.known = self.counts.known
+        if self.forms.is_joined(host, section.key[KEY_BYTES:]):
+            self.judge.learn_test(host, section, good=good)
+            self.hosts.changed(host, section)
+            return
         changed = self.judge.learn(host, section, good=good, missing=missing, news=news)
         self.hosts.changed(host, section)
         for judged in changed:
@@ -483,9 +559,14 @@ class DiskFrontier:
         self._place([host])
 
     def _standing(self, visit: Visit) -> UrlRecord:
-        record = self.urls.get(visit.key)
+        return self._known(visit.key)
+
+    def _known(self, key: bytes) -> UrlRecord:
+        record = self.urls.get(key)
         if record is None:
-            raise CorruptFile(f"The record of {visit.url} has gone from {self._database.path} while it was in flight")
+            raise CorruptFile(
+                f"The record of URL {key.hex()} has gone from {self._database.path} while it was queued"
+            )
         return record
 
     # By hand
@@ -501,7 +582,10 @@ class DiskFrontier:
 
     def vouch(self, host: Host, section: Section | None = None) -> None:
         """Hold `host`, or one of its sections, back no more: whatever was its reason, a person knows better."""
-        self.judge.vouch(host, section)
+        if section is not None and (learnt := self.forms.rule_of(host, section)) is not None:
+            self.forms.order(host, learnt, State.REFUSED)
+        else:
+            self.judge.vouch(host, section)
         self._changed(host, section)
 
     def _changed(self, host: Host, section: Section | None) -> None:
@@ -516,11 +600,13 @@ class DiskFrontier:
         self.link_credit.settle(self.url_states.credited)
         self.counts.store(self._meta)
         self._meta.put(JUDGE, self.judge.pack())
-        for part in (self.url_states, self._meta, self.urls, self.hosts, self.link_credit, self._content):
+        for part in (
+            self.url_states, self._meta, self.urls, self.hosts, self.link_credit, self._content, self.forms
+        ):  # fmt: skip
             part.flush(batch)
 
     def flushed(self) -> None:
-        for part in (self.url_states, self._meta, self.urls, self.link_credit, self._content):
+        for part in (self.url_states, self._meta, self.urls, self.link_credit, self._content, self.forms):
             part.flushed()
         self.hosts.flushed(self._clock())
 

@@ -5,12 +5,16 @@ host if both have the same title and their texts' SimHashes differ in at most `M
 of it because templates are large: two products of a shop share all but a few words, and only their titles say that
 they are two. What a session id or a printable version makes of a page keeps the title.
 
-Layout of the `content` family. The SimHashes of a title's first pages are compared one by one, and their row says at
-once that a title is new, as most are. Only among what comes after them has to be searched:
+A page that repeats another names its *original*: the page that had the content first. What repeats a repeat has the
+same original, so that it stands for the content (`frontier.forms` learns from it which URLs are one).
 
-    digest  | D | SHA-1, the first 16 bytes |                                    nothing
-    first   | T | host 8 | title 8 |                                             SimHash 8, up to `FIRST` times
-    others  | N | host 8 | title 8 | number of the block 1 | block 2 | SimHash 8 |  nothing
+Layout of the `content` family. The SimHashes of a title's first pages are compared one by one, and their row says at
+once that a title is new, as most are. Only among what comes after them has to be searched. The original is a URL's
+fingerprint:
+
+    digest  | D | SHA-1, the first 16 bytes |                                       original 16
+    first   | T | host 8 | title 8 |                                                SimHash 8, original 16, or more
+    others  | N | host 8 | title 8 | number of the block 1 | block 2 | SimHash 8 |  original 16
 
 Of four blocks of 16 bits, two SimHashes that differ in 3 bits have one in common (Manku et al. 2007, §3), so each
 is stored under all four and looked for under its own four. A title that stands on thousands of pages makes long
@@ -26,7 +30,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from enum import Enum
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 from cityhash import CityHash64
 
@@ -43,7 +47,8 @@ _FAMILY = "content"
 _BLOCKS = 4
 _BLOCK_BITS = 16
 _OTHER_BYTES = 28
-_SIMHASH = struct.Struct(">Q")
+_TEXT = struct.Struct(">Q16s")
+TEXT_BYTES: Final = _TEXT.size
 
 
 class Verdict(Enum):
@@ -56,6 +61,14 @@ class Verdict(Enum):
     """Another page of the host had the same title and nearly the same text."""
 
 
+class Comparison(NamedTuple):
+    """A page beside those that came before it."""
+
+    verdict: Verdict
+    original: bytes
+    """Fingerprint of the page that had the content first: of the page itself if it is new."""
+
+
 class ContentIndex:
     """Remembers every page's content, and says whether it was there before."""
 
@@ -63,50 +76,53 @@ class ContentIndex:
         self._database = database
         self._added: dict[bytes, bytes] = {}
         """Rows of the open checkpoint."""
-        self._open: defaultdict[bytes, list[int]] = defaultdict(list)
-        """The SimHashes of those that are others, by all that stands before them."""
+        self._open: defaultdict[bytes, list[tuple[int, bytes]]] = defaultdict(list)
+        """The SimHashes of those that are others, and their originals, by all that stands before them."""
 
-    def add(self, host: bytes, sha1: bytes, *, title: str = "", text_hash: int | None = None) -> Verdict:
-        """Remember a page of `host` (its 8-byte key). `sha1` is its body's, `text_hash` the SimHash of its text, None
-        without text. Raises `CorruptFile`.
+    def add(
+        self, host: bytes, sha1: bytes, key: bytes, *, title: str = "", text_hash: int | None = None
+    ) -> Comparison:
+        """Remember the page of `host` (its 8-byte key) with the fingerprint `key`. `sha1` is its body's, `text_hash`
+        the SimHash of its text, None without text. Raises `CorruptFile`.
         """
         digest = b"D" + sha1[:16]
-        if digest in self._added:
-            return Verdict.EQUAL
+        if (original := self._added.get(digest)) is not None:
+            return Comparison(Verdict.EQUAL, original)
         of_title = host + CityHash64(title.encode("utf-8", "surrogatepass")).to_bytes(8, "big")
         known, row = self._database.get_many(_FAMILY, [digest, b"T" + of_title])
         if known is not None:
-            return Verdict.EQUAL
-        self._added[digest] = b""
-        if text_hash is None:
-            return Verdict.NEW
-        return Verdict.NEAR if self._add_text(of_title, row or b"", text_hash) else Verdict.NEW
+            return Comparison(Verdict.EQUAL, known)
+        near = None if text_hash is None else self._add_text(of_title, row or b"", text_hash, key)
+        self._added[digest] = near or key
+        return Comparison(Verdict.NEW, key) if near is None else Comparison(Verdict.NEAR, near)
 
-    def _add_text(self, of_title: bytes, stored: bytes, text_hash: int) -> bool:
-        """Whether a page with the title had nearly the same text."""
+    def _add_text(self, of_title: bytes, stored: bytes, text_hash: int, page: bytes) -> bytes | None:
+        """The original of a page with the title and nearly the same text, if there is one."""
         key = b"T" + of_title
         row = self._added.get(key, stored)
         try:
-            first = [other for (other,) in _SIMHASH.iter_unpack(row)]
+            first = list(_TEXT.iter_unpack(row))
         except struct.error as error:
             raise CorruptFile(f"A title's row in {self._database.path} cannot be read: {error}") from error
+        near = _nearest(text_hash, first)
         if len(first) < FIRST:
-            self._added[key] = row + _SIMHASH.pack(text_hash)
-            return _any_near(text_hash, first)
+            self._added[key] = row + _TEXT.pack(text_hash, near or page)
+            return near
         prefixes = list(_prefixes(b"N" + of_title, text_hash))
-        is_near = _any_near(text_hash, first) or _any_near(text_hash, self._candidates(prefixes))
+        if near is None:
+            near = _nearest(text_hash, self._candidates(prefixes))
         for prefix in prefixes:
-            self._added[prefix + _SIMHASH.pack(text_hash)] = b""
-            self._open[prefix].append(text_hash)
-        return is_near
+            self._added[prefix + text_hash.to_bytes(8, "big")] = near or page
+            self._open[prefix].append((text_hash, near or page))
+        return near
 
-    def _candidates(self, prefixes: Iterable[bytes]) -> Iterator[int]:
-        """SimHashes that have a block in common."""
+    def _candidates(self, prefixes: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+        """SimHashes that have a block in common, and their originals."""
         for prefix in prefixes:
             yield from self._open.get(prefix, ())[-MAX_CANDIDATES:]
             end = prefix + b"\xff" * (_OTHER_BYTES - len(prefix) + 1)
-            for key, _ in islice(self._database.scan(_FAMILY, prefix, end), MAX_CANDIDATES):
-                yield int.from_bytes(key[-8:], "big")
+            for key, original in islice(self._database.scan(_FAMILY, prefix, end), MAX_CANDIDATES):
+                yield int.from_bytes(key[-8:], "big"), original
 
     def flush(self, batch: Batch) -> None:
         """Hand what is new to `batch`."""
@@ -119,8 +135,9 @@ class ContentIndex:
         self._open.clear()
 
 
-def _any_near(text_hash: int, others: Iterable[int]) -> bool:
-    return any(distance(text_hash, other) <= MAX_DISTANCE for other in others)
+def _nearest(text_hash: int, others: Iterable[tuple[int, bytes]]) -> bytes | None:
+    """The original of the first that is near."""
+    return next((original for other, original in others if distance(text_hash, other) <= MAX_DISTANCE), None)
 
 
 def _prefixes(stem: bytes, text_hash: int) -> Iterator[bytes]:

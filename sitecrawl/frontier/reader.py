@@ -24,6 +24,7 @@ from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.credit.trust import HostGraph
+from sitecrawl.dust.learner import Learner
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.link_credit import SEEDS, load_graph, read_edges
@@ -81,6 +82,26 @@ class Unit(NamedTuple):
     demoted: bool
     reason: str
     """Why it is demoted, or that a person has set it free, in words; else empty."""
+
+
+class KnownRule(NamedTuple):
+    """What was learnt of a host's URLs, and what speaks for it."""
+
+    id: str
+    """Its number on its host, `@`, the host."""
+    rule: str
+    state: str
+    """`candidate`, `testing`, `trusted`, `dropped`, `refused` or `ordered`."""
+    waiting: int
+    """URLs that wait as other forms of pages because of it."""
+    agreed: int
+    """Pairs of URLs of one class that had the same content, and tests that did, where it holds."""
+    differed: int
+    """The same that had not, wherever."""
+    tests: int
+    """Of those that agreed, tests since it was last dropped."""
+    failed: int
+    """Tests that failed, ever."""
 
 
 class HostLink(NamedTuple):
@@ -218,6 +239,30 @@ class FrontierReader:
             for section in sections:
                 if (section.queued or host is not None) and (section.trap.demoted or not demoted):
                     yield unit_of(found, section, self._fetches)
+
+    def rules(self, host: str | None = None) -> Iterator[KnownRule]:
+        """What was learnt of the URLs of all hosts, or of one; of each host the rules that hold first.
+
+        Raises `StorageError` for a host that the crawl does not know.
+        """
+        wanted = None if host is None else self._named(host).key
+        for key, data in self._database.scan("rules", wanted or b"", next_prefix(wanted) if wanted else None):
+            found = self._host(key)
+            waiting = {section.shape: section.queued for section in found.sections.values()}
+            learnt = Learner.unpack(data).learnt.values()
+            for one in sorted(learnt, key=lambda one: (not one.evidence.is_active, one.number)):
+                evidence = one.evidence
+                agreed = sum(agreed for agreed, _ in evidence.strata.values())
+                yield KnownRule(
+                    f"{one.number}@{found.name}",
+                    str(one.rule),
+                    evidence.state.name.lower(),
+                    waiting.get(str(one), 0),
+                    agreed,
+                    evidence.differed,
+                    evidence.tests,
+                    evidence.failed,
+                )
 
     def examples(self, unit: Unit, limit: int) -> list[str]:
         """URLs of `unit` that wait, the first of a section or some of a host's."""

@@ -171,6 +171,15 @@ class HostTable:
             weigh(section, host.kin)
         return section
 
+    def rule_section(self, host: Host, name: str) -> Section:
+        """The section of `host` for the URLs that a rule joins, made if there is none; `name` is the rule's."""
+        key = section_key(name)
+        section = host.sections.get(key)
+        if section is None:
+            queue = DiskQueue(self._database, host.key + key, empty=True)
+            section = host.sections[key] = Section(host.key + key, name, queue)
+        return section
+
     @staticmethod
     def _siblings(host: Host, shape: Shape) -> int:
         stem = str(shape).partition("?")[0] + "?"
@@ -243,6 +252,6 @@ class HostTable:
         return host
 
 
-def section_key(shape: Shape) -> bytes:
-    """The second part of the key of the section that has this shape."""
+def section_key(shape: Shape | str) -> bytes:
+    """The second part of the key of the section that has this shape, or is for the rule of this name."""
     return hashlib.blake2b(str(shape).encode(), digest_size=SECTION_KEY_BYTES).digest()

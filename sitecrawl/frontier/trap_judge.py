@@ -19,7 +19,7 @@ flows to it from the seeds' hosts (`sitecrawl.credit.trust`), which no farm of h
 
 Every demotion is on record with its reason, since when, and the numbers it was made on.
 
-On a cluster `cluster/lua/judge.lua` judges by the same rules; a parity test keeps the two alike.
+On a cluster `cluster/lua/judge.lua` judges, section by section, as this did before circles.
 
 A person may overrule all of this. What is *blocked* is held back without probes until a person sets it free; what a
 person sets free is *vouched* for, and never demoted again. Both are kept with the unit, so they survive a restart.
@@ -28,7 +28,7 @@ person sets free is *vouched* for, and never demoted again. Both are kept with t
 from __future__ import annotations
 
 import struct
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from random import Random
@@ -74,6 +74,8 @@ class Reason(IntEnum):
     """A person wants nothing of it."""
     VOUCHED = 4
     """It is not demoted, and will not be: a person has set it free."""
+    JOINED = 5
+    """Its URLs are other forms of pages, by a rule that was learnt: `frontier.forms`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,8 @@ class TrapJudge:
         """What fetches of units that are demoted now have cost."""
         self._flows_at = options.flow_period
         """At which fetch trust flows next."""
+        self.joins = False
+        """Whether sections of rules, which hold other forms of pages, stay held back."""
         self.demoted: dict[bytes, tuple[Host, Section | None]] = {}
         """By the unit's key: a host's, or a section's."""
 
@@ -135,23 +139,38 @@ class TrapJudge:
         Returns what was set free; None stands for the host itself.
         """
         demoted = [section for section in (None, *host.sections.values()) if (section or host).trap.demoted]
-        freed = [] if self.options.hold else [unit for unit in demoted if not is_blocked((unit or host).trap)]
+        freed = [unit for unit in demoted if not self._stays((unit or host).trap)]
         for section in freed:
             self.release(host, section)
         kept = [section for section in demoted if (section or host).trap.demoted]
         self.demoted.update(((section or host).key, (host, section)) for section in kept)
         return freed
 
+    def _stays(self, trap: TrapState) -> bool:
+        return self.joins if is_joined(trap) else self.options.hold or is_blocked(trap)
+
     def is_demoted(self, key: bytes) -> bool:
         return key in self.demoted
 
     def held(self, but: Container[bytes] = ()) -> int:
-        """URLs, in flight ones included, of what is held back on hosts other than `but`."""
+        """URLs, in flight ones included, of what is held back as traps on hosts other than `but`."""
         return sum(
             host.queued if section is None else section.queued
-            for host, section in self.demoted.values()
-            if (section is None or not host.trap.demoted) and host.key not in but
+            for host, section in self._held(but)
+            if section is None or not is_joined(section.trap)
         )
+
+    def joined(self, but: Container[bytes] = ()) -> int:
+        """The same of other forms of pages, on hosts that are not held back themselves."""
+        return sum(
+            section.queued for _, section in self._held(but) if section is not None and is_joined(section.trap)
+        )
+
+    def _held(self, but: Container[bytes]) -> Iterator[tuple[Host, Section | None]]:
+        """Demoted units on hosts other than `but`, without the sections of demoted hosts."""
+        for host, section in self.demoted.values():
+            if (section is None or not host.trap.demoted) and host.key not in but:
+                yield host, section
 
     # What a fetch teaches
 
@@ -184,8 +203,8 @@ class TrapJudge:
 
     def _charge(self, host: Host, section: Section, *, good: bool, news: News) -> None:
         trap, brought = (host.trap, news.on_host) if host.trap.demoted else (section.trap, news.in_circle)
-        if is_blocked(trap):
-            return  # it was under way when it was blocked
+        if is_apart(trap):
+            return  # it was under way when it was blocked, or joined
         if trap.demoted and not self.comes_last(host, None if host.trap.demoted else section):
             cost = 1.0 if brought or not good else CALM_COST
             trap.cost += cost
@@ -244,7 +263,7 @@ class TrapJudge:
 
     def _has_calmed(self, unit: Host | Section) -> bool:
         trap = unit.trap
-        tried = trap.demoted and not is_blocked(trap) and unit.fetched - trap.tried >= self.options.min_probes
+        tried = trap.demoted and not is_apart(trap) and unit.fetched - trap.tried >= self.options.min_probes
         return tried and trap.novelty < self.options.low
 
     def block(self, host: Host, section: Section | None) -> None:
@@ -253,6 +272,19 @@ class TrapJudge:
         if unit.trap.demoted:
             self.cost -= unit.trap.cost
         self._hold(host, section, Reason.BLOCKED)
+
+    def set_aside(self, host: Host, section: Section) -> None:
+        """What comes into `section` are other forms of pages."""
+        if section.trap.demoted:
+            self.cost -= section.trap.cost
+        self._hold(host, section, Reason.JOINED)
+
+    def learn_test(self, host: Host, section: Section, *, good: bool) -> None:
+        """A visit of another form of a page has ended: it says nothing of traps."""
+        self.fetches += 1
+        self.good += good
+        host.good += good
+        section.learn(good=good)
 
     def vouch(self, host: Host, section: Section | None) -> None:
         """A person wants a unit, whatever it looks like."""
@@ -322,7 +354,7 @@ class TrapJudge:
         if section is not None:
             return (section,)
         waiting = [s for s in host.sections.values() if s.queued]
-        fair = [s for s in waiting if not s.trap.demoted] or [s for s in waiting if not is_blocked(s.trap)]
+        fair = [s for s in waiting if not s.trap.demoted] or [s for s in waiting if not is_apart(s.trap)]
         return sorted(fair, key=lambda s: self.random.random() ** (1 / s.queued), reverse=True)
 
     def pack(self) -> bytes:
@@ -341,13 +373,23 @@ def is_blocked(trap: TrapState) -> bool:
     return trap.demoted and trap.reason == Reason.BLOCKED
 
 
+def is_joined(trap: TrapState) -> bool:
+    """Whether a section is a rule's: what waits there are other forms of pages."""
+    return trap.demoted and trap.reason == Reason.JOINED
+
+
+def is_apart(trap: TrapState) -> bool:
+    """Whether a unit is held back for another reason than that it looks like a trap."""
+    return trap.demoted and trap.reason in (Reason.BLOCKED, Reason.JOINED)
+
+
 def _has_work(host: Host, section: Section | None) -> bool:
-    """Whether URLs of a demoted unit wait that no person has blocked."""
-    if is_blocked((section or host).trap):
+    """Whether URLs of a demoted unit wait that no person has blocked, and no rule joins."""
+    if is_apart((section or host).trap):
         return False
     if section is not None:
         return section.queued > 0
-    return any(s.queued and not is_blocked(s.trap) for s in host.sections.values())
+    return any(s.queued and not is_apart(s.trap) for s in host.sections.values())
 
 
 def explain(unit: Host | Section, fetches: int) -> str:
@@ -362,6 +404,9 @@ def explain(unit: Host | Section, fetches: int) -> str:
         numbers += f", {unit.known - unit.own:,} first seen elsewhere"
     if trap.reason == Reason.BLOCKED:
         return f"blocked by hand at fetch {trap.since:,} of {fetches:,} ({numbers})"
+    if trap.reason == Reason.JOINED:
+        waiting = f"{unit.queued:,} of {unit.known:,} URLs wait"
+        return f"other forms of pages that were fetched, joined since fetch {trap.since:,} of {fetches:,} ({waiting})"
     since = f"demoted since fetch {trap.since:,} of {fetches:,}"
     if trap.reason == Reason.WORTHLESS:
         return f"{since}: almost none of its last pages was worth having ({numbers})"

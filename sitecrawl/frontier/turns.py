@@ -43,14 +43,13 @@ def shares(sections: Sequence[Section]) -> list[float]:
     """How many turns each of `sections`, all of which wait, has for one of the best: above 0, and at most 1."""
     best = max([section.worth for section in sections]) or 1.0
     least = LEAST / len(sections)
-    found = [max(section.worth / best, least) for section in sections]
     circles = defaultdict(list)
-    for section, share in zip(sections, found, strict=True):
-        circles[section.circle].append(share)
+    for section in sections:
+        circles[section.circle].append(section.worth)
     if len(circles) == len(sections):
-        return found
-    ratio = {circle: max(of_circle) / sum(of_circle) for circle, of_circle in circles.items()}
-    return [share * ratio[section.circle] for section, share in zip(sections, found, strict=True)]
+        return [max(section.worth / best, least) for section in sections]
+    ratio = {circle: max(worths) / (sum(worths) or 1.0) for circle, worths in circles.items()}
+    return [max(section.worth / best * ratio[section.circle], least) for section in sections]
 
 
 class HostTurns:

@@ -22,6 +22,7 @@ from sitecrawl.frontier.link_credit import LinkCredit, Outlinks
 from sitecrawl.frontier.order import Facts, Order, class_of, credit_class, priority_of, serial_of, with_priority
 from sitecrawl.frontier.record import MAX_DEPTH, NO_REFERRER, RANK_BYTES, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.sections import KEY_BYTES as SECTION_KEY_BYTES
+from sitecrawl.frontier.sections import Section
 from sitecrawl.page.items import Link
 from sitecrawl.urls.trap_signs import trap_signs
 
@@ -50,6 +51,8 @@ class UrlStates:
         self._entries = Overlay(database, "queue")
         self._requests = Overlay(database, "requests")
         self._present_year = gmtime(wall()).tm_year
+        self.rule_section: Callable[[Host, Link], Section | None] = lambda host, found: None
+        """Gives the section of a rule for a link that is another form of a page: see `frontier.forms`."""
 
     # Look-ups
 
@@ -88,7 +91,8 @@ class UrlStates:
         outlinks: Outlinks | None = None,
     ) -> Host:
         host = self._hosts.named(found.host)
-        section = self._hosts.section(host, found.url)
+        joined = self.rule_section(host, found) if outlinks is not None else None
+        section = joined or self._hosts.section(host, found.url)
         record = UrlRecord(
             found.url,
             flags=flags,
@@ -167,6 +171,26 @@ class UrlStates:
         self._urls.put(key, record)
         self._hosts.changed(host, section)
         return host
+
+    def move(self, key: bytes, record: UrlRecord, host: Host, section: Section) -> None:
+        """Let a stored URL that waits do so in another section of its host, in the same place."""
+        before = host.sections[record.section]
+        self._entries.delete(before.key + record.rank + key)
+        before.queued -= 1
+        section.queued += 1
+        self.recount(record, host, section)
+        self._entries.put(section.key + record.rank + key)
+        section.queue.push(record.rank + key)
+        self._urls.put(key, record)
+
+    def recount(self, record: UrlRecord, host: Host, section: Section) -> None:
+        """Count a URL among those of another section of its host. `put` its record after that."""
+        before = host.sections[record.section]
+        before.known -= 1
+        section.known += 1
+        record.section = section.key[KEY_BYTES:]
+        self._hosts.changed(host, before)
+        self._hosts.changed(host, section)
 
     def leave(self, key: bytes, record: UrlRecord, host: Host) -> None:
         """Take the URL out of the queue and out of what waits."""

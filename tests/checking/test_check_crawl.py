@@ -249,6 +249,8 @@ HEALED = {
     "request stray": (lambda job: change(job, "requests", bytes(16), b"\x80"), "1 stored requests belong to no"),
     "content": (lambda job: change(job, "content", b"D?", b""), "db/content: 1 rows"),
     "edges": (lambda job: change(job, "edges", bytes(16), b"?"), "db/edges: 1 rows"),
+    "classes": (lambda job: change(job, "classes", bytes(16), b"?"), "db/classes: 1 rows"),
+    "rules": (lambda job: change(job, "rules", bytes(8), b"?"), "db/rules: what was learnt"),
     "seeds lost": (lambda job: change(job, "edges", bytes(8), None), "db/edges: the row of the seeds"),
     "seeds unreadable": (lambda job: change(job, "edges", bytes(8), b"?"), "db/edges: 1 rows"),
     "page forgotten": (forget_page, "1 stored pages are of URLs that the frontier does not know"),

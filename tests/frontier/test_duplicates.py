@@ -39,6 +39,9 @@ class Crawl:
         self.database = Database(self.path, hash_name="test")
         self.index = ContentIndex(self.database)
 
+    def see(self, digest: bytes, **how) -> Verdict:
+        return self.index.add(A, digest, digest[:16], **how).verdict
+
     def commit(self):
         batch = self.database.batch()
         self.index.flush(batch)
@@ -50,7 +53,8 @@ class Crawl:
         self.open()
 
     def add(self, body: bytes, title: str = "Title", host: bytes = A) -> Verdict:
-        return self.index.add(host, sha1(body), title=title, text_hash=simhash(elements(body, 100).text))
+        text_hash = simhash(elements(body, 100).text)
+        return self.index.add(host, sha1(body), sha1(body)[:16], title=title, text_hash=text_hash).verdict
 
 
 @pytest.fixture
@@ -101,9 +105,9 @@ def test_a_near_duplicate_on_another_host(crawl):
 
 def test_pages_without_text(crawl):
     """Of images and the like only the bytes count."""
-    assert crawl.index.add(A, sha1(b"image")) == Verdict.NEW
-    assert crawl.index.add(A, sha1(b"other")) == Verdict.NEW
-    assert crawl.index.add(A, sha1(b"image")) == Verdict.EQUAL
+    assert crawl.see(sha1(b"image")) == Verdict.NEW
+    assert crawl.see(sha1(b"other")) == Verdict.NEW
+    assert crawl.see(sha1(b"image")) == Verdict.EQUAL
 
 
 @pytest.mark.parametrize("restart", [True, False])
@@ -136,14 +140,14 @@ def test_three_bits_in_any_places(crawl):
         for bit in rng.sample(range(64), 3):
             other ^= 1 << bit
         title = str(number)
-        assert crawl.index.add(A, sha1(b"1" + title.encode()), title=title, text_hash=one) == Verdict.NEW
-        assert crawl.index.add(A, sha1(b"2" + title.encode()), title=title, text_hash=other) == Verdict.NEAR
+        assert crawl.see(sha1(b"1" + title.encode()), title=title, text_hash=one) == Verdict.NEW
+        assert crawl.see(sha1(b"2" + title.encode()), title=title, text_hash=other) == Verdict.NEAR
 
 
 def test_a_title_on_many_pages(crawl):
     """However many pages have one title and a block in common, few of them are compared."""
     for number in range(1000):
-        crawl.index.add(A, sha1(b"%d" % number), title="Same", text_hash=number << 20)
+        crawl.see(sha1(b"%d" % number), title="Same", text_hash=number << 20)
     crawl.commit()
     candidates = list(crawl.index._candidates(_prefixes(stem(crawl), 1 << 40)))
     assert 0 < len(candidates) <= 4 * MAX_CANDIDATES
@@ -157,13 +161,13 @@ def test_the_pages_of_a_title(crawl, pages, commits, near):
     rng = random.Random(pages)
     stored = [rng.getrandbits(64) for _ in range(pages)]
     for number, text_hash in enumerate(stored):
-        assert crawl.index.add(A, sha1(b"%d" % number), title="Same", text_hash=text_hash) == Verdict.NEW
+        assert crawl.see(sha1(b"%d" % number), title="Same", text_hash=text_hash) == Verdict.NEW
     if commits:
         crawl.commit()
         crawl.crash()
-    assert crawl.index.add(A, sha1(b"near"), title="Same", text_hash=stored[near] ^ 1 << 63) == Verdict.NEAR
-    assert crawl.index.add(A, sha1(b"far"), title="Same", text_hash=~stored[-1] & (1 << 64) - 1) == Verdict.NEW
-    assert crawl.index.add(A, sha1(b"else"), title="Other", text_hash=stored[-1]) == Verdict.NEW
+    assert crawl.see(sha1(b"near"), title="Same", text_hash=stored[near] ^ 1 << 63) == Verdict.NEAR
+    assert crawl.see(sha1(b"far"), title="Same", text_hash=~stored[-1] & (1 << 64) - 1) == Verdict.NEW
+    assert crawl.see(sha1(b"else"), title="Other", text_hash=stored[-1]) == Verdict.NEW
 
 
 @pytest.mark.parametrize("body", [b"<p>", b"as transferred"])
@@ -185,21 +189,21 @@ def test_the_digest_of_a_copy():
 
 def test_a_title_that_is_no_unicode(crawl):
     """A spider may have made it of broken bytes."""
-    assert crawl.index.add(A, sha1(b"one"), title="\ud800", text_hash=1) == Verdict.NEW
-    assert crawl.index.add(A, sha1(b"two"), title="\udfff", text_hash=1) == Verdict.NEW
-    assert crawl.index.add(A, sha1(b"three"), title="\ud800", text_hash=1) == Verdict.NEAR
+    assert crawl.see(sha1(b"one"), title="\ud800", text_hash=1) == Verdict.NEW
+    assert crawl.see(sha1(b"two"), title="\udfff", text_hash=1) == Verdict.NEW
+    assert crawl.see(sha1(b"three"), title="\ud800", text_hash=1) == Verdict.NEAR
 
 
 def test_a_torn_row(crawl):
     """What cannot be read is said, and not taken for something else."""
-    crawl.index.add(A, sha1(b"one"), title="Same", text_hash=1)
+    crawl.see(sha1(b"one"), title="Same", text_hash=1)
     key = next(key for key in crawl.index._added if key[:1] == b"T")
     batch = crawl.database.batch()
     batch.put("content", key, b"torn")
     crawl.database.write(batch)
     crawl.crash()
     with pytest.raises(CorruptFile):
-        crawl.index.add(A, sha1(b"two"), title="Same", text_hash=2)
+        crawl.see(sha1(b"two"), title="Same", text_hash=2)
 
 
 def stem(crawl) -> bytes:
@@ -211,6 +215,6 @@ def stem(crawl) -> bytes:
 def test_one_checkpoint_of_pages_with_one_title(crawl):
     """The same holds for the pages of the open checkpoint."""
     for number in range(1000):
-        crawl.index.add(A, sha1(b"%d" % number), title="Same", text_hash=number << 20)
+        crawl.see(sha1(b"%d" % number), title="Same", text_hash=number << 20)
     prefix = next(key for key in crawl.index._added if key[:1] == b"N")[:17]
     assert 0 < len(list(crawl.index._candidates(_prefixes(prefix, 1 << 40)))) <= 4 * MAX_CANDIDATES

@@ -89,6 +89,7 @@ class Bench:
             order_named(self.order, by_level=self.options.max_depth > 0),
             seen=PlainSeen(),
             host_key=self.host_key,
+            fingerprint=lambda url: digest(url.removeprefix("http://")),
             listener=self.heard,
             clock=lambda: self.now,
             wall=lambda: 1_800_000_000.0,

@@ -105,6 +105,7 @@ def disk(setting: Setting, database: Database, listener: Heard, clock: Callable[
         order_named(setting.order),
         seen=PlainSeen(),
         host_key=lambda name: hashlib.blake2b(name.encode(), digest_size=8).digest(),
+        fingerprint=lambda url: hashlib.blake2b(url.encode(), digest_size=16).digest(),
         listener=listener,
         clock=clock,
         wall=lambda: 1_800_000_000.0,

@@ -28,7 +28,7 @@ class MemoryFrontier:
 
     can: Final = Capability.RECORDS | Capability.AGAIN
     wants_checkpoint: Final = False
-    held = silent = 0
+    held = joined = silent = 0
 
     def __init__(
         self, order: Order, politeness: PolitenessOptions, listener: Listener, *, clock: Callable[[], float]

@@ -1,0 +1,175 @@
+"""What speaks for a rule and what against it, and so how far it is to be trusted.
+
+    candidate --support--> testing --tests agree--> trusted
+                              |                        |
+                              +----- failed tests -----+--> dropped --twice the support--> testing
+
+*Support*: two fetched URLs of one class had the same content. That may be chance, and the pairs that suggest a rule
+are chosen by it; so a rule that has enough of it only makes a forecast: URLs of a class that is fetched wait, and a
+few of them are fetched to see (a *test*). One that all of these agree with is trusted, and its forecasts go on being
+tested. Every number here is small, and has its reason beside it.
+
+A rule is one thing, but it need not hold for all URLs of its place: a forum says "there is no newer topic" at
+`view=next` whatever topic `t` names, and `t` alone names the topic. So what is counted is counted by *stratum*, the
+names of the keys beside it. A rule joins URLs in a stratum that is *open*, which one agreement is enough for once the
+rule is in test, and which a counter-example closes. So a rule carries over from one set of keys to another at the
+price of one fetch, and not unseen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final
+
+from sitecrawl.base.errors import CorruptFile
+
+SUPPORT: Final = 3
+"""Pairs before a rule is tested. Bar-Yossef et al. (2007, §5) find that below about 3 a rule is as often chance; a
+test costs a fetch, so more would cost as much as it saves."""
+TESTS: Final = 5
+"""Tests that must all agree before a rule is trusted. With the support that makes 8 pages in a row: a rule that is
+wrong for half of the URLs gets that far once in 256 times, and is found out by the tests that follow."""
+FEW_SUPPORT: Final = 1
+FEW_TESTS: Final = 2
+"""The same where the rule's subject is trusted at `VOUCHERS` other places of the host, and refused at none."""
+VOUCHERS: Final = 2
+WINDOW: Final = 20
+FAILURES: Final = 2
+"""A rule is dropped when so many of its last `WINDOW` tests failed. A bound on confidence cannot say it: Wilson's
+lower bound (1927) of 8 agreements out of 8 is 0.68, and passes 0.95 only at 73. Two in 20 is the same share, at once;
+a site of which one page in 1,000 changes between two fetches fails so once in 50,000 tests."""
+OUTLIERS: Final = 20
+"""Agreements in a stratum for each counter-example that it may have and be open: the same two in 20, halved, for here
+a counter-example need not have been looked for."""
+MAX_STRATA: Final = 32
+"""Sets of keys beside a rule that are told apart: as many as a section's shape has. In others it joins nothing."""
+AFTER_FAILURE: Final = WINDOW
+"""Tests that follow a failed one at once: a rule that is wrong for a tenth of its URLs fails again among them seven
+times in eight."""
+
+
+class State(IntEnum):
+    """How far a rule is trusted."""
+
+    CANDIDATE = 0
+    TESTING = 1
+    TRUSTED = 2
+    DROPPED = 3
+    """It has failed; it is a candidate again with twice the support."""
+    REFUSED = 4
+    """A person wants it not to hold."""
+    ORDERED = 5
+    """A person has said that it holds."""
+
+
+ACTIVE: Final = frozenset({State.TESTING, State.TRUSTED, State.ORDERED})
+"""States in which URLs are joined by the rule."""
+
+
+@dataclass(slots=True)
+class Evidence:
+    """See the module. Strata are named by numbers of 32 bits."""
+
+    state: State = State.CANDIDATE
+    need: int = SUPPORT
+    """Support that it takes before it is tested."""
+    agreed: int = 0
+    """Pairs of one class with the same content in strata that are open, since it was last dropped or surprised."""
+    differed: int = 0
+    """Pairs and tests with another content, ever."""
+    tests: int = 0
+    """Tests that agreed, since it was last dropped."""
+    failed: int = 0
+    """Tests that did not, ever."""
+    recent: int = 0
+    """The last `WINDOW` tests, one bit each, the newest last: 1 for a failure."""
+    calm: int = 0
+    """Tests that have agreed since one failed, up to `AFTER_FAILURE`."""
+    strata: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """How many pairs and tests agreed in each stratum, and how many did not."""
+
+    @property
+    def is_active(self) -> bool:
+        return self.state in ACTIVE
+
+    def opens(self, stratum: int) -> bool:
+        """Whether the rule joins URLs in `stratum`, as far as it is active."""
+        agreed, differed = self.strata.get(stratum, (0, 0))
+        return (agreed > 0 and agreed >= OUTLIERS * differed) or self.state == State.ORDERED
+
+    def refuses(self, stratum: int) -> bool:
+        """Whether it is known not to hold in `stratum`."""
+        agreed, differed = self.strata.get(stratum, (0, 0))
+        return self.state in {State.DROPPED, State.REFUSED} or agreed < OUTLIERS * differed
+
+    def pair(self, stratum: int, *, same: bool, vouched: bool) -> None:
+        """Two pages of one class had the same content, or had not; nobody had a forecast in mind.
+
+        `vouched`: the same has been found to hold elsewhere on the host.
+        """
+        was_open = self.opens(stratum)
+        self._count(stratum, same=same)
+        if same:
+            self.agreed += self.opens(stratum)
+        elif was_open:
+            self.agreed = 0
+        if self.state in {State.CANDIDATE, State.DROPPED}:
+            need = FEW_SUPPORT if vouched and self.state == State.CANDIDATE else self.need
+            if self.agreed >= need:
+                self.state, self.tests, self.recent, self.calm = State.TESTING, 0, 0, 0
+
+    def test(self, stratum: int, *, same: bool, vouched: bool) -> None:
+        """A URL that was joined has been fetched, and had its class's content or had not."""
+        self._count(stratum, same=same)
+        if same:
+            self.tests += 1
+            self.calm = min(self.calm + 1, AFTER_FAILURE)
+        else:
+            self.failed += 1
+            self.calm = 0
+        if self.state in {State.REFUSED, State.ORDERED}:
+            return
+        self.recent = (self.recent << 1 | (not same)) & ((1 << WINDOW) - 1)
+        if self.recent.bit_count() >= FAILURES or (self.state == State.TESTING and not same):
+            self.drop()
+        elif self.state == State.TESTING and self.tests >= (FEW_TESTS if vouched else TESTS):
+            self.state = State.TRUSTED
+
+    def _count(self, stratum: int, *, same: bool) -> None:
+        if stratum in self.strata or len(self.strata) < MAX_STRATA:
+            agreed, differed = self.strata.get(stratum, (0, 0))
+            self.strata[stratum] = agreed + same, differed + (not same)
+        self.differed += not same
+
+    def drop(self) -> None:
+        """What it had was not enough: next time it takes twice as much."""
+        self.need = min(2 * max(self.need, self.agreed + self.tests), MAX_NEED)
+        self.state, self.agreed, self.tests, self.recent, self.calm = State.DROPPED, 0, 0, 0, 0
+
+    def pack(self) -> tuple[int, ...]:
+        return (
+            int(self.state), self.need, self.agreed, self.differed, self.tests, self.failed, self.recent, self.calm,
+            *(number for stratum, counts in self.strata.items() for number in (stratum, *counts)),
+        )  # fmt: skip
+
+    @classmethod
+    def unpack(cls, packed: tuple[int, ...]) -> Evidence:
+        """Raises `CorruptFile` for what no `pack` gave."""
+        try:
+            state, *numbers = packed
+            need, agreed, differed, tests, failed, recent, calm, *rest = map(_count, numbers)
+            strata = {rest[n]: (rest[n + 1], rest[n + 2]) for n in range(0, len(rest), 3)}
+            return cls(State(state), need, agreed, differed, tests, failed, recent, calm, strata)
+        except (IndexError, TypeError, ValueError) as error:
+            raise CorruptFile(f"The evidence for a rule cannot be read: {packed!r}") from error
+
+
+MAX_NEED: Final = 1 << 20
+"""Support that is enough, however often a rule has failed."""
+
+
+def _count(number: object) -> int:
+    if not isinstance(number, int) or not 0 <= number < 1 << 63:
+        raise ValueError(number)
+    return number

@@ -1,0 +1,305 @@
+"""Learns the rules of one host from the pages that are fetched of it, in bounded memory.
+
+`observe` is told of every page: its URL and an id of its content, which is another page's if it repeats that one. A
+repeat suggests rules: what the two URLs differ in, if that is one thing, may choose nothing. Each such *candidate*
+then watches what comes: URLs that are one under it had better have one content. It compares with a sample of the
+pages before, so that it costs a look-up a page; `dust.evidence` counts, and says what becomes of it.
+
+Bounds a host: `MAX_RULES` rules, of which those that are not trusted make room for others; `SAMPLE` pages a
+candidate; the last `RECENT` URLs, by which a new candidate is judged at once. Samples and recent URLs are in memory
+only: a crash forgets them and keeps rules and counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgpack
+
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.dust.evidence import VOUCHERS, Evidence, State
+from sitecrawl.dust.parts import Parts, split
+from sitecrawl.dust.rules import DropKey, DropSegment, Rule, RuleSet, difference, unpack
+
+MAX_RULES: Final = 32
+SAMPLE: Final = 256
+RECENT: Final = 256
+FORMS: Final = 1024
+"""URLs whose classes are kept, about 0.4 kB each."""
+VERSION: Final = 1
+_WEAK: Final = (State.CANDIDATE, State.DROPPED)
+
+
+@dataclass(slots=True, eq=False)
+class Learnt:
+    """A rule and what is known of it."""
+
+    number: int
+    """Its name: the so-many-th of its host."""
+    rule: Rule
+    evidence: Evidence = field(default_factory=Evidence)
+    sample: dict[int, tuple[bytes, int]] = field(default_factory=dict)
+    """Hash of a class → content of the first page of it, hash of that page's URL."""
+    contents: set[bytes] = field(default_factory=set)
+    """Up to two contents on which pairs have agreed."""
+
+    def __str__(self) -> str:
+        return f"rule {self.number}: {self.rule}"
+
+
+class Learner:
+    """See the module."""
+
+    def __init__(self) -> None:
+        self.learnt: dict[Rule, Learnt] = {}
+        self.active = RuleSet()
+        """The rules that join URLs: those in test, and those that are trusted."""
+        self._forms: dict[str, tuple[str, Learnt | None]] = {}
+        """What `form` has said since rules last changed: the page that stands for a class is asked for with each URL
+        of it."""
+        self._last = 0
+        self._recent: dict[str, bytes] = {}
+        """The last URLs and their contents, as they were before any rule."""
+        self._of_content: dict[bytes, str] = {}
+        """The last URL of each content among these."""
+
+    # What is fetched
+
+    def observe(self, url: str, content: bytes, original: str | None = None) -> list[Learnt]:
+        """A page was fetched for the first time: `content` is the id of its content.
+
+        `original`: the URL of the first page with this content, if that is another one. Returns the rules that have
+        begun or ceased to join URLs, or join fewer.
+        """
+        parts = self._normal(url)
+        changed = self._compare(parts, content) if self.learnt else []
+        twin = self._of_content.get(content)
+        if original is not None or twin is not None:
+            for other in dict.fromkeys((original, twin)):
+                if other is not None and other != url:
+                    changed += self._suggest(parts, self._normal(other), content)
+        self._remember(url, content)
+        if changed:
+            self._refresh()
+        return changed
+
+    def _normal(self, url: str) -> Parts:
+        """The URL without what the rules that hold for it take away."""
+        return self.active.form(split(url))[0]
+
+    def _remember(self, url: str, content: bytes) -> None:
+        recent = self._recent
+        if len(recent) >= RECENT:
+            oldest = next(iter(recent))
+            gone = recent.pop(oldest)
+            if self._of_content.get(gone) == oldest:
+                del self._of_content[gone]
+        recent[url] = content
+        self._of_content[content] = url
+
+    def recent(self) -> Iterator[tuple[str, bytes]]:
+        """The last URLs that were fetched, and the ids of their contents."""
+        return iter(self._recent.items())
+
+    def _compare(self, parts: Parts, content: bytes) -> list[Learnt]:
+        """What a page says of the rules that did not change its URL."""
+        return [
+            learnt
+            for learnt in list(self.learnt.values())
+            if learnt.rule.covers(parts) and self._meet(learnt, parts, content)
+        ]
+
+    def _meet(self, learnt: Learnt, parts: Parts, content: bytes) -> bool:
+        """Compare a page with the one of its class in the sample; whether the rule joins other URLs than before."""
+        form = learnt.rule.apply(parts) or parts
+        name, url = hash(form.text()), hash(parts.text())
+        sample = learnt.sample
+        before = sample.get(name)
+        if before is None:
+            if len(sample) >= SAMPLE:
+                del sample[next(iter(sample))]
+            sample[name] = content, url
+            return False
+        same = before[0] == content
+        return before[1] != url and self._pair(learnt, learnt.rule.stratum(parts), content, same=same)
+
+    def _pair(self, learnt: Learnt, stratum: int, content: bytes, *, same: bool) -> bool:
+        """Whether the rule begins to join URLs, or ceases to in a stratum.
+
+        Where every path gives one page (an application that the browser builds, a site that is closed), no segment of
+        a path chooses anything; but that is said of that page, and not of the segment: it takes a second one, or
+        another place where the segment is known to choose nothing.
+        """
+        evidence = learnt.evidence
+        if same and isinstance(learnt.rule, DropSegment) and len(learnt.contents) < 2:
+            learnt.contents.add(content)
+            if len(learnt.contents) < 2 and not self._is_known_elsewhere(learnt.rule.position):
+                return False
+        was_active, was_open, was_refused = evidence.is_active, evidence.opens(stratum), evidence.refuses(stratum)
+        evidence.pair(stratum, same=same, vouched=not evidence.is_active and self._is_vouched(learnt))
+        if (was_open, was_refused) != (evidence.opens(stratum), evidence.refuses(stratum)):
+            self._forms.clear()
+        return evidence.is_active != was_active or (was_active and was_open and not evidence.opens(stratum))
+
+    def _is_known_elsewhere(self, position: int) -> bool:
+        return any(
+            isinstance(rule, DropSegment) and rule.position == position and one.evidence.state == State.TRUSTED
+            for rule, one in self.learnt.items()
+        )
+
+    def _is_vouched(self, learnt: Learnt) -> bool:
+        subject = learnt.rule.subject
+        states = [
+            one.evidence.state for one in self.learnt.values() if one is not learnt and one.rule.subject == subject
+        ]
+        refused = State.DROPPED in states or State.REFUSED in states
+        return not refused and sum(state in {State.TRUSTED, State.ORDERED} for state in states) >= VOUCHERS
+
+    def _suggest(self, parts: Parts, other: Parts, content: bytes) -> list[Learnt]:
+        """Two pages have one content: what of their URLs may choose nothing?"""
+        changed = []
+        for rule in difference(parts, other):
+            if (known := self.learnt.get(rule)) is not None:
+                # Where the sample had forgotten the other page, or never met it on another host, nobody has counted.
+                form = (rule.apply(parts) or parts).text()
+                met = known.sample.get(hash(form), (b"", 0))[1] != hash(parts.text())
+                if not met and self._pair(known, rule.stratum(parts), content, same=True):
+                    changed.append(known)
+            elif (learnt := self._add(rule)) is not None and self._replay(learnt, parts, other, content):
+                changed.append(learnt)
+        return changed
+
+    def _add(self, rule: Rule) -> Learnt | None:
+        """A new candidate, if there is room for one."""
+        if isinstance(rule, DropKey) and rule.value is not None and not self._has_failed(rule):
+            return None  # a session id never comes twice: one rule for all values, and only if it fails one for each
+        if len(self.learnt) >= MAX_RULES:
+            weak = [one for one in self.learnt.values() if one.evidence.state in _WEAK]
+            if not weak:
+                return None
+            least = min(weak, key=lambda one: (one.evidence.state == State.DROPPED, one.evidence.agreed))
+            del self.learnt[least.rule]
+        self._last += 1
+        learnt = self.learnt[rule] = Learnt(self._last, rule)
+        return learnt
+
+    def _has_failed(self, rule: DropKey) -> bool:
+        whole = self.learnt.get(DropKey(rule.place, rule.key))
+        return whole is not None and whole.evidence.differed > 0
+
+    def _replay(self, learnt: Learnt, parts: Parts, other: Parts, content: bytes) -> bool:
+        """Judge a new candidate by the two pages that suggest it, and by those before; whether it joins URLs now."""
+        self._meet(learnt, other, content)
+        for url, of_it in self._recent.items():
+            before = self._normal(url)
+            if learnt.rule.covers(before):
+                self._meet(learnt, before, of_it)
+        self._meet(learnt, parts, content)
+        return learnt.evidence.is_active
+
+    # What is tested
+
+    def form(self, url: str) -> tuple[str, Learnt | None]:
+        """The class of `url`, and of the rules that changed it the one that is trusted least; None for none."""
+        said = self._forms.get(url)
+        if said is None:
+            form, used = self.active.form(split(url))
+            said = form.text(), min((self.learnt[rule] for rule in used), key=_trust) if used else None
+            if len(self._forms) >= FORMS:
+                self._forms.clear()
+            self._forms[url] = said
+        return said
+
+    def _opens(self, rule: Rule, parts: Parts) -> bool:
+        """Whether a rule holds for a URL that it would change; a narrower one that was refused is the stronger."""
+        stratum = rule.stratum(parts)
+        if not self.learnt[rule].evidence.opens(stratum):
+            return False
+        narrower = rule.narrower(parts)
+        known = self.learnt.get(narrower) if narrower is not None else None
+        return known is None or not known.evidence.refuses(stratum)
+
+    def tested(self, url: str, *, same: bool) -> list[Learnt]:
+        """A URL that was joined has been fetched and had its class's content, or had not.
+
+        All rules that changed it have made the forecast; it is the one trusted least that has failed. Returns as
+        `observe`.
+        """
+        self._forms.clear()
+        _, used = self.active.form(split(url))
+        found = sorted((self.learnt[rule] for rule in used), key=_trust)
+        changed = []
+        for learnt in found if same else found[:1]:
+            stratum = used[learnt.rule]
+            learnt.evidence.test(stratum, same=same, vouched=self._is_vouched(learnt))
+            if not learnt.evidence.is_active or not learnt.evidence.opens(stratum):
+                changed.append(learnt)
+        if changed:
+            self._refresh()
+        return changed
+
+    def _refresh(self) -> None:
+        """Other rules join URLs: what candidates compare with are URLs from which others are taken away."""
+        self._forms.clear()
+        active = [rule for rule, one in self.learnt.items() if one.evidence.is_active]
+        self.active = RuleSet(active, self._opens)
+        recent = [(self._normal(url), content) for url, content in self._recent.items()]
+        for one in self.learnt.values():
+            one.sample.clear()
+            for parts, content in recent:
+                if one.rule.covers(parts):
+                    form = (one.rule.apply(parts) or parts).text()
+                    one.sample.setdefault(hash(form), (content, hash(parts.text())))
+
+    # By hand
+
+    def numbered(self, number: int) -> Learnt | None:
+        return next((one for one in self.learnt.values() if one.number == number), None)
+
+    def give_up(self, learnt: Learnt) -> None:
+        """Its tests have shown nothing: it is dropped, as if it had failed."""
+        learnt.evidence.drop()
+        self._refresh()
+
+    def order(self, learnt: Learnt, state: State) -> None:
+        """A person says what a rule is: `REFUSED`, `ORDERED`, or `CANDIDATE` to let its evidence decide again."""
+        learnt.evidence = Evidence(state)
+        self._refresh()
+
+    # On disk
+
+    def pack(self) -> bytes:
+        rows = [(one.number, one.rule.pack(), one.evidence.pack()) for one in self.learnt.values()]
+        packed: bytes = msgpack.packb((VERSION, self._last, rows))
+        return packed
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Learner:
+        """Raises `CorruptFile` for bytes that no `pack` wrote."""
+        learner = cls()
+        learner._last, rows = _rows(data)
+        for number, rule, evidence in rows:
+            known = unpack(tuple(rule))
+            learner.learnt[known] = Learnt(number, known, Evidence.unpack(tuple(evidence)))
+        learner._refresh()
+        return learner
+
+
+def _rows(data: bytes) -> tuple[int, list[tuple[int, Any, Any]]]:
+    """The number of the last rule, and of each rule its number, itself and its evidence."""
+    try:
+        version, last, rows = msgpack.unpackb(data)
+        found = int(last), [(int(number), list(rule), list(evidence)) for number, rule, evidence in rows]
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise CorruptFile(f"What was learnt of a host, {len(data)} bytes, cannot be read: {error}") from error
+    if version != VERSION:
+        raise CorruptFile(f"What was learnt of a host is of version {version}, and this one reads {VERSION}")
+    return found
+
+
+def _trust(learnt: Learnt) -> tuple[int, int, int]:
+    """The least first: by state, then by what has agreed, then the youngest."""
+    evidence = learnt.evidence
+    return int(evidence.state), evidence.agreed + evidence.tests, -learnt.number

@@ -1,0 +1,69 @@
+"""Which URL stands for a class of URLs: the `classes` family.
+
+A class is what learnt rules leave of a URL (`sitecrawl.dust`), and its key is the fingerprint of that. A row:
+
+    | page 16 | content 8 | other 16 | failures 1 |
+
+*page*: the fingerprint of the URL that is fetched, or was, for all of the class; zeros when it came to nothing.
+*content*: the beginning of the fingerprint of the page that had its content first, zeros as long as nobody knows.
+*other*: the shortest other URL of the class, which takes its place if it fails; zeros for none. *failures*: how many
+have failed.
+
+The record of a URL stands for its own class without a row. A class has one where rules hold, and on every host if its
+only page repeats another: whatever has been fetched and has no row was the first with its content.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.overlay import Overlay
+
+NOBODY: Final = bytes(16)
+UNKNOWN: Final = bytes(8)
+MAX_FAILURES: Final = 3
+"""URLs of one class that are tried before it counts as dead: an id may have expired, and the next one works."""
+
+_ROW = struct.Struct(">16s8s16sB")
+ROW_BYTES: Final = _ROW.size
+
+
+class ClassRow(NamedTuple):
+    """See the module."""
+
+    page: bytes = NOBODY
+    content: bytes = UNKNOWN
+    other: bytes = NOBODY
+    failures: int = 0
+
+
+class Classes:
+    """Class → `ClassRow`, with the changes of the open checkpoint."""
+
+    def __init__(self, database: Database) -> None:
+        self._path = database.path
+        self._rows = Overlay(database, "classes")
+
+    def get(self, key: bytes) -> ClassRow | None:
+        """Raises `CorruptFile` for a row that no `put` wrote."""
+        data = self._rows.get(key)
+        if data is None:
+            return None
+        try:
+            return ClassRow(*_ROW.unpack(data))
+        except struct.error as error:
+            raise CorruptFile(f"A class of URLs in {self._path} cannot be read: {error}") from error
+
+    def put(self, key: bytes, row: ClassRow) -> None:
+        self._rows.put(key, _ROW.pack(*row))
+
+    def flush(self, batch: Batch) -> None:
+        """Hand the changes to `batch`."""
+        self._rows.flush(batch)
+
+    def flushed(self) -> None:
+        """The batch is on disk."""
+        self._rows.flushed()

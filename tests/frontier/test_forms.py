@@ -1,0 +1,403 @@
+"""One form of each page is fetched, the others wait, and none of the content is lost."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from frontier_helpers import Bench, all_credit, check_sections, stored_records, url
+
+from sitecrawl.base.errors import OptionError
+from sitecrawl.dust.evidence import State
+from sitecrawl.frontier.disk import FrontierOptions
+from sitecrawl.frontier.duplicates import Verdict
+from sitecrawl.frontier.forms import is_rules
+from sitecrawl.frontier.record import Flag, UrlState
+from sitecrawl.frontier.trap_judge import TrapOptions, is_joined
+from sitecrawl.frontier.visit import Visit
+from sitecrawl.page.items import sha1
+
+LINKS = 8
+"""Of each page, beside those to the home page and to the next one."""
+
+
+@dataclass
+class Site:
+    """Pages that lead to one another. `name_of` gives a new form of a page's URL, `page_of` the page of a form."""
+
+    pages: int
+    name_of: Callable[[int, int], str]
+    page_of: Callable[[str], int]
+    text_of: Callable[[str, int], str] = lambda name, page: f"text of {page}"
+    status_of: Callable[[str], int] = lambda name: 200
+    came: set[str] = field(default_factory=set)
+    fetched: list[str] = field(default_factory=list)
+    ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    goes_on: bool = False
+    """Whether a page leads to the next one and to those before it alone."""
+
+    def links(self, page: int) -> list[str]:
+        others = [
+            0,
+            page + 1,
+            *(random.Random(f"{page}{n}").randrange(page + 1 if self.goes_on else self.pages) for n in range(LINKS)),
+        ]
+        return [self.name_of(other, next(self.ids)) for other in others if other < self.pages]
+
+    def fetch(self, bench: Bench, visit: Visit) -> None:
+        name = visit.url.partition("/")[2].partition("/")[2].partition("/")[2]
+        page, status = self.page_of(name), self.status_of(name)
+        bench.frontier.downloaded(visit, 0.0)
+        good = status == 200
+        if good:
+            bench.link(visit, *(url(link) for link in self.links(page)))
+            text = self.text_of(name, page)
+            self.came.add(text)
+            verdict = bench.frontier.judge_content(visit, sha1(text.encode()), title=text, text_hash=None)
+            good = verdict == Verdict.NEW
+        bench.frontier.done(visit, UrlState.FETCHED, status=status, good=good)
+        self.fetched.append(name)
+
+    def crawl(self, bench: Bench, *, budget: int = 20_000) -> None:
+        """Up to the end of the crawl, or `budget` fetches."""
+        for _ in range(budget):
+            visit = bench.frontier.next()
+            if visit is None:
+                break
+            self.fetch(bench, visit)
+            if len(self.fetched) % 50 == 0:
+                bench.commit()
+        bench.commit()
+
+
+def number(text: str) -> int:
+    return int(text or 0)
+
+
+def in_query(pages: int = 200) -> Site:
+    """A session id under a name that nothing knows, a new one in every link."""
+    return Site(pages, lambda page, n: f"p/{page}?wombat={n:x}z", lambda name: number(name[2:].partition("?")[0]))
+
+
+def in_path(pages: int = 200) -> Site:
+    return Site(pages, lambda page, n: f"s{n}/p/{page}", lambda name: number(name.rpartition("/")[2]))
+
+
+def asp(pages: int = 200) -> Site:
+    return Site(pages, lambda page, n: f"(S(x{n}))/p/{page}", lambda name: number(name.rpartition("/")[2]))
+
+
+def in_segment(pages: int = 200) -> Site:
+    return Site(pages, lambda page, n: f"p/{page};v={n}", lambda name: number(name[2:].partition(";")[0]))
+
+
+def printable(pages: int = 200) -> Site:
+    forms = ("", "?printable=yes")
+    return Site(
+        pages, lambda page, n: f"p/{page}{forms[n % 7 == 0]}", lambda name: number(name[2:].partition("?")[0])
+    )
+
+
+def sorted_lists(pages: int = 200) -> Site:
+    """Lists that fit on a page: in whatever order, they say the same."""
+    return Site(
+        pages, lambda page, n: f"list.php?f={page}&sort={n % 5}", lambda name: number(name[11:].partition("&")[0])
+    )
+
+
+def index(pages: int = 200) -> Site:
+    forms = ("", "index.html")
+    return Site(pages, lambda page, n: f"d{page}/{forms[n % 2]}", lambda name: number(name[1:].partition("/")[0]))
+
+
+SITES = [in_query, in_path, asp, in_segment, printable, sorted_lists, index]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(tmp_path / "db", "aopic")
+    yield made
+    made.database.close()
+
+
+def begin(bench: Bench, site: Site) -> None:
+    bench.add(site.name_of(0, next(site.ids)))
+
+
+def rules(bench: Bench) -> dict[str, State]:
+    host = bench.frontier.hosts.find("a.example")
+    return {} if host is None else {str(one.rule): one.evidence.state for one in learner(bench).learnt.values()}
+
+
+def learner(bench: Bench):
+    return bench.frontier.forms.learners.of(bench.host_key("a.example"))
+
+
+@pytest.mark.parametrize("make", SITES)
+def test_a_site_with_many_forms(bench, make):
+    """All pages come in, with less than one and a half fetches a page, and the crawl ends by itself."""
+    site = make()
+    begin(bench, site)
+    site.crawl(bench)
+    assert site.came == {f"text of {page}" for page in range(site.pages)}
+    assert len(site.fetched) < 1.5 * site.pages
+    assert bench.frontier.is_finished()
+    assert State.TRUSTED in rules(bench).values()
+    assert bench.frontier.joined == bench.frontier.waiting > bench.frontier.held == 0
+
+
+@pytest.mark.parametrize("make", SITES)
+@pytest.mark.parametrize("seed", range(2))
+def test_kills(bench, make, seed):
+    """Rules and joined URLs survive; what was not yet durable comes again, and all pages come in."""
+    site, rng = make(), random.Random(seed)
+    begin(bench, site)
+    bench.commit()
+    for _ in range(8):
+        site.crawl(bench, budget=rng.randrange(10, 90))
+        before = rules(bench), bench.frontier.joined
+        bench.crash()
+        assert (rules(bench), bench.frontier.joined) == before
+        if (visit := bench.frontier.next()) is not None:  # it is in flight when the next kill comes
+            assert visit.url
+        bench.crash()
+    site.crawl(bench)
+    assert site.came == {f"text of {page}" for page in range(site.pages)}
+    assert len(site.fetched) < 1.7 * site.pages
+    check_sections(bench.frontier)
+
+
+@pytest.mark.parametrize("make", SITES)
+def test_no_credit_is_lost(bench, make):
+    """Pages, hosts and the lambda page hold what there ever was; sections count what waits in them."""
+    site = make(80)
+    begin(bench, site)
+    for _ in range(12):
+        site.crawl(bench, budget=20)
+        assert all_credit(bench.frontier) == bench.frontier.link_credit.ledger.total
+        check_sections(bench.frontier)
+
+
+def test_a_rule_that_fails_after_500_pages(bench):
+    """Printable versions say what their pages say, until they do not: then all of them are fetched."""
+
+    def text(name: str, page: int) -> str:
+        return f"text of {page}" + (" as printed" if page >= 500 and "?" in name else "")
+
+    site = printable(1000)
+    site.text_of, site.goes_on = text, True
+    begin(bench, site)
+    site.crawl(bench, budget=480)
+    assert State.TRUSTED in rules(bench).values()
+    assert bench.frontier.joined
+    site.crawl(bench)
+    known = [name_of(href) for href in stored(bench)]
+    texts = {text(name, site.page_of(name)) for name in known}
+    assert texts <= site.came
+    assert sum("printed" in one for one in texts) > 150
+    assert learner(bench).form("http://a.example/p/700?printable=yes")[1] is None
+
+
+def stored(bench: Bench) -> list[str]:
+    return [record.url for _, record in stored_records(bench.frontier)]
+
+
+def name_of(href: str) -> str:
+    return href.removeprefix("http://a.example/")
+
+
+def test_content_that_changes_with_each_fetch(bench):
+    """Nothing is learnt, and every URL is fetched."""
+    site = printable(100)
+    site.text_of = lambda name, page: f"{page} {next(site.ids)}"
+    begin(bench, site)
+    site.crawl(bench)
+    assert rules(bench) == {}
+    assert bench.frontier.counts.queued == 0
+    assert sorted(site.fetched) == sorted(map(name_of, stored(bench)))
+
+
+def test_a_site_of_which_one_page_in_a_hundred_changes(bench):
+    """The rule stays, or comes back; all pages come in."""
+    site = in_query(400)
+    site.text_of = lambda name, page: f"{page} {next(site.ids)}" if "0z" in name[-3:] and page % 9 == 0 else f"{page}"
+    begin(bench, site)
+    site.crawl(bench)
+    assert {page.partition(" ")[0] for page in site.came} == {str(page) for page in range(400)}
+    assert len(site.fetched) < 2 * 400
+
+
+@pytest.mark.parametrize("status", [302, 403, 500])
+def test_the_page_of_a_class_that_comes_to_nothing(bench, status):
+    """An id that has expired leads to no page: another form of it is fetched in its place."""
+    site = in_query(150)
+    begin(bench, site)
+    site.crawl(bench, budget=60)
+    assert bench.frontier.joined
+    waits = {name for name in map(name_of, stored(bench)) if name not in site.fetched}
+    site.status_of = lambda name: status if name in waits and int(name.partition("=")[2][:-1], 16) % 2 else 200
+    site.crawl(bench)
+    missing = {f"text of {page}" for page in range(site.pages)} - site.came
+    assert not missing
+
+
+def test_the_shorter_form_is_fetched(bench):
+    """Of two that wait: the one that was found first makes room for a shorter one."""
+    site = printable(60)
+    begin(bench, site)
+    site.crawl(bench)
+    assert State.TRUSTED in rules(bench).values()
+    bench.add("hub")
+    (hub,) = [bench.frontier.next()]
+    assert hub is not None
+    bench.link(hub, url("p/700?printable=yes"))
+    long = bench.section_of("p/700?printable=yes")
+    assert not is_joined(long.trap)
+    bench.link(hub, url("p/700"))
+    assert is_joined(bench.section_of("p/700?printable=yes").trap)
+    assert not is_joined(bench.section_of("p/700").trap)
+    bench.commit()
+    check_sections(bench.frontier)
+
+
+def test_only_what_links_lead_to_is_joined(bench):
+    """A request, a seed and what is asked for again are fetched, whatever the rules say."""
+    site = in_query(60)
+    begin(bench, site)
+    site.crawl(bench)
+    bench.add("p/1?wombat=seedz")
+    bench.ask("p/2?wombat=askedz", request=b"POST", flags=Flag.NONE)
+    tested = next(record for _, record in stored_records(bench.frontier) if is_test(bench, record))
+    assert bench.frontier.again(url(name_of(tested.url)).key)
+    came: list[str] = []
+    while (visit := bench.frontier.next()) is not None and len(came) < 3:
+        came.append(name_of(visit.url))
+        bench.finish(visit)
+    assert {"p/1?wombat=seedz", "p/2?wombat=askedz", name_of(tested.url)} == set(came)
+    bench.commit()
+    check_sections(bench.frontier)
+
+
+def is_test(bench: Bench, record) -> bool:
+    host = bench.frontier.hosts.named("a.example")
+    return record.state == UrlState.FETCHED and is_rules(host.sections[record.section])
+
+
+@pytest.mark.parametrize(
+    ("order", "options"),
+    [
+        ("bfs", FrontierOptions()),
+        ("aopic", FrontierOptions(learn_rules=False)),
+        ("aopic", FrontierOptions(max_depth=20)),
+        ("aopic", FrontierOptions(traps=TrapOptions(hold=False), learn_rules=False)),
+    ],
+)
+def test_where_nothing_is_learnt(tmp_path, order, options):
+    """Every form is fetched."""
+    bench, site = Bench(tmp_path / "db", order, options=options), printable(40)
+    begin(bench, site)
+    site.crawl(bench)
+    assert bench.frontier.counts.queued == bench.frontier.joined == 0
+    bench.database.close()
+
+
+def test_resumed_without_rules(bench):
+    """What was held back as other forms is fetched after all, and comes back to nothing when rules are on again."""
+    site = printable(100)
+    begin(bench, site)
+    site.crawl(bench)
+    held = bench.frontier.joined
+    assert held
+    bench.options = FrontierOptions(learn_rules=False)
+    bench.restart()
+    assert bench.frontier.joined == 0
+    site.crawl(bench)
+    assert bench.frontier.counts.queued == 0
+    assert set(site.fetched) == set(map(name_of, stored(bench)))
+
+
+def test_without_holding_traps(tmp_path):
+    """Rules join URLs also where no trap is held back: that is another setting."""
+    bench, site = (
+        Bench(tmp_path / "db", "aopic", options=FrontierOptions(traps=TrapOptions(hold=False))),
+        in_query(80),
+    )
+    begin(bench, site)
+    site.crawl(bench)
+    assert bench.frontier.joined > 0
+    bench.restart()
+    assert bench.frontier.joined > 0
+    bench.database.close()
+
+
+def test_a_person_sets_a_rules_section_free(bench):
+    """The rule is refused, and all that it held is fetched."""
+    site = printable(100)
+    begin(bench, site)
+    site.crawl(bench)
+    host = bench.frontier.hosts.named("a.example")
+    for section in [section for section in host.sections.values() if is_joined(section.trap)]:
+        bench.frontier.vouch(host, section)
+    assert bench.frontier.joined == 0
+    assert State.REFUSED in rules(bench).values()
+    bench.restart()
+    site.crawl(bench)
+    assert bench.frontier.counts.queued == 0
+
+
+def test_no_page_is_known_by_a_rule_that_was_dropped(bench):
+    """A URL that stood for a class stands for it only as long as the class is the same."""
+    site = printable(60)
+    begin(bench, site)
+    site.crawl(bench)
+    bench.add("hub")
+    hub = bench.frontier.next()
+    assert hub is not None
+    bench.link(hub, url("p/800?printable=yes"))
+    host = bench.frontier.hosts.named("a.example")
+    for section in [section for section in host.sections.values() if is_joined(section.trap)]:
+        bench.frontier.vouch(host, section)
+    bench.link(hub, url("p/800"))
+    assert not is_joined(bench.section_of("p/800").trap)
+
+
+def test_blocking_needs_no_rule(bench):
+    """A depth limit forbids to block, as before; rules are not asked."""
+    bench.options = FrontierOptions(max_depth=3)
+    bench.restart()
+    bench.add("x")
+    with pytest.raises(OptionError):
+        bench.frontier.block(bench.frontier.hosts.named("a.example"))
+
+
+def test_mirrors(bench):
+    """Two hosts with the same pages, each page linked at either: one of the two is fetched, and nothing is lost."""
+    pages, came, fetched = 120, set(), 0
+    bench.frontier.add([url("p/0")], depth=0)
+    while (visit := bench.frontier.next()) is not None:
+        page, fetched = number(visit.url.rpartition("/")[2]), fetched + 1
+        came.add(page)
+        bench.frontier.downloaded(visit, 0.0)
+        targets = [page + 1, *(random.Random(f"{page}{n}").randrange(pages) for n in range(LINKS))]
+        hosts = itertools.cycle(("a.example", "www.a.example", "www.a.example", "a.example", "a.example"))
+        bench.link(visit, *(url(f"p/{n}", next(hosts)) for n in targets if n < pages))
+        body = sha1(f"text of {page}".encode())
+        verdict = bench.frontier.judge_content(visit, body, title="", text_hash=None)
+        bench.frontier.done(visit, UrlState.FETCHED, status=200, good=verdict == Verdict.NEW)
+        if fetched % 20 == 0:
+            bench.commit()
+    assert came == set(range(pages))
+    assert fetched < 1.6 * pages
+    assert bench.frontier.is_finished()
+
+
+def test_the_cost_of_a_link_without_rules(bench):
+    """A host that has none is known by one look into a set: no URL is taken apart, no row is read."""
+    bench.add("x")
+    host = bench.frontier.hosts.named("a.example")
+    bench.frontier.forms.learners = None
+    assert bench.frontier.forms.section_for(host, url("y")) is None
