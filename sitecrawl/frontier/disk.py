@@ -425,7 +425,7 @@ class DiskFrontier:
         request = self.url_states.request(key) if record.flags & Flag.REQUEST else None
         visit = self.in_flight[key] = Visit(key, record, host, request)
         if turn is not None:
-            self._turns.take(host, turn, hosts=len(self.hosts))
+            self._turns.take(host, turn, entry, hosts=len(self.hosts))
         self.workbench.start(host, now)
         return visit
 

@@ -355,7 +355,7 @@ def _in_turns(hosts: Sequence[Host], graph: HostGraph, order: Order) -> Iterator
     while heap:
         _, number, entry, section = heapq.heappop(heap)
         section.queue.pop()
-        turns.take(hosts[number], section, hosts=len(hosts))
+        turns.take(hosts[number], section, entry, hosts=len(hosts))
         yield entry
         place(number)
 

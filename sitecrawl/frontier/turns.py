@@ -22,7 +22,7 @@ from typing import Final
 
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.order import LEVEL_ENDS
+from sitecrawl.frontier.order import LEVEL_ENDS, goes_first
 from sitecrawl.frontier.sections import Section
 
 LEAST: Final = 0.1
@@ -67,12 +67,15 @@ class HostTurns:
             host.turn = self._clock + 1 / self._share(host)
         return entry[:LEVEL_ENDS] + _TURN.pack(host.turn)
 
-    def take(self, host: Host, section: Section, *, hosts: int) -> None:
-        """`host`, one of so many in memory, takes a URL of `section`."""
+    def take(self, host: Host, section: Section, entry: bytes, *, hosts: int) -> None:
+        """`host`, one of so many in memory, takes `entry` of `section`.
+
+        What a spider wants first, or a redirect leads to, is paid for and moves no clock: the others still wait.
+        """
         self._hosts = hosts
-        self._clock = max(self._clock, host.turn)
-        host.turn = self._clock + 1 / self._share(host)
-        host.clock = section.turn
+        if not goes_first(entry):
+            self._clock, host.clock = max(self._clock, host.turn), section.turn
+        host.turn += 1 / self._share(host)
         waiting = [one for one in host.sections.values() if one is section or (one.queued and not one.trap.demoted)]
         section.turn += 1 / shares(waiting)[waiting.index(section)]
 

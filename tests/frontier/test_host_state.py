@@ -62,8 +62,8 @@ class Place:
             return None
         section = next_section(self.host, free)[1] if free else waiting[0]
         entry = section.queue.pop()
-        if free:
-            HostTurns(self.judge.graph, []).take(self.host, section, hosts=1)
+        if free and entry is not None:
+            HostTurns(self.judge.graph, []).take(self.host, section, entry, hosts=1)
         self.host.start(now - self.began, POLITE)
         self.host.finish(now - self.began, seconds, POLITE)
         for unit in (self.host, section):

@@ -35,7 +35,7 @@ def run(host: Host, sections: list[Section], fetches: int) -> list[Section]:
     turns, taken = HostTurns(HostGraph(), [host]), []
     for _ in range(fetches):
         _, section = next_section(host, [(ENTRY, one) for one in sections])
-        turns.take(host, section, hosts=1)
+        turns.take(host, section, ENTRY, hosts=1)
         taken.append(section)
     return taken
 
@@ -85,6 +85,20 @@ def test_a_priority_goes_before_turns():
     assert next_section(host, [(ENTRY, good), (wanted, poor)])[1] is poor
 
 
+def test_what_goes_first_moves_no_clock():
+    """Redirects that mint go first, and are paid for: what waits meanwhile keeps its place."""
+    good, trap = section_of(1, 0.5), section_of(2, 0.5)
+    host = host_of([good, trap])
+    taken: list[Section] = []
+    turns = HostTurns(HostGraph(), [host])
+    wanted = Aopic().rank(Facts(1, 1, priority=2)) + bytes(16)
+    for number in range(100):
+        entry, section = next_section(host, [(ENTRY, good), (wanted if number % 2 else ENTRY, trap)])
+        turns.take(host, section, entry, hosts=1)
+        taken.append(section)
+    assert taken.count(good) >= 45
+
+
 def hosts_of(trust: dict[str, int]) -> tuple[HostGraph, dict[str, Host]]:
     """Hosts that are seeds so many times, and so have a share of all trust."""
     graph = HostGraph()
@@ -101,7 +115,7 @@ def served(turns: HostTurns, hosts: list[Host], fetches: int, *, known: int) -> 
     taken: Counter[str] = Counter()
     for _ in range(fetches):
         host = min(hosts, key=lambda one: turns.preference(one, ENTRY))
-        turns.take(host, host.sections[bytes(4)], hosts=known)
+        turns.take(host, host.sections[bytes(4)], ENTRY, hosts=known)
         taken[host.name] += 1
     return taken
 
