@@ -149,7 +149,7 @@ class DiskFrontier:
     def _load(self) -> None:
         now = self._clock()
         self._silent = SilentHosts()
-        self.judge.fetches = self.counts.fetched + self.counts.failed
+        self.judge.fetches, self.judge.known = self.counts.fetched + self.counts.failed, self.counts.known
         if (stored := self._meta.get(JUDGE)) is not None:
             self.judge.unpack(stored)
         hosts = list(self.hosts.load())
@@ -424,7 +424,7 @@ class DiskFrontier:
         record = self._known(key)
         request = self.url_states.request(key) if record.flags & Flag.REQUEST else None
         visit = self.in_flight[key] = Visit(key, record, host, request)
-        if turn is not None:
+        if turn is not None and self._order.takes_turns:
             self._turns.take(host, turn, entry, hosts=len(self.hosts))
         self.workbench.start(host, now)
         return visit
