@@ -19,9 +19,11 @@ from typing import Any, Final
 import msgpack
 
 from sitecrawl.base.errors import CorruptFile
+from sitecrawl.dust.difference import difference
 from sitecrawl.dust.evidence import VOUCHERS, Evidence, State
 from sitecrawl.dust.parts import Parts, split
-from sitecrawl.dust.rules import DropKey, DropSegment, Rule, RuleSet, difference, unpack
+from sitecrawl.dust.rule_set import RuleSet
+from sitecrawl.dust.rules import DropKey, DropSegment, Rule, unpack
 
 MAX_RULES: Final = 32
 SAMPLE: Final = 256

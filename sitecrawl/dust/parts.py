@@ -119,6 +119,14 @@ def name_of(key: str) -> str:
     return key.partition("=")[0]
 
 
+def in_lower_case(segment: str) -> str:
+    """In lower case but for percent-encoded octets, whose digits a canonical URL has in upper case."""
+    if "%" not in segment:
+        return segment.lower()
+    first, *others = segment.split("%")
+    return "".join([first.lower(), *(f"%{other[:2]}{other[2:].lower()}" for other in others)])
+
+
 @lru_cache(maxsize=1 << 12)
 def places_of(segments: tuple[str, ...]) -> tuple[str, ...]:
     """The narrow place of a path with these segments, then the wide one if that is another."""

@@ -13,52 +13,55 @@ Invariant, tested on random URLs and rules: the form of a form is the form itsel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Final, Protocol, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.dust.parts import STAR, Parts, name_of, places_of
-
-MAX_POSITION: Final = 8
-"""Path segments that are told apart."""
+from sitecrawl.dust.parts import STAR, Parts, in_lower_case, name_of, places_of
 
 Packed: TypeAlias = tuple[str, ...]
 
 
-class Rule(Protocol):
+class Rule(ABC):
     """See the module."""
+
+    __slots__ = ()
 
     kind: ClassVar[str]
 
+    @abstractmethod
     def apply(self, parts: Parts) -> Parts | None:
         """`parts` without what does not matter; None where the rule has nothing to take away."""
-        ...
 
+    @abstractmethod
     def covers(self, parts: Parts) -> bool:
         """Whether `parts` may be in a class with URLs that the rule changes: it is changed, or is such a form."""
-        ...
 
     def narrower(self, parts: Parts) -> Rule | None:
         """The same rule at the narrow place of `parts`, which it applies to; None if it is that, or has no place."""
-        ...
+        return None
 
     def stratum(self, parts: Parts) -> int:
         """What evidence for the rule is counted by: the names of the keys beside it."""
-        ...
+        return parts.stratum()
 
     @property
     def subject(self) -> Packed:
         """What is taken away, wherever: rules of one subject at several places vouch for one another."""
-        ...
+        return self.pack()
 
-    def pack(self) -> Packed: ...
+    @abstractmethod
+    def pack(self) -> Packed:
+        """The rule as it is stored: its kind, then its fields."""
 
+    @abstractmethod
     def __str__(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
-class DropKey:
+class DropKey(Rule):
     """A key of the query or, with a name that begins with `;`, of the path; with `value` only where it has that."""
 
     kind: ClassVar[str] = "key"
@@ -95,7 +98,7 @@ class DropKey:
 
 
 @dataclass(frozen=True, slots=True)
-class DropSegment:
+class DropSegment(Rule):
     """A path segment, replaced by a star; `away`: taken out, so that paths without it are in the class.
 
     `place` is that of the path without the segment.
@@ -125,9 +128,6 @@ class DropSegment:
         narrow = places_of(parts.segments[: self.position] + parts.segments[self.position + 1 :])[0]
         return DropSegment(narrow, self.position, self.away) if narrow != self.place else None
 
-    def stratum(self, parts: Parts) -> int:
-        return parts.stratum()
-
     @property
     def subject(self) -> Packed:
         return (self.kind, str(self.position), "away" if self.away else "")
@@ -141,7 +141,7 @@ class DropSegment:
 
 
 @dataclass(frozen=True, slots=True)
-class DropSuffix:
+class DropSuffix(Rule):
     """The name of a directory's index: `/a/index.html` is `/a/`."""
 
     kind: ClassVar[str] = "index"
@@ -155,16 +155,6 @@ class DropSuffix:
     def covers(self, parts: Parts) -> bool:
         return parts.slash or parts.segments[-1] == self.name
 
-    def narrower(self, parts: Parts) -> Rule | None:
-        return None
-
-    def stratum(self, parts: Parts) -> int:
-        return parts.stratum()
-
-    @property
-    def subject(self) -> Packed:
-        return (self.kind, self.name)
-
     def pack(self) -> Packed:
         return (self.kind, self.name)
 
@@ -173,7 +163,7 @@ class DropSuffix:
 
 
 @dataclass(frozen=True, slots=True)
-class TrailingSlash:
+class TrailingSlash(Rule):
     """`/a/` is `/a`."""
 
     kind: ClassVar[str] = "slash"
@@ -184,16 +174,6 @@ class TrailingSlash:
     def covers(self, parts: Parts) -> bool:
         return bool(parts.segments)
 
-    def narrower(self, parts: Parts) -> Rule | None:
-        return None
-
-    def stratum(self, parts: Parts) -> int:
-        return parts.stratum()
-
-    @property
-    def subject(self) -> Packed:
-        return (self.kind,)
-
     def pack(self) -> Packed:
         return (self.kind,)
 
@@ -202,27 +182,17 @@ class TrailingSlash:
 
 
 @dataclass(frozen=True, slots=True)
-class CaseFold:
+class CaseFold(Rule):
     """`/About` is `/about`."""
 
     kind: ClassVar[str] = "case"
 
     def apply(self, parts: Parts) -> Parts | None:
-        lower = tuple(map(_lower, parts.segments))
+        lower = tuple(map(in_lower_case, parts.segments))
         return parts.with_segments(lower, slash=parts.slash) if lower != parts.segments else None
 
     def covers(self, parts: Parts) -> bool:
         return bool(parts.segments)
-
-    def narrower(self, parts: Parts) -> Rule | None:
-        return None
-
-    def stratum(self, parts: Parts) -> int:
-        return parts.stratum()
-
-    @property
-    def subject(self) -> Packed:
-        return (self.kind,)
 
     def pack(self) -> Packed:
         return (self.kind,)
@@ -232,7 +202,7 @@ class CaseFold:
 
 
 @dataclass(frozen=True, slots=True)
-class Mirror:
+class Mirror(Rule):
     """The pages of `origin` (scheme and host) are those of `other`."""
 
     kind: ClassVar[str] = "mirror"
@@ -245,16 +215,6 @@ class Mirror:
     def covers(self, parts: Parts) -> bool:
         return parts.origin in {self.origin, self.other}
 
-    def narrower(self, parts: Parts) -> Rule | None:
-        return None
-
-    def stratum(self, parts: Parts) -> int:
-        return parts.stratum()
-
-    @property
-    def subject(self) -> Packed:
-        return self.pack()
-
     def pack(self) -> Packed:
         return (self.kind, self.origin, self.other)
 
@@ -262,18 +222,10 @@ class Mirror:
         return f"{self.origin} is {self.other}"
 
 
-def _lower(segment: str) -> str:
-    """In lower case but for percent-encoded octets, whose digits a canonical URL has in upper case."""
-    if "%" not in segment:
-        return segment.lower()
-    first, *others = segment.split("%")
-    return "".join([first.lower(), *(f"%{other[:2]}{other[2:].lower()}" for other in others)])
-
-
 _KINDS: Final[dict[str, type[Rule]]] = {
     kind.kind: kind for kind in (Mirror, CaseFold, DropSegment, DropSuffix, TrailingSlash, DropKey)
 }
-_ORDER: Final = {name: number for number, name in enumerate(_KINDS)}
+ORDER: Final = {name: number for number, name in enumerate(_KINDS)}
 """In which order rules are applied: what others look at comes first, and keys, which no place looks at, last."""
 
 
@@ -291,125 +243,3 @@ def unpack(packed: Packed) -> Rule:
     except (TypeError, ValueError) as error:
         raise CorruptFile(f"A rule about URLs cannot be read: {packed!r}") from error
     return rule
-
-
-class RuleSet:
-    """Rules that hold together. `opens` says whether a rule holds for a URL that it would change."""
-
-    def __init__(
-        self, rules: Iterable[Rule] = (), opens: Callable[[Rule, Parts], bool] = lambda rule, parts: True
-    ) -> None:
-        ordered = _without_circles(sorted(rules, key=lambda rule: (_ORDER[rule.kind], rule.pack())))
-        self.rules = tuple(ordered)
-        self._opens = opens
-        self._keys = {(r.place, r.key, r.value): r for r in ordered if isinstance(r, DropKey)}
-        self._others = [r for r in ordered if not isinstance(r, DropKey)]
-
-    def __len__(self) -> int:
-        return len(self.rules)
-
-    def form(self, parts: Parts) -> tuple[Parts, dict[Rule, int]]:
-        """The class of `parts`, and the rules that changed it with the strata in which they did."""
-        used: dict[Rule, int] = {}
-        while self.rules:  # each round leaves fewer keys or segments, more stars, fewer capitals or no slash
-            made = self._round(parts, used)
-            if made is parts:
-                break
-            parts = made
-        return parts, used
-
-    def _round(self, parts: Parts, used: dict[Rule, int]) -> Parts:
-        for rule in self._others:
-            if (made := rule.apply(parts)) is not None and self._opens(rule, parts):
-                used.setdefault(rule, rule.stratum(parts))
-                parts = made
-        if self._keys and parts.keys:
-            kept = tuple(key for key in parts.keys if not self._is_dropped(parts, key, used))
-            if len(kept) < len(parts.keys):
-                parts = parts.with_keys(kept)
-        return parts
-
-    def _is_dropped(self, parts: Parts, key: str, used: dict[Rule, int]) -> bool:
-        """The wide place goes first: what holds there need not be counted at each of the narrow ones."""
-        name, has_value, value = key.partition("=")
-        for place in reversed(parts.places):
-            for wanted in ((place, name, None), (place, name, value if has_value else None)):
-                rule = self._keys.get(wanted)
-                if rule is not None and self._opens(rule, parts):
-                    used.setdefault(rule, rule.stratum(parts))
-                    return True
-        return False
-
-
-def _without_circles(rules: Iterable[Rule]) -> list[Rule]:
-    """A host that is another's mirror is nobody's original."""
-    kept: list[Rule] = []
-    ends: dict[str, bool] = {}
-    for rule in rules:
-        if isinstance(rule, Mirror):
-            if rule.origin in ends or ends.get(rule.other, False):
-                continue
-            ends |= {rule.origin: True, rule.other: False}
-        kept.append(rule)
-    return kept
-
-
-def difference(one: Parts, other: Parts) -> list[Rule]:
-    """The rules by which `one` and `other` would be of one class: they differ in exactly one thing.
-
-    The narrow one first. Nothing for URLs that differ in more: each part alone would explain nothing.
-    """
-    same_path = one.segments == other.segments and one.slash == other.slash
-    if one.origin != other.origin:
-        return [Mirror(one.origin, other.origin)] if same_path and one.keys == other.keys else []
-    if same_path:
-        return _by_key(one, other)
-    return _by_path(one, other) if one.keys == other.keys else []
-
-
-def _by_path(one: Parts, other: Parts) -> list[Rule]:
-    """They differ in their paths alone."""
-    if one.segments == other.segments:
-        return [TrailingSlash()]
-    if abs(len(one.segments) - len(other.segments)) == 1:
-        return _by_length(*sorted((one, other), key=lambda parts: len(parts.segments)))
-    if len(one.segments) != len(other.segments) or one.slash != other.slash:
-        return []
-    differing = [n for n, (a, b) in enumerate(zip(one.segments, other.segments, strict=True)) if a != b]
-    at = differing[0]
-    if all(_lower(one.segments[n]) == _lower(other.segments[n]) for n in differing):
-        return [CaseFold()]
-    if len(differing) > 1 or at >= MAX_POSITION:
-        return []
-    return [DropSegment(place, at) for place in places_of(one.segments[:at] + one.segments[at + 1 :])]
-
-
-def _by_key(one: Parts, other: Parts) -> list[Rule]:
-    """They differ in their keys alone. Where one has a key once that the other has not, it may be that value only."""
-    ours, theirs = one.values(), other.values()
-    names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
-    if len(names) != 1:
-        return []
-    name = names[0]
-    rules: list[Rule] = [DropKey(place, name) for place in one.places]
-    values = ours.get(name, ()) + theirs.get(name, ())
-    if (
-        (name not in ours or name not in theirs)
-        and len(values) == 1
-        and f"{name}={values[0]}" in one.keys + other.keys
-    ):
-        rules += [DropKey(place, name, values[0]) for place in one.places]
-    return rules
-
-
-def _by_length(short: Parts, long: Parts) -> list[Rule]:
-    """They differ in one path segment that only `long` has."""
-    last = len(long.segments) - 1
-    if short.slash and not long.slash and long.segments[:-1] == short.segments:
-        return [DropSuffix(long.segments[-1])]
-    if short.slash != long.slash and short.segments:
-        return []
-    for at in range(min(last + 1, MAX_POSITION)):
-        if long.segments[:at] + long.segments[at + 1 :] == short.segments:
-            return [DropSegment(place, at, away=True) for place in short.places]
-    return []
