@@ -21,9 +21,9 @@ from replaying import COMMIT_EVERY, Replayed, replayed
 
 from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
 from sitecrawl.frontier.duplicates import Verdict
+from sitecrawl.frontier.explain import explain
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.trap_judge import explain
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import sha1
 from sitecrawl.page.simhash import simhash

@@ -22,7 +22,8 @@ from sitecrawl.cluster.shards import Keys, unpack
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.reader import KnownRule, KnownUrl, Site, Unit, unit_of
 from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.sections import Section, TrapState
+from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.trap_state import TrapState
 from sitecrawl.pagestore import Capture
 from sitecrawl.pagestore.workers import open_pages
 from sitecrawl.urls.fingerprint import Fingerprinter

@@ -15,11 +15,12 @@ from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.popular import Popular
 from sitecrawl.dashboard.scan import scan
 from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.explain import explain
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.reader import unit_of
 from sitecrawl.frontier.record import UrlRecord
 from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.trap_judge import Reason, explain
+from sitecrawl.frontier.trap_state import Reason
 from sitecrawl.sitemap.printing import facts
 from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState
 from sitecrawl.sitemap.store import SitemapStore

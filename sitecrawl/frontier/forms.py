@@ -34,7 +34,7 @@ from sitecrawl.frontier.queue import next_prefix
 from sitecrawl.frontier.record import RANK_BYTES, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.tables import HostTable, UrlTable
-from sitecrawl.frontier.trap_judge import TrapJudge, is_joined
+from sitecrawl.frontier.trap_judge import TrapJudge
 from sitecrawl.frontier.url_states import UrlStates
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
@@ -122,7 +122,7 @@ class Forms:
         if host.key not in self._ruled or record.flags & _NO_FORMS:
             return False
         section = host.sections[record.section]
-        if is_joined(section.trap):
+        if section.trap.is_joined:
             return True
         if self._left <= 0:
             return False
@@ -140,7 +140,7 @@ class Forms:
 
     def is_joined(self, host: Host, section: bytes) -> bool:
         """Whether the section of `host`, by the second part of its key, is that of a rule."""
-        return host.key in self._ruled and is_joined(host.sections[section].trap)
+        return host.key in self._ruled and host.sections[section].trap.is_joined
 
     def _joining(self, host: Host, key: bytes, url: str, priority: int | None = None) -> Section | None:
         """The section where the URL waits as another form; None if it is to be fetched, and stands for its class.
@@ -178,7 +178,7 @@ class Forms:
             return False
         host = self._states.host_of(record)
         section = self._hosts.rule_section(host, str(learnt))
-        if not is_joined(section.trap):
+        if not section.trap.is_joined:
             return False
         self._states.move(key, record, host, section)
         return True
@@ -197,7 +197,7 @@ class Forms:
     def _stands(self, key: bytes, record: UrlRecord, row: ClassRow | None) -> bool:
         """Whether a URL brings its class's content, or has."""
         if record.state == UrlState.QUEUED:
-            return key in self._in_flight or not is_joined(self._states.host_of(record).sections[record.section].trap)
+            return key in self._in_flight or not self._states.host_of(record).sections[record.section].trap.is_joined
         fetched = record.state == UrlState.FETCHED and (200 <= record.status < 300 or record.status in _GONE)
         return fetched or (row is not None and row.failures >= MAX_FAILURES)
 
@@ -245,7 +245,7 @@ class Forms:
         if page is None:
             self._classes.put(name, (row or ClassRow())._replace(page=key, content=content))
             return []
-        if learnt is None or not is_joined(host.sections[record.section].trap):
+        if learnt is None or not host.sections[record.section].trap.is_joined:
             return []
         same = self._is_same(page, row, content)
         return [] if same is None else learner.tested(record.url, same=same)
@@ -282,7 +282,7 @@ class Forms:
     def set_free(self, key: bytes, record: UrlRecord) -> None:
         """A URL that was joined goes back to where URLs of its shape wait."""
         host = self._states.host_of(record)
-        if not is_joined(host.sections[record.section].trap) or key in self._in_flight:
+        if not host.sections[record.section].trap.is_joined or key in self._in_flight:
             return
         if record.state == UrlState.QUEUED:
             self._states.move(key, record, host, self._hosts.section(host, record.url))
@@ -302,7 +302,7 @@ class Forms:
                 record = self._states.waiting(entry)
                 if record is None or record.section != section.key[KEY_BYTES:]:
                     continue
-                learnt = learner.form(record.url)[1] if is_joined(section.trap) else None
+                learnt = learner.form(record.url)[1] if section.trap.is_joined else None
                 if learnt is None or str(learnt) != section.shape:
                     self._states.move(entry[RANK_BYTES:], record, host, self._hosts.section(host, record.url))
             self._place([host])
@@ -315,7 +315,7 @@ class Forms:
             section = self._hosts.rule_section(host, str(learnt))
             if not learnt.evidence.is_active:
                 self._cease(host, learner, section)
-            elif is_joined(section.trap):  # it joins fewer: some of what it holds has to go back
+            elif section.trap.is_joined:  # it joins fewer: some of what it holds has to go back
                 self._states.rewind(host)
                 self._freed[section.key] = host, section
             else:
@@ -337,7 +337,7 @@ class Forms:
         self._due.pop(section.key, None)
         self._fruitless.discard(section.key)
         self._pools.pop(section.key, None)
-        if is_joined(section.trap):
+        if section.trap.is_joined:
             self._judge.release(host, section)
             self._states.rewind(host)
         self._freed[section.key] = host, section
@@ -350,7 +350,7 @@ class Forms:
         """A host has come from disk: which rules join its URLs is known again, also if a person has changed that."""
         joined = []
         for section in host.sections.values():
-            if is_joined(section.trap):
+            if section.trap.is_joined:
                 joined.append(section)
             elif section.queued and is_rules(section):
                 self._freed[section.key] = host, section
@@ -392,7 +392,7 @@ class Forms:
 
     def _look(self, host: Host, section: Section) -> None:
         """See whether the rule of `section` wants a test, now that a URL has come to it, or has been fetched."""
-        if not is_joined(section.trap):
+        if not section.trap.is_joined:
             return
         self._fruitless.discard(section.key)
         learnt = self.rule_of(host, section)
@@ -419,7 +419,7 @@ class Forms:
             return list(self._due.values()) if self._due else []
         found = []
         for host, section in self._judge.demoted.values():
-            if section is None or not is_joined(section.trap) or section.key in self._fruitless or host.key in but:
+            if section is None or not section.trap.is_joined or section.key in self._fruitless or host.key in but:
                 continue
             learnt = self.rule_of(host, section)
             if learnt is not None and self._wants(host, section, learnt, last=True):

@@ -13,7 +13,8 @@ from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.circles import circles
-from sitecrawl.frontier.sections import TRAP_BYTES, Section, TrapState
+from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.trap_state import TRAP_BYTES, TrapState
 from sitecrawl.frontier.worth import REFRESH, Kin, weigh
 
 KEY_BYTES: Final = 8

@@ -26,6 +26,7 @@ from sitecrawl.credit.policies import policy_named
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.dust.learner import Learner
 from sitecrawl.frontier.counts import Counts
+from sitecrawl.frontier.explain import explain
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.link_credit import SEEDS, load_graph, read_edges
 from sitecrawl.frontier.order import Order, class_of, credit_class, order_named
@@ -33,7 +34,6 @@ from sitecrawl.frontier.queue import next_prefix
 from sitecrawl.frontier.record import RANK_BYTES, UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.tables import HostTable
-from sitecrawl.frontier.trap_judge import explain
 from sitecrawl.frontier.turns import HostTurns, next_section
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.urls.url import parse, shortened, site_of

@@ -15,7 +15,7 @@ from sitecrawl.dust.evidence import ACTIVE, State
 from sitecrawl.dust.learner import Learner, Learnt
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.tables import HostTable
-from sitecrawl.frontier.trap_judge import Reason
+from sitecrawl.frontier.trap_state import Reason
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
 

@@ -14,55 +14,17 @@ from operator import itemgetter
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
+from sitecrawl.frontier import trap_state
 from sitecrawl.frontier.queue import DiskQueue
+from sitecrawl.frontier.trap_state import TRAP_BYTES, TrapState
 
 KEY_BYTES: Final = 4
 _HEAD = struct.Struct(">QQQQQQdddddd4s")
-_TRAP = struct.Struct(">?QdddQB")
-TRAP_BYTES: Final = _TRAP.size
-
 _BROUGHT = struct.Struct(f">{KEY_BYTES}sQ")
 MAX_BROUGHT: Final = 32
 TRAP_LIKE_LOSS: Final = 0.9
 DOUBT: Final = 2.0
 """Fetches that a section is doubted for where others are to be paid for leading to it."""
-WINDOW: Final = 50
-"""Fetches over which novelty and yield are averaged."""
-
-
-@dataclass(slots=True, eq=False)
-class TrapState:
-    """What decides whether a section, or a whole host, is held back as a trap: see `trap_judge`."""
-
-    novelty: float = 1.0
-    """New URLs of the unit's own that a fetch of it brings, averaged over the last `WINDOW`."""
-    demoted: bool = False
-    since: int = 0
-    """How many URLs the crawl had fetched when the unit was demoted."""
-    reason: int = 0
-    """Which rule demoted it (`trap_judge.Reason`)."""
-    tried: int = 0
-    """Fetches of the unit up to its demotion."""
-    cost: float = 0.0
-    """What fetches of it have cost since: 1 for one that brought only more of the same."""
-    limit: float = 0.0
-    """How large it may grow before it is looked at again: set when it was set free."""
-
-    def learn(self, news: int, fetched: int) -> None:
-        """The `fetched`-th fetch of the unit brought `news` new URLs of its own.
-
-        No fetch counts for more than `WINDOW`: a site map with thousands of links is no sign of a trap.
-        """
-        self.novelty += (min(news, WINDOW) - self.novelty) / min(WINDOW, fetched + 1)
-
-    def pack(self) -> bytes:
-        return _TRAP.pack(self.demoted, self.since, self.cost, self.limit, self.novelty, self.tried, self.reason)
-
-    @classmethod
-    def unpack(cls, data: bytes) -> TrapState:
-        trap = cls()
-        trap.demoted, trap.since, trap.cost, trap.limit, trap.novelty, trap.tried, trap.reason = _TRAP.unpack(data)
-        return trap
 
 
 @dataclass(slots=True, eq=False)
@@ -115,10 +77,10 @@ class Section:
 
     def learn(self, *, good: bool, weight: float = 1.0, leads: float = 0.0) -> None:
         """A visit of it has come to an end, which says `weight` (from 0 to 1) as much of it as a page would."""
-        kept = 1 - weight / WINDOW
+        kept = 1 - weight / trap_state.WINDOW
         self.trials = self.trials * kept + weight
         self.successes = self.successes * kept + weight * good
-        self.leads += (leads - self.leads) / min(WINDOW, self.fetched + 1)
+        self.leads += (leads - self.leads) / min(trap_state.WINDOW, self.fetched + 1)
         self.fetched += 1
         self.good += good
 
@@ -162,8 +124,8 @@ class Section:
         """Raises `CorruptFile` for bytes that no `pack` wrote."""
         try:
             numbers = _HEAD.unpack_from(data)
-            trap = TrapState.unpack(data[_HEAD.size : _HEAD.size + _TRAP.size])
-            start = _HEAD.size + _TRAP.size + 1
+            trap = TrapState.unpack(data[_HEAD.size : _HEAD.size + TRAP_BYTES])
+            start = _HEAD.size + TRAP_BYTES + 1
             end = start + data[start - 1] * _BROUGHT.size
             section = cls(key, data[end:].decode(), queue)
             section.brought = dict(_BROUGHT.iter_unpack(data[start:end]))

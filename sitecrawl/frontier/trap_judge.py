@@ -30,14 +30,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
-from enum import IntEnum
 from random import Random
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.sections import Section, TrapState
+from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.trap_state import Reason, TrapState
 from sitecrawl.frontier.visit import News
 
 _STATE = struct.Struct(">Qd")
@@ -62,20 +62,6 @@ MISS: Final = 0.25
 LEAST_TRUST: Final = 1e-7
 TRUST_POWER: Final = 0.75
 """How far trust goes: a unit's turn to be probed comes so much sooner."""
-
-
-class Reason(IntEnum):
-    """Why a unit was demoted."""
-
-    NONE = 0
-    GROWS = 1
-    WORTHLESS = 2
-    BLOCKED = 3
-    """A person wants nothing of it."""
-    VOUCHED = 4
-    """It is not demoted, and will not be: a person has set it free."""
-    JOINED = 5
-    """Its URLs are other forms of pages, by a rule that was learnt: `frontier.forms`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +133,7 @@ class TrapJudge:
         return freed
 
     def _stays(self, trap: TrapState) -> bool:
-        return self.joins if is_joined(trap) else self.options.hold or is_blocked(trap)
+        return self.joins if trap.is_joined else self.options.hold or trap.is_blocked
 
     def is_demoted(self, key: bytes) -> bool:
         return key in self.demoted
@@ -157,14 +143,12 @@ class TrapJudge:
         return sum(
             host.queued if section is None else section.queued
             for host, section in self._held(but)
-            if section is None or not is_joined(section.trap)
+            if section is None or not section.trap.is_joined
         )
 
     def joined(self, but: Container[bytes] = ()) -> int:
         """The same of other forms of pages, on hosts that are not held back themselves."""
-        return sum(
-            section.queued for _, section in self._held(but) if section is not None and is_joined(section.trap)
-        )
+        return sum(section.queued for _, section in self._held(but) if section is not None and section.trap.is_joined)
 
     def _held(self, but: Container[bytes]) -> Iterator[tuple[Host, Section | None]]:
         """Demoted units on hosts other than `but`, without the sections of demoted hosts."""
@@ -196,14 +180,14 @@ class TrapJudge:
     def _look_again(self) -> list[Host]:
         """Set free the hosts that have come to be trusted since they were demoted; returns them."""
         hosts = [host for host, section in self.demoted.values() if section is None]
-        trusted = [host for host in hosts if host.known <= self._allowed(host) and not is_blocked(host.trap)]
+        trusted = [host for host in hosts if host.known <= self._allowed(host) and not host.trap.is_blocked]
         for host in trusted:
             self.release(host, None)
         return trusted
 
     def _charge(self, host: Host, section: Section, *, good: bool, news: News) -> None:
         trap, brought = (host.trap, news.on_host) if host.trap.demoted else (section.trap, news.in_circle)
-        if is_apart(trap):
+        if trap.is_apart:
             return  # it was under way when it was blocked, or joined
         if trap.demoted and not self.comes_last(host, None if host.trap.demoted else section):
             cost = 1.0 if brought or not good else CALM_COST
@@ -263,7 +247,7 @@ class TrapJudge:
 
     def _has_calmed(self, unit: Host | Section) -> bool:
         trap = unit.trap
-        tried = trap.demoted and not is_apart(trap) and unit.fetched - trap.tried >= self.options.min_probes
+        tried = trap.demoted and not trap.is_apart and unit.fetched - trap.tried >= self.options.min_probes
         return tried and trap.novelty < self.options.low
 
     def block(self, host: Host, section: Section | None) -> None:
@@ -354,7 +338,7 @@ class TrapJudge:
         if section is not None:
             return (section,)
         waiting = [s for s in host.sections.values() if s.queued]
-        fair = [s for s in waiting if not s.trap.demoted] or [s for s in waiting if not is_apart(s.trap)]
+        fair = [s for s in waiting if not s.trap.demoted] or [s for s in waiting if not s.trap.is_apart]
         return sorted(fair, key=lambda s: self.random.random() ** (1 / s.queued), reverse=True)
 
     def pack(self) -> bytes:
@@ -368,49 +352,10 @@ class TrapJudge:
             raise CorruptFile(f"The judge's record of {len(data)} bytes cannot be read: {error}") from error
 
 
-def is_blocked(trap: TrapState) -> bool:
-    """Whether a person has blocked the unit."""
-    return trap.demoted and trap.reason == Reason.BLOCKED
-
-
-def is_joined(trap: TrapState) -> bool:
-    """Whether a section is a rule's: what waits there are other forms of pages."""
-    return trap.demoted and trap.reason == Reason.JOINED
-
-
-def is_apart(trap: TrapState) -> bool:
-    """Whether a unit is held back for another reason than that it looks like a trap."""
-    return trap.demoted and trap.reason in (Reason.BLOCKED, Reason.JOINED)
-
-
 def _has_work(host: Host, section: Section | None) -> bool:
     """Whether URLs of a demoted unit wait that no person has blocked, and no rule joins."""
-    if is_apart((section or host).trap):
+    if (section or host).trap.is_apart:
         return False
     if section is not None:
         return section.queued > 0
-    return any(s.queued and not is_apart(s.trap) for s in host.sections.values())
-
-
-def explain(unit: Host | Section, fetches: int) -> str:
-    """Why a unit is demoted, in words, after `fetches` of the crawl; of what is not, whether a person set it free."""
-    trap = unit.trap
-    if trap.reason == Reason.VOUCHED:
-        return "set free by hand: it will not be demoted again"
-    if not trap.demoted:
-        return ""
-    numbers = f"{unit.known:,} URLs known, {unit.fetched:,} fetched, {unit.good:,} good"
-    if isinstance(unit, Section):
-        numbers += f", {unit.known - unit.own:,} first seen elsewhere"
-    if trap.reason == Reason.BLOCKED:
-        return f"blocked by hand at fetch {trap.since:,} of {fetches:,} ({numbers})"
-    if trap.reason == Reason.JOINED:
-        waiting = f"{unit.queued:,} of {unit.known:,} URLs wait"
-        return f"other forms of pages that were fetched, joined since fetch {trap.since:,} of {fetches:,} ({waiting})"
-    since = f"demoted since fetch {trap.since:,} of {fetches:,}"
-    if trap.reason == Reason.WORTHLESS:
-        return f"{since}: almost none of its last pages was worth having ({numbers})"
-    return (
-        f"{since}: every page of it brings {trap.novelty:.1f} new ones, and it has outgrown what the seeds' sites "
-        f"vouch for ({numbers})"
-    )
+    return any(s.queued and not s.trap.is_apart for s in host.sections.values())

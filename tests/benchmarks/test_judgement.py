@@ -147,11 +147,11 @@ def test_what_was_not_recorded(recorded: Recorded) -> None:
 
 def test_parameters_are_set() -> None:
     """A bare name is the judge's, a dotted one a constant of a module; another is an error."""
-    from sitecrawl.frontier import sections
+    from sitecrawl.frontier import trap_state
 
-    before = sections.WINDOW
-    assert overridden(["min_fetches=7", f"sitecrawl.frontier.sections.WINDOW={before}"]).min_fetches == 7
-    assert before == sections.WINDOW
+    before = trap_state.WINDOW
+    assert overridden(["min_fetches=7", f"sitecrawl.frontier.trap_state.WINDOW={before}"]).min_fetches == 7
+    assert before == trap_state.WINDOW
     with pytest.raises(SystemExit):
         overridden(["no_such_thing=1"])
 

@@ -32,7 +32,7 @@ from sitecrawl.cluster import lua_constants as lua
 from sitecrawl.cluster.lua_constants import lua_constants
 from sitecrawl.cluster.shards import script, unpack
 from sitecrawl.credit import ledger as ledgers
-from sitecrawl.frontier import sections
+from sitecrawl.frontier import trap_state
 from sitecrawl.frontier.disk import FrontierOptions, Visit
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.record import UrlState
@@ -248,7 +248,7 @@ def test_no_constant_is_written_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     code = re.sub(r"--.*", "", text)
     assert set(re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-?\d+)?", code)) <= {"0", "1", "2", "15"}
     before = lua_constants(TrapOptions())
-    for module, name, value in ((sections, "WINDOW", 51), (lua, "EXPLORATION", 0.3), (lua, "YIELD_POWER", 3.0)):
+    for module, name, value in ((trap_state, "WINDOW", 51), (lua, "EXPLORATION", 0.3), (lua, "YIELD_POWER", 3.0)):
         monkeypatch.setattr(module, name, value)
         assert lua_constants(TrapOptions()) != before
         assert f"{name} = {value}" in lua_constants(TrapOptions())

@@ -17,7 +17,7 @@ from sitecrawl.frontier.disk import FrontierOptions
 from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.forms import is_rules
 from sitecrawl.frontier.record import Flag, UrlState
-from sitecrawl.frontier.trap_judge import TrapOptions, is_joined
+from sitecrawl.frontier.trap_judge import TrapOptions
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import sha1
 
@@ -256,10 +256,10 @@ def test_the_shorter_form_is_fetched(bench):
     assert hub is not None
     bench.link(hub, url("p/700?printable=yes"))
     long = bench.section_of("p/700?printable=yes")
-    assert not is_joined(long.trap)
+    assert not long.trap.is_joined
     bench.link(hub, url("p/700"))
-    assert is_joined(bench.section_of("p/700?printable=yes").trap)
-    assert not is_joined(bench.section_of("p/700").trap)
+    assert bench.section_of("p/700?printable=yes").trap.is_joined
+    assert not bench.section_of("p/700").trap.is_joined
     bench.commit()
     check_sections(bench.frontier)
 
@@ -340,7 +340,7 @@ def test_a_person_sets_a_rules_section_free(bench):
     begin(bench, site)
     site.crawl(bench)
     host = bench.frontier.hosts.named("a.example")
-    for section in [section for section in host.sections.values() if is_joined(section.trap)]:
+    for section in [section for section in host.sections.values() if section.trap.is_joined]:
         bench.frontier.vouch(host, section)
     assert bench.frontier.joined == 0
     assert State.REFUSED in rules(bench).values()
@@ -359,10 +359,10 @@ def test_no_page_is_known_by_a_rule_that_was_dropped(bench):
     assert hub is not None
     bench.link(hub, url("p/800?printable=yes"))
     host = bench.frontier.hosts.named("a.example")
-    for section in [section for section in host.sections.values() if is_joined(section.trap)]:
+    for section in [section for section in host.sections.values() if section.trap.is_joined]:
         bench.frontier.vouch(host, section)
     bench.link(hub, url("p/800"))
-    assert not is_joined(bench.section_of("p/800").trap)
+    assert not bench.section_of("p/800").trap.is_joined
 
 
 def test_blocking_needs_no_rule(bench):

@@ -13,7 +13,7 @@ from sitecrawl.crawldir.directory import CrawlDirectory
 from sitecrawl.frontier import reader as reading
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.reader import FrontierReader, KnownUrl
-from sitecrawl.frontier.trap_judge import Reason
+from sitecrawl.frontier.trap_state import Reason
 from sitecrawl.urls.fingerprint import Fingerprinter
 
 ALL_AT_ONCE = PolitenessOptions(delay_factor=0.0, per_host=1_000_000, per_ip=0)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.queue import DiskQueue
-from sitecrawl.frontier.sections import KEY_BYTES, MAX_BROUGHT, WINDOW, Section, TrapState
+from sitecrawl.frontier.sections import KEY_BYTES, MAX_BROUGHT, Section
+from sitecrawl.frontier.trap_state import WINDOW, TrapState
 
 KEY = bytes(8 + KEY_BYTES)
 COUNTS = st.integers(0, 2**63)
@@ -125,14 +126,3 @@ def test_innocence(trap_like):
     section = section_of()
     section.trap_like = trap_like
     assert section.innocence == pytest.approx(1 - 0.9 * trap_like / 100)
-
-
-def test_novelty_is_an_average():
-    """At first novelty is the mean of all fetches, later of about the last window."""
-    trap = TrapState()
-    for number, news in enumerate([4, 0, 2]):
-        trap.learn(news, number)
-    assert trap.novelty == pytest.approx(2.0)
-    for number in range(3, 500):
-        trap.learn(0, number)
-    assert trap.novelty < 0.01

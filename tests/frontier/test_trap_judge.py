@@ -7,7 +7,9 @@ from frontier_helpers import Bench, all_credit, check_sections, url
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.frontier.disk import FrontierOptions
-from sitecrawl.frontier.trap_judge import Reason, TrapOptions, explain
+from sitecrawl.frontier.explain import explain
+from sitecrawl.frontier.trap_judge import TrapOptions
+from sitecrawl.frontier.trap_state import Reason
 
 TRAPS = TrapOptions(
     min_fetches=10,

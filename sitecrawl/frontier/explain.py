@@ -1,0 +1,31 @@
+"""In words: why a host or a section is held back, by the numbers that the judge went by."""
+
+from __future__ import annotations
+
+from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.trap_state import Reason
+
+
+def explain(unit: Host | Section, fetches: int) -> str:
+    """Why a unit is demoted, in words, after `fetches` of the crawl; of what is not, whether a person set it free."""
+    trap = unit.trap
+    if trap.reason == Reason.VOUCHED:
+        return "set free by hand: it will not be demoted again"
+    if not trap.demoted:
+        return ""
+    numbers = f"{unit.known:,} URLs known, {unit.fetched:,} fetched, {unit.good:,} good"
+    if isinstance(unit, Section):
+        numbers += f", {unit.known - unit.own:,} first seen elsewhere"
+    if trap.reason == Reason.BLOCKED:
+        return f"blocked by hand at fetch {trap.since:,} of {fetches:,} ({numbers})"
+    if trap.reason == Reason.JOINED:
+        waiting = f"{unit.queued:,} of {unit.known:,} URLs wait"
+        return f"other forms of pages that were fetched, joined since fetch {trap.since:,} of {fetches:,} ({waiting})"
+    since = f"demoted since fetch {trap.since:,} of {fetches:,}"
+    if trap.reason == Reason.WORTHLESS:
+        return f"{since}: almost none of its last pages was worth having ({numbers})"
+    return (
+        f"{since}: every page of it brings {trap.novelty:.1f} new ones, and it has outgrown what the seeds' sites "
+        f"vouch for ({numbers})"
+    )
