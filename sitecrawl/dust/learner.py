@@ -31,6 +31,8 @@ RECENT: Final = 256
 FORMS: Final = 1024
 """URLs whose classes are kept, about 0.4 kB each."""
 VERSION: Final = 1
+_NAME: Final = "rule "
+"""How a rule is called begins so, and no shape of URLs does."""
 _WEAK: Final = (State.CANDIDATE, State.DROPPED)
 
 
@@ -48,7 +50,12 @@ class Learnt:
     """Up to two contents on which pairs have agreed."""
 
     def __str__(self) -> str:
-        return f"rule {self.number}: {self.rule}"
+        return f"{_NAME}{self.number}: {self.rule}"
+
+
+def number_of(name: str) -> int | None:
+    """The number of the rule that `str` calls so; None for what is no rule's name."""
+    return int(name.partition(":")[0].removeprefix(_NAME)) if name.startswith(_NAME) else None
 
 
 class Learner:

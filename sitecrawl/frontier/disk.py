@@ -30,7 +30,7 @@ from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.crawl_seen import SeenKeeper
 from sitecrawl.frontier.duplicates import ContentIndex, Verdict
 from sitecrawl.frontier.forms import Forms
-from sitecrawl.frontier.hosts import KEY_BYTES, Host, PolitenessOptions
+from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.link_credit import LinkCredit
 from sitecrawl.frontier.order import (
     Order,
@@ -39,7 +39,7 @@ from sitecrawl.frontier.order import (
     goes_last,
     level_of,
 )
-from sitecrawl.frontier.record import MAX_STATUS, NO_REFERRER, RANK_BYTES, Flag, UrlRecord, UrlState
+from sitecrawl.frontier.record import GONE, MAX_STATUS, NO_REFERRER, RANK_BYTES, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.silent_hosts import SilentHosts
 from sitecrawl.frontier.tables import HostTable, UrlTable
@@ -54,8 +54,6 @@ _SAMPLES = 4
 """Entries of a section that are tried for a probe: some stand for URLs that have been fetched."""
 _GIVEN_UP_AT_ONCE = 500
 """URLs of a dead host that are given up in one go: there may be millions, and the other hosts do not wait."""
-MISSING: Final = (404, 410)
-"""Statuses by which a host says that there is nothing at a URL."""
 _GIVE_UP_PAUSE = 0.1
 """Seconds until the next go."""
 
@@ -198,15 +196,12 @@ class DiskFrontier:
         hosts = [self.url_states.insert(link, depth=depth, referrer=visit.key, outlinks=outlinks) for link in unseen]
         section = host.sections[record.section]
         for link, target in zip(unseen, hosts, strict=True):
-            if self._is_new(target, link):
-                visit.news.add(host, section, target, target.sections[self.urls.section_of(link.key)])
+            found_in = target.sections[self.urls.section_of(link.key)]
+            if not found_in.trap.is_joined:  # it is no other form of a page there
+                visit.news.add(host, section, target, found_in)
         hosts += filter(None, (self.url_states.prefer(link.key, link.priority) for link in known if link.priority))
         self._place(hosts)
         return len(new)
-
-    def _is_new(self, host: Host, link: Link) -> bool:
-        """Whether a link that is new to its host is no other form of a page there."""
-        return not self.forms.is_joined(host, self.urls.section_of(link.key))
 
     def _unseen(self, found: Sequence[Link]) -> list[Link]:
         return [f for f, is_new in zip(found, self.seen.add_many([f.key for f in found]), strict=True) if is_new]
@@ -524,11 +519,11 @@ class DiskFrontier:
         self.forms.ended(visit.key, record, host)
         if state != UrlState.EXCLUDED:
             good = good and state == UrlState.FETCHED
-            self._learn(host, host.sections[record.section], good=good, missing=status in MISSING, news=visit.news)
+            self._learn(host, host.sections[record.section], good=good, missing=status in GONE, news=visit.news)
 
     def _learn(self, host: Host, section: Section, *, good: bool, missing: bool, news: News) -> None:
         self.judge.known = self.counts.known
-        if self.forms.is_joined(host, section.key[KEY_BYTES:]):
+        if section.trap.is_joined:
             self.judge.learn_test(host, section, good=good)
             self.hosts.changed(host, section)
             return
@@ -582,7 +577,7 @@ class DiskFrontier:
 
     def vouch(self, host: Host, section: Section | None = None) -> None:
         """Hold `host`, or one of its sections, back no more: whatever was its reason, a person knows better."""
-        if section is not None and (learnt := self.forms.rule_of(host, section)) is not None:
+        if section is not None and (learnt := self.forms.learners.rule_of(host, section)) is not None:
             self.forms.order(host, learnt, State.REFUSED)
         else:
             self.judge.vouch(host, section)

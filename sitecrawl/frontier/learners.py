@@ -7,7 +7,9 @@ from typing import Final
 
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.overlay import Overlay
-from sitecrawl.dust.learner import Learner
+from sitecrawl.dust.learner import Learner, Learnt, number_of
+from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.sections import Section
 
 KEPT: Final = 128
 """Learners in memory: about 60 kB each with the last URLs of its host, and up to 1 MB with all the candidates that a
@@ -36,6 +38,11 @@ class Learners:
                 self._changed.discard(oldest)
                 self._rows.put(oldest, gone.pack())
         return learner
+
+    def rule_of(self, host: Host, section: Section) -> Learnt | None:
+        """The rule whose section it is."""
+        number = number_of(section.shape)
+        return None if number is None else self.of(host.key).numbered(number)
 
     def changed(self, host: bytes) -> None:
         """What `of` gave for the host is to be kept."""

@@ -15,6 +15,8 @@ RANK_BYTES: Final = 12
 MAX_DEPTH: Final = 0xFFFF
 MAX_STATUS: Final = 0xFFFF
 MAX_ATTEMPTS: Final = 0xFFFF
+GONE: Final = frozenset({404, 410})
+"""Statuses by which a host says that there is nothing at a URL."""
 
 _HEAD = struct.Struct(">BBHHHd8s4s12s16sQQd")
 _HISTORY = struct.Struct(">d")
