@@ -1,21 +1,56 @@
-"""Hosts that have answered before and have ceased to: what waits for them stays, for later or for the next run."""
+"""Hosts that do not answer any more: what waits for them fails if they never have, and else stays for later, or for
+the next run.
+"""
 
 from __future__ import annotations
 
 from math import inf
 
-from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.hosts import Host, PolitenessOptions
+from sitecrawl.frontier.record import RANK_BYTES, Flag, UrlState
+from sitecrawl.frontier.url_states import UrlStates
+
+_GIVEN_UP_AT_ONCE = 500
+"""URLs of a dead host that are given up in one go: there may be millions, and the other hosts do not wait."""
+_GIVE_UP_PAUSE = 0.1
+"""Seconds until the next go."""
 
 
 class SilentHosts:
-    """By their keys. Each is asked again at its `free_at`, on the frontier's clock."""
+    """Those that have answered before. Each is asked again at its `free_at`, on the frontier's clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, states: UrlStates, politeness: PolitenessOptions) -> None:
+        self._states = states
+        self._politeness = politeness
         self._hosts: dict[bytes, Host] = {}
+        """By their keys."""
         self._first = inf
         """When the first of them is due, or before."""
 
-    def add(self, host: Host) -> None:
+    def give_up(self, host: Host, now: float, given_up: list[bytes]) -> bytes | None:
+        """Take from a dead host's queues what waits there. The keys of what fails are added to `given_up`.
+
+        What someone wants to be told of does not fail like that: returns the entry of the first such URL.
+        """
+        left = _GIVEN_UP_AT_ONCE
+        for section in host.sections.values():
+            while (entry := section.queue.pop()) is not None:
+                if (record := self._states.waiting(entry)) is not None:
+                    if record.flags & (Flag.AWAITED | Flag.VOLATILE):
+                        return entry
+                    if not host.fetched:
+                        self._states.end(entry[RANK_BYTES:], record, host, UrlState.FAILED)
+                        given_up.append(entry[RANK_BYTES:])
+                left -= 1
+                if left == 0:
+                    host.free_at = now + _GIVE_UP_PAUSE
+                    return None
+        if host.queued:
+            host.free_at = now + self._politeness.revival
+            self._add(host)
+        return None
+
+    def _add(self, host: Host) -> None:
         self._hosts[host.key] = host
         self._first = min(self._first, host.free_at)
 

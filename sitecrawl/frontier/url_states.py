@@ -63,6 +63,13 @@ class UrlStates:
         stands = record is not None and record.state == UrlState.QUEUED and record.rank == rank
         return record if stands and key not in self._in_flight else None
 
+    def known(self, key: bytes) -> UrlRecord:
+        """The record of a URL that is queued. Raises `CorruptFile` if it has gone."""
+        record = self._urls.get(key)
+        if record is None:
+            raise CorruptFile(f"The record of URL {key.hex()} has gone from {self._path} while it was queued")
+        return record
+
     def host_of(self, record: UrlRecord) -> Host:
         """Raises `CorruptFile` if the host is missing."""
         host = self._hosts.get(record.host)
@@ -130,6 +137,14 @@ class UrlStates:
             self._link_credit.ledger.enter(record, host)
             self._entries.put(section.key + record.rank + key)
         self._urls.put(key, record)
+
+    def enter_again(self, key: bytes, record: UrlRecord, host: Host, *, priority: int, request: bytes | None) -> None:
+        """Put a URL that has been in the queue behind those that wait there, with `request` beside a GET."""
+        if request is not None:
+            record.flags |= Flag.REQUEST
+            self.put_request(key, request)
+        record.rank = self.rank(record, priority)
+        self.enter(key, record, host)
 
     def rank(self, record: UrlRecord, priority: int, score: float = 0.0) -> bytes:
         serial = self._counts.next_serial()

@@ -110,7 +110,7 @@ class Twins:
             for section in host.sections.values():
                 while (entry := section.queue.peek()) is not None and frontier.url_states.waiting(entry) is None:
                     section.queue.pop()
-            frontier.workbench.place(host, self.disk.now)
+            frontier.dispatcher.workbench.place(host, self.disk.now)
         visit = frontier.next()
         if visit is None:
             return False

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from frontier_helpers import Bench, url
 
-from sitecrawl.frontier.disk import _GIVE_UP_PAUSE, _GIVEN_UP_AT_ONCE
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.record import Flag, UrlState
+from sitecrawl.frontier.silent_hosts import _GIVE_UP_PAUSE, _GIVEN_UP_AT_ONCE
 
 
 @pytest.fixture

@@ -121,7 +121,7 @@ def test_a_host_that_moves(bench):
     crawl.finish(crawl.take("1"), ip="10.0.0.2")
     for name, ip in (("2", "10.0.0.2"), ("x", IP)):
         assert crawl.take(name).ip == ip
-    assert crawl.frontier.workbench._busy_ips == {"10.0.0.2": 1, IP: 1}
+    assert crawl.frontier.dispatcher.workbench._busy_ips == {"10.0.0.2": 1, IP: 1}
 
 
 @pytest.mark.parametrize("order", ["bfs", "dfs"])
@@ -133,7 +133,7 @@ def test_links_to_a_host_that_is_never_best(bench, order):
     for n in range(3 * _SMALL // 10):
         for host in range(10):
             crawl.add(f"{n}", host=f"h{host}.example", depth=2)
-    assert len(crawl.frontier.workbench._ready) <= _SMALL
+    assert len(crawl.frontier.dispatcher.workbench._ready) <= _SMALL
     assert len(crawl.drain()) == 10 + 10 * (3 * _SMALL // 10)
 
 
@@ -146,7 +146,7 @@ def test_many_hosts_of_one_address_cost_no_more_than_few(bench):
         crawl.add("a", host=host)
     visit = crawl.frontier.next()
     assert crawl.frontier.next() is None
-    tickets = crawl.frontier.workbench._tickets
+    tickets = crawl.frontier.dispatcher.workbench._tickets
     crawl.finish(visit, ip=IP)
     assert crawl.frontier.next() is not None
-    assert crawl.frontier.workbench._tickets <= tickets + 4
+    assert crawl.frontier.dispatcher.workbench._tickets <= tickets + 4

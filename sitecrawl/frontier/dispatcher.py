@@ -1,0 +1,299 @@
+"""Which URL is handed out next, and when there will be one.
+
+While something waits that is not held back, the workbench says which host may be asked, and turns or ranks which of
+its URLs; between these come probes of what is held back as a trap, and tests of rules about URLs, as many as
+the judge and the rules allow. When nothing else is left, they are all there is, until the judge has seen enough.
+
+A host that is dead is asked for nothing: what waits for it fails, or waits for the host to come back (`SilentHosts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from operator import itemgetter
+
+from sitecrawl.frontier.contract import Listener
+from sitecrawl.frontier.counts import Counts
+from sitecrawl.frontier.forms import Forms
+from sitecrawl.frontier.hosts import Host, PolitenessOptions
+from sitecrawl.frontier.link_credit import LinkCredit
+from sitecrawl.frontier.order import Order, class_credit, goes_first, level_of
+from sitecrawl.frontier.record import RANK_BYTES, Flag
+from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.silent_hosts import SilentHosts
+from sitecrawl.frontier.tables import HostTable
+from sitecrawl.frontier.trap_judge import TrapJudge
+from sitecrawl.frontier.turns import HostTurns, next_section
+from sitecrawl.frontier.url_states import UrlStates
+from sitecrawl.frontier.visit import Visit
+from sitecrawl.frontier.workbench import Workbench
+
+_SAMPLES = 4
+"""Entries of a section that are tried for a probe: some stand for URLs that have been fetched."""
+
+
+class Dispatcher:
+    """See the module. `in_flight` are the visits under way, by key; `clock` gives monotonic seconds.
+
+    `max_pages`: hand out no more once so many URLs have been fetched; 0 for no limit. `keeps_levels`: no URL before
+    all of the levels above are done.
+    """
+
+    def __init__(
+        self,
+        order: Order,
+        *,
+        counts: Counts,
+        hosts: HostTable,
+        link_credit: LinkCredit,
+        states: UrlStates,
+        judge: TrapJudge,
+        forms: Forms,
+        in_flight: dict[bytes, Visit],
+        listener: Listener,
+        clock: Callable[[], float],
+        politeness: PolitenessOptions,
+        max_pages: int,
+        keeps_levels: bool,
+    ) -> None:
+        self._order = order
+        self._counts = counts
+        self._hosts = hosts
+        self._ledger = link_credit.ledger
+        self._states = states
+        self._judge = judge
+        self._forms = forms
+        self._in_flight = in_flight
+        self._listener = listener
+        self._clock = clock
+        self._politeness = politeness
+        self._max_pages = max_pages
+        self._keeps_levels = keeps_levels
+        self._silent = SilentHosts(states, politeness)
+        self._turns = HostTurns(link_credit.graph, hosts.live())
+        self.workbench = Workbench(politeness, self._preference)
+        self.place(hosts.live())
+
+    def place(self, hosts: Iterable[Host]) -> None:
+        """What waits for `hosts`, or their politeness, has changed."""
+        now = self._clock()
+        for host in dict.fromkeys(hosts):  # in this order, so that a crawl can be repeated
+            self.workbench.place(host, now)
+
+    def _preference(self, host: Host) -> bytes | None:
+        best = self._best(host)
+        if best is None:
+            return None
+        return self._turns.preference(host, best[0]) if self._order.takes_turns else best[0]
+
+    def _best(self, host: Host) -> tuple[bytes, Section] | None:
+        """The entry of `host` that is to be taken next, and its section; None if nothing waits that may be taken."""
+        waiting = host.waiting()
+        if not waiting:
+            return None
+        return next_section(host, waiting) if self._order.takes_turns else min(waiting, key=itemgetter(0))
+
+    # What is left
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many URLs have been fetched as are wanted."""
+        return 0 < self._max_pages <= self._counts.fetched
+
+    def _is_filling(self) -> bool:
+        """Whether as many URLs as are wanted have been fetched, or are in flight."""
+        return 0 < self._max_pages <= self._counts.fetched + len(self._in_flight)
+
+    @property
+    def waiting(self) -> int:
+        """URLs that are queued and not in flight. The next three are parts of them, with those in flight."""
+        return self._counts.queued - len(self._in_flight)
+
+    @property
+    def held(self) -> int:
+        return self._judge.held(self._silent)
+
+    @property
+    def joined(self) -> int:
+        return self._judge.joined(self._silent)
+
+    @property
+    def silent(self) -> int:
+        return self._silent.queued
+
+    def is_finished(self) -> bool:
+        """Whether nothing is left to hand out, now or later, but for what comes of the URLs in flight."""
+        if self.waiting == 0 or self.is_full:
+            return True
+        return self._is_held_back() and not self._last_hosts()
+
+    def _is_held_back(self) -> bool:
+        """Whether nothing is left but what is held back, or waits for hosts that do not answer."""
+        return 0 < self._counts.queued <= self.silent + self.held + self.joined
+
+    def _last_hosts(self) -> list[Host]:
+        """The hosts of what is still to be tried when nothing is left but what is held back."""
+        probes = self._judge.candidates(last=True, but=self._silent)
+        tests = self._forms.tests(last=True, but=self._silent)
+        return [host for host, _ in (*probes, *tests)]
+
+    def next_time(self) -> float | None:
+        """Seconds until there may be something to fetch; None if only what is in flight can tell."""
+        if self._is_filling():
+            return None
+        at = self.workbench.next_time()
+        if at is None and self._is_held_back():
+            at = min((host.free_at for host in self._last_hosts()), default=None)
+        return None if at is None else max(0.0, at - self._clock())
+
+    # What is next
+
+    def next(self) -> Visit | None:
+        """The next URL to fetch, or None if nothing may be fetched now."""
+        now = self._clock()
+        if self._is_filling():
+            return None
+        self._revive(now)
+        self._forms.put_back()
+        if (visit := self._trial(now)) is not None:
+            return visit
+        while (host := self.workbench.best(now)) is not None:
+            if host.is_dead(self._politeness):
+                if (visit := self._give_up(host, now)) is not None:
+                    return visit
+            elif (best := self._best(host)) is not None:
+                entry, section = best
+                if self._must_wait(entry):
+                    return None
+                self._pay(entry)
+                section.queue.pop()
+                if (visit := self._visit(host, entry, now, section)) is not None:
+                    return visit
+            self.workbench.place(host, now)
+        return self._last(now) if self._is_held_back() else None
+
+    def _trial(self, now: float) -> Visit | None:
+        """A URL of what is held back, if it is time for one."""
+        if self._order.by_credit and self._judge.probe_is_due() and (visit := self._probe(now, last=False)):
+            return visit
+        return self._test(now, last=False)
+
+    def _last(self, now: float) -> Visit | None:
+        """Nothing is left but what is held back."""
+        visit = self._test(now, last=True) or self._probe(now, last=True)
+        if visit is None and not self._is_held_back():  # a rule could not be tested, and what it held is free
+            return self.next()
+        return visit
+
+    def _must_wait(self, entry: bytes) -> bool:
+        """A depth limit is exact only level by level: no URL before the last of the level above is done."""
+        return self._keeps_levels and not goes_first(entry) and self._counts.has_above(level_of(entry))
+
+    def _pay(self, entry: bytes) -> None:
+        """The lambda page is fetched when it holds more than the page that would be."""
+        if self._order.by_credit and self._ledger.reserve > class_credit(entry):
+            self._ledger.pay()
+
+    def _test(self, now: float, *, last: bool) -> Visit | None:
+        """Another form of a page, to see whether it has the page's content."""
+        for host, section in self._forms.tests(last=last, but=self._silent):
+            if not self.workbench.is_free(host, now) or host.is_dead(self._politeness):
+                continue
+            if (entry := self._forms.test_of(host, section, last=last)) is not None:
+                return self._hand_out(host, entry, now)
+        return None
+
+    def _probe(self, now: float, *, last: bool) -> Visit | None:
+        """A URL of what is held back as a trap."""
+        for host, unit in self._judge.candidates(last=last, but=self._silent):
+            if not self.workbench.is_free(host, now):
+                continue
+            if host.is_dead(self._politeness):
+                if (visit := self._give_up(host, now)) is not None:
+                    return visit
+                continue
+            for section in self._judge.sections_to_probe(host, unit):
+                if (visit := self._sample(host, section, now)) is not None:
+                    return visit
+        return None
+
+    def _sample(self, host: Host, section: Section, now: float) -> Visit | None:
+        """Some URL of `section`; the first one where samples stand for nothing any more, or all are wanted."""
+        for _ in range(0 if self._judge.comes_last(host, section) else _SAMPLES):
+            entry = section.queue.sample(self._judge.random)
+            if entry is None or self._must_wait(entry):
+                return None
+            if (visit := self._visit(host, entry, now)) is not None:
+                return visit
+            section.queue.discard(entry)
+        while (entry := section.queue.pop()) is not None:
+            if (visit := self._visit(host, entry, now)) is not None:
+                return visit
+        return None
+
+    def _visit(self, host: Host, entry: bytes, now: float, turn: Section | None = None) -> Visit | None:
+        """Hand the URL of `entry` out, if it still waits, and is no other form of a page.
+
+        In its `turn`, unless it goes out of turn.
+        """
+        record = self._states.waiting(entry)
+        if record is None or self._forms.joins(host, entry[RANK_BYTES:], record):
+            return None
+        self._forms.visited()
+        return self._hand_out(host, entry, now, turn)
+
+    def _hand_out(self, host: Host, entry: bytes, now: float, turn: Section | None = None) -> Visit:
+        key = entry[RANK_BYTES:]
+        record = self._states.known(key)
+        request = self._states.request(key) if record.flags & Flag.REQUEST else None
+        visit = self._in_flight[key] = Visit(key, record, host, request)
+        if turn is not None and self._order.takes_turns:
+            self._turns.take(host, turn, entry, hosts=len(self._hosts))
+        self.workbench.start(host, now)
+        return visit
+
+    # Hosts come back, or do not
+
+    def free(self, visit: Visit, seconds: float = 0.0) -> None:
+        """Give back the host's seat, once, after a download that took `seconds`."""
+        host, visit.host = visit.host, None
+        if host is not None:
+            self.workbench.finish(host, self._clock(), seconds, ip=visit.ip)
+
+    def downloaded(self, visit: Visit, seconds: float, *, ip: str | None, failed: bool, retry_after: float) -> None:
+        """See `contract.Frontier`."""
+        host = visit.host
+        if host is None:
+            return
+        now = self._clock()
+        if failed:
+            host.fail(visit.key, now, self._politeness)
+        else:
+            host.failures = 0
+            self._silent.heard(host, now)
+        host.free_at = max(host.free_at, now + retry_after)
+        host.ip = ip or host.ip
+        self.free(visit, seconds)
+
+    def _give_up(self, host: Host, now: float) -> Visit | None:
+        """What someone wants to be told of is handed out, to fail at once."""
+        given_up: list[bytes] = []
+        entry = self._silent.give_up(host, now, given_up)
+        visit = None if entry is None else self._dead_visit(host, entry, now)
+        for key in given_up:
+            self._listener.given_up(key)
+        return visit
+
+    def _dead_visit(self, host: Host, entry: bytes, now: float) -> Visit | None:
+        visit = self._visit(host, entry, now)
+        if visit is not None:
+            visit.dead = True
+            self.free(visit)
+        return visit
+
+    def _revive(self, now: float) -> None:
+        """Ask hosts again that ceased to answer some time ago."""
+        for host in self._silent.due(now):
+            host.revive(self._politeness)
+            self._states.rewind(host)
+            self.workbench.place(host, now)
