@@ -13,11 +13,11 @@ from sitecrawl.dust.evidence import State
 from sitecrawl.frontier.rule_orders import order_rule
 
 _ORDERS: Final = {
-    "--trust-rule": "let a rule hold without tests",
-    "--refuse-rule": "let a rule not hold, and fetch what it joined",
-    "--reset-rule": "forget what was said of a rule by hand, and its evidence",
+    State.ORDERED: ("--trust-rule", "let a rule hold without tests"),
+    State.REFUSED: ("--refuse-rule", "let a rule not hold, and fetch what it joined"),
+    State.CANDIDATE: ("--reset-rule", "forget what was said of a rule by hand, and its evidence"),
 }
-_STATES: Final = {"trust_rule": State.ORDERED, "refuse_rule": State.REFUSED, "reset_rule": State.CANDIDATE}
+"""What a person may say of a rule, by the state that it makes of it."""
 
 
 class Command(ListingCommand):
@@ -34,11 +34,12 @@ class Command(ListingCommand):
         parser.add_argument("--demoted", action="store_true", help="only what is held back as traps")
         parser.add_argument("--urls", action="store_true", help="list the waiting URLs, one a line: a list of seeds")
         parser.add_argument("--rules", action="store_true", help="what was learnt of URLs: what chooses no content")
-        for option, meaning in _ORDERS.items():
-            parser.add_argument(option, metavar="ID", help=f"{meaning} (ID: as --rules lists it; no crawl may run)")
+        for state, (option, meaning) in _ORDERS.items():
+            text = f"{meaning} (ID: as --rules lists it; no crawl may run)"
+            parser.add_argument(option, metavar="ID", dest=state.name, help=text)
 
     def list(self, opts: argparse.Namespace) -> None:
-        if orders := [(name, state) for option, state in _STATES.items() if (name := getattr(opts, option))]:
+        if orders := [(name, state) for state in _ORDERS if (name := getattr(opts, state.name))]:
             for name, state in orders:
                 print(order_rule(self.directory(opts), name, state))
             return

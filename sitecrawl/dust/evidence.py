@@ -42,6 +42,8 @@ a site of which one page in 1,000 changes between two fetches fails so once in 5
 OUTLIERS: Final = 20
 """Agreements in a stratum for each counter-example that it may have and be open: the same two in 20, halved, for here
 a counter-example need not have been looked for."""
+MAX_NEED: Final = 1 << 20
+"""Support that is enough, however often a rule has failed."""
 MAX_STRATA: Final = 32
 """Sets of keys beside a rule that are told apart: as many as a section's shape has. In others it joins nothing."""
 AFTER_FAILURE: Final = WINDOW
@@ -163,10 +165,6 @@ class Evidence:
             return cls(State(state), need, agreed, differed, tests, failed, recent, calm, strata)
         except (IndexError, TypeError, ValueError) as error:
             raise CorruptFile(f"The evidence for a rule cannot be read: {packed!r}") from error
-
-
-MAX_NEED: Final = 1 << 20
-"""Support that is enough, however often a rule has failed."""
 
 
 def _count(number: object) -> int:

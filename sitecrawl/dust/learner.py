@@ -122,8 +122,7 @@ class Learner:
 
     def _meet(self, learnt: Learnt, parts: Parts, content: bytes) -> bool:
         """Compare a page with the one of its class in the sample; whether the rule joins other URLs than before."""
-        form = learnt.rule.apply(parts) or parts
-        name, url = hash(form.text()), hash(parts.text())
+        name, url = hash(learnt.rule.form(parts).text()), hash(parts.text())
         sample = learnt.sample
         before = sample.get(name)
         if before is None:
@@ -172,8 +171,8 @@ class Learner:
         for rule in difference(parts, other):
             if (known := self.learnt.get(rule)) is not None:
                 # Where the sample had forgotten the other page, or never met it on another host, nobody has counted.
-                form = (rule.apply(parts) or parts).text()
-                met = known.sample.get(hash(form), (b"", 0))[1] != hash(parts.text())
+                form = hash(rule.form(parts).text())
+                met = known.sample.get(form, (b"", 0))[1] != hash(parts.text())
                 if not met and self._pair(known, rule.stratum(parts), content, same=True):
                     changed.append(known)
             elif (learnt := self._add(rule)) is not None and self._replay(learnt, parts, other, content):
@@ -259,8 +258,8 @@ class Learner:
             one.sample.clear()
             for parts, content in recent:
                 if one.rule.covers(parts):
-                    form = (one.rule.apply(parts) or parts).text()
-                    one.sample.setdefault(hash(form), (content, hash(parts.text())))
+                    form = hash(one.rule.form(parts).text())
+                    one.sample.setdefault(form, (content, hash(parts.text())))
 
     # By hand
 

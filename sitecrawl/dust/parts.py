@@ -34,7 +34,7 @@ STAR: Final = "*"
 
 
 class Parts:
-    """See the module. It is not changed: `without_...` gives another one."""
+    """See the module. It is not changed: `with_...` gives another one."""
 
     __slots__ = ("_places", "_strata", "_text", "keys", "origin", "segments", "slash")
 

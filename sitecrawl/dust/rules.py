@@ -35,6 +35,10 @@ class Rule(ABC):
     def apply(self, parts: Parts) -> Parts | None:
         """`parts` without what does not matter; None where the rule has nothing to take away."""
 
+    def form(self, parts: Parts) -> Parts:
+        """`parts` without what does not matter: as they are where the rule has nothing to take away."""
+        return self.apply(parts) or parts
+
     @abstractmethod
     def covers(self, parts: Parts) -> bool:
         """Whether `parts` may be in a class with URLs that the rule changes: it is changed, or is such a form."""

@@ -175,14 +175,14 @@ class DiskFrontier:
             return 0
         links = list({link.key: link for link in reversed(found) if link.key != visit.key}.values())[::-1]
         host = self.url_states.host_of(record)
-        outlinks = self.link_credit.spend(record, host, links, rest=rest)
+        tenth = self.link_credit.spend(record, host, links, rest=rest)
         self.urls.put(visit.key, record)
         self.hosts.changed(host)
         unseen = self._unseen(links)
         new = {link.key for link in unseen}
         known = [link for link in links if link.key not in new]
-        self.link_credit.owe(known, outlinks.tenth)
-        hosts = [self.url_states.insert(link, depth=depth, referrer=visit.key, outlinks=outlinks) for link in unseen]
+        self.link_credit.owe(known, tenth)
+        hosts = [self.url_states.insert(link, depth=depth, referrer=visit.key, tenth=tenth) for link in unseen]
         section = host.sections[record.section]
         for link, target in zip(unseen, hosts, strict=True):
             found_in = target.sections[self.urls.section_of(link.key)]

@@ -10,7 +10,6 @@ A host that is dead is asked for nothing: what waits for it fails, or waits for 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from operator import itemgetter
 
 from sitecrawl.frontier.contract import Listener
 from sitecrawl.frontier.counts import Counts
@@ -23,7 +22,7 @@ from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.silent_hosts import SilentHosts
 from sitecrawl.frontier.tables import HostTable
 from sitecrawl.frontier.trap_judge import TrapJudge
-from sitecrawl.frontier.turns import HostTurns, next_section
+from sitecrawl.frontier.turns import HostTurns, next_of
 from sitecrawl.frontier.url_states import UrlStates
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.frontier.workbench import Workbench
@@ -81,17 +80,9 @@ class Dispatcher:
             self.workbench.place(host, now)
 
     def _preference(self, host: Host) -> bytes | None:
-        best = self._best(host)
-        if best is None:
+        if (best := next_of(host, self._order)) is None:
             return None
         return self._turns.preference(host, best[0]) if self._order.takes_turns else best[0]
-
-    def _best(self, host: Host) -> tuple[bytes, Section] | None:
-        """The entry of `host` that is to be taken next, and its section; None if nothing waits that may be taken."""
-        waiting = host.waiting()
-        if not waiting:
-            return None
-        return next_section(host, waiting) if self._order.takes_turns else min(waiting, key=itemgetter(0))
 
     # What is left
 
@@ -129,7 +120,7 @@ class Dispatcher:
 
     def _is_held_back(self) -> bool:
         """Whether nothing is left but what is held back, or waits for hosts that do not answer."""
-        return 0 < self._counts.queued <= self.silent + self.held + self.joined
+        return 0 < self._counts.queued <= self.silent + self._judge.held_back(self._silent)
 
     def _last_hosts(self) -> list[Host]:
         """The hosts of what is still to be tried when nothing is left but what is held back."""
@@ -161,7 +152,7 @@ class Dispatcher:
             if host.is_dead(self._politeness):
                 if (visit := self._give_up(host, now)) is not None:
                     return visit
-            elif (best := self._best(host)) is not None:
+            elif (best := next_of(host, self._order)) is not None:
                 entry, section = best
                 if self._must_wait(entry):
                     return None

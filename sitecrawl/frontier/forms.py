@@ -76,6 +76,7 @@ class Forms:
         self._ruled: set[bytes] = set()
         """The keys of hosts on which rules join URLs."""
         self._left = _JOINED_AT_ONCE
+        """How many more of those that had been waiting may be joined before something is fetched."""
         self._freed: dict[bytes, tuple[Host, Section]] = {}
         """By the section's key: sections of rules that were dropped, whose URLs go back where they came from."""
 
@@ -200,11 +201,11 @@ class Forms:
 
     def put_back(self) -> None:
         """Let some of what a rule held, and joins no more, wait among the URLs of its shape again."""
-        for place, (host, section) in list(self._freed.items()):
+        for key, (host, section) in list(self._freed.items()):
             learner = self.learners.of(host.key)
             for _ in range(_PUT_BACK_AT_ONCE):
                 if (entry := section.queue.pop()) is None:
-                    del self._freed[place]
+                    del self._freed[key]
                     section.queue.rewind()
                     break
                 record = self._states.waiting(entry)

@@ -10,7 +10,6 @@ import itertools
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch, Database
@@ -29,15 +28,6 @@ SEEDS = bytes(KEY_BYTES)
 """The source of edges that stand for the seeds, and so the key of their row in the `edges` family."""
 
 
-class Outlinks(NamedTuple):
-    """What new URLs that a page links to take from it."""
-
-    section: bytes
-    """The key of the page's section."""
-    tenth: int
-    """What a tenth of a link is worth, in credit."""
-
-
 class LinkCredit:
     """Keeps the ledger and the graph of hosts."""
 
@@ -54,14 +44,17 @@ class LinkCredit:
         self._owed: defaultdict[bytes, int] = defaultdict(int)
         """Credit that is on its way to known URLs until the checkpoint."""
 
-    def spend(self, page: UrlRecord, host: Host, links: Sequence[Link], *, rest: int = 0) -> Outlinks:
-        """`page` spends its credit on `links`, which are distinct and not the page itself, but for `rest` shares."""
+    def spend(self, page: UrlRecord, host: Host, links: Sequence[Link], *, rest: int = 0) -> int:
+        """`page` spends its credit on `links`, which are distinct and not the page itself, but for `rest` shares.
+
+        Returns what a tenth of a link is worth.
+        """
         nofollow = sum([link.nofollow for link in links])
         holds = not page.flags & Flag.VOLATILE  # what is in memory only would take its credit with it in a crash
         tenth = self.ledger.spend(page, host, len(links) - nofollow, nofollow, rest=rest) if holds else 0
         if not page.flags & Flag.AGAIN:  # what it links to is no news any more
             self._link_hosts(host, links)
-        return Outlinks(host.key + page.section, tenth)
+        return tenth
 
     def _link_hosts(self, host: Host, links: Sequence[Link]) -> None:
         weights = {link.host: NOFOLLOW for link in links if link.nofollow}

@@ -11,7 +11,6 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
-from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
@@ -34,7 +33,7 @@ from sitecrawl.frontier.queue import next_prefix
 from sitecrawl.frontier.record import RANK_BYTES, UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.tables import HostTable
-from sitecrawl.frontier.turns import HostTurns, next_section
+from sitecrawl.frontier.turns import HostTurns, next_of
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 from sitecrawl.urls.url import parse, shortened, site_of
 
@@ -345,10 +344,10 @@ def _in_turns(hosts: Sequence[Host], graph: HostGraph, order: Order) -> Iterator
 
     def place(number: int) -> None:
         host = hosts[number]
-        if waiting := host.waiting():
-            entry, section = next_section(host, waiting) if order.takes_turns else min(waiting, key=itemgetter(0))
-            place = turns.preference(host, entry) if order.takes_turns else entry
-            heapq.heappush(heap, (place, number, entry, section))
+        if (best := next_of(host, order)) is not None:
+            entry, section = best
+            preference = turns.preference(host, entry) if order.takes_turns else entry
+            heapq.heappush(heap, (preference, number, entry, section))
 
     for number in range(len(hosts)):
         place(number)

@@ -150,6 +150,10 @@ class TrapJudge:
         """The same of other forms of pages, on hosts that are not held back themselves."""
         return sum(section.queued for _, section in self._held(but) if section is not None and section.trap.is_joined)
 
+    def held_back(self, but: Container[bytes]) -> int:
+        """Both together, in one go."""
+        return sum((section or host).queued for host, section in self._held(but))
+
     def _held(self, but: Container[bytes]) -> Iterator[tuple[Host, Section | None]]:
         """Demoted units on hosts other than `but`, without the sections of demoted hosts."""
         for host, section in self.demoted.values():

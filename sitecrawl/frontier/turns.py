@@ -18,15 +18,24 @@ from __future__ import annotations
 import struct
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Final
 
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.order import LEVEL_ENDS, goes_first
+from sitecrawl.frontier.order import LEVEL_ENDS, Order, goes_first
 from sitecrawl.frontier.sections import Section
 
 LEAST: Final = 0.1
 _TURN = struct.Struct(">d")
+
+
+def next_of(host: Host, order: Order) -> tuple[bytes, Section] | None:
+    """The entry of `host` that is to be taken next, and its section; None if nothing waits that may be taken."""
+    waiting = host.waiting()
+    if not waiting:
+        return None
+    return next_section(host, waiting) if order.takes_turns else min(waiting, key=itemgetter(0))
 
 
 def next_section(host: Host, waiting: Sequence[tuple[bytes, Section]]) -> tuple[bytes, Section]:

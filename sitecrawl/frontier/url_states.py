@@ -18,7 +18,7 @@ from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
-from sitecrawl.frontier.link_credit import LinkCredit, Outlinks
+from sitecrawl.frontier.link_credit import LinkCredit
 from sitecrawl.frontier.order import Facts, Order, class_of, credit_class, priority_of, serial_of, with_priority
 from sitecrawl.frontier.record import MAX_DEPTH, NO_REFERRER, RANK_BYTES, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.sections import KEY_BYTES as SECTION_KEY_BYTES
@@ -95,10 +95,13 @@ class UrlStates:
         priority: int = 0,
         flags: int = Flag.NONE,
         credit: int = 0,
-        outlinks: Outlinks | None = None,
+        tenth: int | None = None,
     ) -> Host:
+        """Queue a URL that is new; returns its host. `tenth`: what a tenth of the page's link to it is worth; None
+        where no page's link has led to it.
+        """
         host = self._hosts.named(found.host)
-        joined = self.rule_section(host, found) if outlinks is not None else None
+        joined = self.rule_section(host, found) if tenth is not None else None
         section = joined or self._hosts.section(host, found.url)
         record = UrlRecord(
             found.url,
@@ -109,8 +112,8 @@ class UrlStates:
             referrer=referrer,
             credit=credit,
         )
-        if outlinks is not None:
-            self._link_credit.give(record, outlinks.tenth * found.weight)
+        if tenth is not None:
+            self._link_credit.give(record, tenth * found.weight)
         elif not depth:
             self._link_credit.graph.seed(host.key)
         host.known += 1
