@@ -23,9 +23,10 @@ from rocksdict import BottommostLevelCompaction, CompactOptions, Options, Rdict
 
 from sitecrawl.base.errors import CorruptFile, NothingYet, StorageError
 from sitecrawl.crawldir import meta
-from sitecrawl.crawldir.database import DAMAGED, FAMILIES, FORMAT, Database
+from sitecrawl.crawldir.database import FAMILIES, FORMAT, Database
 from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
+from sitecrawl.crawldir.opening import DAMAGED
 from sitecrawl.pagestore.warc_store import INDEX_FILE
 from sitecrawl.urls.fingerprint import HASH_NAME
 

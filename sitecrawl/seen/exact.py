@@ -37,7 +37,8 @@ from typing import Final, NamedTuple
 from rocksdict import BlockBasedIndexType, BlockBasedOptions, DBRecoveryMode, Options
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.crawldir.database import Batch, Database, Layout
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.opening import Layout
 from sitecrawl.seen.files import read_file, write_file
 
 _MAGIC: Final = b"SCCOMMIT"

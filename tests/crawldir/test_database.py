@@ -18,7 +18,7 @@ import pytest
 from rocksdict import Options, Rdict
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, NothingYet, StorageError
-from sitecrawl.crawldir import database as storage
+from sitecrawl.crawldir import opening
 from sitecrawl.crawldir.database import CRAWL, FAMILIES, Database
 
 KILLS = 8
@@ -110,7 +110,7 @@ def test_values_come_back(path):
 
 def test_the_cache_grows_with_the_tables(path, monkeypatch):
     """Blocks in memory are a share of what is on disk, from a least to a most, also after the next opening."""
-    monkeypatch.setattr(storage, "_WRITE_BUFFER_BYTES", 64 << 10)
+    monkeypatch.setattr(opening, "_WRITE_BUFFER_BYTES", 64 << 10)
     layout = replace(CRAWL, least_cache=10 << 10, most_cache=50 << 10)
     database, capacities, some = opened(path, layout=layout), [], random.Random(1)
     for number in range(40):
@@ -318,10 +318,10 @@ def test_a_log_that_goes_while_a_reader_opens(path, monkeypatch):
     database.write(batch)
     shutil.copytree(path, copy)
     database.close()
-    open_one = storage._open
+    open_one = opening._open
 
     def open_late(*args, **how):
-        monkeypatch.setattr(storage, "_open", open_one)
+        monkeypatch.setattr(opening, "_open", open_one)
         for log in copy.glob("*.log"):
             log.unlink()
         stale = open_one(*args, **how)
@@ -329,7 +329,7 @@ def test_a_log_that_goes_while_a_reader_opens(path, monkeypatch):
         shutil.copytree(path, copy)
         return stale
 
-    monkeypatch.setattr(storage, "_open", open_late)
+    monkeypatch.setattr(opening, "_open", open_late)
     with closing(opened(copy, read_only=True)) as reader:
         assert reader.get("urls", b"late") == b"1"
 
@@ -405,7 +405,7 @@ def test_a_file_system_without_locks(path, monkeypatch):
     def no_database(*_, **__):
         raise Exception(f"IO error: While lock file: {path}/LOCK: No locks available")  # noqa: TRY002 - as RocksDB
 
-    monkeypatch.setattr(storage, "Rdict", no_database)
+    monkeypatch.setattr(opening, "Rdict", no_database)
     with pytest.raises(StorageError, match="a file system with locks") as caught:
         opened(path)
     assert not isinstance(caught.value, CrawlDirectoryInUse)
