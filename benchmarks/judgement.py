@@ -185,7 +185,7 @@ def _aligned(cells: Sequence[str]) -> str:
 
 
 def figures(outcome: Outcome) -> dict[str, object]:
-    found = {name: value for name, value in asdict(outcome).items() if name not in {"arrivals", "known"}}
+    found = {name: value for name, value in asdict(outcome).items() if name not in {"arrivals", "known", "met"}}
     found["in_after"] = {f"{times:g}": outcome.after(times) for times in TIMES}
     found["fetches_until"] = {f"{share:g}": outcome.until(share) for share in SHARES}
     found["in"] = len(outcome.arrivals)

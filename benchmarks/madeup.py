@@ -122,14 +122,13 @@ class Lab:
 
     def _article(self, root: str, number: int, *, copy: bool) -> Page:
         draw, host = chance(self._seed, root, number), self._names.index(host_of(root))
+        itself = f"{root}/page/{number}"
         near = {number + 1, 2 * number + 1, draw.randrange(self._pages)}
         links = [f"{root}/page/{n}" for n in sorted(near) if n < self._pages]
         links += [
             f"{self._root(draw.randrange(self._hosts))}/page/0",
             f"{self._root((host + 1) % self._hosts)}/page/0",
         ]
-        marked = [f"{link}?sid={next(self._visits)}" for link in [*links, f"{root}/page/{number}"]]
+        marked = [f"{link}?sid={next(self._visits)}" for link in [*links, itself]]
         links = [*marked, f"{root}/calendar/24300"] if copy else [*links, *marked, f"{root}/calendar/24300"]
-        return Page(
-            title(draw), prose(draw), to(links), content=f"{root}/page/{number}", identity=f"{root}/page/{number}#"
-        )
+        return Page(title(draw), prose(draw), to(links), content=itself, identity=itself)

@@ -33,7 +33,9 @@ class Outcome:
     seconds: float = 0.0
     """Of the processor, without the making of pages."""
     known: set[str] = field(default_factory=set)
-    """Contents that are in, and the identities of pages."""
+    """Contents that are in."""
+    met: set[str] = field(default_factory=set)
+    """Identities of the pages that have come."""
 
     def count(self, page: Page) -> None:
         self.fetched += 1
@@ -41,11 +43,12 @@ class Outcome:
             self.arrivals.append(self.fetched)
         else:
             self.traps += self.is_wasted(page)
-        self.known.update((page.content, page.identity))
+        self.known.add(page.content)
+        self.met.add(page.identity)
 
     def is_wasted(self, page: Page) -> bool:
         """Whether a page without new content is a trap's, or was there before under another URL."""
-        return page.trap or bool(page.identity and page.identity in self.known)
+        return page.trap or bool(page.identity and page.identity in self.met)
 
     def after(self, times: float) -> float:
         """The share of contents that is in after `times` as many fetches as there are contents."""
