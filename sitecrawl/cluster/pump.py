@@ -25,15 +25,16 @@ from typing import Any, Final
 import redis
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.cluster.in_transit import FORWARDS_A_CALL, InTransit, outbox_of
+from sitecrawl.cluster.in_transit import InTransit, outbox_of
 from sitecrawl.cluster.journal import Journal
 from sitecrawl.cluster.leader import Leader
 from sitecrawl.cluster.leased_hosts import Lease, LeasedHosts, Returned
 from sitecrawl.cluster.leasing import Leasing
 from sitecrawl.cluster.listener import WorkerListener
-from sitecrawl.cluster.options import ClusterOptions, limits_of
+from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.parcel import Packer, Parcel
 from sitecrawl.cluster.seedqueue import SeedQueue
+from sitecrawl.cluster.sending import Sending
 from sitecrawl.cluster.shard_calls import ShardCalls
 from sitecrawl.cluster.shards import Call, Shards
 from sitecrawl.cluster.shared_scope import SharedScope
@@ -71,8 +72,6 @@ class Pump:
     ) -> None:
         self._options = options
         self._leased_hosts = leased_hosts
-        self._journal = journal
-        self._packer = packer
         self._listener = listener
         self._connect = connect
         self._is_busy = is_busy
@@ -83,6 +82,17 @@ class Pump:
         """Numbers begin anew with each start, so each start has streams of its own."""
         self.in_transit = InTransit(packer, journal.session)
         self.scope = SharedScope(shards.client, shards.keys.base(0) + "scope", listener.widened)
+        self._sending = Sending(
+            self.shard_calls,
+            options,
+            self.in_transit,
+            packer=packer,
+            journal=journal,
+            leased_hosts=leased_hosts,
+            scope=self.scope,
+            listener=listener,
+            kick=self.kick,
+        )
         self.leasing = Leasing(self.shard_calls, options, leased_hosts, self.scope, on_dead=died)
         self._leader = Leader(self.shard_calls, f"{self.stream}.lambda", self.in_transit.forward)
         self.seeds: SeedQueue | None = None
@@ -154,8 +164,8 @@ class Pump:
         now = time.monotonic()
         if self.shard_calls.in_doubt and not await self._is_back():
             return
-        await self._send_parcels()
-        await self._send_forwards()
+        await self._sending.send_parcels()
+        await self._sending.send_forwards()
         await self._give_back(now)
         if not self.closing and await self.leasing.lease(now):
             self._listener.woken()
@@ -193,71 +203,7 @@ class Pump:
             times.append(now if self.closing else now + _TRIMMING)
         return max(0.005, min(times) - now)
 
-    # What is done
-
-    async def _send_parcels(self) -> None:
-        try:
-            await self.scope.tell()
-        except (redis.RedisError, OSError) as error:
-            self.shard_calls.fault(error)
-            return
-        while batches := self.in_transit.batches():
-            calls = [
-                self._apply(shard, [self._packer.pack(one) for one in batch]) for shard, batch in batches.items()
-            ]
-            answers = await self.shard_calls.call(calls)
-            for batch, answer in zip(batches.values(), answers, strict=True):
-                if answer is not None:
-                    self._answered(batch, answer)
-            if None in answers:
-                return
-
-    def _apply(self, shard: int, parcels: list[dict[str, Any]]) -> Call:
-        return Call(shard, "apply", self.shard_calls.args(shard, parcels=parcels, **limits_of(self._options)))
-
-    def _answered(self, batch: list[Parcel], answer: dict[bytes, Any]) -> None:
-        for parcel, what in zip(batch, answer[b"answers"], strict=False):
-            if isinstance(what, int):
-                self.in_transit.taken(parcel)
-                self._journal.taken(parcel)
-                for outcome in parcel.outcomes:
-                    self._leased_hosts.acknowledged(parcel.shard, outcome.token, outcome.key)
-                continue
-            self._drop_stale(parcel, what)
-        self._found(answer[b"new"])
-
-    def _drop_stale(self, parcel: Parcel, stale: Iterable[int]) -> None:
-        """The leases of these were over: their pages are others' to store.
-
-        What is left of their parcel is sent when this returns, and it has to be durable by then: a restart that sends
-        the parcel as it was would be told that it has been taken, whole.
-        """
-        dropped = parcel.drop(stale)
-        self._journal.changed(parcel)
-        for outcome in dropped:
-            self._leased_hosts.lose(parcel.shard, outcome.token)
-        self._listener.counted("cluster/stale", len(dropped))
-        self._listener.withdrawn([outcome.row for outcome in dropped if outcome.row])
-        self._listener.checkpoint()
-
-    def _found(self, new: int) -> None:
-        """Redis has taken a parcel, with so many new URLs."""
-        self._listener.counted("links/new", new)
-        if new:
-            self._kick.set()
-
-    async def _send_forwards(self) -> None:
-        while shards := [shard for shard, queue in self.in_transit.forwards.items() if queue]:
-            batches = {shard: list(self.in_transit.forwards[shard])[:FORWARDS_A_CALL] for shard in shards}
-            calls = [self._apply(shard, [one.parcel() for one in batch]) for shard, batch in batches.items()]
-            answers = await self.shard_calls.call(calls)
-            for (shard, batch), answer in zip(batches.items(), answers, strict=True):
-                if answer is not None:
-                    for forward in batch:
-                        self.in_transit.has_arrived(shard, forward)
-                    self._found(answer[b"new"])
-            if None in answers:
-                return
+    # What was lent
 
     async def _give_back(self, now: float) -> None:
         by_shard: dict[int, list[Returned]] = {}
@@ -332,7 +278,7 @@ class Pump:
         """What the journal has goes first; then all that this worker was lent before is given back."""
         while True:
             await self._tell_starting(starting=True)
-            await self._send_parcels()
+            await self._sending.send_parcels()
             if not self.shard_calls.failures:
                 await self._resign(())
                 for shard in self.shard_calls.shards:
