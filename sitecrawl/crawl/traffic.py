@@ -122,8 +122,8 @@ class Rate:
 
 def ending_of(runtime: Runtime, reason: str) -> str:
     """How the crawl of `runtime` ended, for Scrapy's finish reason `reason`: see `ending`."""
-    frontier, limit = runtime.frontier, runtime.crawler.settings.getint("SITECRAWL_MAX_PAGES")
-    return ending(reason, full=0 < limit <= frontier.counts.fetched, held=frontier.held, silent=frontier.silent)
+    frontier = runtime.frontier
+    return ending(reason, full=frontier.is_full, held=frontier.held, silent=frontier.silent)
 
 
 def ending(reason: str, *, full: bool, held: int = 0, silent: int = 0) -> str:

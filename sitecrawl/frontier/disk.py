@@ -100,15 +100,14 @@ class DiskFrontier:
         # A level is not over before all of it is done, so nothing of it can be held back; the limit ends traps.
         holds = order.by_credit and not self._keeps_levels
         traps = options.traps if holds else replace(options.traps, hold=False)
+        learns = holds and options.learn_rules
         # Which URLs are probed is no secret; a crawl that can be repeated is worth more.
-        self.judge = TrapJudge(traps, self.link_credit.graph, Random(0))  # noqa: S311
+        self.judge = TrapJudge(traps, self.link_credit.graph, Random(0), joins=learns)  # noqa: S311
         self.hosts.on_load = self._remember
         self.in_flight: dict[bytes, Visit] = {}
         self.url_states = UrlStates(
             database, order, self.counts, self.link_credit, in_flight=self.in_flight, wall=wall
         )
-        learns = holds and options.learn_rules
-        self.judge.joins = learns
         self.forms = Forms(
             database,
             self.urls,
@@ -120,7 +119,7 @@ class DiskFrontier:
             place=self._place,
             learns=learns,
         )
-        self.url_states.rule_section = self.forms.section_for
+        self.url_states.form_section = self.forms.section_for
         self._load()
         self.dispatcher = Dispatcher(
             order,

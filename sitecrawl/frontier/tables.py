@@ -166,18 +166,18 @@ class HostTable:
             key = section_key(shape)
             section = host.sections.get(key)
         if section is None:
-            queue = DiskQueue(self._database, host.key + key, empty=True)
-            section = host.sections[key] = Section(host.key + key, str(shape), queue)
+            section = self._new_section(host, key, str(shape))
             weigh(section, host.kin)
         return section
 
     def rule_section(self, host: Host, name: str) -> Section:
         """The section of `host` for the URLs that a rule joins, made if there is none; `name` is the rule's."""
         key = section_key(name)
-        section = host.sections.get(key)
-        if section is None:
-            queue = DiskQueue(self._database, host.key + key, empty=True)
-            section = host.sections[key] = Section(host.key + key, name, queue)
+        return host.sections.get(key) or self._new_section(host, key, name)
+
+    def _new_section(self, host: Host, key: bytes, shape: str) -> Section:
+        queue = DiskQueue(self._database, host.key + key, empty=True)
+        section = host.sections[key] = Section(host.key + key, shape, queue)
         return section
 
     @staticmethod

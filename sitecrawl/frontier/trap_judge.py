@@ -101,10 +101,11 @@ class TrapOptions:
 
 
 class TrapJudge:
-    """See the module. `random` picks probes."""
+    """See the module. `random` picks probes; `joins`: what rules hold, other forms of pages, stays held back."""
 
-    def __init__(self, options: TrapOptions, graph: HostGraph, random: Random) -> None:
+    def __init__(self, options: TrapOptions, graph: HostGraph, random: Random, *, joins: bool = False) -> None:
         self.options = options
+        self._joins = joins
         self.graph = graph
         self.random = random
         self.fetches = 0
@@ -114,8 +115,6 @@ class TrapJudge:
         """What fetches of units that are demoted now have cost."""
         self._flows_at = options.flow_period
         """At which fetch trust flows next."""
-        self.joins = False
-        """Whether sections of rules, which hold other forms of pages, stay held back."""
         self.demoted: dict[bytes, tuple[Host, Section | None]] = {}
         """By the unit's key: a host's, or a section's."""
 
@@ -133,7 +132,7 @@ class TrapJudge:
         return freed
 
     def _stays(self, trap: TrapState) -> bool:
-        return self.joins if trap.is_joined else self.options.hold or trap.is_blocked
+        return self._joins if trap.is_joined else self.options.hold or trap.is_blocked
 
     def is_demoted(self, key: bytes) -> bool:
         return key in self.demoted

@@ -51,7 +51,7 @@ class UrlStates:
         self._entries = Overlay(database, "queue")
         self._requests = Overlay(database, "requests")
         self._present_year = gmtime(wall()).tm_year
-        self.rule_section: Callable[[Host, Link], Section | None] = lambda host, found: None
+        self.form_section: Callable[[Host, Link], Section | None] = lambda host, found: None
         """Gives the section of a rule for a link that is another form of a page: see `frontier.forms`."""
 
     # Look-ups
@@ -101,7 +101,7 @@ class UrlStates:
         where no page's link has led to it.
         """
         host = self._hosts.named(found.host)
-        joined = self.rule_section(host, found) if tenth is not None else None
+        joined = self.form_section(host, found) if tenth is not None else None
         section = joined or self._hosts.section(host, found.url)
         record = UrlRecord(
             found.url,
