@@ -53,7 +53,7 @@ class Learnt:
         return f"{_NAME}{self.number}: {self.rule}"
 
 
-def number_of(name: str) -> int | None:
+def rule_number(name: str) -> int | None:
     """The number of the rule that `str` calls so; None for what is no rule's name."""
     return int(name.partition(":")[0].removeprefix(_NAME)) if name.startswith(_NAME) else None
 

@@ -24,7 +24,7 @@ from typing import Final
 
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.dust.evidence import State
-from sitecrawl.dust.learner import Learner, Learnt, number_of
+from sitecrawl.dust.learner import Learner, Learnt, rule_number
 from sitecrawl.frontier.classes import NOBODY, UNKNOWN, Classes
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
 from sitecrawl.frontier.learners import Learners
@@ -258,7 +258,7 @@ class Forms:
         for section in host.sections.values():
             if section.trap.is_joined:
                 joined.append(section)
-            elif section.queued and number_of(section.shape) is not None:
+            elif section.queued and rule_number(section.shape) is not None:
                 self._freed[section.key] = host, section
         if not joined or not self.learns:
             return

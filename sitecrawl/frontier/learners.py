@@ -7,7 +7,7 @@ from typing import Final
 
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.overlay import Overlay
-from sitecrawl.dust.learner import Learner, Learnt, number_of
+from sitecrawl.dust.learner import Learner, Learnt, rule_number
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.sections import Section
 
@@ -41,7 +41,7 @@ class Learners:
 
     def rule_of(self, host: Host, section: Section) -> Learnt | None:
         """The rule whose section it is."""
-        number = number_of(section.shape)
+        number = rule_number(section.shape)
         return None if number is None else self.of(host.key).numbered(number)
 
     def changed(self, host: bytes) -> None:

@@ -13,7 +13,7 @@ from frontier_helpers import Bench, all_credit, check_sections, stored_records, 
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.dust.evidence import State
-from sitecrawl.dust.learner import number_of
+from sitecrawl.dust.learner import rule_number
 from sitecrawl.frontier.disk import FrontierOptions
 from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.record import Flag, UrlState
@@ -284,7 +284,7 @@ def test_only_what_links_lead_to_is_joined(bench):
 
 def is_test(bench: Bench, record) -> bool:
     host = bench.frontier.hosts.named("a.example")
-    return record.state == UrlState.FETCHED and number_of(host.sections[record.section].shape) is not None
+    return record.state == UrlState.FETCHED and rule_number(host.sections[record.section].shape) is not None
 
 
 @pytest.mark.parametrize(
