@@ -4,6 +4,9 @@ A `Download` is one request under way. It looks up the host, asks `may_connect` 
 send the crawler anywhere, design section 9), connects, through a proxy if there is one, and reads the response. It
 can be ended from outside at any time, with an error that says why.
 
+TLS begins when the connection stands, and not with it: uvloop's `create_connection(ssl=...)` waits for two futures in
+turn, and a download that is ended between them leaves the error of the second to nobody, who logs it.
+
 A kept connection that its peer has closed meanwhile shows it only when it is used: a request without effects is then
 sent again, over a new one (RFC 9112, section 9.3.1).
 """
@@ -191,32 +194,32 @@ class Download:
     # Connecting
 
     async def _connect(self) -> Connection:
-        request, tls = self._request, self._client.tls
+        request = self._request
         if request.proxy is None:
-            return await self._reach(request.endpoint, request.may_connect, tls if request.endpoint.secure else None)
-        connection = await self._reach(request.proxy, lambda _address: None, None)
+            connection = await self._reach(request.endpoint, request.may_connect)
+        else:
+            connection = await self._reach(request.proxy, lambda _address: None)
         if request.endpoint.secure:
             try:
-                await self._tunnel(connection)
+                if request.proxy is not None:
+                    await self._tunnel(connection)
+                await self._secure(connection)
             except BaseException:
                 connection.abort()
                 raise
         return connection
 
-    async def _reach(
-        self, endpoint: Endpoint, may_connect: Callable[[str], None], tls: ssl.SSLContext | None
-    ) -> Connection:
+    async def _reach(self, endpoint: Endpoint, may_connect: Callable[[str], None]) -> Connection:
         addresses = [endpoint.host] if literal(endpoint.host) else await self._client.resolve(endpoint.host)
         for address in addresses:
             may_connect(address)
         try:
-            return await self._open(endpoint, addresses, tls)
-        except (OSError, ssl.CertificateError) as error:
-            raise ConnectionFailed(f"{endpoint.authority} cannot be connected to: {error}") from error
+            return await self._open(endpoint, addresses)
+        except OSError as error:
+            raise _failed(endpoint, error) from error
 
-    async def _open(self, endpoint: Endpoint, addresses: Sequence[str], tls: ssl.SSLContext | None) -> Connection:
+    async def _open(self, endpoint: Endpoint, addresses: Sequence[str]) -> Connection:
         loop = asyncio.get_running_loop()
-        options: dict[str, Any] = {"ssl": tls, "server_hostname": endpoint.host if tls is not None else None}
         bind = self._request.bind
         if len(addresses) == 1:
             given: dict[str, Any] = {"host": addresses[0], "port": endpoint.port, "local_addr": bind}
@@ -228,7 +231,7 @@ class Download:
                     infos, local_addr_infos=local, happy_eyeballs_delay=_STAGGER_SECONDS, interleave=1
                 )
             }
-        opened: tuple[asyncio.Transport, Connection] = await loop.create_connection(Connection, **given, **options)
+        opened: tuple[asyncio.Transport, Connection] = await loop.create_connection(Connection, **given)
         return opened[1]
 
     async def _tunnel(self, connection: Connection) -> None:
@@ -239,7 +242,17 @@ class Download:
         await connection.ask(_message(f"CONNECT {authority} HTTP/1.1", headers), reader)
         if not 200 <= reader.status < 300:
             raise ConnectionFailed(f"The proxy answers {reader.status} when asked for {authority}")
-        await connection.start_tls(self._client.tls, self._request.endpoint.host)
+
+    async def _secure(self, connection: Connection) -> None:
+        endpoint = self._request.endpoint
+        try:
+            await connection.start_tls(self._client.tls, endpoint.host)
+        except OSError as error:
+            raise _failed(endpoint, error) from error
+
+
+def _failed(endpoint: Endpoint, error: OSError) -> ConnectionFailed:
+    return ConnectionFailed(f"{endpoint.authority} cannot be connected to: {error}")
 
 
 def _address_info(address: str, port: int) -> tuple[int, int, int, str, tuple[Any, ...]]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections import OrderedDict
 from collections.abc import Hashable
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from sitecrawl.http.errors import ConnectionLost, HttpError
 from sitecrawl.http.reader import ResponseReader
@@ -54,17 +55,19 @@ class Connection(asyncio.Protocol):
         if self.transport is not None:
             self.transport.abort()
 
-    async def start_tls(self, context: Any, host: str) -> None:
-        """Go on over TLS, with `host` at the other end (RFC 9110, section 9.3.6)."""
-        assert self.transport is not None
-        loop = asyncio.get_running_loop()
-        self.transport = await loop.start_tls(self.transport, self, context, server_hostname=host)
-        self._read_certificate()
+    async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
+        """Go on over TLS, with `host` at the other end. Raises `OSError`, and `ConnectionLost` if it has ended.
 
-    def _read_certificate(self) -> None:
-        tls = self.transport.get_extra_info("ssl_object") if self.transport is not None else None
-        if tls is not None:
-            self.certificate = tls.getpeercert(binary_form=True)
+        Whoever cancels it has to `abort` the connection.
+        """
+        if self.transport is not None and not self.transport.is_closing():
+            loop = asyncio.get_running_loop()
+            secured = await loop.start_tls(self.transport, self, context, server_hostname=host)
+            tls = secured.get_extra_info("ssl_object") if secured is not None else None
+            if tls is not None and self.transport is not None:
+                self.transport, self.certificate = secured, tls.getpeercert(binary_form=True)
+                return
+        raise ConnectionLost("The connection ended before TLS had begun")
 
     # What the loop calls
 
@@ -72,7 +75,6 @@ class Connection(asyncio.Protocol):
         self.transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
         self.address = ip_address(peer[0].partition("%")[0]) if peer else None
-        self._read_certificate()
 
     def data_received(self, data: bytes) -> None:
         self.received += len(data)

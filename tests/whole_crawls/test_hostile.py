@@ -183,8 +183,7 @@ def test_the_good_site_is_complete(crawl: Crawl) -> None:
     assert crawl.code == 0, crawl.log
     assert crawl.pages == dict.fromkeys(["/", *GOOD], 1)
     assert "'finish_reason': 'finished'" in crawl.log
-    errors = re.findall(r"\] (?:ERROR|CRITICAL): .*", crawl.log)
-    assert len(errors) <= 1, errors  # one that comes on a busy machine, now and then, and is not explained yet
+    assert not re.search(r"\] (ERROR|CRITICAL):", crawl.log)
 
 
 def test_nothing_is_left(crawl: Crawl) -> None:
