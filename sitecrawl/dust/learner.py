@@ -8,6 +8,10 @@ pages before, so that it costs a look-up a page; `dust.evidence` counts, and say
 Bounds a host: `MAX_RULES` rules, of which those that are not trusted make room for others; `SAMPLE` pages a
 candidate; the last `RECENT` URLs, by which a new candidate is judged at once. Samples and recent URLs are in memory
 only: a crash forgets them and keeps rules and counts.
+
+A site may suggest rules without end, some with each page. So a repeat begins no more than `MAX_NEW` candidates, and
+recent URLs are not taken apart for each of them: they are kept in parts, as the rules that join URLs left them when
+these last changed.
 """
 
 from __future__ import annotations
@@ -28,6 +32,9 @@ from sitecrawl.dust.rules import DropKey, DropSegment, Rule, unpack
 MAX_RULES: Final = 32
 SAMPLE: Final = 256
 RECENT: Final = 256
+MAX_NEW: Final = 2
+"""Candidates that one repeat begins: what two URLs differ in, at the narrow place and at the wide one. What else they
+suggest the next such repeat suggests again, and this page is among the recent ones then."""
 FORMS: Final = 1024
 """URLs whose classes are kept, about 0.4 kB each."""
 VERSION: Final = 1
@@ -69,8 +76,9 @@ class Learner:
         """What `form` has said since rules last changed: the page that stands for a class is asked for with each URL
         of it."""
         self._last = 0
-        self._recent: dict[str, bytes] = {}
-        """The last URLs and their contents, as they were before any rule."""
+        self._recent: dict[str, tuple[bytes, Parts]] = {}
+        """The last URLs, as they were before any rule: their contents, and themselves without what the rules take
+        away that held when rules last began or ceased to join URLs."""
         self._of_content: dict[bytes, str] = {}
         """The last URL of each content among these."""
 
@@ -81,6 +89,9 @@ class Learner:
 
         `original`: the URL of the first page with this content, if that is another one. Returns the rules that have
         begun or ceased to join URLs, or join fewer.
+
+        Compares no more than `MAX_RULES` + 2 * `MAX_NEW` * (`RECENT` + 2) times, and takes three URLs apart. Where it
+        returns rules, it takes `RECENT` URLs apart as well, and fills `MAX_RULES` samples with them.
         """
         parts = self._normal(url)
         changed = self._compare(parts, content) if self.learnt else []
@@ -89,7 +100,7 @@ class Learner:
             for other in dict.fromkeys((original, twin)):
                 if other is not None and other != url:
                     changed += self._suggest(parts, self._normal(other), content)
-        self._remember(url, content)
+        self._remember(url, content, parts)
         if changed:
             self._refresh()
         return changed
@@ -98,19 +109,19 @@ class Learner:
         """The URL without what the rules that hold for it take away."""
         return self.active.form(split(url))[0]
 
-    def _remember(self, url: str, content: bytes) -> None:
+    def _remember(self, url: str, content: bytes, parts: Parts) -> None:
         recent = self._recent
         if len(recent) >= RECENT:
             oldest = next(iter(recent))
-            gone = recent.pop(oldest)
+            gone, _ = recent.pop(oldest)
             if self._of_content.get(gone) == oldest:
                 del self._of_content[gone]
-        recent[url] = content
+        recent[url] = content, parts
         self._of_content[content] = url
 
     def recent(self) -> Iterator[tuple[str, bytes]]:
         """The last URLs that were fetched, and the ids of their contents."""
-        return iter(self._recent.items())
+        return ((url, content) for url, (content, _) in self._recent.items())
 
     def _compare(self, parts: Parts, content: bytes) -> list[Learnt]:
         """What a page says of the rules that did not change its URL."""
@@ -168,6 +179,7 @@ class Learner:
     def _suggest(self, parts: Parts, other: Parts, content: bytes) -> list[Learnt]:
         """Two pages have one content: what of their URLs may choose nothing?"""
         changed = []
+        last = self._last + MAX_NEW
         for rule in difference(parts, other):
             if (known := self.learnt.get(rule)) is not None:
                 # Where the sample had forgotten the other page, or never met it on another host, nobody has counted.
@@ -175,8 +187,12 @@ class Learner:
                 met = known.sample.get(form, (b"", 0))[1] != hash(parts.text())
                 if not met and self._pair(known, rule.stratum(parts), content, same=True):
                     changed.append(known)
-            elif (learnt := self._add(rule)) is not None and self._replay(learnt, parts, other, content):
-                changed.append(learnt)
+            elif (
+                self._last < last
+                and (begun := self._add(rule)) is not None
+                and self._replay(begun, parts, other, content)
+            ):
+                changed.append(begun)
         return changed
 
     def _add(self, rule: Rule) -> Learnt | None:
@@ -200,8 +216,7 @@ class Learner:
     def _replay(self, learnt: Learnt, parts: Parts, other: Parts, content: bytes) -> bool:
         """Judge a new candidate by the two pages that suggest it, and by those before; whether it joins URLs now."""
         self._meet(learnt, other, content)
-        for url, of_it in self._recent.items():
-            before = self._normal(url)
+        for of_it, before in self._recent.values():
             if learnt.rule.covers(before):
                 self._meet(learnt, before, of_it)
         self._meet(learnt, parts, content)
@@ -253,10 +268,10 @@ class Learner:
         self._forms.clear()
         active = [rule for rule, one in self.learnt.items() if one.evidence.is_active]
         self.active = RuleSet(active, self._opens)
-        recent = [(self._normal(url), content) for url, content in self._recent.items()]
+        self._recent = {url: (content, self._normal(url)) for url, (content, _) in self._recent.items()}
         for one in self.learnt.values():
             one.sample.clear()
-            for parts, content in recent:
+            for content, parts in self._recent.values():
                 if one.rule.covers(parts):
                     form = hash(one.rule.form(parts).text())
                     one.sample.setdefault(form, (content, hash(parts.text())))

@@ -9,7 +9,7 @@ import pytest
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.dust.evidence import TESTS, State
-from sitecrawl.dust.learner import MAX_RULES, RECENT, SAMPLE, Learner
+from sitecrawl.dust.learner import MAX_NEW, MAX_RULES, RECENT, SAMPLE, Learner
 from sitecrawl.dust.rules import DropKey, DropSegment
 
 A = "http://a.example"
@@ -169,6 +169,34 @@ def test_keys_by_the_million_stay_bounded():
     assert all(len(one.sample) <= SAMPLE for one in learner.learnt.values())
     assert len(list(learner.recent())) <= RECENT
     assert len(learner.pack()) < 64_000
+
+
+class Counting(Learner):
+    """Counts what `observe` states a bound of."""
+
+    compared = taken_apart = 0
+
+    def _meet(self, *given):
+        self.compared += 1
+        return super()._meet(*given)
+
+    def _normal(self, url):
+        self.taken_apart += 1
+        return super()._normal(url)
+
+
+def test_the_work_for_a_page_is_bounded():
+    """Candidates without end, two for each page that a page repeats: none costs more than `observe` says."""
+    learner, compared = Counting(), []
+    for n in range(400):
+        page, one, other = f"{A}/p/{n}", f"{A}/p/{n}?o{n}=1", f"{A}/p/{n}?t{n}=1"
+        for url, original in ((one, None), (other, one), (page, one)):
+            learner.compared = learner.taken_apart = 0
+            assert not learner.observe(url, b"%08d" % n, original)
+            assert learner.taken_apart <= 3
+            compared.append(learner.compared)
+    assert learner._last == 400 * 2 * MAX_NEW
+    assert 2 * MAX_NEW * RECENT <= max(compared) <= MAX_RULES + 2 * MAX_NEW * (RECENT + 2)
 
 
 def test_packing():
