@@ -5,13 +5,18 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
-from crawling import crawl, scrapy
-from localweb import LocalWeb, Page, linked
+from console import command
+from crawling import crawl
+from localweb import LocalWeb, Page
 
 PAGES = 150
 LINKS = 6
@@ -39,52 +44,66 @@ def site(form: str) -> Iterator[tuple[LocalWeb, set[int]]]:
         yield web, came
 
 
-@pytest.mark.parametrize("form", ["/item{page}?wombat={id}", "/{id}/item{page}", "/(S({id}))/item{page}"])
-def test_session_ids(tmp_path: Path, form: str) -> None:
+@dataclass
+class Crawled:
+    """A site that was crawled to its end."""
+
+    web: LocalWeb
+    came: set[int]
+    job: Path
+    done: CompletedProcess[str]
+
+
+@pytest.fixture(scope="module", params=["/item{page}?wombat={id}", "/{id}/item{page}", "/(S({id}))/item{page}"])
+def crawled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
+    job = tmp_path_factory.mktemp("sessions") / "job"
+    with site(request.param) as (web, came):
+        yield Crawled(web, came, job, crawl(web.root, job))
+
+
+in_query = pytest.mark.parametrize("crawled", ["/item{page}?wombat={id}"], indirect=True)
+
+
+def test_session_ids(crawled: Crawled) -> None:
     """All pages come in, with at most one and a half fetches a page; the crawl ends, and says what it has left."""
-    with site(form) as (web, came):
-        done = crawl(web.root, tmp_path / "job")
-        assert done.returncode == 0, done.stderr
-        assert came == set(range(PAGES))
-        assert len(web.paths()) <= 1.5 * PAGES
-    assert "nothing is left to fetch but" not in done.stderr
-    assert "other forms" in done.stderr
-    listed = scrapy("frontier", "--rules", "--format", "jsonl", "-d", str(tmp_path / "job"))
-    assert "trusted" in {json.loads(line)["state"] for line in listed.stdout.splitlines()}
+    assert crawled.done.returncode == 0, crawled.done.stderr
+    assert crawled.came == set(range(PAGES))
+    assert len(crawled.web.paths()) <= 1.5 * PAGES
+    assert "nothing is left to fetch but" not in crawled.done.stderr
+    assert "other forms" in crawled.done.stderr
+    assert "trusted" in {rule["state"] for rule in rules(crawled.job)}
 
 
-def test_a_rule_that_is_refused(tmp_path: Path) -> None:
-    """It is listed, refused by its ID, and all that it held is fetched by the next crawl; then it can be trusted."""
-    job = str(tmp_path / "job")
-    with site("/item{page}?wombat={id}") as (web, _):
-        crawl(web.root, tmp_path / "job")
-        before = len(web.paths())
-        rules = [json.loads(line) for line in listed(job)]
-        held = [rule for rule in rules if rule["waiting"]]
-        assert held
-        for rule in rules:
-            done = scrapy("frontier", "--refuse-rule", rule["id"], "-d", job)
-            assert (done.returncode, done.stdout) == (0, f"{rule['id']} is refused: {rule['rule']}\n")
-        crawl(web.root, tmp_path / "job", SITECRAWL_MAX_PAGES=before + 60)
-        assert len(web.paths()) >= before + 60
-        assert not sum(json.loads(line)["waiting"] for line in listed(job))
-        done = scrapy("frontier", "--trust-rule", held[0]["id"], "-d", job)
-        assert "is ordered" in done.stdout
-        again = len(web.paths())
-        done = crawl(web.root, tmp_path / "job")
-        assert len(web.paths()) < again + 20
-    assert "other forms" in done.stderr
-
-
-def listed(job: str) -> list[str]:
-    return scrapy("frontier", "--rules", "--format", "jsonl", "-d", job).stdout.splitlines()
-
-
-def test_a_rule_that_is_not_there(tmp_path: Path) -> None:
+@in_query
+def test_a_rule_that_is_not_there(crawled: Crawled) -> None:
     """One line says what to do."""
-    with LocalWeb({"/": linked("/a")}) as web:
-        crawl(web.root, tmp_path / "job")
     for name in ("7@a.example", "x", "@"):
-        done = scrapy("frontier", "--refuse-rule", name, "-d", str(tmp_path / "job"))
+        done = command("frontier", "--refuse-rule", name, "-d", str(crawled.job))
         assert done.returncode == 1
         assert "scrapy frontier --rules lists them" in done.stderr
+
+
+@in_query
+def test_a_rule_that_is_refused(crawled: Crawled, tmp_path: Path) -> None:
+    """It is listed, refused by its ID, and all that it held is fetched by the next crawl; then it can be trusted."""
+    web, job = crawled.web, shutil.copytree(crawled.job, tmp_path / "job")
+    before = len(web.paths())
+    held = [rule for rule in rules(job) if rule["waiting"]]
+    assert held
+    for rule in rules(job):
+        done = command("frontier", "--refuse-rule", rule["id"], "-d", str(job))
+        assert (done.returncode, done.stdout) == (0, f"{rule['id']} is refused: {rule['rule']}\n")
+    crawl(web.root, job, SITECRAWL_MAX_PAGES=before + 60)
+    assert len(web.paths()) >= before + 60
+    assert not sum(rule["waiting"] for rule in rules(job))
+    done = command("frontier", "--trust-rule", held[0]["id"], "-d", str(job))
+    assert "is ordered" in done.stdout
+    again = len(web.paths())
+    last = crawl(web.root, job)
+    assert len(web.paths()) < again + 20
+    assert "other forms" in last.stderr
+
+
+def rules(job: Path) -> list[dict[str, Any]]:
+    listed = command("frontier", "--rules", "--format", "jsonl", "-d", str(job))
+    return [json.loads(line) for line in listed.stdout.splitlines()]
