@@ -362,7 +362,7 @@ class Blog(Finite):
         months = year * 12 + month - 1
         links = [f"/calendar/{near // 12}/{near % 12 + 1}" for near in (months - 1, months + 1)]
         if day is None:
-            links += [f"/calendar/{year}/{month}/{day}" for day in range(1, 29, 3)]
+            links += [f"/calendar/{year}/{month}/{day}" for day in range(1, 29, 9)]
         date = f"{year} {month} {day or ''}"
         title = f"Calendar of {date}" if self.titled else "Calendar"
         return Page(title, f"{prose('calendar', words=300)} {date}", to(["/", *links]))
@@ -456,7 +456,7 @@ def sites(size: float) -> list[Site]:
     return [
         Pagination(scaled(2000)),
         Shop(scaled(50_000)),
-        Shop(scaled(5000), facets=True, name="shop with facets", in_category=scaled(500)),
+        Shop(scaled(2000), facets=True, name="shop with facets", in_category=scaled(500)),
         Forum(scaled(10_000), extras=False, name="forum, topics only"),
         Forum(scaled(10_000)),
         Wiki(scaled(1300)),
@@ -466,7 +466,7 @@ def sites(size: float) -> list[Site]:
             Maze(kind, inner)
             for kind in ("stable", "changing", "repeated segments", "deep", "query", "first segment")
         ),
-        Sessions(Forum(scaled(10_000)), "sid", "forum, session ids"),
+        Sessions(Forum(scaled(3000)), "sid", "forum, session ids"),
         Sessions(Shop(scaled(2000)), "visitor", "session ids, query"),
         Sessions(Shop(scaled(2000)), "", "session ids, path"),
     ]
