@@ -2,8 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 # How long an example takes says something of the machine and what else it does, and nothing of the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+LONGEST: Final = (
+    "benchmarks/test_sites.py",
+    "cluster/test_worker.py",
+    "crash/test_cluster_faults.py",
+    "project/test_documented_usage.py",
+    "whole_crawls/test_politeness.py",
+    "crash/test_torn_files.py",
+    "crash/test_disk_full.py",
+    "benchmarks/test_judgement.py",
+    "crash/test_kills.py",
+    "whole_crawls/test_shutdown.py",
+    "frontier/test_forms.py",
+    "whole_crawls/test_real_sites.py",
+    "project/test_installed.py",
+)
+"""Files that take longest, most of them with few tests. They come first: whichever of files that are run beside one
+another began last would have the machine to itself."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    turns = {name: turn for turn, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: turns.get("/".join(item.path.parts[-2:]), len(LONGEST)))
