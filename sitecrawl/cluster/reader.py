@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import struct
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, Self, cast
 
@@ -19,10 +19,11 @@ from redis import RedisError
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.connection import connect, shown
 from sitecrawl.cluster.shards import Keys, unpack
+from sitecrawl.frontier.held import HeldSet, held_set
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.reader import KnownRule, KnownUrl, Site, Unit, unit_of
 from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.sections import SAMPLES, Section
 from sitecrawl.frontier.trap_state import TrapState
 from sitecrawl.pagestore import Capture
 from sitecrawl.pagestore.workers import open_pages
@@ -74,17 +75,30 @@ class ClusterReader:
 
         As `FrontierReader.units`.
         """
+        for found, section, fetches in self._units(host, demoted=demoted):
+            yield unit_of(found, section or found, fetches)
+
+    def held(self, host: str | None = None) -> Iterator[HeldSet]:
+        """As `FrontierReader.held`, but for the URLs that were fetched, which Redis does not know by section."""
+        for found, section, fetches in self._units(host, demoted=True):
+            base = self._keys.base(self._keys.shard_of(found.name))
+            sections = [section] if section is not None else list(self._sections(base, found.name))
+            waiting = chain.from_iterable(self._queue(base, one.key) for one in sections)
+            yield held_set(found, section, fetches, [], [url.url for url in islice(waiting, SAMPLES)])
+
+    def _units(self, host: str | None, *, demoted: bool) -> Iterator[tuple[Host, Section | None, int]]:
+        """Hosts, sections, and how many URLs their shard has fetched."""
         for name in self._hosts(host):
             base = self._keys.base(self._keys.shard_of(name))
             fetches = int(self._state(self._keys.shard_of(name), "fetches"))
             found = _host(name, unpack(self._client.hget(base + "hosts", name)))
             if found.trap.demoted or not demoted:
-                yield unit_of(found, found, fetches)
+                yield found, None, fetches
             if found.trap.demoted and demoted:
                 continue
             for section in sorted(self._sections(base, name), key=lambda one: one.queued, reverse=True):
                 if section.queued and (section.trap.demoted or not demoted):
-                    yield unit_of(found, section, fetches)
+                    yield found, section, fetches
 
     def _hosts(self, name: str | None) -> list[str]:
         if name is not None:

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Final
 
 from sitecrawl.console.base_command import ListingCommand
-from sitecrawl.console.listing import RULES, UNITS, URLS, write
+from sitecrawl.console.listing import HELD, RULES, UNITS, URLS, write
 from sitecrawl.dust.evidence import State
 from sitecrawl.frontier.rule_orders import order_rule
 
@@ -31,7 +31,7 @@ class Command(ListingCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--host", help="only this host (with :port where it is not the scheme's own)")
-        parser.add_argument("--demoted", action="store_true", help="only what is held back as traps")
+        parser.add_argument("--demoted", action="store_true", help="only what is held back, with evidence and URLs")
         parser.add_argument("--urls", action="store_true", help="list the waiting URLs, one a line: a list of seeds")
         parser.add_argument("--rules", action="store_true", help="what was learnt of URLs: what chooses no content")
         for state, (option, meaning) in _ORDERS.items():
@@ -49,6 +49,8 @@ class Command(ListingCommand):
             elif opts.urls:
                 urls = islice(reader.waiting(opts.host, demoted=opts.demoted), opts.limit)
                 write(urls, URLS, sys.stdout, format="urls" if opts.format == "table" else opts.format)
+            elif opts.demoted:
+                write(islice(reader.held(opts.host), opts.limit), HELD, sys.stdout, format=opts.format)
             else:
-                units = islice(reader.units(opts.host, demoted=opts.demoted), opts.limit)
+                units = islice(reader.units(opts.host), opts.limit)
                 write(units, UNITS, sys.stdout, format=opts.format)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TextIO, TypeVar
 
 from sitecrawl.base.display import one_line
+from sitecrawl.frontier.held import HeldSet, name_of
 from sitecrawl.frontier.reader import KnownRule, KnownUrl, Site, Unit
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.printing import time_of
@@ -45,10 +46,17 @@ def write(rows: Iterable[Row], layout: Layout[Row], out: TextIO, *, format: str)
         writer.writerow(layout.columns)
         for row in rows:
             values = layout.facts(row).values()
-            writer.writerow([one_line(value) if isinstance(value, str) else value for value in values])
+            writer.writerow([_cell(value) for value in values])
     else:
         for number, row in enumerate(rows):
             out.write(("" if number else f"{layout.header}\n") + f"{layout.line(row)}\n")
+
+
+def _cell(value: Any) -> Any:
+    """A value of a CSV; lists are in JSON."""
+    if isinstance(value, list):
+        return json.dumps(value)
+    return one_line(value) if isinstance(value, str) else value
 
 
 # The frontier
@@ -66,7 +74,29 @@ def _unit(unit: Unit) -> str:
     """What is demoted, or set free by hand, has the reason in a line of its own."""
     numbers = f"{unit.waiting:>11,}  {unit.known:>11,}  {unit.fetched:>11,}  {unit.good:>11,}"
     reason = f"\n{' ' * 13}{unit.reason}" if unit.reason else ""
-    return f"{numbers}  {unit.novelty:>7.2f}  {one_line(unit.host + unit.shape)}{reason}"
+    return f"{numbers}  {unit.novelty:>7.2f}  {one_line(name_of(unit.host, unit.shape))}{reason}"
+
+
+_MORE = f"\n{' ' * 13}"
+
+
+def _held(held: HeldSet) -> str:
+    """Lines of their own for the reason, and for each sample: what was fetched, and what waits."""
+    numbers = f"{held.waiting:>11,}  {held.known:>11,}  {held.fetched:>11,}  {held.good:>11,}  {held.novelty:>7.2f}"
+    elsewhere = "-" if held.elsewhere is None else f"{held.elsewhere:.0%}"
+    came = [(str(one.status or "-"), "good" if one.good else "not good", one.url) for one in held.fetched_urls]
+    lines = [
+        f"{numbers}  {elsewhere:>9}  {one_line(name_of(held.host, held.shape))}",
+        one_line(held.reason),
+        *(f"fetched  {status:>3}  {worth:<8}  {one_line(url)}" for status, worth, url in came),
+        *(f"waits{' ' * 17}{one_line(url)}" for url in held.waiting_urls),
+    ]
+    return _MORE.join(lines)
+
+
+def _held_facts(held: HeldSet) -> Mapping[str, Any]:
+    samples = [one._asdict() for one in held.fetched_urls]
+    return {**held._asdict(), "fetched_urls": samples, "waiting_urls": list(held.waiting_urls)}
 
 
 URLS: Final = Layout(
@@ -78,6 +108,13 @@ UNITS: Final = Layout(
     _unit,
     Unit._fields,
     Unit._asdict,
+)
+
+HELD: Final = Layout(
+    "    waiting        known      fetched         good  novelty  elsewhere  host or section",
+    _held,
+    HeldSet._fields,
+    _held_facts,
 )
 
 

@@ -30,11 +30,14 @@ from sitecrawl.dashboard.streams import Streams
 from sitecrawl.dashboard.tables import Table, Tables
 from sitecrawl.dashboard.web import Server
 from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.held import HeldSets
 from sitecrawl.sitemap.store import SitemapStore
 
 logger = logging.getLogger(__name__)
 
 SAMPLE_SECONDS: Final = 1.0
+HELD_LOOKED_AT: Final = 100
+"""Rows of each queue that samples of what is held back are drawn from: the crawl waits meanwhile."""
 
 
 class Dashboard:
@@ -107,7 +110,8 @@ class Dashboard:
             return getattr(getattr(spider, "sitemaps", None), "store", None)
 
         politeness = configuration.politeness(self._crawler.settings)
-        return monitor, Tables(frontier, politeness, monitor.meter, self._popular, sitemaps).named
+        held = HeldSets(runtime.database, looked_at=HELD_LOOKED_AT)
+        return monitor, Tables(frontier, politeness, monitor.meter, self._popular, sitemaps, held=held).named
 
     def _serve(self, tables: dict[str, Table], port: int) -> None:
         if not is_reactor_installed():

@@ -16,6 +16,7 @@ from sitecrawl.dashboard.popular import Popular
 from sitecrawl.dashboard.scan import scan
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.explain import explain
+from sitecrawl.frontier.held import HeldSets
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.reader import unit_of
 from sitecrawl.frontier.record import UrlRecord
@@ -105,8 +106,11 @@ class Tables:
         meter: Meter,
         popular: Popular,
         sitemaps: Callable[[], SitemapStore | None],
+        *,
+        held: HeldSets,
     ) -> None:
         self._frontier = frontier
+        self._held = held
         self._politeness = politeness
         self._meter = meter
         self._popular = popular
@@ -198,12 +202,19 @@ class Tables:
 
         if query.demoted:
             held = self._frontier.judge.demoted.values()
-            return await _shown(query, held, lambda unit: matching([unit]), _SECTION_SORTS, self._section_row)
+            return await _shown(query, held, lambda unit: matching([unit]), _SECTION_SORTS, self._held_row)
         return await _shown(query, self._frontier.hosts.live(), waiting, _SECTION_SORTS, self._section_row)
 
     def _section_row(self, unit: LiveUnit) -> Row:
         host, section = unit
         return {**unit_of(host, section or host, self._fetches)._asdict(), **_hold(section or host)}
+
+    def _held_row(self, unit: LiveUnit) -> Row:
+        """With samples, as of the last checkpoint."""
+        host, section = unit
+        held = self._held.read(host, section, self._fetches)
+        samples = [one._asdict() for one in held.fetched_urls]
+        return {**held._asdict(), "fetched_urls": samples, **_hold(section or host)}
 
     @property
     def _fetches(self) -> int:

@@ -306,7 +306,9 @@ class DiskFrontier:
         self.forms.ended(visit.key, record, host)
         if state != UrlState.EXCLUDED:
             good = good and state == UrlState.FETCHED
-            self._learn(host, host.sections[record.section], good=good, missing=status in GONE, news=visit.news)
+            section = host.sections[record.section]
+            section.remember(visit.key, good=good)
+            self._learn(host, section, good=good, missing=status in GONE, news=visit.news)
 
     def _learn(self, host: Host, section: Section, *, good: bool, missing: bool, news: News) -> None:
         self.judge.known = self.counts.known

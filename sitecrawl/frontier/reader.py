@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
@@ -26,6 +26,7 @@ from sitecrawl.credit.trust import HostGraph
 from sitecrawl.dust.learner import Learner
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.explain import explain
+from sitecrawl.frontier.held import HeldSet, HeldSets
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.link_credit import SEEDS, load_graph, read_edges
 from sitecrawl.frontier.order import Order, class_of, credit_class, order_named
@@ -229,15 +230,25 @@ class FrontierReader:
         With `host` all of that host, waiting or not. With `demoted` only what is held back: of a host that is
         demoted as a whole, the host alone. Raises `StorageError` for a host that the crawl does not know.
         """
+        for found, section in self._units(host, demoted=demoted):
+            yield unit_of(found, section or found, self._fetches)
+
+    def held(self, host: str | None = None) -> Iterator[HeldSet]:
+        """What is held back, as `units` with `demoted` lists it, with what speaks for that and with samples."""
+        held = HeldSets(self._database)
+        for found, section in self._units(host, demoted=True):
+            yield held.read(found, section, self._fetches)
+
+    def _units(self, host: str | None, *, demoted: bool) -> Iterator[tuple[Host, Section | None]]:
         for found in self._hosts(host):
             if found.trap.demoted or not demoted:
-                yield unit_of(found, found, self._fetches)
+                yield found, None
             if found.trap.demoted and demoted:
                 continue
             sections = sorted(found.sections.values(), key=lambda s: s.queued, reverse=True)
             for section in sections:
                 if (section.queued or host is not None) and (section.trap.demoted or not demoted):
-                    yield unit_of(found, section, self._fetches)
+                    yield found, section
 
     def rules(self, host: str | None = None) -> Iterator[KnownRule]:
         """What was learnt of the URLs of all hosts, or of one; of each host the rules that hold first.
@@ -262,18 +273,6 @@ class FrontierReader:
                     evidence.tests,
                     evidence.failed,
                 )
-
-    def examples(self, unit: Unit, limit: int) -> list[str]:
-        """URLs of `unit` that wait, the first of a section or some of a host's."""
-        host = self._named(unit.host)
-        found: list[str] = []
-        for section in host.sections.values():
-            if unit.shape in ("", section.shape) and section.queued:
-                entries = self._database.scan("queue", section.key, next_prefix(section.key))
-                for key, _ in islice(entries, limit - len(found)):
-                    if (record := self.record(key[len(section.key) + RANK_BYTES :])) is not None:
-                        found.append(record.url)
-        return found
 
     def waiting(self, host: str | None = None, *, demoted: bool = False) -> Iterator[KnownUrl]:
         """The URLs that wait, in the order in which they would be fetched if all hosts were free.

@@ -1,13 +1,15 @@
 """A section: the URLs of one shape on one host, their queue, and what has been learnt of them.
 
 Every demotion must be explainable, so a section keeps four numbers that an operator can judge by (`known`,
-`fetched`, `good`, `own`) and, since when it has been demoted, why. What a section is worth is reckoned in `worth`.
+`fetched`, `good`, `own`), the last few URLs that were fetched of it, and, since when it has been demoted, why. What a
+section is worth is reckoned in `worth`.
 """
 
 from __future__ import annotations
 
 import itertools
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import nlargest
 from operator import itemgetter
@@ -22,6 +24,9 @@ KEY_BYTES: Final = 4
 _HEAD = struct.Struct(">QQQQQQdddddd4s")
 _BROUGHT = struct.Struct(f">{KEY_BYTES}sQ")
 MAX_BROUGHT: Final = 32
+_SAMPLE = struct.Struct(">16s?")
+SAMPLES: Final = 3
+"""URLs that were fetched last of a section and that it knows by name: 17 bytes each, in memory and on disk."""
 TRAP_LIKE_LOSS: Final = 0.9
 DOUBT: Final = 2.0
 """Fetches that a section is doubted for where others are to be paid for leading to it."""
@@ -62,6 +67,8 @@ class Section:
     """From 0 to 1, not including 0: its share of its host's turns, beside those of the other sections."""
     brought: dict[bytes, int] = field(default_factory=dict)
     """How many URLs its pages brought first, by the second part of their section's key: the `MAX_BROUGHT` largest."""
+    last: bytes = b""
+    """The URLs that were fetched last, packed: see `fetched_last`."""
     circle: bytes = field(init=False)
     """The sections that it grows with, by the name of their circle: see `circles`."""
     trap: TrapState = field(default_factory=TrapState)
@@ -83,6 +90,15 @@ class Section:
         self.leads += (leads - self.leads) / min(trap_state.WINDOW, self.fetched + 1)
         self.fetched += 1
         self.good += good
+
+    def remember(self, url: bytes, *, good: bool) -> None:
+        """The URL with the fingerprint `url` was fetched last, and was worth it or not."""
+        self.last = (_SAMPLE.pack(url, good) + self.last)[: SAMPLES * _SAMPLE.size]
+
+    @property
+    def fetched_last(self) -> Iterator[tuple[bytes, bool]]:
+        """The fingerprints of the last `SAMPLES` URLs that were fetched, the last first, and which were worth it."""
+        return _SAMPLE.iter_unpack(self.last)
 
     @property
     def shown(self) -> float:
@@ -117,7 +133,8 @@ class Section:
         )
         largest = nlargest(MAX_BROUGHT, self.brought.items(), key=itemgetter(1))
         brought = b"".join(itertools.starmap(_BROUGHT.pack, largest))
-        return head + self.trap.pack() + bytes([len(largest)]) + brought + self.shape.encode()
+        lists = bytes([len(largest)]) + brought + bytes([len(self.last) // _SAMPLE.size]) + self.last
+        return head + self.trap.pack() + lists + self.shape.encode()
 
     @classmethod
     def unpack(cls, key: bytes, data: bytes, queue: DiskQueue) -> Section:
@@ -127,8 +144,10 @@ class Section:
             trap = TrapState.unpack(data[_HEAD.size : _HEAD.size + TRAP_BYTES])
             start = _HEAD.size + TRAP_BYTES + 1
             end = start + data[start - 1] * _BROUGHT.size
-            section = cls(key, data[end:].decode(), queue)
+            shape = end + 1 + data[end] * _SAMPLE.size
+            section = cls(key, data[shape:].decode(), queue)
             section.brought = dict(_BROUGHT.iter_unpack(data[start:end]))
+            section.last = b"".join(itertools.starmap(_SAMPLE.pack, _SAMPLE.iter_unpack(data[end + 1 : shape])))
         except (struct.error, ValueError, IndexError) as error:
             raise CorruptFile(f"A section record of {len(data)} bytes cannot be read: {error}") from error
         section.known, section.fetched, section.good, section.queued, section.trap_like = numbers[:5]

@@ -11,8 +11,9 @@ from typing import Any, Final
 from sitecrawl import __version__
 from sitecrawl.crawldir.directory import Manifest
 from sitecrawl.crawldir.history import History
+from sitecrawl.frontier.held import HeldSet
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.reader import FrontierReader, Unit
+from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.warc_store import INDEX_FILE
 from sitecrawl.report import graph
@@ -22,7 +23,6 @@ from sitecrawl.urls.fingerprint import Fingerprinter
 
 HOSTS: Final = 50
 DEMOTED: Final = 100
-EXAMPLES: Final = 4
 ROWS: Final = 25
 SEARCHED: Final = 5000
 """HTML pages whose links are read to find who links to dead ones, by default."""
@@ -78,8 +78,8 @@ class ReportData:
     """The largest, with their importance."""
     host_count: int
     graph: graph.Graph
-    held: list[tuple[Unit, list[str]]]
-    """What is demoted, with some of the URLs that wait there."""
+    held: list[HeldSet]
+    """What is demoted, with some of its URLs."""
     held_count: int
     dead: list[tuple[DeadLink, list[str]]]
     """With the pages that link there."""
@@ -94,7 +94,7 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
         urls = count_urls(reader)
         hosts = list(reader.hosts())
         largest = sorted(hosts, key=lambda host: (-host.known, host.name))
-        held = list(reader.units(demoted=True))
+        held_count = sum(1 for _ in reader.units(demoted=True))
         referrers = first_referrers(reader, urls.dead)
         stored, searched = _read_pages(directory, manifest, {link.key for link in urls.dead}, search_pages)
         return ReportData(
@@ -107,8 +107,8 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
             hosts=[(host, urls.hosts[host.key]) for host in largest[:HOSTS]],
             host_count=len(hosts),
             graph=_graph(reader, largest, urls),
-            held=[(unit, reader.examples(unit, EXAMPLES)) for unit in held[:DEMOTED]],
-            held_count=len(held),
+            held=list(islice(reader.held(), DEMOTED)),
+            held_count=held_count,
             dead=[
                 (link, list(dict.fromkeys([*referrers.get(link.key, ()), *searched.pages.get(link.key, ())])))
                 for link in urls.dead

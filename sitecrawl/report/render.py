@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from sitecrawl.base.display import duration, size, visible
 from sitecrawl.crawldir.history import History
+from sitecrawl.frontier.held import name_of
 from sitecrawl.report import drawing, graph
 from sitecrawl.report.drawing import Bar, Chart, bars, chart, speeds
 from sitecrawl.report.gather import ReportData
@@ -38,6 +39,7 @@ def render(report: ReportData) -> str:
     }  # fmt: skip
     return environment.get_template("report.html").render(
         report=report,
+        name_of=name_of,
         charts=charts(report.history),
         importance=importance_bars(report.urls),
         top_shares=[(share, share_of_top(report.urls, share)) for share in (0.01, 0.1, 0.5)],

@@ -24,6 +24,7 @@ MINTED = 20
 HOSTILE = '<a href="/evil/&#27;[2J&#x202e;">x</a><a href="/evil/%1b[31m">x</a><a href="/evil/a&#10;b c">x</a>'
 CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
 FIELDS = ["host", "shape", "waiting", "known", "fetched", "good", "novelty", "demoted", "reason"]
+EVIDENCE = ["why", "since", "elsewhere", "fetched_urls", "waiting_urls"]
 
 
 def page(path: str, host: str) -> Page | None:
@@ -86,12 +87,34 @@ class TestTrapped:
     def test_the_trap_is_named_with_its_reason(self, job, web):
         """The trap's section is held back and says why; nothing else waits."""
         rows = [json.loads(line) for line in frontier(job, "--demoted", "--format", "jsonl").splitlines()]
-        assert [list(row) for row in rows] == [FIELDS]
+        assert [list(row) for row in rows] == [FIELDS + EVIDENCE]
         trap = rows[0]
         assert (trap["host"], trap["shape"], trap["demoted"]) == (urlsplit(web.root).netloc, "/trap/*", True)
         assert trap["novelty"] > 10
         assert trap["waiting"] == trap["known"] - trap["fetched"]
-        assert re.search(r"demoted since fetch [\d,]+ of [\d,]+: ", trap["reason"])
+        assert re.search(f"demoted since fetch {trap['since']:,} of [\\d,]+: ", trap["reason"])
+        assert trap["why"] == "grows"
+        assert 0 < trap["elsewhere"] < 0.1
+
+    def test_samples(self, job, web):
+        """Of the trap, URLs that were fetched, with what came of them, and others that wait."""
+        (trap,) = (json.loads(line) for line in frontier(job, "--demoted", "--format", "jsonl").splitlines())
+        asked = set(web.paths())
+        assert len(trap["fetched_urls"]) == len(set(trap["waiting_urls"])) == 3
+        for one in trap["fetched_urls"]:
+            assert (one["status"], one["good"]) == (200, True)
+            assert one["url"].removeprefix(web.root) in asked
+        waiting = frontier(job, "--demoted", "--urls").splitlines()
+        assert set(trap["waiting_urls"]) <= set(waiting)
+
+    def test_the_table_of_what_is_held_back(self, job, web):
+        """A line with the numbers, one with the reason, and one for each sample."""
+        header, trap, reason, *samples = frontier(job, "--demoted").splitlines()
+        assert header.split()[4:6] == ["novelty", "elsewhere"]
+        assert trap.endswith(f"%  {urlsplit(web.root).netloc}/trap/*")
+        assert reason.strip().startswith("demoted since fetch")
+        kinds = [re.sub(r"\s+http://\S+$", "", line.strip()) for line in samples]
+        assert kinds == ["fetched  200  good"] * 3 + ["waits"] * 3
 
     def test_the_table(self, job, web):
         """The host has a line, the trap has one, and its reason another."""
@@ -106,6 +129,9 @@ class TestTrapped:
         header, *rows = csv.reader(frontier(job, "--format", "csv", "--limit", "1").splitlines())
         assert header == FIELDS
         assert len(rows) == 1
+        header, row = csv.reader(frontier(job, "--demoted", "--format", "csv").splitlines())
+        assert header == FIELDS + EVIDENCE
+        assert len(json.loads(row[-1])) == 3
 
     def test_the_summary_says_so(self, ended):
         """The end of the crawl counts what was left, and the command that it names lists as many URLs."""

@@ -12,7 +12,8 @@ import pytest
 from pagestore_helpers import exchange, page
 
 from sitecrawl.base.display import one_line
-from sitecrawl.console.listing import CAPTURES, FORMATS, SITES, UNITS, URLS, Layout, write
+from sitecrawl.console.listing import CAPTURES, FORMATS, HELD, SITES, UNITS, URLS, Layout, write
+from sitecrawl.frontier.held import HeldSet, Sample
 from sitecrawl.frontier.reader import KnownUrl, Site, Unit
 from sitecrawl.pagestore.capture import Place, describe
 
@@ -21,7 +22,11 @@ CONTROLS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
 URL = KnownUrl(0.25, 3, 0, "queued", f"http://{HOSTILE}/")
 SITE = Site(1.0, 2, 3, HOSTILE)
 UNIT = Unit(HOSTILE, f"/{HOSTILE}/*", 1234, 5678, 9, 0, 20.0, demoted=True, reason="demoted since fetch 7")
-LAYOUTS: dict[type, Layout[Any]] = {KnownUrl: URLS, Site: SITES, Unit: UNITS}
+HELD_BACK = HeldSet(
+    HOSTILE, f"/{HOSTILE}/*", 1234, 5678, 9, 0, 20.0, demoted=True, reason="since fetch 7", why="grows", since=7,
+    elsewhere=0.25, fetched_urls=[Sample(HOSTILE, 200, good=True)], waiting_urls=[HOSTILE, HOSTILE],
+)  # fmt: skip
+LAYOUTS: dict[type, Layout[Any]] = {KnownUrl: URLS, Site: SITES, Unit: UNITS, HeldSet: HELD}
 
 
 def capture(title):
@@ -36,12 +41,13 @@ def written(row, name: str) -> str:
 
 
 @pytest.mark.parametrize("name", sorted({*FORMATS} - {"urls"}))
-@pytest.mark.parametrize("row", [URL, SITE, UNIT], ids=lambda row: type(row).__name__)
+@pytest.mark.parametrize("row", [URL, SITE, UNIT, HELD_BACK], ids=lambda row: type(row).__name__)
 def test_nothing_that_a_terminal_obeys(row, name):
     """No format lets a control character of the web through, nor a second line."""
     text = written(row, name)
     assert not CONTROLS.search(text)
-    assert len(text.splitlines()) == (1 if name == "jsonl" else 3 if (row, name) == (UNIT, "table") else 2)
+    in_table = {Unit: 3, HeldSet: 6}.get(type(row), 2)
+    assert len(text.splitlines()) == (1 if name == "jsonl" else in_table if name == "table" else 2)
 
 
 @pytest.mark.parametrize("row", [URL, SITE, UNIT], ids=lambda row: type(row).__name__)

@@ -256,7 +256,9 @@ ROWS: dict[str, Any] = {
     "sections": {
         "total": 1, "offset": 0, "cost": 0.1,
         "rows": [{"host": "h", "shape": "/s", "waiting": 1, "known": 2, "fetched": 3, "good": 4, "novelty": 1,
-                  "demoted": True, "reason": "r", "blocked": True, "vouched": False, "since": 1}],
+                  "demoted": True, "reason": "r", "blocked": True, "vouched": False, "since": 1,
+                  "fetched_urls": [{"url": "http://a.example/?", "status": 200, "good": False}],
+                  "waiting_urls": ["http://a.example/?", "javascript:window.owned=3//"]}],
     },
     "pages": {
         "total": 2, "rounds": 1,

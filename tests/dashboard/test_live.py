@@ -314,6 +314,9 @@ class TestWhatIsDone:
                 (row,) = crawl.json("sections?demoted=1")["rows"]
                 assert (row["shape"], row["blocked"]) == ("/w/*", True)
                 assert row["reason"].startswith("blocked by hand at fetch")
+                samples = [one["url"] for one in row["fetched_urls"]] + row["waiting_urls"]
+                assert len(set(samples)) == len(samples) >= 3
+                assert all(sample.startswith(f"{web.root}/w/") for sample in samples)
                 crawl.act("resume")
                 until(lambda: len(web.hits) > asked + 15, "requests after the pause")
                 assert not [path for path in web.paths()[asked:] if path.startswith("/w/")]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.queue import DiskQueue
-from sitecrawl.frontier.sections import KEY_BYTES, MAX_BROUGHT, Section
+from sitecrawl.frontier.sections import KEY_BYTES, MAX_BROUGHT, SAMPLES, Section
 from sitecrawl.frontier.trap_state import WINDOW, TrapState
 
 KEY = bytes(8 + KEY_BYTES)
@@ -28,18 +28,25 @@ def section_of(shape: str = "/x/*", known: int = 100) -> Section:
     shape=st.text(st.characters(exclude_categories=["Cs"]), max_size=40),
     counts=st.lists(COUNTS, min_size=6, max_size=6),
     numbers=st.lists(NUMBERS, min_size=9, max_size=9),
-    brought=st.dictionaries(st.binary(min_size=KEY_BYTES, max_size=KEY_BYTES), COUNTS, max_size=MAX_BROUGHT),
+    lists=st.tuples(
+        st.lists(st.tuples(st.binary(min_size=16, max_size=16), st.booleans()), max_size=SAMPLES + 2),
+        st.dictionaries(st.binary(min_size=KEY_BYTES, max_size=KEY_BYTES), COUNTS, max_size=MAX_BROUGHT),
+    ),
     trap=st.tuples(st.booleans(), COUNTS, st.integers(0, 255), COUNTS),
 )
-def test_a_section_comes_back_as_it_went(shape, counts, numbers, brought, trap):
-    """A section keeps its shape, its numbers, what it has brought and its trap state."""
+def test_a_section_comes_back_as_it_went(shape, counts, numbers, lists, trap):
+    """A section keeps its shape, its numbers, what was fetched last, what it has brought and its trap state."""
     section = section_of(shape)
     section.known, section.own, section.fetched, section.good, section.queued, section.trap_like = counts
     section.trials, section.successes, section.leads, section.turn, section.hope, section.worth = numbers[:6]
     section.trap.novelty, section.trap.cost, section.trap.limit = numbers[6:]
-    section.brought, section.circle = brought, bytes([7]) * KEY_BYTES
+    last, section.brought = lists
+    section.circle = bytes([7]) * KEY_BYTES
     section.trap.demoted, section.trap.since, section.trap.reason, section.trap.tried = trap
+    for url, good in last:
+        section.remember(url, good=good)
     back = Section.unpack(KEY, section.pack(), QUEUE)
+    assert list(back.fetched_last) == last[::-1][:SAMPLES]
     for name in set(Section.__slots__) - {"trap", "queue"}:
         assert getattr(back, name) == getattr(section, name), name
     for name in TrapState.__slots__:
@@ -54,7 +61,7 @@ def test_what_is_in_memory_only_is_not_stored():
     assert (back.queued, back.volatile) == (3, 0)
 
 
-@given(st.binary(max_size=160))
+@given(st.binary(max_size=220))
 def test_torn_section(data):
     """Any bytes are a section or a corrupt file, and no other error."""
     try:

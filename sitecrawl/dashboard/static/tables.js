@@ -43,6 +43,25 @@ function unitActions(unit, after) {
   return { node: unit.demoted ? act("Set free", askRelease) : act("Block", askBlock), text: true };
 }
 
+/** A shape goes on where its host ends; the name of a rule does not. */
+const nameOf = (unit) => shown(unit.host + (/^(\/|$)/.test(unit.shape) ? "" : " ") + unit.shape);
+
+const opened = new Set(); // of the samples
+
+/** URLs of what is held back: what was fetched of it last, and some of what waits. */
+function samples(unit) {
+  const fetched = (unit.fetched_urls ?? []).map((one) => el(
+    "li", {}, link(one.url), " ", el("span", { class: "quiet" }, `fetched: ${one.status || "no answer"}, ${one.good ? "good" : "not good"}`),
+  ));
+  const waiting = (unit.waiting_urls ?? []).map((url) => el("li", {}, link(url), " ", el("span", { class: "quiet" }, "waits")));
+  const all = [...fetched, ...waiting];
+  if (!all.length) return null;
+  const key = `samples ${unit.host}${unit.shape}`;
+  const node = el("details", { class: "samples", open: opened.has(key) }, el("summary", { "data-key": key }, "URLs of it"), el("ul", {}, ...all));
+  node.addEventListener("toggle", () => (node.open ? opened.add(key) : opened.delete(key)));
+  return node;
+}
+
 /** What all tabs share: it loads while it is shown, and again now and then. */
 class Tab {
   constructor(id, title) {
@@ -185,7 +204,7 @@ class Sections extends Listing {
       ["Novelty", "novelty"], ["", null, true],
     ];
     const rows = data.rows.map((unit) => [
-      { node: el("span", {}, el("div", { class: "name mono", title: shown(unit.host + unit.shape) }, unit.host + unit.shape), unit.reason ? el("span", { class: "reason" }, unit.reason) : null), text: true },
+      { node: el("span", {}, el("div", { class: "name mono", title: nameOf(unit) }, nameOf(unit)), unit.reason ? el("span", { class: "reason" }, unit.reason) : null, samples(unit)), text: true },
       number(count(unit.waiting)), number(count(unit.known)), number(count(unit.fetched)), number(count(unit.good)),
       number(decimal(unit.novelty)),
       unitActions(unit, () => this.load()),
