@@ -12,6 +12,7 @@ import os
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.defer import deferred_from_coro
@@ -20,6 +21,7 @@ from twisted.internet.defer import Deferred
 
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, StorageError
+from sitecrawl.crawl.ending import FINISHED, finish_reason, left_of
 from sitecrawl.crawl.engine import wake
 from sitecrawl.crawl.feed_files import FeedFiles
 from sitecrawl.crawl.fetch import Fetch
@@ -72,16 +74,29 @@ class Scheduler(BaseScheduler):
         if not self._runtime.captures:
             self._crawler.signals.connect(self._received, signals.response_received)
         self._checkpoints.start()
+        self._crawler.signals.connect(self._idle, signals.spider_idle)
         if self._runtime.team is not None:
             call_later(0, self._frontier.start)
 
+    def _idle(self) -> None:
+        """Nothing may be fetched any more: if something is left unread, the finish reason says so."""
+        if self._frontier.is_finished() and (reason := finish_reason(left_of(self._runtime))) != FINISHED:
+            raise CloseSpider(reason)
+
     def close(self, reason: str) -> Deferred[None] | None:
         self._cancel_alarm()
+        self._count_left()
         self._checkpoints.stop()
         if self._runtime.team is not None:
             return deferred_from_coro(self._part())
         self._checkpoints.close()
         return None
+
+    def _count_left(self) -> None:
+        if self._runtime.whole is None:
+            return  # it is no worker's own
+        for name, urls in left_of(self._runtime).stats():
+            self._stats.set_value(name, urls)
 
     async def _part(self) -> None:
         """Tell Redis what is done before the files are closed; what it has not heard by then the next start tells."""

@@ -20,6 +20,7 @@ from sitecrawl.base.display import printable
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.base.limits import PRIVATE_ADDRESS
 from sitecrawl.console.single_crawl import obstacle, run_spider
+from sitecrawl.crawl.ending import BY_ITSELF, FINISHED, HOSTS_SILENT, MAX_PAGES
 from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.search.keyword import Keyword
 from sitecrawl.spiders.keyword import FOUND, KeywordSpider
@@ -29,6 +30,7 @@ from sitecrawl.urls.url import guess_url
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, as of other programs: 128 and the number of the signal."""
 _SHOWN: Final = 1000
+_WHY: Final = {MAX_PAGES: "max_pages is reached", HOSTS_SILENT: "their hosts ceased to answer"}
 
 _DESCRIPTION = """\
 Looks for KEYWORD in the text of START and of the pages that links lead to from there, level by level, to depth 5
@@ -123,7 +125,7 @@ def _tell(spider: KeywordSpider, stats: Mapping[str, Any], start: str) -> int:
     if reason == "shutdown":
         print(f"KeywordHunter: interrupted; not found on {spider.read} pages", file=sys.stderr)
         return INTERRUPTED
-    if reason != "finished":
+    if reason not in BY_ITSELF:
         why = spider.trouble or f"the crawl ended: {reason}"
         print(f"KeywordHunter: {printable(why, _SHOWN)}", file=sys.stderr)
         return 1
@@ -131,9 +133,17 @@ def _tell(spider: KeywordSpider, stats: Mapping[str, Any], start: str) -> int:
         print(f"KeywordHunter: {printable(start)} could not be read: {obstacle(stats)}", file=sys.stderr)
         return 1
     print(f"not found on {spider.read} pages")
-    for note in _notes(stats):
+    for note in (*_unread(stats), *_notes(stats)):
         print(f"KeywordHunter: {note}", file=sys.stderr)
     return 0
+
+
+def _unread(stats: Mapping[str, Any]) -> Iterator[str]:
+    """Why some pages were not looked at that should have been."""
+    left = stats.get("frontier/waiting", 0) - stats.get("frontier/joined", 0)
+    if stats.get("finish_reason") != FINISHED:
+        why = _WHY.get(stats.get("finish_reason", ""), "they are held back as traps")
+        yield f"{left:,} URLs that are known were not read: {why}"
 
 
 def _notes(stats: Mapping[str, Any]) -> Iterator[str]:

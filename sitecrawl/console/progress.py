@@ -35,9 +35,11 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.console.summary import CrawlTotals, Summary, resume_command
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import is_job
+from sitecrawl.crawl.ending import BY_ITSELF, ending, ending_of
 from sitecrawl.crawl.requests import is_miss
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.crawl.traffic import RATE_SECONDS, Rate, Traffic, ending, ending_of
+from sitecrawl.crawl.traffic import RATE_SECONDS, Rate, Traffic
+from sitecrawl.frontier.left import last_fetches
 from sitecrawl.pagestore.warc_store import INDEX_FILE
 
 logger = logging.getLogger(__name__)
@@ -68,12 +70,16 @@ class Status:
     """Hosts with work that are not being asked now."""
     active: Sequence[str] = ()
     """Hosts that are being asked now."""
+    last: str = ""
+    """What is fetched although nothing is left but what is held back, in words; empty as long as there is more."""
 
     def line(self) -> str:
         """What names the hosts comes last: a narrow terminal cuts it off."""
         parts = [f"{self.pages:,} pages", f"{self.rate:,.1f}/s", size(self.received)]
         if self.waiting is not None:
             parts.append(f"{self.waiting:,} waiting")
+        if self.last:
+            parts.append(printable(self.last, 1000))
         parts += [f"{self.duplicates:,} duplicates", f"{self.errors:,} errors", duration(self.seconds)]
         if self.waiting is not None:
             parts.append(f"hosts {len(self.active):,} active {self.resting:,} resting")
@@ -181,7 +187,9 @@ class Progress:
         self._runtime: Runtime | None = None
         self._task: AsyncioLoopingCall | LoopingCall | None = None
         self._started = 0.0
-        self._resting = 0
+        self._with_work = 0
+        """Hosts of which something waits."""
+        self._last = ""
         self._look_again = 0.0
 
     @classmethod
@@ -236,6 +244,7 @@ class Progress:
         frontier = self._runtime.frontier if self._runtime is not None else None
         pages = frontier.counts.fetched if frontier is not None else traffic.responses
         active = self._active_hosts()
+        self._look(now)
         return Status(
             pages=pages,
             rate=self._rate.update(now, pages),
@@ -244,8 +253,9 @@ class Progress:
             errors=traffic.errors,
             seconds=now - self._started,
             waiting=frontier.waiting if frontier is not None else None,
-            resting=max(0, self._hosts_with_work() - len(active)),
+            resting=max(0, self._with_work - len(active)),
             active=active,
+            last=self._last,
         )
 
     def _active_hosts(self) -> list[str]:
@@ -254,18 +264,19 @@ class Progress:
         visits = (fetch.visit for fetch in self._runtime.fetches.values())
         return sorted({visit.host.name for visit in visits if visit.host is not None})
 
-    def _hosts_with_work(self) -> int:
-        """Counted once a second, and less often where there are so many that it would show."""
-        now = time.monotonic()
-        if self._runtime is not None and now >= self._look_again:
-            self._resting = sum(1 for host in self._runtime.frontier.hosts.live() if host.queued)
-            self._look_again = now + max(1.0, 100 * (time.monotonic() - now))
-        return self._resting
+    def _look(self, now: float) -> None:
+        """Once a second, and less often where there are so many hosts that it would show."""
+        if self._runtime is None or now < self._look_again:
+            return
+        self._with_work = sum(1 for host in self._runtime.frontier.hosts.live() if host.queued)
+        last = last_fetches(self._runtime.whole) if self._runtime.whole is not None else None
+        self._last = "" if last is None else str(last)
+        self._look_again = now + max(1.0, 100 * (time.monotonic() - now))
 
     def summary(self, reason: str) -> Summary:
         """The run as it ended with `reason`."""
         told = Summary(
-            ending=ending(reason, full=False) if self._runtime is None else ending_of(self._runtime, reason),
+            ending=ending(reason) if self._runtime is None else ending_of(self._runtime, reason),
             seconds=time.monotonic() - self._started,
             traffic=Traffic.read(self._stats.get_stats()),
             hosts=self._errors.hosts,
@@ -273,7 +284,7 @@ class Progress:
         )
         if self._runtime is None:
             return told
-        return _with_crawl(told, self._runtime, finished=reason == "finished")
+        return _with_crawl(told, self._runtime, finished=reason in BY_ITSELF)
 
 
 def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:

@@ -1,4 +1,4 @@
-"""A run in figures: what came, what failed, how fast, and why it ended."""
+"""A run in figures: what came, what failed, and how fast."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from sitecrawl.base.limits import PRIVATE_ADDRESS
 from sitecrawl.crawl.requests import GUESSES
-from sitecrawl.crawl.runtime import Runtime
 
 RATE_SECONDS: Final = 10.0
 """The speed that is shown is that of so many last seconds."""
@@ -27,16 +26,6 @@ _FAILURES: Final = {
     "TooManyChunks": "too large",
     "TooManyHeaders": "too large",
     "UnsupportedURLSchemeError": "no web address",
-}
-_ENDINGS: Final = {
-    "finished": "finished: nothing is left to fetch",
-    "shutdown": "was interrupted",
-    "cancelled": "was cancelled",
-    "dashboard": "was stopped by hand, from its dashboard",
-    "storage_error": "stopped: a file of the crawl could not be used, the log says which and why",
-    "keyword_found": "stopped: the keyword is found",
-    "output_dir_error": "stopped: a page could not be kept in output_dir, the log says why",
-    "memusage_exceeded": "stopped: the process reached MEMUSAGE_LIMIT_MB",
 }
 
 
@@ -118,25 +107,3 @@ class Rate:
             self._samples.popleft()
         since, before = self._samples[0]
         return (total - before) / (now - since) if now > since else 0.0
-
-
-def ending_of(runtime: Runtime, reason: str) -> str:
-    """How the crawl of `runtime` ended, for Scrapy's finish reason `reason`: see `ending`."""
-    frontier = runtime.frontier
-    return ending(reason, full=frontier.is_full, held=frontier.held, silent=frontier.silent)
-
-
-def ending(reason: str, *, full: bool, held: int = 0, silent: int = 0) -> str:
-    """Scrapy's finish reason as the rest of "The crawl ...".
-
-    `full`: as many URLs as wanted have been fetched. So many wait: `held` in what is held back as traps, `silent` for
-    hosts that ceased to answer.
-    """
-    if reason == "finished" and full:
-        return "stopped: max_pages is reached (to go on, resume with a greater one)"
-    if reason == "finished" and (held or silent):
-        left = ["what looks like traps"] * (held > 0) + ["hosts that do not answer"] * (silent > 0)
-        return f"finished: nothing is left to fetch but {' and '.join(left)}"
-    if reason.startswith("closespider_"):
-        return f"stopped: {reason.upper()} is reached"
-    return _ENDINGS.get(reason, f"stopped: {reason}")

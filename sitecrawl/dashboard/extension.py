@@ -18,8 +18,8 @@ from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import has_our_scheduler
+from sitecrawl.crawl.ending import ending_of
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.crawl.traffic import ending_of
 from sitecrawl.dashboard.actions import Actions, ClusterActions
 from sitecrawl.dashboard.backend import Backend
 from sitecrawl.dashboard.cluster import ClusterMonitor, cluster_tables

@@ -23,6 +23,7 @@ from sitecrawl.dashboard.actions import Actions
 from sitecrawl.dashboard.figures import COLUMNS, TOTALS, Figures, Sampler
 from sitecrawl.dashboard.heartbeat import process_name
 from sitecrawl.dashboard.meter import Meter
+from sitecrawl.frontier.left import last_fetches
 
 RECENT: Final = 600
 """Samples of the last minutes that are kept one by one."""
@@ -130,7 +131,9 @@ class LocalMonitor(Monitor):
         return {"workers": [self._worker()]}
 
     def _worker(self) -> dict[str, Any]:
-        return {"id": process_name(), "state": self.state, "figures": asdict(self.figures)}
+        last = last_fetches(self._runtime.whole) if self._runtime.whole is not None and not self.ending else None
+        told = {"last": "" if last is None else str(last)}
+        return {"id": process_name(), "state": self.state, "figures": asdict(self.figures), **told}
 
     def overview(self) -> dict[str, Any]:
         worker = {

@@ -35,6 +35,7 @@ from sitecrawl.frontier.link_credit import LinkCredit
 from sitecrawl.frontier.order import Order, goes_last
 from sitecrawl.frontier.record import GONE, MAX_STATUS, NO_REFERRER, Flag, UrlState
 from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.silent_hosts import SilentHosts
 from sitecrawl.frontier.tables import HostTable, UrlTable
 from sitecrawl.frontier.trap_judge import TrapJudge, TrapOptions
 from sitecrawl.frontier.url_states import UrlStates
@@ -271,6 +272,10 @@ class DiskFrontier:
     @property
     def silent(self) -> int:
         return self.dispatcher.silent
+
+    @property
+    def silent_hosts(self) -> SilentHosts:
+        return self.dispatcher.silent_hosts
 
     def is_out(self, visit: Visit) -> bool:
         return self.url_states.host_of(self.url_states.known(visit.key)).is_out

@@ -68,7 +68,7 @@ class Dispatcher:
         self._politeness = politeness
         self._max_pages = max_pages
         self._keeps_levels = keeps_levels
-        self._silent = SilentHosts(states, politeness)
+        self.silent_hosts = SilentHosts(states, politeness)
         self._turns = HostTurns(link_credit.graph, hosts.live())
         self.workbench = Workbench(politeness, self._preference)
         self.place(hosts.live())
@@ -102,15 +102,15 @@ class Dispatcher:
 
     @property
     def held(self) -> int:
-        return self._judge.held(self._silent)
+        return self._judge.held(self.silent_hosts)
 
     @property
     def joined(self) -> int:
-        return self._judge.joined(self._silent)
+        return self._judge.joined(self.silent_hosts)
 
     @property
     def silent(self) -> int:
-        return self._silent.queued
+        return self.silent_hosts.queued
 
     def is_finished(self) -> bool:
         """Whether nothing is left to hand out, now or later, but for what comes of the URLs in flight."""
@@ -120,12 +120,12 @@ class Dispatcher:
 
     def _is_held_back(self) -> bool:
         """Whether nothing is left but what is held back, or waits for hosts that do not answer."""
-        return 0 < self._counts.queued <= self.silent + self._judge.held_back(self._silent)
+        return 0 < self._counts.queued <= self.silent + self._judge.held_back(self.silent_hosts)
 
     def _last_hosts(self) -> list[Host]:
         """The hosts of what is still to be tried when nothing is left but what is held back."""
-        probes = self._judge.candidates(last=True, but=self._silent)
-        tests = self._forms.tests(last=True, but=self._silent)
+        probes = self._judge.candidates(last=True, but=self.silent_hosts)
+        tests = self._forms.tests(last=True, but=self.silent_hosts)
         return [host for host, _ in (*probes, *tests)]
 
     def next_time(self) -> float | None:
@@ -187,7 +187,7 @@ class Dispatcher:
 
     def _test(self, now: float, *, last: bool) -> Visit | None:
         """Another form of a page, to see whether it has the page's content."""
-        for host, section in self._forms.tests(last=last, but=self._silent):
+        for host, section in self._forms.tests(last=last, but=self.silent_hosts):
             if not self.workbench.is_free(host, now) or host.is_dead(self._politeness):
                 continue
             if (entry := self._forms.test_of(host, section, last=last)) is not None:
@@ -196,7 +196,7 @@ class Dispatcher:
 
     def _probe(self, now: float, *, last: bool) -> Visit | None:
         """A URL of what is held back as a trap."""
-        for host, unit in self._judge.candidates(last=last, but=self._silent):
+        for host, unit in self._judge.candidates(last=last, but=self.silent_hosts):
             if not self.workbench.is_free(host, now):
                 continue
             if host.is_dead(self._politeness):
@@ -261,7 +261,7 @@ class Dispatcher:
             host.fail(visit.key, now, self._politeness)
         else:
             host.failures = 0
-            self._silent.heard(host, now)
+            self.silent_hosts.heard(host, now)
         host.free_at = max(host.free_at, now + retry_after)
         host.ip = ip or host.ip
         self.free(visit, seconds)
@@ -269,7 +269,7 @@ class Dispatcher:
     def _give_up(self, host: Host, now: float) -> Visit | None:
         """What someone wants to be told of is handed out, to fail at once."""
         given_up: list[bytes] = []
-        entry = self._silent.give_up(host, now, given_up)
+        entry = self.silent_hosts.give_up(host, now, given_up)
         visit = None if entry is None else self._dead_visit(host, entry, now)
         for key in given_up:
             self._listener.given_up(key)
@@ -284,7 +284,7 @@ class Dispatcher:
 
     def _revive(self, now: float) -> None:
         """Ask hosts again that ceased to answer some time ago."""
-        for host in self._silent.due(now):
+        for host in self.silent_hosts.due(now):
             host.revive(self._politeness)
             self._states.rewind(host)
             self.workbench.place(host, now)

@@ -74,5 +74,8 @@ class SilentHosts:
         """URLs that wait for them."""
         return sum(host.queued for host in self._hosts.values())
 
+    def __len__(self) -> int:
+        return len(self._hosts)
+
     def __contains__(self, key: object) -> bool:
         return key in self._hosts

@@ -28,8 +28,9 @@ person sets free is *vouched* for, and never demoted again. Both are kept with t
 from __future__ import annotations
 
 import struct
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 from random import Random
 from typing import Final
 
@@ -304,7 +305,14 @@ class TrapJudge:
 
     def candidates(self, *, last: bool, but: Container[bytes] = ()) -> list[tuple[Host, Section | None]]:
         """Demoted units with waiting URLs, on hosts other than `but`, in the order in which they deserve a probe."""
-        units = [
+        units = self.to_be_probed(last=last, but=but)
+        if len(units) > COMPARED:
+            units = self.random.sample(units, COMPARED)
+        return sorted(units, key=self._virtual_time)
+
+    def to_be_probed(self, *, last: bool, but: Container[bytes] = ()) -> list[tuple[Host, Section | None]]:
+        """All of these, in no order."""
+        return [
             (host, section)
             for host, section in self.demoted.values()
             if _has_work(host, section)
@@ -312,9 +320,6 @@ class TrapJudge:
             and host.key not in but
             and self._may_be_probed(host, section, last=last)
         ]
-        if len(units) > COMPARED:
-            units = self.random.sample(units, COMPARED)
-        return sorted(units, key=self._virtual_time)
 
     def _virtual_time(self, unit: tuple[Host, Section | None]) -> float:
         """Fair queueing: what a unit has cost and how fast it grows, against the trust in its host."""
@@ -330,6 +335,16 @@ class TrapJudge:
             return self.comes_last(host, section) == last
         first = self.first_probes
         return unit.trap.cost < first + unit.trap.tried and self.cost < first + options.last_probes * self.fetches
+
+    def probes_left(self, units: Sequence[tuple[Host, Section | None]]) -> int:
+        """How many more fetches of `units` there may be when nothing else is left, if all of them grow on."""
+        options, fetches = self.options, self.fetches
+        capped = (options.first_probes + options.last_probes * fetches - self.cost) / (1 - options.last_probes)
+        small = LEAST_PROBES + (1 / PROBES_DIVISOR + options.last_probes) * fetches - self.cost
+        most = max(0, ceil(min(capped, small / (1 - options.last_probes - 1 / PROBES_DIVISOR))))
+        first = min(options.first_probes, LEAST_PROBES + (fetches + most) // PROBES_DIVISOR)
+        traps = [(section or host).trap for host, section in units]
+        return min(most, sum(max(0, ceil(first + trap.tried - trap.cost)) for trap in traps))
 
     @property
     def first_probes(self) -> int:

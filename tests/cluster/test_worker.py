@@ -313,6 +313,26 @@ class TestReading:
             assert sum(url.importance for url in top) == pytest.approx(1, abs=1e-6)
             assert sum(site.known for site in reader.top_sites(100)) == len(top)
 
+    def test_what_is_held_back(self, redis: Server, tmp_path: Path) -> None:
+        """A worker says how much was left; Redis knows which URLs wait, and not which were fetched."""
+
+        def maze(path: str, host: str) -> str | None:
+            number = path.removeprefix("/maze/")
+            minted = [f"/maze/{20 * int(number) + n}" for n in range(1, 21)] if number.isdigit() else ["/maze/0"]
+            return None if path == "/robots.txt" else linked(*minted, title=path)
+
+        with LocalWeb(maze) as web, fleet(tmp_path, 1, web.root, redis.url) as workers:
+            assert workers[0].wait() == 0
+            log = (workers[0].folder / "log").read_text()
+        with ClusterReader({"url": redis.url}, "generic") as reader:
+            (held,) = reader.held()
+            waiting = {url.url for url in reader.waiting()}
+        assert f"ended with all but {len(waiting):,} known URLs fetched: {len(waiting):,} held back as traps" in log
+        assert (held.shape, held.why, held.waiting) == ("/maze/*", "grows", len(waiting))
+        assert len(held.waiting_urls) == 3
+        assert set(held.waiting_urls) <= waiting
+        assert held.fetched_urls == []
+
     def test_no_crawl_of_that_name(self, redis: Server) -> None:
         """It says which setting names it."""
         with pytest.raises(StorageError, match="SITECRAWL_CLUSTER_CRAWL"):

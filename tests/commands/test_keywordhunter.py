@@ -205,3 +205,11 @@ def test_as_a_spider(web: LocalWeb, tmp_path: Path) -> None:
     assert "stopped: the keyword is found" in done.stderr
     assert f"found     {web.root}/3" in done.stderr
     assert (tmp_path / "job" / "pages.sqlite").exists()
+
+
+def test_what_was_not_read(tmp_path: Path) -> None:
+    """Not to find on some of the pages is not to find on all of them: how many are left is said, and why."""
+    with LocalWeb({"/": linked(*(f"/{n}" for n in range(9))), **{f"/{n}": "x" for n in range(9)}}) as web:
+        code, output, errors = hunt(*FAST, "-s", "SITECRAWL_MAX_PAGES=4", web.root, "nowhere")
+    assert (code, output) == (0, "not found on 4 pages\n")
+    assert errors == "KeywordHunter: 6 URLs that are known were not read: max_pages is reached\n"

@@ -29,8 +29,9 @@ from sitecrawl.base.display import duration, printable, size
 from sitecrawl.base.errors import OptionError
 from sitecrawl.console.progress import AboveLine, HostErrors, Status, wants_line
 from sitecrawl.console.summary import CrawlTotals, Summary, resume_command
+from sitecrawl.crawl.ending import ending
 from sitecrawl.crawl.requests import GUESS
-from sitecrawl.crawl.traffic import Rate, Traffic, ending
+from sitecrawl.crawl.traffic import Rate, Traffic
 
 HOSTILE = "a\x1b]0;owned\x07\x9b2J\r\n\u202e[red]b[/red]"
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]")
@@ -251,28 +252,22 @@ The crawl finished.
 
     def test_hostile_words(self) -> None:
         """Host names and reasons cannot move the cursor."""
-        told = summary(ending=ending(HOSTILE, full=False), hosts=Counter({HOSTILE: 3}), directory=Path(HOSTILE))
+        told = summary(ending=ending(HOSTILE), hosts=Counter({HOSTILE: 3}), directory=Path(HOSTILE))
         assert all(not CONTROLS.search(line) for line in told.lines())
 
     @pytest.mark.parametrize(
-        ("reason", "full", "words"),
+        ("reason", "words"),
         [
-            ("finished", False, "nothing is left"),
-            ("finished", True, "max_pages"),
-            ("shutdown", True, "interrupted"),
-            ("storage_error", False, "could not be used"),
-            ("closespider_timeout", False, "CLOSESPIDER_TIMEOUT"),
-            ("bored", False, "bored"),
+            ("finished", "nothing is left"),
+            ("shutdown", "interrupted"),
+            ("storage_error", "could not be used"),
+            ("closespider_timeout", "CLOSESPIDER_TIMEOUT"),
+            ("bored", "bored"),
         ],
     )
-    def test_endings(self, reason: str, full: bool, words: str) -> None:
+    def test_endings(self, reason: str, words: str) -> None:
         """Each finish reason is said in words."""
-        assert words in ending(reason, full=full)
-
-    def test_a_crawl_that_only_traps_would_keep_alive(self) -> None:
-        """It says that something is left, and what."""
-        assert ending("finished", full=False, held=7).endswith("but what looks like traps")
-        assert ending("finished", full=False, held=1, silent=1).endswith("traps and hosts that do not answer")
+        assert words in ending(reason)
 
 
 class TestResumeCommand:

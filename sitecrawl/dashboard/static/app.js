@@ -53,7 +53,7 @@ function showTiles(f) {
   );
 }
 
-function showState(next, ending = "") {
+function showState(next, ending = "", last = "") {
   const changed = next !== state;
   state = next;
   const pill = byId("state");
@@ -66,7 +66,8 @@ function showState(next, ending = "") {
   if (changed && next !== "connecting") say(`The crawl is ${WORDS[next]}`);
   const notice = byId("notice");
   notice.dataset.kind = next === "lost" ? "wrong" : "told";
-  notice.hidden = !(next === "ended" || next === "lost");
+  notice.hidden = !(next === "ended" || next === "lost" || (live && last));
+  if (live) notice.textContent = shown(last);
   if (next === "ended") notice.textContent = `The crawl ${shown(ending)}. These are its last figures.`;
   if (next === "lost") notice.textContent = "The crawl cannot be reached: it ended, or it hangs. These are the last figures that came.";
 }
@@ -121,11 +122,11 @@ function take(sample) {
     takeAll(sample);
     return;
   }
-  for (const { id, state: now, figures } of sample.workers) {
+  for (const { id, state: now, figures, last } of sample.workers) {
     const worker = workers.get(id);
     if (!worker) continue;
     const isNew = figures.at > worker.figures.at;
-    Object.assign(worker, { state: now, figures });
+    Object.assign(worker, { state: now, figures, last });
     if (isNew) grow(worker, figures);
   }
   show();
@@ -166,7 +167,7 @@ function show() {
   byId("where").textContent = shown(parts.filter(Boolean).join("  ·  "));
   charts.show(series());
   tabs.sample(f, [...workers.values()]);
-  if (state !== "ended") showState(first.state === "ended" ? "ended" : first.state, first.ending);
+  if (state !== "ended") showState(first.state === "ended" ? "ended" : first.state, first.ending, first.last);
 }
 
 byId("pause").addEventListener("click", () => (state === "paused" ? askResume() : askPause()));

@@ -1,0 +1,168 @@
+"""How a crawl ended: Scrapy's finish reason, and words.
+
+Neither says that a crawl is complete which has left pages unread. Scrapy would call each of them "finished" that ends
+because nothing may be fetched any more. Pages that were fetched in another form are not unread. Nor is a crawl
+incomplete for what was asked for and never answered, or was never to be fetched (robots.txt, `deny`, a depth limit):
+the words say the former, and name a depth limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.frontier.left import HeldBack, held_back
+from sitecrawl.frontier.trap_state import Reason
+
+FINISHED: Final = "finished"
+"""Scrapy's own: nothing is left to fetch."""
+HELD_BACK: Final = "held_back"
+"""Something is left that is held back."""
+HOSTS_SILENT: Final = "hosts_silent"
+"""Nothing is held back, but hosts have ceased to answer of which something is left."""
+MAX_PAGES: Final = "max_pages"
+"""As many URLs as are wanted have been fetched, and there are more."""
+BY_ITSELF: Final = frozenset({FINISHED, HELD_BACK, HOSTS_SILENT, MAX_PAGES})
+"""Nobody has ended the crawl, and nothing went wrong."""
+
+_ENDINGS: Final = {
+    "shutdown": "was interrupted",
+    "cancelled": "was cancelled",
+    "dashboard": "was stopped by hand, from its dashboard",
+    "storage_error": "stopped: a file of the crawl could not be used, the log says which and why",
+    "keyword_found": "stopped: the keyword is found",
+    "output_dir_error": "stopped: a page could not be kept in output_dir, the log says why",
+    "memusage_exceeded": "stopped: the process reached MEMUSAGE_LIMIT_MB",
+}
+_LIST: Final = "scrapy frontier --demoted"
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a crawl has not fetched, in URLs."""
+
+    waiting: int = 0
+    """All that wait, or are in flight."""
+    held: HeldBack = field(default_factory=HeldBack)
+    joined: int = 0
+    """Of those waiting, the other forms of pages."""
+    silent: int = 0
+    """Of those waiting, the ones of hosts that ceased to answer."""
+    silent_hosts: int = 0
+    """0 where that is not known."""
+    failed: int = 0
+    """Given up: they never answered."""
+    full: bool = False
+    """Whether no more URLs are wanted."""
+    max_depth: int = 0
+    """Links farther than this from a seed were not followed; 0 for no limit."""
+
+    @property
+    def unread(self) -> int:
+        """URLs that wait, and are no other forms of pages."""
+        return self.waiting - self.joined
+
+    def stats(self) -> Iterator[tuple[str, int]]:
+        """What the crawl's statistics say of it: what there is none of is left out."""
+        held = self.held.urls.total()
+        counts = {"waiting": self.waiting, "held": held, "joined": self.joined, "silent": self.silent}
+        return ((f"frontier/{name}", urls) for name, urls in counts.items() if urls)
+
+
+def left_of(runtime: Runtime) -> Left:
+    """What is left now. Asks memory alone."""
+    frontier, counts, whole, team = runtime.frontier, runtime.frontier.counts, runtime.whole, runtime.team
+    held, silent_hosts = HeldBack(), 0
+    if whole is not None:
+        held, silent_hosts = held_back(whole), len(whole.silent_hosts)
+    elif team is not None and team.counts.demoted:  # which, only Redis knows
+        held.urls[Reason.NONE] = max(0, counts.queued - frontier.silent)
+    return Left(
+        waiting=counts.queued,
+        held=held,
+        joined=frontier.joined,
+        silent=frontier.silent,
+        silent_hosts=silent_hosts,
+        failed=counts.failed,
+        full=frontier.is_full,
+        max_depth=runtime.crawler.settings.getint("DEPTH_LIMIT"),
+    )
+
+
+def finish_reason(left: Left) -> str:
+    """Scrapy's finish reason for a crawl that has nothing to do any more."""
+    if left.full and left.unread:
+        return MAX_PAGES
+    if left.held.urls.total():
+        return HELD_BACK
+    return HOSTS_SILENT if left.silent else FINISHED
+
+
+def ending_of(runtime: Runtime, reason: str) -> str:
+    """How the crawl of `runtime` ended, for Scrapy's finish reason `reason`: see `ending`."""
+    return ending(reason, left_of(runtime))
+
+
+def ending(reason: str, left: Left | None = None) -> str:
+    """Scrapy's finish reason as the rest of "The crawl ...". `left` is None where the frontier is not ours."""
+    if reason in BY_ITSELF:
+        return _by_itself(left or Left())
+    if reason.startswith("closespider_"):
+        return f"stopped: {reason.upper()} is reached"
+    return _ENDINGS.get(reason, f"stopped: {reason}")
+
+
+def _by_itself(left: Left) -> str:
+    depth = f" up to max_depth={left.max_depth}" if left.max_depth else ""
+    others = f"{_urls(left.joined)} that {_verb(left.joined, 'wait')} are other forms of pages that were fetched"
+    note = f" ({others})" if left.joined else ""
+    if left.full and left.unread:
+        waits = f"{_urls(left.unread)} {_verb(left.unread, 'wait')}"
+        return f"stopped: max_pages is reached, and {waits} (to go on, resume with a greater one){note}"
+    parts = list(_left_out(left))
+    if not parts:
+        return f"finished: nothing is left to fetch{depth}{note}"
+    number = left.held.urls.total() + left.silent + left.failed
+    return f"ended with all but {_urls(number, 'known ')} fetched{depth}: {', '.join(parts)}{note}"
+
+
+def _left_out(left: Left) -> Iterator[str]:
+    yield from _held(left.held)
+    if left.silent:
+        yield f"{left.silent:,} of {_hosts(left.silent_hosts)} that ceased to answer"
+    if left.failed:
+        yield f"{left.failed:,} given up, which never answered"
+
+
+def _held(held: HeldBack) -> Iterator[str]:
+    """What is held back, by why; the last says where to look."""
+    parts = []
+    for reason, number in sorted(held.urls.items()):
+        sets = held.sets[reason]
+        words = {
+            Reason.GROWS: f"held back in {_sets(sets)} that {_verb(sets, 'grow')} without end",
+            Reason.WORTHLESS: f"held back in {_sets(sets)} with hardly a page worth having",
+            Reason.BLOCKED: f"blocked by hand in {_sets(sets)}",
+        }
+        parts.append(f"{number:,} {words.get(reason, 'held back as traps')}")
+    if parts:
+        yield from parts[:-1]
+        yield f"{parts[-1]} ({_LIST} lists {'it' if held.sets.total() == 1 else 'them'})"
+
+
+def _hosts(number: int) -> str:
+    return "1 host" if number == 1 else f"{number:,} hosts" if number else "hosts"
+
+
+def _urls(number: int, known: str = "") -> str:
+    return f"1 {known}URL" if number == 1 else f"{number:,} {known}URLs"
+
+
+def _sets(number: int) -> str:
+    return "1 set" if number == 1 else f"{number:,} sets"
+
+
+def _verb(number: int, verb: str) -> str:
+    return f"{verb}s" if number == 1 else verb

@@ -1,0 +1,96 @@
+"""What a crawl leaves when it ends, and what it does before: its last fetches go to what it holds back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.held import name_of
+from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.trap_state import Reason
+
+NAMED: Final = 2
+"""Sets that are named of those that are sampled: those of which most waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """What is held back on hosts that answer, but for other forms of pages."""
+
+    urls: Counter[Reason] = field(default_factory=Counter)
+    """That wait, by why."""
+    sets: Counter[Reason] = field(default_factory=Counter)
+    """Sections and hosts of which any wait."""
+
+
+def held_back(frontier: DiskFrontier) -> HeldBack:
+    """What is held back now. Costs a look at every set that is, and none at any URL."""
+    found = HeldBack()
+    for host, section in frontier.judge.demoted.values():
+        unit = section or host
+        in_host = section is not None and host.trap.demoted
+        if not unit.queued or in_host or host.key in frontier.silent_hosts:
+            continue
+        if (reason := Reason(unit.trap.reason)) != Reason.JOINED:
+            found.urls[reason] += unit.queued
+            found.sets[reason] += 1
+    return found
+
+
+class LastFetches(NamedTuple):
+    """Nothing is left but what is held back, and some of it is fetched still."""
+
+    growing: list[tuple[Host, Section | None]]
+    """Sets that are sampled, to see whether they grow on; those of which most waits first."""
+    most: int
+    """Fetches that may still go to these, if all of them grow on."""
+    poor: list[tuple[Host, Section | None]]
+    """Sets that are worth little, but end: all of them is fetched."""
+    rules: int
+    """Rules of which tests are fetched, among other forms of pages."""
+
+    def __str__(self) -> str:
+        if self.growing:
+            named = ", ".join(map(_size, self.growing[:NAMED]))
+            grow = all((section or host).trap.reason == Reason.GROWS for host, section in self.growing)
+            left = "only sets that grow are left" if grow else "only what is held back is left"
+            number, growth = _sets(len(self.growing)), "it grows" if len(self.growing) == 1 else "they grow"
+            return f"{left}: sampling {number}, at most {self.most:,} more fetches while {growth}: {named}"
+        if self.poor:
+            waiting = sum((section or host).queued for host, section in self.poor)
+            return f"only what is worth little is left: fetching it, {waiting:,} URLs of {_sets(len(self.poor))}"
+        tested = "1 rule" if self.rules == 1 else f"{self.rules:,} rules"
+        return f"only other forms of pages are left: testing {tested} that joins them"
+
+
+def last_fetches(frontier: DiskFrontier) -> LastFetches | None:
+    """What is fetched while nothing is left but what is held back; None as long as there is anything else.
+
+    Costs a look at every set that is held back, but nothing while a host rests of which something else is left.
+    """
+    if frontier.dispatcher.workbench.next_time() is not None:
+        return None
+    if not 0 < frontier.counts.queued <= frontier.silent + frontier.held + frontier.joined or frontier.is_full:
+        return None
+    silent, judge = frontier.silent_hosts, frontier.judge
+    units = sorted(judge.to_be_probed(last=True, but=silent), key=lambda unit: -(unit[1] or unit[0]).queued)
+    poor = [unit for unit in units if judge.comes_last(*unit)]
+    growing = [unit for unit in units if unit not in poor]
+    rules = len(frontier.forms.tests(last=True, but=silent))
+    if not (growing or poor or rules):
+        return None
+    return LastFetches(growing, judge.probes_left(growing), poor, rules)
+
+
+def _size(unit: tuple[Host, Section | None]) -> str:
+    host, section = unit
+    shape = section.shape if section is not None else ""
+    one = section or host
+    return f"{name_of(host.name, shape)} ({one.queued:,} waiting, {one.trap.novelty:.1f} new a page)"
+
+
+def _sets(number: int) -> str:
+    return "1 set" if number == 1 else f"{number:,} sets"

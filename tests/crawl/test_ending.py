@@ -1,0 +1,97 @@
+"""How a crawl says that it has ended: complete where it is, and what is left where it is not."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from sitecrawl.crawl.ending import Left, ending, finish_reason
+from sitecrawl.frontier.left import HeldBack
+from sitecrawl.frontier.trap_state import Reason
+
+GROWS = HeldBack(Counter({Reason.GROWS: 1200}), Counter({Reason.GROWS: 3}))
+ONE = HeldBack(Counter({Reason.GROWS: 1}), Counter({Reason.GROWS: 1}))
+ALL = HeldBack(
+    Counter({Reason.GROWS: 1200, Reason.WORTHLESS: 30, Reason.BLOCKED: 4}),
+    Counter({Reason.GROWS: 3, Reason.WORTHLESS: 1, Reason.BLOCKED: 2}),
+)
+SOMEWHERE = HeldBack(Counter({Reason.NONE: 70}))
+"""As of a cluster, whose sets Redis knows."""
+
+
+@pytest.mark.parametrize(
+    ("left", "reason", "words"),
+    [
+        (Left(), "finished", "finished: nothing is left to fetch"),
+        (Left(max_depth=4), "finished", "finished: nothing is left to fetch up to max_depth=4"),
+        (
+            Left(waiting=2, joined=2),
+            "finished",
+            "finished: nothing is left to fetch (2 URLs that wait are other forms of pages that were fetched)",
+        ),
+        (
+            Left(waiting=1200, held=GROWS),
+            "held_back",
+            ("ended with all but 1,200 known URLs fetched: 1,200 held back in 3 sets that grow without end "
+            "(scrapy frontier --demoted lists them)"),
+        ),
+        (
+            Left(waiting=1, held=ONE),
+            "held_back",
+            ("ended with all but 1 known URL fetched: 1 held back in 1 set that grows without end "
+            "(scrapy frontier --demoted lists it)"),
+        ),
+        (
+            Left(waiting=1261, held=ALL, joined=7, silent=20, silent_hosts=2, failed=5),
+            "held_back",
+            ("ended with all but 1,259 known URLs fetched: 1,200 held back in 3 sets that grow without end, "
+            "30 held back in 1 set with hardly a page worth having, 4 blocked by hand in 2 sets "
+            "(scrapy frontier --demoted lists them), 20 of 2 hosts that ceased to answer, 5 given up, which never "
+            "answered (7 URLs that wait are other forms of pages that were fetched)"),
+        ),
+        (
+            Left(waiting=20, silent=20, silent_hosts=1),
+            "hosts_silent",
+            "ended with all but 20 known URLs fetched: 20 of 1 host that ceased to answer",
+        ),
+        (
+            Left(waiting=75, held=SOMEWHERE, silent=5),
+            "held_back",
+            ("ended with all but 75 known URLs fetched: 70 held back as traps "
+            "(scrapy frontier --demoted lists them), 5 of hosts that ceased to answer"),
+        ),
+        (
+            Left(failed=5),
+            "finished",
+            "ended with all but 5 known URLs fetched: 5 given up, which never answered",
+        ),
+        (
+            Left(waiting=352, full=True, held=GROWS),
+            "max_pages",
+            "stopped: max_pages is reached, and 352 URLs wait (to go on, resume with a greater one)",
+        ),
+        (Left(full=True), "finished", "finished: nothing is left to fetch"),
+    ],
+)  # fmt: skip
+def test_what_is_left(left: Left, reason: str, words: str) -> None:
+    """The finish reason is "finished", and the words say so, only of a crawl that waits for nothing."""
+    assert finish_reason(left) == reason
+    assert ending(reason, left) == words
+
+
+def test_what_is_only_another_form_is_read() -> None:
+    """A limit that only other forms of pages are beyond has stopped nothing."""
+    assert finish_reason(Left(waiting=3, joined=3, full=True)) == "finished"
+
+
+def test_statistics() -> None:
+    """Each kind of what is left has its number; what there is none of is left out."""
+    assert dict(Left().stats()) == {}
+    left = Left(waiting=1261, held=ALL, joined=7, silent=20)
+    assert dict(left.stats()) == {
+        "frontier/waiting": 1261,
+        "frontier/held": 1234,
+        "frontier/joined": 7,
+        "frontier/silent": 20,
+    }
