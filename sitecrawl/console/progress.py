@@ -38,6 +38,7 @@ from sitecrawl.crawl.configuration import is_job
 from sitecrawl.crawl.ending import BY_ITSELF, ending, ending_of
 from sitecrawl.crawl.requests import is_miss
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.site_facts import SiteFacts
 from sitecrawl.crawl.traffic import RATE_SECONDS, Rate, Traffic
 from sitecrawl.frontier.left import last_fetches
 from sitecrawl.pagestore.warc_store import INDEX_FILE
@@ -183,6 +184,7 @@ class Progress:
         self._interval = REDRAW_SECONDS if live else interval
         self._line = LiveLine() if live else None
         self._errors = HostErrors()
+        self._facts = SiteFacts()
         self._rate = Rate(max(RATE_SECONDS, self._interval))
         self._runtime: Runtime | None = None
         self._task: AsyncioLoopingCall | LoopingCall | None = None
@@ -209,6 +211,8 @@ class Progress:
         self._runtime = Runtime.of(self._crawler) if self._ours else None
         if self._summary:
             self._errors.connect(self._crawler)
+            if self._runtime is not None:
+                self._runtime.on_finish.append(self._facts.finished)
         if self._line is not None:
             self._line.start()
         if self._interval:
@@ -280,6 +284,7 @@ class Progress:
             seconds=time.monotonic() - self._started,
             traffic=Traffic.read(self._stats.get_stats()),
             hosts=self._errors.hosts,
+            facts=self._facts.facts(),
             report=list(getattr(self._crawler.spider, "report", tuple)()),
         )
         if self._runtime is None:

@@ -53,6 +53,8 @@ class Summary:
     """Whether there is a page store to read."""
     resume: str | None = None
     """The command that goes on; None where there is nothing to go on with."""
+    facts: Sequence[str] = ()
+    """What is so of nearly all pages of a host."""
     report: Sequence[tuple[str, str]] = ()
     """What the spider itself has to say, each with a label of up to 9 characters."""
 
@@ -82,6 +84,10 @@ class Summary:
         if traffic.private:
             yield "private", traffic.private, f"addresses that no seed names, see {PRIVATE_ADDRESS.setting}"
         yield from self._totals()
+        for number, fact in enumerate(self.facts[:WORST]):
+            yield "" if number else "of the sites", None, fact
+        if len(self.facts) > WORST:
+            yield "", None, f"and so of {len(self.facts) - WORST:,} more"
 
     def _classes(self) -> Iterator[tuple[str, int | None, str]]:
         for digit, meaning in ((1, ""), (2, " pages"), (3, " redirects"), (4, " errors"), (5, " errors")):

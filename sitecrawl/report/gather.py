@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
 from sitecrawl import __version__
+from sitecrawl.crawl.site_facts import HostPages
 from sitecrawl.crawldir.directory import Manifest
 from sitecrawl.crawldir.history import History
 from sitecrawl.frontier.held import HeldSet
@@ -42,6 +44,12 @@ SELECT first.url, first.title, copies.n, first.payload_size, copies.example FROM
 JOIN pages AS first ON first.id = copies.revisit_of WHERE first.url <> copies.example OR copies.n > 1
 ORDER BY copies.n DESC, first.url
 """
+_FACTS = """
+SELECT page.host, count(DISTINCT page.url) AS n, count(DISTINCT CASE WHEN page.noindex THEN page.url END),
+count(DISTINCT CASE WHEN first.url <> page.url THEN page.url END), 0
+FROM pages AS page LEFT JOIN pages AS first ON first.id = page.revisit_of WHERE page.kind = 'page'
+GROUP BY page.host ORDER BY n DESC, page.host
+"""
 _STORED = """
 SELECT count(*), coalesce(sum(payload_size), 0), min(fetched), max(fetched),
 coalesce(sum(revisit_of IS NOT NULL AND kind = 'page'), 0) FROM pages
@@ -62,6 +70,8 @@ class Stored:
     slow: tuple[tuple[Any, ...], ...] = ()
     types: tuple[tuple[Any, ...], ...] = ()
     repeated: tuple[tuple[Any, ...], ...] = ()
+    facts: tuple[str, ...] = ()
+    """What is so of nearly all pages of a host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +145,11 @@ def _graph(reader: FrontierReader, largest: list[Host], urls: UrlTotals) -> grap
     return graph.draw(places, links, max(0, len(largest) - len(places)))
 
 
+def _facts(reader: PageReader) -> Iterator[str]:
+    for host, *numbers in reader.rows(_FACTS):
+        yield from HostPages(*numbers).facts(host)
+
+
 def _read_pages(directory: Path, manifest: Manifest, dead: set[bytes], search_pages: int) -> tuple[Stored, Linkers]:
     if not (directory / INDEX_FILE).exists():
         return Stored(), Linkers({}, 0, 0)
@@ -145,4 +160,5 @@ def _read_pages(directory: Path, manifest: Manifest, dead: set[bytes], search_pa
         return Stored(
             captures, size, first, last, copies,
             tuple(reader.rows(_SLOW)), tuple(reader.rows(_TYPES)), tuple(islice(reader.rows(_REPEATED), ROWS)),
+            tuple(islice(_facts(reader), ROWS)),
         ), searched  # fmt: skip

@@ -252,7 +252,9 @@ The crawl finished.
 
     def test_hostile_words(self) -> None:
         """Host names and reasons cannot move the cursor."""
-        told = summary(ending=ending(HOSTILE), hosts=Counter({HOSTILE: 3}), directory=Path(HOSTILE))
+        told = summary(
+            ending=ending(HOSTILE), facts=[f"{HOSTILE}: x"], hosts=Counter({HOSTILE: 3}), directory=Path(HOSTILE)
+        )
         assert all(not CONTROLS.search(line) for line in told.lines())
 
     @pytest.mark.parametrize(
@@ -268,6 +270,15 @@ The crawl finished.
     def test_endings(self, reason: str, words: str) -> None:
         """Each finish reason is said in words."""
         assert words in ending(reason)
+
+    def test_facts_of_the_sites(self) -> None:
+        """Five are said, and how many more there are."""
+        facts = [f"{n}.example: 40 of 40 pages are noindex" for n in range(7)]
+        lines = [line.strip() for line in summary(facts=facts).lines()]
+        assert f"of the sites                  {facts[0]}" in lines
+        assert facts[4] in lines
+        assert facts[5] not in lines
+        assert "and so of 2 more" in lines
 
 
 class TestResumeCommand:

@@ -91,6 +91,29 @@ def test_max_pages(tmp_path: Path) -> None:
     assert first_line(done) == "The crawl finished: nothing is left to fetch."
 
 
+def test_a_site_that_is_noindex(tmp_path: Path) -> None:
+    """All of it comes in, and the summary says what is so of it; the report does, too."""
+    pages = {f"/{n}": f"<meta name=robots content=noindex><p>{prose(n)}</p>" for n in range(GOOD)}
+    with LocalWeb({"/": linked(*pages) + prose("/"), **pages}) as web:
+        done = crawl(web.root, tmp_path / "job", **TOLD)
+        assert set(web.paths()) == {"/", *pages}
+    fact = f"{web.root.removeprefix('http://')}: {GOOD} of {GOOD + 1} pages are noindex"
+    assert reason_of(done) == "finished"
+    assert first_line(done) == "The crawl finished: nothing is left to fetch."
+    assert f"of the sites                  {fact}\n" in done.stderr
+    report = scrapy("report", "-d", str(tmp_path / "job"), "-o", "-")
+    assert fact in report.stdout
+
+
+def test_a_site_of_one_body(tmp_path: Path) -> None:
+    """An application that the browser builds has the same bytes at every address: that is said."""
+    body = linked(*(f"/{n}" for n in range(GOOD)))
+    with LocalWeb(lambda path, host: None if path == "/robots.txt" else body) as web:
+        done = crawl(web.root, tmp_path / "job", **TOLD)
+        asked = len(web.paths())
+    assert re.search(rf"of the sites +127\S+: all {asked} pages have one body\n", done.stderr)
+
+
 def test_a_host_that_never_answers(tmp_path: Path) -> None:
     """What was given up was not fetched; nothing waits, so the reason is Scrapy's own."""
     with LocalWeb({}) as web:

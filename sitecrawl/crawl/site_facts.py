@@ -1,0 +1,69 @@
+"""What is so of nearly all pages of a host: they are not to be indexed, or say the same.
+
+It is a fact about the site, and no fault of the crawl; whoever wonders what became of the pages should hear of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.frontier.duplicates import Verdict
+
+LEAST: Final = 20
+"""Pages of a host before anything is said of it."""
+NEARLY_ALL: Final = 0.9
+"""The share of a host's pages of which something is so."""
+MAX_HOSTS: Final = 10_000
+"""Hosts that are counted: those of which pages came first."""
+
+
+@dataclass(slots=True)
+class HostPages:
+    """The pages of one host."""
+
+    pages: int = 0
+    noindex: int = 0
+    equal: int = 0
+    """Those with a body that was there before."""
+    near: int = 0
+    """Those with the title and nearly the text of another."""
+
+    def facts(self, host: str) -> Iterator[str]:
+        """What is so of nearly all of them, in words."""
+        if self.pages < LEAST:
+            return
+        if self.noindex >= NEARLY_ALL * self.pages:
+            yield f"{host}: {self.noindex:,} of {self.pages:,} pages are noindex"
+        if self.equal and self.equal == self.pages - 1:
+            yield f"{host}: all {self.pages:,} pages have one body"
+        elif (repeats := self.equal + self.near) >= NEARLY_ALL * self.pages:
+            yield f"{host}: {repeats:,} of {self.pages:,} pages say what another says"
+
+
+class SiteFacts:
+    """Give `finished` every fetch whose visit is over (`Runtime.on_finish`)."""
+
+    def __init__(self) -> None:
+        self._hosts: dict[str, HostPages] = {}
+
+    def finished(self, fetch: Fetch) -> None:
+        if fetch.page is None or not fetch.is_success or fetch.visit.again:
+            return
+        name = fetch.visit.url.partition("://")[2].partition("/")[0].rpartition("@")[2]  # a tenth of a urlsplit
+        host = self._hosts.get(name)
+        if host is None:
+            if len(self._hosts) >= MAX_HOSTS:
+                return
+            host = self._hosts[name] = HostPages()
+        host.pages += 1
+        host.noindex += fetch.page.noindex
+        host.equal += fetch.verdict is Verdict.EQUAL
+        host.near += fetch.verdict is Verdict.NEAR
+
+    def facts(self) -> list[str]:
+        """In words, of the hosts with the most pages first."""
+        hosts = sorted(self._hosts.items(), key=lambda item: -item[1].pages)
+        return [fact for name, pages in hosts for fact in pages.facts(name)]
