@@ -184,6 +184,7 @@ class DiskFrontier:
         self.link_credit.owe(known, tenth)
         hosts = [self.url_states.insert(link, depth=depth, referrer=visit.key, tenth=tenth) for link in unseen]
         section = host.sections[record.section]
+        visit.news.links += sum([link.host == host.name for link in links])
         for link, target in zip(unseen, hosts, strict=True):
             found_in = target.sections[self.urls.section_of(link.key)]
             if not found_in.trap.is_joined:  # it is no other form of a page there
@@ -220,6 +221,7 @@ class DiskFrontier:
             page = self.url_states.known(visit.key)
             linking = self.url_states.host_of(page)
             section = host.sections[self.urls.section_of(found.key)]
+            visit.news.links += host is linking
             visit.news.add(linking, linking.sections[page.section], host, section)
         self._place([host])
         return True

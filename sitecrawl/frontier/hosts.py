@@ -15,7 +15,7 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.circles import circles
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.trap_state import TRAP_BYTES, TrapState
-from sitecrawl.frontier.worth import REFRESH, Kin, weigh
+from sitecrawl.frontier.worth import REFRESH, Kin, look_again, weigh
 
 KEY_BYTES: Final = 8
 _HEAD = struct.Struct(">QQQQdQQQdd")
@@ -120,10 +120,12 @@ class Host:
         for key, section in sections.items():
             section.own = max(section.own, own[key])
 
-    def learn(self, section: Section, *, good: bool, weight: float = 1.0, leads: float = 0.0) -> None:
+    def learn(
+        self, section: Section, *, good: bool, weight: float = 1.0, leads: float = 0.0, led: bool = False
+    ) -> None:
         """A visit of `section` has come to an end: see `Section.learn`."""
         kin, trials, successes = self.kin, section.trials, section.successes
-        section.learn(good=good, weight=weight, leads=leads)
+        section.learn(good=good, weight=weight, leads=leads, led=led)
         self.good += good
         kin.learn(section, section.trials - trials, section.successes - successes)
         if self.fetched % REFRESH:
@@ -131,6 +133,7 @@ class Host:
             return
         self.join()
         for one in self.sections.values():
+            look_again(one, self.sections)
             weigh(one, kin)
 
     def start(self, now: float, options: PolitenessOptions) -> None:

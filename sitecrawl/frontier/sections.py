@@ -21,7 +21,7 @@ from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.trap_state import TRAP_BYTES, TrapState
 
 KEY_BYTES: Final = 4
-_HEAD = struct.Struct(">QQQQQQdddddd4s")
+_HEAD = struct.Struct(">QQQQQQddddddd4s")
 _BROUGHT = struct.Struct(f">{KEY_BYTES}sQ")
 MAX_BROUGHT: Final = 32
 _SAMPLE = struct.Struct(">16s?")
@@ -59,6 +59,8 @@ class Section:
     """Of these, the good ones."""
     leads: float = 0.0
     """What the sections have shown that a fetch of it leads to, averaged over `WINDOW`: see `News.leads`."""
+    led: float = 0.0
+    """The share of fetches that led to any new URL outside of its circle, averaged over `WINDOW`."""
     turn: float = -1.0
     """When its next turn ends, on its host's virtual clock; a time that has passed if nothing of it waited."""
     hope: float = 1.0
@@ -82,12 +84,14 @@ class Section:
         if len(self.brought) > 2 * MAX_BROUGHT:
             self.brought = dict(nlargest(MAX_BROUGHT, self.brought.items(), key=itemgetter(1)))
 
-    def learn(self, *, good: bool, weight: float = 1.0, leads: float = 0.0) -> None:
+    def learn(self, *, good: bool, weight: float = 1.0, leads: float = 0.0, led: bool = False) -> None:
         """A visit of it has come to an end, which says `weight` (from 0 to 1) as much of it as a page would."""
         kept = 1 - weight / trap_state.WINDOW
         self.trials = self.trials * kept + weight
         self.successes = self.successes * kept + weight * good
-        self.leads += (leads - self.leads) / min(trap_state.WINDOW, self.fetched + 1)
+        fetches = min(trap_state.WINDOW, self.fetched + 1)
+        self.leads += (leads - self.leads) / fetches
+        self.led += (led - self.led) / fetches
         self.fetched += 1
         self.good += good
 
@@ -126,6 +130,7 @@ class Section:
             self.trials,
             self.successes,
             self.leads,
+            self.led,
             self.turn,
             self.hope,
             self.worth,
@@ -151,7 +156,7 @@ class Section:
         except (struct.error, ValueError, IndexError) as error:
             raise CorruptFile(f"A section record of {len(data)} bytes cannot be read: {error}") from error
         section.known, section.fetched, section.good, section.queued, section.trap_like = numbers[:5]
-        section.own, section.trials, section.successes, section.leads = numbers[5:9]
-        section.turn, section.hope, section.worth, section.circle = numbers[9:]
+        section.own, section.trials, section.successes, section.leads, section.led = numbers[5:10]
+        section.turn, section.hope, section.worth, section.circle = numbers[10:]
         section.trap = trap
         return section

@@ -4,15 +4,16 @@ A trap mints URLs: every page of it brings new pages of it, for ever. A real sit
 of it is known the fewer new ones a page brings. So the sign is *novelty*, the new URLs of its own that a fetch of a
 section (or of a host) brings on average: it stays up in a trap and falls everywhere else. As falling takes longer on
 a large site than on a small one, size is allowed where it is vouched for: a host may grow by the share of trust that
-flows to it from the seeds' hosts (`sitecrawl.credit.trust`), which no farm of hosts can make for itself.
+flows to it from the seeds' hosts (`sitecrawl.credit.trust`), which no farm of hosts can make for itself. Whether
+there is an end to what grows, and what is vouched for within a host, `growth` says.
 
-- A unit (a section, or a whole host) is *demoted* when it has been fetched `min_fetches` times, its novelty is above
-  `high`, and it is larger than it may be. Of a section only those URLs count that its own pages brought forth, and
-  every URL that was first seen elsewhere lets it be larger: a maze hangs on a few links from outside. A section is
-  also demoted when almost nothing of what came of it lately was good.
+- A unit (a circle of sections, or a whole host) is *demoted* when it has been fetched `min_fetches` times, its
+  novelty is above `high`, no end of it can be seen, and it is larger than it may be. Of a circle the sections that
+  grow are. A host is not demoted where a circle of it is what grows, beside others that are worth it: then the
+  circle is. A section is also demoted when almost nothing of what came of it lately was good.
 - A demoted unit is not fetched, but for *probes*: a few in a hundred of all fetches, of URLs picked at random, most
-  of them from units that are trusted and have cost little so far. If their novelty falls below `low`, the unit is set
-  free, and may grow by half before it is looked at again.
+  of them from units that are trusted and have cost little so far. If their novelty falls below `low`, or an end comes
+  into sight, the unit is set free, and may grow by half before it is looked at again.
 - When nothing is left but demoted units, those that do not grow are fetched after all, unless more waits in one than
   the whole crawl has found good pages: they are finite, if poor. Of the others, probes go on until each has had its
   allowance, or all of them a share of the crawl. Then the crawl ends, and says what it left.
@@ -36,6 +37,7 @@ from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.credit.trust import HostGraph
+from sitecrawl.frontier.growth import BESIDES, Circle, growing, measure
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.trap_state import Reason, TrapState
@@ -79,11 +81,11 @@ class TrapOptions:
     host_size: float = 1000.0
     """URLs that any host may have, however little trusted."""
     trusted_share: float = 3.0
-    """And so many times its share of trust, of all URLs known."""
+    """And so many times as many as all others have, times the odds of trust: its share to that of all others."""
     section_size: float = 2500.0
-    """URLs that a section may bring forth by itself."""
-    vouched_share: float = 10.0
-    """And so many more for each of its URLs that was first seen elsewhere."""
+    """URLs that a circle of sections may bring forth by itself; those that wait count more (`growth.WAITING`)."""
+    vouched_share: float = 3.0
+    """And so many more for each that was first seen elsewhere, or brings one of another circle."""
     worthless: float = 0.02
     """The share of good pages, of late, below which a section is demoted."""
     probes: float = 0.02
@@ -169,9 +171,9 @@ class TrapJudge:
         """
         self.fetches += 1
         self.good += good
-        section.trap.learn(news.in_circle, section.fetched)
-        host.trap.learn(news.on_host, host.fetched)
-        host.learn(section, good=good, weight=MISS if missing else 1.0, leads=news.leads)
+        section.trap.learn(news.in_circle, news.links, section.fetched)
+        host.trap.learn(news.on_host, news.links, host.fetched)
+        host.learn(section, good=good, weight=MISS if missing else 1.0, leads=news.leads, led=news.led)
         self._charge(host, section, good=good, news=news)
         changed = [host] if (self.options.hold and self._demote(host, section)) | self._free(host, section) else []
         if self.fetches >= self._flows_at:
@@ -199,34 +201,50 @@ class TrapJudge:
             self.cost += cost
 
     def _demote(self, host: Host, section: Section) -> bool:
-        done = False
-        outgrown = host.known > max(self._allowed(host), host.trap.limit)
-        if outgrown and self._grows(host.trap) and self._may_be_demoted(host):
-            self._hold(host, None, Reason.GROWS)
-            done = True
+        circle, held = Circle.of(host, section), len(self.demoted)
+        measure(host, host.known)
+        measure(section, circle.own)
+        if self._may_be_demoted(host) and self._has_outgrown(host):
+            mazes = [one for one in Circle.all_of(host) if one.grows(self.options.high) and one.is_beside(host)]
+            for one in mazes:
+                self._hold_circle(host, one)
+            if len(self.demoted) == held:
+                self._hold(host, None, Reason.GROWS)
         if self._may_be_demoted(section):
-            grows = self._grows(section.trap) and section.own > self._may_own(section)
-            if (grows and len(host.sections) > 1) or self._is_worthless(host, section):
-                self._hold(host, section, Reason.GROWS if grows else Reason.WORTHLESS)
-                done = True
-        return done
+            if self._is_maze(host, circle):
+                self._hold_circle(host, circle)
+            elif self._is_worthless(host, section):
+                self._hold(host, section, Reason.WORTHLESS)
+        return len(self.demoted) > held
 
-    def _may_own(self, section: Section) -> float:
-        """How many URLs a section's own circle may bring it: fewer where they look like a trap's."""
-        size = self.options.section_size * section.innocence
-        vouched = section.known - section.own
-        return max(size + self.options.vouched_share * vouched, section.trap.limit)
+    def _hold_circle(self, host: Host, circle: Circle) -> None:
+        for one in growing(circle.sections, self.options.low):
+            if not one.trap.demoted and one.trap.reason != Reason.VOUCHED:
+                self._hold(host, one, Reason.GROWS)
+
+    def _has_outgrown(self, host: Host) -> bool:
+        """Whether a host grows, beside others that are worth it, to more than what is vouched for."""
+        grows = host.trap.novelty > self.options.high and not host.trap.falls
+        is_beside = self.good - host.good >= BESIDES * host.fetched
+        known = host.known - sum([one.known for one in host.sections.values() if one.trap.demoted])
+        return grows and is_beside and known > max(self._allowed(host), host.trap.limit)
+
+    def _is_maze(self, host: Host, circle: Circle) -> bool:
+        """Whether a circle grows, beside others of its host, to more than what is vouched for."""
+        options = self.options
+        if not circle.grows(options.high) or not circle.is_beside(host):
+            return False
+        allowed = options.section_size * circle.innocence + options.vouched_share * circle.vouchers
+        return circle.size > max(allowed, circle.limit)
 
     def _is_worthless(self, host: Host, section: Section) -> bool:
         """Whether it brings nothing while its host does: where all is `noindex`, that is a fact about the site."""
         return section.recent < self.options.worthless and host.good > WORTH_IT * host.fetched
 
     def _allowed(self, host: Host) -> float:
-        """How many URLs a host may have, by the trust in it."""
-        return self.options.host_size + self.options.trusted_share * self.graph.trust(host.key) * self.known
-
-    def _grows(self, trap: TrapState) -> bool:
-        return trap.novelty > self.options.high
+        """How many URLs a host may have, by the trust in it and by what others have: its own make no room for it."""
+        trust, others = self.graph.trust(host.key), max(self.known - host.known, 0)
+        return self.options.host_size + self.options.trusted_share * trust / max(1 - trust, LEAST_TRUST) * others
 
     def _may_be_demoted(self, unit: Host | Section) -> bool:
         trap = unit.trap
@@ -237,6 +255,7 @@ class TrapJudge:
         trap = unit.trap
         trap.demoted, trap.since, trap.reason, trap.tried = True, self.fetches, reason, unit.fetched
         trap.cost = 0.0
+        trap.begin_anew(unit.known)
         self.demoted[unit.key] = host, section
 
     def _free(self, host: Host, section: Section) -> bool:
@@ -252,7 +271,7 @@ class TrapJudge:
     def _has_calmed(self, unit: Host | Section) -> bool:
         trap = unit.trap
         tried = trap.demoted and not trap.is_apart and unit.fetched - trap.tried >= self.options.min_probes
-        return tried and trap.novelty < self.options.low
+        return tried and (trap.novelty < self.options.low or trap.falls)
 
     def block(self, host: Host, section: Section | None) -> None:
         """A person wants nothing more of a unit, whatever it is worth."""
@@ -284,7 +303,8 @@ class TrapJudge:
         """Set a demoted unit free; it may grow by half before it is looked at again."""
         unit = section or host
         trap = unit.trap
-        trap.demoted, trap.reason, trap.limit = False, Reason.NONE, REGROWTH * unit.known
+        size = unit.known if section is None else Circle([section]).size
+        trap.demoted, trap.reason, trap.limit = False, Reason.NONE, REGROWTH * size
         self.cost -= trap.cost
         self.demoted.pop(unit.key, None)
 

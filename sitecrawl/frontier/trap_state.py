@@ -9,7 +9,9 @@ from typing import Final
 
 WINDOW: Final = 50
 """Fetches over which novelty and yield are averaged."""
-_TRAP = struct.Struct(">?QdddQB")
+FALL: Final = 0.9
+"""The share of new URLs falls if it is below so much of what it was when half as much was known."""
+_TRAP = struct.Struct(">?QdddQBdQd?")
 TRAP_BYTES: Final = _TRAP.size
 
 
@@ -44,6 +46,14 @@ class TrapState:
     """What fetches of it have cost since: 1 for one that brought only more of the same."""
     limit: float = 0.0
     """How large it may grow before it is looked at again: set when it was set free."""
+    links: float = 0.0
+    """Links to its host that a fetch of it brings, new ones or not, averaged as `novelty` is."""
+    marked: int = 0
+    """How large it was when the share of new URLs was taken last; 0 if it never was."""
+    then: float = 0.0
+    """What that share was."""
+    fell: bool = False
+    """Whether it fell between the last time and the time before."""
 
     @property
     def is_blocked(self) -> bool:
@@ -60,18 +70,54 @@ class TrapState:
         """Whether a unit is held back for another reason than that it looks like a trap."""
         return self.demoted and self.reason in (Reason.BLOCKED, Reason.JOINED)
 
-    def learn(self, news: int, fetched: int) -> None:
-        """The `fetched`-th fetch of the unit brought `news` new URLs of its own.
+    @property
+    def share(self) -> float:
+        """Of the links of its pages to their host, the share that is new and the unit's own, from 0 to 1."""
+        return self.novelty / self.links if self.links else 0.0
+
+    @property
+    def falls(self) -> bool:
+        """Whether fewer of its links are new the more of it is known: then there is an end to it."""
+        return self.fell or (self.marked > 0 and self.share < FALL * self.then)
+
+    def measure(self, size: int) -> None:
+        """The unit is `size` URLs large by now: each time that it has doubled, take the share of new ones."""
+        if size >= 2 * self.marked:
+            self.fell = self.marked > 0 and self.share < FALL * self.then
+            self.marked, self.then = size, self.share
+
+    def begin_anew(self, size: int) -> None:
+        """From now on, at this size, only what comes is to say whether there is an end to it."""
+        self.fell, self.marked, self.then = False, max(size, 1), self.share
+
+    def learn(self, news: int, links: int, fetched: int) -> None:
+        """The `fetched`-th fetch of the unit brought `news` new URLs of its own, among `links` to its host.
 
         No fetch counts for more than `WINDOW`: a site map with thousands of links is no sign of a trap.
         """
-        self.novelty += (min(news, WINDOW) - self.novelty) / min(WINDOW, fetched + 1)
+        part, kept = min(1.0, WINDOW / max(news, 1)), min(WINDOW, fetched + 1)
+        self.novelty += (part * news - self.novelty) / kept
+        self.links += (part * max(links, news) - self.links) / kept
 
     def pack(self) -> bytes:
-        return _TRAP.pack(self.demoted, self.since, self.cost, self.limit, self.novelty, self.tried, self.reason)
+        return _TRAP.pack(
+            self.demoted,
+            self.since,
+            self.cost,
+            self.limit,
+            self.novelty,
+            self.tried,
+            self.reason,
+            self.links,
+            self.marked,
+            self.then,
+            self.fell,
+        )
 
     @classmethod
     def unpack(cls, data: bytes) -> TrapState:
         trap = cls()
-        trap.demoted, trap.since, trap.cost, trap.limit, trap.novelty, trap.tried, trap.reason = _TRAP.unpack(data)
+        numbers = _TRAP.unpack(data)
+        trap.demoted, trap.since, trap.cost, trap.limit, trap.novelty, trap.tried, trap.reason = numbers[:7]
+        trap.links, trap.marked, trap.then, trap.fell = numbers[7:]
         return trap

@@ -11,13 +11,17 @@ from sitecrawl.frontier.sections import KEY_BYTES, Section
 class News:
     """What a page has brought that was not known."""
 
-    __slots__ = ("in_circle", "leads", "on_host")
+    __slots__ = ("in_circle", "leads", "led", "links", "on_host")
 
     def __init__(self) -> None:
         self.in_circle = 0
         """New URLs of the page's own circle of sections."""
         self.on_host = 0
         """New URLs of its host."""
+        self.links = 0
+        """Links to its host, new ones or not."""
+        self.led = False
+        """Whether it brought a new URL outside of its own circle."""
         self.leads = 0.0
         """What the best section has shown of which it brought a URL, its own circle left out."""
 
@@ -30,6 +34,7 @@ class News:
                 self.in_circle += 1
                 to.own += 1
                 return
+        self.led = True
         self.leads = max(self.leads, to.shown)
 
 

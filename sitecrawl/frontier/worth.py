@@ -7,13 +7,14 @@ what is good is to be fetched all, so exploring is worth little, and hope for ea
   have shown: the URLs of the host that share its path, or one of its keys. The worst of them counts, for a bad part
   spoils a URL: with `action=edit` any page is an editor.
 - *Leads*: what the best of the sections has shown that a page brings new URLs of. An index page is no content, and
-  the only way to it. What leads to its own *circle* alone, as a maze does (`circles`), is not paid for that.
+  the only way to it. What leads to its own *circle* alone, as a maze does (`circles`), is not paid for that. While
+  a section is young, what it leads to has often shown nothing yet, so it is looked at again.
 - *Worth*: the mean of both, to the power `POWER`, so that what is half as good gets a few turns in a thousand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from sitecrawl.frontier.sections import Section
@@ -21,6 +22,8 @@ from sitecrawl.frontier.sections import Section
 STRENGTH: Final = 1.0
 """Fetches that the prior counts for."""
 POWER: Final = 8.0
+YOUNG: Final = 16
+"""Fetches of a section up to which what it leads to is looked at again."""
 REFRESH: Final = 8
 """After so many fetches of a host the worth of all its sections is reckoned anew: their kin have learnt."""
 
@@ -58,6 +61,16 @@ def parts_of(shape: str) -> list[str]:
     """A shape's path, and each of its keys."""
     path, _, keys = shape.partition("?")
     return [path, *(f"?{key}" for key in keys.split("&"))] if keys else [path]
+
+
+def look_again(section: Section, sections: Mapping[bytes, Section]) -> None:
+    """What `section` led to may have shown by now what it is worth; `sections` are those of its host."""
+    if not 0 < section.fetched <= YOUNG:
+        return
+    for key, urls in section.brought.items():
+        target = sections.get(key)
+        if target is not None and target.circle != section.circle:
+            section.leads = max(section.leads, min(section.led, urls / section.fetched) * target.shown)
 
 
 def weigh(section: Section, kin: Kin) -> None:
