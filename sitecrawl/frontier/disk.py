@@ -294,6 +294,9 @@ class DiskFrontier:
         record = self.url_states.known(visit.key)
         found = self._content.add(record.host, sha1, visit.key, title=title, text_hash=text_hash)
         self.forms.compared(visit, record, found.original)
+        section = self.url_states.host_of(record).sections[record.section]
+        visit.text_hash = text_hash or 0
+        visit.news.same = section.says_the_same(visit.text_hash)
         return found.verdict
 
     def slow_down(self, host_name: str, crawl_delay: float) -> None:
@@ -314,7 +317,7 @@ class DiskFrontier:
         if state != UrlState.EXCLUDED:
             good = good and state == UrlState.FETCHED
             section = host.sections[record.section]
-            section.remember(visit.key, good=good)
+            section.remember(visit.key, good=good, text_hash=visit.text_hash)
             self._learn(host, section, good=good, missing=status in GONE, news=visit.news)
 
     def _learn(self, host: Host, section: Section, *, good: bool, missing: bool, news: News) -> None:

@@ -36,9 +36,8 @@ from cityhash import CityHash64
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch, Database
-from sitecrawl.page.simhash import distance
+from sitecrawl.page.simhash import MAX_DISTANCE, distance
 
-MAX_DISTANCE: Final = 3
 MAX_CANDIDATES: Final = 64
 FIRST: Final = 4
 """Pages of a title whose SimHashes are in its own row."""

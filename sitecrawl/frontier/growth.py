@@ -13,8 +13,8 @@ Both bring new URLs with every page. What tells them apart:
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from typing import Final, Self
 
 from sitecrawl.frontier.hosts import Host
@@ -25,14 +25,23 @@ WAITING: Final = 1.5
 """So much more a URL counts that waits: a circle that is read as fast as it grows costs what it gives."""
 BESIDES: Final = 0.1
 """Good pages elsewhere, for one fetch of a unit, from which on it may be a trap beside them."""
-MEASURED: Final = 20
-"""Fetches of a unit before its growth is measured."""
+LEAST_FETCHES: Final = 20
+"""Fetches of a section before it is said not to grow itself, in a circle that does."""
+FED: Final = 0.9
+"""The share of a section's URLs from which on nobody else brings any."""
+FED_VARIETY: Final = 0.5
+"""The variety (`variety`) below which a section says nothing new."""
+SAMENESS: Final = (0.5, 0.8)
+"""The share of its pages that say nearly the same from which on a unit may be smaller, and as small as can be."""
+SAMENESS_LOSS: Final = 0.95
+"""How much smaller a unit may be whose pages all say the same."""
 
 
 class Circle:
     """Sections of a host that grow as one (`circles`), but for those that hold back other forms of pages."""
 
-    def __init__(self, sections: Sequence[Section]) -> None:
+    def __init__(self, host: Host, sections: Sequence[Section]) -> None:
+        self.host = host
         self.sections = sections
         self.own = sum([one.own for one in sections])
         """URLs that its own pages brought first."""
@@ -40,7 +49,7 @@ class Circle:
     @classmethod
     def of(cls, host: Host, section: Section) -> Self:
         circle = section.circle
-        return cls([one for one in host.sections.values() if one.circle == circle and not one.trap.is_apart])
+        return cls(host, [one for one in host.sections.values() if one.circle == circle and not one.trap.is_apart])
 
     @classmethod
     def all_of(cls, host: Host) -> list[Self]:
@@ -49,7 +58,7 @@ class Circle:
         for one in host.sections.values():
             if not one.trap.is_apart:
                 sections[one.circle].append(one)
-        return [cls(circle) for circle in sections.values()]
+        return [cls(host, circle) for circle in sections.values()]
 
     @property
     def size(self) -> float:
@@ -64,15 +73,36 @@ class Circle:
 
     @property
     def vouchers(self) -> int:
-        """URLs of it that were first seen elsewhere, and URLs of other circles that it brought."""
-        inside = {one.key[-KEY_BYTES:] for one in self.sections}
-        led_to = sum([urls for one in self.sections for target, urls in one.brought.items() if target not in inside])
+        """URLs of it that were first seen elsewhere, and URLs of other circles that it brought and that do not all
+        say the same.
+        """
+        led_to = sum([urls for target, urls in self._led_to() if variety(target.trap.same) >= FED_VARIETY])
         return sum([one.known - one.own for one in self.sections]) + led_to
+
+    def _led_to(self) -> list[tuple[Section, int]]:
+        """Sections of other circles, and how many of their URLs it brought first."""
+        brought: Counter[bytes] = Counter()
+        for one in self.sections:
+            brought.update(one.brought)
+        inside = {one.key[-KEY_BYTES:] for one in self.sections}
+        found = ((self.host.sections.get(key), urls) for key, urls in brought.items() if key not in inside)
+        return [(section, urls) for section, urls in found if section is not None]
+
+    def growing(self, low: float) -> list[Section]:
+        """Its sections that bring more than `low` new URLs a fetch, or of which nobody knows yet."""
+        return [one for one in self.sections if one.fetched < LEAST_FETCHES or one.trap.novelty >= low]
 
     @property
     def limit(self) -> float:
         """How large it may be at least, because parts of it were set free."""
         return sum([one.trap.limit for one in self.sections])
+
+    @property
+    def same(self) -> float:
+        """The share of its fetches, of late, whose pages say nearly the same as others of their section."""
+        counted = [min(one.fetched, WINDOW) for one in self.sections]
+        said = [one.trap.same * fetches for one, fetches in zip(self.sections, counted, strict=True)]
+        return sum(said) / max(sum(counted), 1)
 
     def grows(self, high: float) -> bool:
         """Whether a fetch of it brings more than `high` new URLs of itself, and no end of that can be seen."""
@@ -82,18 +112,23 @@ class Circle:
         brought = sum([one.trap.novelty * fetches for one, fetches in pairs])
         return brought > high * sum(counted) and 2 * falling <= sum(counted)
 
-    def is_beside(self, host: Host) -> bool:
-        """Whether `host` has anything else to speak of."""
-        good = host.good - sum([one.good for one in self.sections])
+    @property
+    def is_beside(self) -> bool:
+        """Whether its host has anything else to speak of."""
+        good = self.host.good - sum([one.good for one in self.sections])
         return good >= BESIDES * sum([one.fetched for one in self.sections])
 
 
-def measure(unit: Host | Section, size: int) -> None:
-    """A fetch of `unit`, which is `size` URLs large, has ended."""
-    if unit.fetched >= MEASURED and not unit.trap.demoted:
-        unit.trap.measure(size)
+def is_fed(host: Host, section: Section) -> bool:
+    """Whether a section of a trap brings all its URLs, and it says nothing new, like the days of a calendar."""
+    if variety(section.trap.same) >= FED_VARIETY:
+        return False
+    key = section.key[-KEY_BYTES:]
+    feeders = (one for one in host.sections.values() if one.trap.demoted and not one.trap.is_apart)
+    return sum([one.brought.get(key, 0) for one in feeders if one is not section]) >= FED * section.known
 
 
-def growing(sections: Iterable[Section], low: float) -> list[Section]:
-    """Those that bring more than `low` new URLs a fetch, or of which nobody knows yet."""
-    return [one for one in sections if one.fetched < MEASURED or one.trap.novelty >= low]
+def variety(same: float) -> float:
+    """How large what grows may be, from 1 / 20 to 1, if this share of its pages says nearly the same as others."""
+    few, most = SAMENESS
+    return 1 - SAMENESS_LOSS * min(1.0, max(0.0, (same - few) / (most - few)))

@@ -19,14 +19,15 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier import trap_state
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.trap_state import TRAP_BYTES, TrapState
+from sitecrawl.page.simhash import MAX_DISTANCE, distance
 
 KEY_BYTES: Final = 4
 _HEAD = struct.Struct(">QQQQQQddddddd4s")
 _BROUGHT = struct.Struct(f">{KEY_BYTES}sQ")
 MAX_BROUGHT: Final = 32
-_SAMPLE = struct.Struct(">16s?")
+_SAMPLE = struct.Struct(">16s?Q")
 SAMPLES: Final = 3
-"""URLs that were fetched last of a section and that it knows by name: 17 bytes each, in memory and on disk."""
+"""URLs that were fetched last of a section and that it knows by name: 25 bytes each, in memory and on disk."""
 TRAP_LIKE_LOSS: Final = 0.9
 DOUBT: Final = 2.0
 """Fetches that a section is doubted for where others are to be paid for leading to it."""
@@ -95,14 +96,19 @@ class Section:
         self.fetched += 1
         self.good += good
 
-    def remember(self, url: bytes, *, good: bool) -> None:
+    def remember(self, url: bytes, *, good: bool, text_hash: int = 0) -> None:
         """The URL with the fingerprint `url` was fetched last, and was worth it or not."""
-        self.last = (_SAMPLE.pack(url, good) + self.last)[: SAMPLES * _SAMPLE.size]
+        self.last = (_SAMPLE.pack(url, good, text_hash) + self.last)[: SAMPLES * _SAMPLE.size]
 
     @property
     def fetched_last(self) -> Iterator[tuple[bytes, bool]]:
         """The fingerprints of the last `SAMPLES` URLs that were fetched, the last first, and which were worth it."""
-        return _SAMPLE.iter_unpack(self.last)
+        return ((url, good) for url, good, _ in _SAMPLE.iter_unpack(self.last))
+
+    def says_the_same(self, text_hash: int) -> bool:
+        """Whether a text is nearly that of one of the pages that were fetched last, by their SimHashes."""
+        texts = [text for *_, text in _SAMPLE.iter_unpack(self.last)]
+        return text_hash != 0 and any(text and distance(text_hash, text) <= MAX_DISTANCE for text in texts)
 
     @property
     def shown(self) -> float:

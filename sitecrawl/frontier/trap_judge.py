@@ -9,8 +9,9 @@ there is an end to what grows, and what is vouched for within a host, `growth` s
 
 - A unit (a circle of sections, or a whole host) is *demoted* when it has been fetched `min_fetches` times, its
   novelty is above `high`, no end of it can be seen, and it is larger than it may be. Of a circle the sections that
-  grow are. A host is not demoted where a circle of it is what grows, beside others that are worth it: then the
-  circle is. A section is also demoted when almost nothing of what came of it lately was good.
+  grow are, and with them what they alone bring, if it says nothing new. A host is not demoted where a circle of it is
+  what grows, beside others that are worth it: then the circle is. A section is also demoted when almost nothing of
+  what came of it lately was good.
 - A demoted unit is not fetched, but for *probes*: a few in a hundred of all fetches, of URLs picked at random, most
   of them from units that are trusted and have cost little so far. If their novelty falls below `low`, or an end comes
   into sight, the unit is set free, and may grow by half before it is looked at again.
@@ -37,13 +38,13 @@ from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.credit.trust import HostGraph
-from sitecrawl.frontier.growth import BESIDES, Circle, growing, measure
+from sitecrawl.frontier.growth import BESIDES, Circle, is_fed, variety
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.trap_state import Reason, TrapState
 from sitecrawl.frontier.visit import News
 
-_STATE = struct.Struct(">Qd")
+_STATE = struct.Struct(">QdQ")
 _EDGES_A_FETCH = 50
 """Edges of the graph of hosts that a fetch may pay for: each takes about 0.2 us when trust flows."""
 COMPARED: Final = 64
@@ -62,6 +63,8 @@ LEAST_PROBES: Final = 50
 PROBES_DIVISOR: Final = 4
 MISS: Final = 0.25
 """A 404 says so much of its section, compared with a page: whoever made the link may have been wrong."""
+SAMENESS_PROBES: Final = 9.0
+"""So many times as many more probes set free what says the same: the days of a month come before the next month."""
 LEAST_TRUST: Final = 1e-7
 TRUST_POWER: Final = 0.75
 """How far trust goes: a unit's turn to be probed comes so much sooner."""
@@ -114,6 +117,8 @@ class TrapJudge:
         self.fetches = 0
         self.good = 0
         self.known = 0
+        self.repeats = 0
+        """Fetches of pages that say nearly the same as others of their section: they allow for nothing."""
         self.cost = 0.0
         """What fetches of units that are demoted now have cost."""
         self._flows_at = options.flow_period
@@ -171,8 +176,9 @@ class TrapJudge:
         """
         self.fetches += 1
         self.good += good
-        section.trap.learn(news.in_circle, news.links, section.fetched)
-        host.trap.learn(news.on_host, news.links, host.fetched)
+        self.repeats += news.same
+        section.trap.learn(news.in_circle, news.links, section.fetched, same=news.same)
+        host.trap.learn(news.on_host, news.links, host.fetched, same=news.same)
         host.learn(section, good=good, weight=MISS if missing else 1.0, leads=news.leads, led=news.led)
         self._charge(host, section, good=good, news=news)
         changed = [host] if (self.options.hold and self._demote(host, section)) | self._free(host, section) else []
@@ -196,29 +202,32 @@ class TrapJudge:
         if trap.is_apart:
             return  # it was under way when it was blocked, or joined
         if trap.demoted and not self.comes_last(host, None if host.trap.demoted else section):
-            cost = 1.0 if brought or not good else CALM_COST
+            cost = 1.0 if brought or news.same or not good else CALM_COST
             trap.cost += cost
             self.cost += cost
 
     def _demote(self, host: Host, section: Section) -> bool:
         circle, held = Circle.of(host, section), len(self.demoted)
-        measure(host, host.known)
-        measure(section, circle.own)
+        for unit, size in ((host, host.known), (section, circle.own)):
+            if not unit.trap.demoted:
+                unit.trap.measure(size)
         if self._may_be_demoted(host) and self._has_outgrown(host):
-            mazes = [one for one in Circle.all_of(host) if one.grows(self.options.high) and one.is_beside(host)]
+            mazes = [one for one in Circle.all_of(host) if one.grows(self.options.high) and one.is_beside]
             for one in mazes:
                 self._hold_circle(host, one)
             if len(self.demoted) == held:
                 self._hold(host, None, Reason.GROWS)
         if self._may_be_demoted(section):
-            if self._is_maze(host, circle):
+            if self._is_maze(circle):
                 self._hold_circle(host, circle)
+            elif is_fed(host, section):
+                self._hold(host, section, Reason.GROWS)
             elif self._is_worthless(host, section):
                 self._hold(host, section, Reason.WORTHLESS)
         return len(self.demoted) > held
 
     def _hold_circle(self, host: Host, circle: Circle) -> None:
-        for one in growing(circle.sections, self.options.low):
+        for one in circle.growing(self.options.low):
             if not one.trap.demoted and one.trap.reason != Reason.VOUCHED:
                 self._hold(host, one, Reason.GROWS)
 
@@ -229,13 +238,13 @@ class TrapJudge:
         known = host.known - sum([one.known for one in host.sections.values() if one.trap.demoted])
         return grows and is_beside and known > max(self._allowed(host), host.trap.limit)
 
-    def _is_maze(self, host: Host, circle: Circle) -> bool:
+    def _is_maze(self, circle: Circle) -> bool:
         """Whether a circle grows, beside others of its host, to more than what is vouched for."""
         options = self.options
-        if not circle.grows(options.high) or not circle.is_beside(host):
+        if not circle.grows(options.high) or not circle.is_beside:
             return False
-        allowed = options.section_size * circle.innocence + options.vouched_share * circle.vouchers
-        return circle.size > max(allowed, circle.limit)
+        size = options.section_size * circle.innocence * variety(circle.same)
+        return circle.size > max(size + options.vouched_share * circle.vouchers, circle.limit)
 
     def _is_worthless(self, host: Host, section: Section) -> bool:
         """Whether it brings nothing while its host does: where all is `noindex`, that is a fact about the site."""
@@ -244,7 +253,8 @@ class TrapJudge:
     def _allowed(self, host: Host) -> float:
         """How many URLs a host may have, by the trust in it and by what others have: its own make no room for it."""
         trust, others = self.graph.trust(host.key), max(self.known - host.known, 0)
-        return self.options.host_size + self.options.trusted_share * trust / max(1 - trust, LEAST_TRUST) * others
+        size = self.options.host_size * variety(host.trap.same)
+        return size + self.options.trusted_share * trust / max(1 - trust, LEAST_TRUST) * others
 
     def _may_be_demoted(self, unit: Host | Section) -> bool:
         trap = unit.trap
@@ -260,7 +270,8 @@ class TrapJudge:
 
     def _free(self, host: Host, section: Section) -> bool:
         done = False
-        if self._has_calmed(section) and section.recent > RECOVERY * self.options.worthless:
+        is_worth_it = section.recent > RECOVERY * self.options.worthless
+        if self._has_calmed(section) and is_worth_it and not is_fed(host, section):
             self.release(host, section)
             done = True
         if self._has_calmed(host):
@@ -270,8 +281,10 @@ class TrapJudge:
 
     def _has_calmed(self, unit: Host | Section) -> bool:
         trap = unit.trap
-        tried = trap.demoted and not trap.is_apart and unit.fetched - trap.tried >= self.options.min_probes
-        return tried and (trap.novelty < self.options.low or trap.falls)
+        probes = self.options.min_probes * (1 + SAMENESS_PROBES * trap.same)
+        tried = trap.demoted and not trap.is_apart and unit.fetched - trap.tried >= probes
+        novelty = trap.novelty if variety(trap.same) == 1 else max(trap.novelty, trap.lately)
+        return tried and (novelty < self.options.low or trap.falls)
 
     def block(self, host: Host, section: Section | None) -> None:
         """A person wants nothing more of a unit, whatever it is worth."""
@@ -303,7 +316,7 @@ class TrapJudge:
         """Set a demoted unit free; it may grow by half before it is looked at again."""
         unit = section or host
         trap = unit.trap
-        size = unit.known if section is None else Circle([section]).size
+        size = unit.known if section is None else Circle(host, [section]).size
         trap.demoted, trap.reason, trap.limit = False, Reason.NONE, REGROWTH * size
         self.cost -= trap.cost
         self.demoted.pop(unit.key, None)
@@ -360,16 +373,17 @@ class TrapJudge:
         """How many more fetches of `units` there may be when nothing else is left, if all of them grow on."""
         options, fetches = self.options, self.fetches
         capped = (options.first_probes + options.last_probes * fetches - self.cost) / (1 - options.last_probes)
-        small = LEAST_PROBES + (1 / PROBES_DIVISOR + options.last_probes) * fetches - self.cost
+        varied = fetches - self.repeats
+        small = LEAST_PROBES + varied / PROBES_DIVISOR + options.last_probes * fetches - self.cost
         most = max(0, ceil(min(capped, small / (1 - options.last_probes - 1 / PROBES_DIVISOR))))
-        first = min(options.first_probes, LEAST_PROBES + (fetches + most) // PROBES_DIVISOR)
+        first = min(options.first_probes, LEAST_PROBES + (varied + most) // PROBES_DIVISOR)
         traps = [(section or host).trap for host, section in units]
         return min(most, sum(max(0, ceil(first + trap.tried - trap.cost)) for trap in traps))
 
     @property
     def first_probes(self) -> int:
         """Fetches of demoted units that are allowed besides: as little of a small crawl as of a large one."""
-        return min(self.options.first_probes, LEAST_PROBES + self.fetches // PROBES_DIVISOR)
+        return min(self.options.first_probes, LEAST_PROBES + (self.fetches - self.repeats) // PROBES_DIVISOR)
 
     def sections_to_probe(self, host: Host, section: Section | None) -> Iterable[Section]:
         """Of a unit's sections those that a probe may take, in a random order weighed by what waits."""
@@ -380,12 +394,12 @@ class TrapJudge:
         return sorted(fair, key=lambda s: self.random.random() ** (1 / s.queued), reverse=True)
 
     def pack(self) -> bytes:
-        return _STATE.pack(self.good, self.cost)
+        return _STATE.pack(self.good, self.cost, self.repeats)
 
     def unpack(self, data: bytes) -> None:
         """Raises `CorruptFile` for bytes that no `pack` wrote."""
         try:
-            self.good, self.cost = _STATE.unpack(data)
+            self.good, self.cost, self.repeats = _STATE.unpack(data)
         except struct.error as error:
             raise CorruptFile(f"The judge's record of {len(data)} bytes cannot be read: {error}") from error
 

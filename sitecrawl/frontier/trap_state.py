@@ -9,9 +9,11 @@ from typing import Final
 
 WINDOW: Final = 50
 """Fetches over which novelty and yield are averaged."""
-FALL: Final = 0.9
+FALL: Final = 0.95
 """The share of new URLs falls if it is below so much of what it was when half as much was known."""
-_TRAP = struct.Struct(">?QdddQBdQd?")
+MEASURED: Final = 50
+"""Fetches over which it is taken, at least."""
+_TRAP = struct.Struct(">?QdddQBdQQddd?")
 TRAP_BYTES: Final = _TRAP.size
 
 
@@ -46,14 +48,20 @@ class TrapState:
     """What fetches of it have cost since: 1 for one that brought only more of the same."""
     limit: float = 0.0
     """How large it may grow before it is looked at again: set when it was set free."""
-    links: float = 0.0
-    """Links to its host that a fetch of it brings, new ones or not, averaged as `novelty` is."""
+    same: float = 0.0
+    """The share of its fetches whose pages say nearly the same as others of their section, averaged alike."""
     marked: int = 0
-    """How large it was when the share of new URLs was taken last; 0 if it never was."""
+    """How large it was when it was measured last; 0 if it never was."""
+    fetches: int = 0
+    """Fetches of it since then."""
+    news: float = 0.0
+    """New URLs of its own that these brought."""
+    links: float = 0.0
+    """Links to its host that they brought, new ones or not."""
     then: float = 0.0
-    """What that share was."""
+    """The share of new ones among the links, up to when it was measured."""
     fell: bool = False
-    """Whether it fell between the last time and the time before."""
+    """Whether that share was smaller than before."""
 
     @property
     def is_blocked(self) -> bool:
@@ -72,32 +80,54 @@ class TrapState:
 
     @property
     def share(self) -> float:
-        """Of the links of its pages to their host, the share that is new and the unit's own, from 0 to 1."""
-        return self.novelty / self.links if self.links else 0.0
+        """Of its pages' links to their host, the share that is new and the unit's own, since it was measured."""
+        return self.news / self.links if self.links else 0.0
+
+    @property
+    def lately(self) -> float:
+        """New URLs of its own that a fetch of it brings, since it was measured."""
+        return self.news / max(self.fetches, 1)
 
     @property
     def falls(self) -> bool:
         """Whether fewer of its links are new the more of it is known: then there is an end to it."""
-        return self.fell or (self.marked > 0 and self.share < FALL * self.then)
+        return self.fell or self._is_less
+
+    @property
+    def _is_less(self) -> bool:
+        return self.marked > 0 and self.fetches >= MEASURED and self.share < self._fall * self.then
+
+    @property
+    def _fall(self) -> float:
+        """What says the same comes in series, as the days of a month, so its share of new ones goes up and down."""
+        return FALL * (1 - self.same / 4)
 
     def measure(self, size: int) -> None:
-        """The unit is `size` URLs large by now: each time that it has doubled, take the share of new ones."""
-        if size >= 2 * self.marked:
-            self.fell = self.marked > 0 and self.share < FALL * self.then
-            self.marked, self.then = size, self.share
+        """The unit is `size` URLs large by now: each time that it has doubled, the share of new ones is taken."""
+        if size >= 2 * self.marked and self.fetches >= MEASURED:
+            self._begin(size, fell=self._is_less)
 
     def begin_anew(self, size: int) -> None:
         """From now on, at this size, only what comes is to say whether there is an end to it."""
-        self.fell, self.marked, self.then = False, max(size, 1), self.share
+        self._begin(size, fell=False)
 
-    def learn(self, news: int, links: int, fetched: int) -> None:
-        """The `fetched`-th fetch of the unit brought `news` new URLs of its own, among `links` to its host.
+    def _begin(self, size: int, *, fell: bool) -> None:
+        if self.fetches >= MEASURED:
+            self.then = self.share
+        self.fell, self.marked, self.fetches, self.news, self.links = fell, max(size, 1), 0, 0.0, 0.0
+
+    def learn(self, news: int, links: int, fetched: int, *, same: bool = False) -> None:
+        """The `fetched`-th fetch of the unit brought `news` new URLs of its own, among `links` to its host,
+        and says the `same` as others or not.
 
         No fetch counts for more than `WINDOW`: a site map with thousands of links is no sign of a trap.
         """
         part, kept = min(1.0, WINDOW / max(news, 1)), min(WINDOW, fetched + 1)
         self.novelty += (part * news - self.novelty) / kept
-        self.links += (part * max(links, news) - self.links) / kept
+        self.fetches += 1
+        self.news += part * news
+        self.links += part * max(links, news)
+        self.same += (same - self.same) / kept
 
     def pack(self) -> bytes:
         return _TRAP.pack(
@@ -108,8 +138,11 @@ class TrapState:
             self.novelty,
             self.tried,
             self.reason,
-            self.links,
+            self.same,
             self.marked,
+            self.fetches,
+            self.news,
+            self.links,
             self.then,
             self.fell,
         )
@@ -119,5 +152,5 @@ class TrapState:
         trap = cls()
         numbers = _TRAP.unpack(data)
         trap.demoted, trap.since, trap.cost, trap.limit, trap.novelty, trap.tried, trap.reason = numbers[:7]
-        trap.links, trap.marked, trap.then, trap.fell = numbers[7:]
+        trap.same, trap.marked, trap.fetches, trap.news, trap.links, trap.then, trap.fell = numbers[7:]
         return trap

@@ -11,24 +11,26 @@ from sitecrawl.frontier.sections import KEY_BYTES, Section
 class News:
     """What a page has brought that was not known."""
 
-    __slots__ = ("in_circle", "leads", "led", "links", "on_host")
+    __slots__ = ("in_circle", "leads", "led", "links", "on_host", "same")
 
     def __init__(self) -> None:
         self.in_circle = 0
         """New URLs of the page's own circle of sections."""
         self.on_host = 0
-        """New URLs of its host."""
+        """New URLs of its host, but for those of sections that are held back."""
         self.links = 0
         """Links to its host, new ones or not."""
         self.led = False
         """Whether it brought a new URL outside of its own circle."""
+        self.same = False
+        """Whether it says nearly the same as one of the last pages of its section."""
         self.leads = 0.0
         """What the best section has shown of which it brought a URL, its own circle left out."""
 
     def add(self, host: Host, section: Section, target: Host, to: Section) -> None:
         """A page of `section` of `host` has brought a URL of `to`, a section of `target`."""
         if host is target:
-            self.on_host += 1
+            self.on_host += not to.trap.demoted
             section.bring(to.key[-KEY_BYTES:])
             if section.circle == to.circle:
                 self.in_circle += 1
@@ -60,3 +62,5 @@ class Visit:
         self.request = request
         """The rest of a request that is more than a GET."""
         self.news = News()
+        self.text_hash = 0
+        """The SimHash of the page's text, 0 while there is none."""

@@ -22,6 +22,8 @@ MAX_WORDS: Final = 1024
 """Words that are looked at, from the start of the text: what is longer is told apart by its beginning."""
 
 BITS: Final = 64
+MAX_DISTANCE: Final = 3
+"""Bits that may differ between near duplicates."""
 _ALL: Final = (1 << BITS) - 1
 
 

@@ -10,9 +10,8 @@ from cityhash import CityHash64
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitecrawl.frontier.duplicates import MAX_DISTANCE
 from sitecrawl.page.markup import elements
-from sitecrawl.page.simhash import distance, simhash
+from sitecrawl.page.simhash import MAX_DISTANCE, distance, simhash
 
 WORDS = [f"word{n}" for n in range(5000)]
 
