@@ -72,11 +72,11 @@ class Circle:
         return sum([one.innocence * one.known for one in self.sections]) / max(known, 1)
 
     @property
-    def vouchers(self) -> int:
-        """URLs of it that were first seen elsewhere, and URLs of other circles that it brought and that do not all
-        say the same.
+    def vouchers(self) -> float:
+        """URLs of it that were first seen elsewhere, and those of other circles that it brought, as far as these have
+        shown to be worth it and do not all say the same.
         """
-        led_to = sum([urls for target, urls in self._led_to() if variety(target.trap.same) >= FED_VARIETY])
+        led_to = sum([urls * one.shown for one, urls in self._led_to() if variety(one.trap.same) >= FED_VARIETY])
         return sum([one.known - one.own for one in self.sections]) + led_to
 
     def _led_to(self) -> list[tuple[Section, int]]:
@@ -117,6 +117,12 @@ class Circle:
         """Whether its host has anything else to speak of."""
         good = self.host.good - sum([one.good for one in self.sections])
         return good >= BESIDES * sum([one.fetched for one in self.sections])
+
+
+def size_of(host: Host) -> float:
+    """How large a host is without what is held back of it, as `Circle.size`."""
+    free = [one for one in host.sections.values() if not one.trap.demoted]
+    return sum([one.known + WAITING * one.queued for one in free])
 
 
 def is_fed(host: Host, section: Section) -> bool:

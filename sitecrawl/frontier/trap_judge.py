@@ -38,7 +38,7 @@ from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.credit.trust import HostGraph
-from sitecrawl.frontier.growth import BESIDES, Circle, is_fed, variety
+from sitecrawl.frontier.growth import BESIDES, Circle, is_fed, size_of, variety
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.trap_state import Reason, TrapState
@@ -81,10 +81,10 @@ class TrapOptions:
     """Novelty above which a unit grows like a trap."""
     low: float = 0.7
     """Novelty below which a demoted unit is set free."""
-    host_size: float = 1000.0
-    """URLs that any host may have, however little trusted."""
+    host_size: float = 1500.0
+    """URLs that any host may have, however little trusted; those that wait count more (`growth.WAITING`)."""
     trusted_share: float = 3.0
-    """And so many times as many as all others have, times the odds of trust: its share to that of all others."""
+    """And so many times as many as all others had good pages, times the odds of trust: its share to all others'."""
     section_size: float = 2500.0
     """URLs that a circle of sections may bring forth by itself; those that wait count more (`growth.WAITING`)."""
     vouched_share: float = 3.0
@@ -192,9 +192,10 @@ class TrapJudge:
     def _look_again(self) -> list[Host]:
         """Set free the hosts that have come to be trusted since they were demoted; returns them."""
         hosts = [host for host, section in self.demoted.values() if section is None]
-        trusted = [host for host in hosts if host.known <= self._allowed(host) and not host.trap.is_blocked]
+        trusted = [host for host in hosts if size_of(host) <= self._allowed(host) and not host.trap.is_blocked]
         for host in trusted:
             self.release(host, None)
+            host.trap.limit = 0.0  # it may have what is vouched for, and no more
         return trusted
 
     def _charge(self, host: Host, section: Section, *, good: bool, news: News) -> None:
@@ -212,9 +213,9 @@ class TrapJudge:
             if not unit.trap.demoted:
                 unit.trap.measure(size)
         if self._may_be_demoted(host) and self._has_outgrown(host):
-            mazes = [one for one in Circle.all_of(host) if one.grows(self.options.high) and one.is_beside]
-            for one in mazes:
-                self._hold_circle(host, one)
+            for one in Circle.all_of(host):
+                if one.grows(self.options.high) and one.is_beside:
+                    self._hold_circle(host, one)
             if len(self.demoted) == held:
                 self._hold(host, None, Reason.GROWS)
         if self._may_be_demoted(section):
@@ -235,8 +236,7 @@ class TrapJudge:
         """Whether a host grows, beside others that are worth it, to more than what is vouched for."""
         grows = host.trap.novelty > self.options.high and not host.trap.falls
         is_beside = self.good - host.good >= BESIDES * host.fetched
-        known = host.known - sum([one.known for one in host.sections.values() if one.trap.demoted])
-        return grows and is_beside and known > max(self._allowed(host), host.trap.limit)
+        return grows and is_beside and size_of(host) > max(self._allowed(host), host.trap.limit)
 
     def _is_maze(self, circle: Circle) -> bool:
         """Whether a circle grows, beside others of its host, to more than what is vouched for."""
@@ -251,8 +251,8 @@ class TrapJudge:
         return section.recent < self.options.worthless and host.good > WORTH_IT * host.fetched
 
     def _allowed(self, host: Host) -> float:
-        """How many URLs a host may have, by the trust in it and by what others have: its own make no room for it."""
-        trust, others = self.graph.trust(host.key), max(self.known - host.known, 0)
+        """How many URLs a host may have, by the trust in it and by what others gave: its own make no room for it."""
+        trust, others = self.graph.trust(host.key), max(self.good - host.good, 0)
         size = self.options.host_size * variety(host.trap.same)
         return size + self.options.trusted_share * trust / max(1 - trust, LEAST_TRUST) * others
 
@@ -266,6 +266,8 @@ class TrapJudge:
         trap.demoted, trap.since, trap.reason, trap.tried = True, self.fetches, reason, unit.fetched
         trap.cost = 0.0
         trap.begin_anew(unit.known)
+        if section is not None:  # what is held back counts no more for the host, so its share of new ones is smaller
+            host.trap.forget()
         self.demoted[unit.key] = host, section
 
     def _free(self, host: Host, section: Section) -> bool:
@@ -316,7 +318,7 @@ class TrapJudge:
         """Set a demoted unit free; it may grow by half before it is looked at again."""
         unit = section or host
         trap = unit.trap
-        size = unit.known if section is None else Circle(host, [section]).size
+        size = size_of(host) if section is None else Circle(host, [section]).size
         trap.demoted, trap.reason, trap.limit = False, Reason.NONE, REGROWTH * size
         self.cost -= trap.cost
         self.demoted.pop(unit.key, None)

@@ -111,18 +111,23 @@ class TrapState:
         """From now on, at this size, only what comes is to say whether there is an end to it."""
         self._begin(size, fell=False)
 
+    def forget(self) -> None:
+        """What the unit brings is counted otherwise from now on, so nothing of before can be compared with it."""
+        self._begin(0, fell=False)
+        self.marked = 0
+
     def _begin(self, size: int, *, fell: bool) -> None:
         if self.fetches >= MEASURED:
             self.then = self.share
         self.fell, self.marked, self.fetches, self.news, self.links = fell, max(size, 1), 0, 0.0, 0.0
 
-    def learn(self, news: int, links: int, fetched: int, *, same: bool = False) -> None:
+    def learn(self, news: float, links: int, fetched: int, *, same: bool = False) -> None:
         """The `fetched`-th fetch of the unit brought `news` new URLs of its own, among `links` to its host,
         and says the `same` as others or not.
 
         No fetch counts for more than `WINDOW`: a site map with thousands of links is no sign of a trap.
         """
-        part, kept = min(1.0, WINDOW / max(news, 1)), min(WINDOW, fetched + 1)
+        part, kept = min(1.0, WINDOW / max(news, 1.0)), min(WINDOW, fetched + 1)
         self.novelty += (part * news - self.novelty) / kept
         self.fetches += 1
         self.news += part * news

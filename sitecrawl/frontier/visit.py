@@ -16,8 +16,8 @@ class News:
     def __init__(self) -> None:
         self.in_circle = 0
         """New URLs of the page's own circle of sections."""
-        self.on_host = 0
-        """New URLs of its host, but for those of sections that are held back."""
+        self.on_host = 0.0
+        """New URLs of its host, but for what is held back and, in other circles, for what has shown its worth."""
         self.links = 0
         """Links to its host, new ones or not."""
         self.led = False
@@ -30,12 +30,14 @@ class News:
     def add(self, host: Host, section: Section, target: Host, to: Section) -> None:
         """A page of `section` of `host` has brought a URL of `to`, a section of `target`."""
         if host is target:
-            self.on_host += not to.trap.demoted
             section.bring(to.key[-KEY_BYTES:])
             if section.circle == to.circle:
                 self.in_circle += 1
+                self.on_host += 1
                 to.own += 1
                 return
+            if not to.trap.demoted:
+                self.on_host += 1 - to.shown
         self.led = True
         self.leads = max(self.leads, to.shown)
 

@@ -659,4 +659,4 @@ def test_what_a_redirect_leads_to_is_news_of_it(bench):
         crawl.frontier.add_request(
             url(name, host), depth=1, priority=0, flags=Flag.NONE, request=None, referrer=visit.key
         )
-    assert (visit.news.in_circle, visit.news.on_host) == (1, 2)
+    assert (visit.news.in_circle, visit.news.on_host) == (1, 2.0)
