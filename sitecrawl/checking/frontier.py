@@ -25,12 +25,14 @@ from sitecrawl.frontier.duplicates import TEXT_BYTES
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
 from sitecrawl.frontier.link_credit import EDGE_BYTES
 from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
+from sitecrawl.frontier.sites import pool_of
 from sitecrawl.pagestore.lookup import host_of
 
 _LENGTHS: Final = {
     "content": {b"D": (17, 16), b"T": (17, TEXT_BYTES), b"N": (28, 16)},
     "edges": {b"": (KEY_BYTES, EDGE_BYTES)},
     "classes": {b"": (16, ROW_BYTES)},
+    "sites": {b"": (KEY_BYTES, KEY_BYTES)},
 }
 """How long a key is, and of how long pieces its value is made, by how the key begins (docs/formats/database.md)."""
 
@@ -54,7 +56,10 @@ def _mend_hosts(database: Database, survey: Survey, changes: Changes) -> Iterato
     if survey.missing_hosts():
         for _, record in records(database):
             if record.host not in survey.hosts:
-                host = missing.setdefault(record.host, Host(record.host, host_of(record.url)))
+                name = host_of(record.url)
+                if database.get("sites", record.host) is not None:
+                    name = pool_of(name) or name
+                host = missing.setdefault(record.host, Host(record.host, name))
                 if record.state == UrlState.QUEUED:  # the greatest mark is the nearest to what the dividend was
                     host.dividend = max(host.dividend, record.mark)
     unreadable = survey.unreadable_hosts
@@ -164,7 +169,7 @@ def entry_of(key: bytes, record: UrlRecord) -> bytes:
 
 
 def _drop_foreign_rows(database: Database, survey: Survey, changes: Changes) -> Iterator[Problem]:
-    """Rows in `content`, `edges` and `classes` that nothing of ours has written."""
+    """Rows in `content`, `edges`, `classes` and `sites` that nothing of ours has written."""
     for family, lengths in _LENGTHS.items():
         foreign = 0
         for key, value in database.scan(family):

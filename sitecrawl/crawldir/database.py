@@ -33,6 +33,7 @@ FAMILIES: Final = (
     "queue",
     "requests",
     "hosts",
+    "sites",
     "sections",
     "edges",
     "content",

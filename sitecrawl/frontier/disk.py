@@ -120,6 +120,7 @@ class DiskFrontier:
             place=self._place,
             learns=learns,
         )
+        self._parts = self.url_states, self._meta, self.urls, self.link_credit, self._content, self.forms
         self.url_states.form_section = self.forms.section_for
         self._load()
         self.dispatcher = Dispatcher(
@@ -160,9 +161,8 @@ class DiskFrontier:
         new = self._unseen(found)
         credit = 0 if depth else self.link_credit.ledger.seed(len(new))
         flags = Flag.NONE if depth else Flag.SEED
-        self._place(
-            [self.url_states.insert(f, depth=depth, referrer=referrer, flags=flags, credit=credit) for f in new]
-        )
+        hosts = [self.url_states.insert(f, depth=depth, referrer=referrer, flags=flags, credit=credit) for f in new]
+        self._place(hosts)
         return len(new)
 
     def _is_too_deep(self, depth: int) -> bool:
@@ -183,8 +183,9 @@ class DiskFrontier:
         known = [link for link in links if link.key not in new]
         self.link_credit.owe(known, tenth)
         hosts = [self.url_states.insert(link, depth=depth, referrer=visit.key, tenth=tenth) for link in unseen]
+        self.link_credit.link_hosts(record, host, links)
         section = host.sections[record.section]
-        visit.news.links += sum([link.host == host.name for link in links])
+        visit.news.links += sum([self.hosts.has(host, link.host) for link in links])
         for link, target in zip(unseen, hosts, strict=True):
             found_in = target.sections[self.urls.section_of(link.key)]
             if not found_in.trap.is_joined:  # it is no other form of a page there
@@ -300,8 +301,8 @@ class DiskFrontier:
         return found.verdict
 
     def slow_down(self, host_name: str, crawl_delay: float) -> None:
-        host = self.hosts.named(host_name)
-        host.crawl_delay = crawl_delay
+        host = self.hosts.home(host_name)
+        host.crawl_delay = max(crawl_delay, host.crawl_delay if host.is_pool else 0.0)
         self.hosts.changed(host)
 
     def done(self, visit: Visit, state: UrlState, *, status: int = 0, good: bool = True, row: int = 0) -> None:
@@ -322,11 +323,12 @@ class DiskFrontier:
 
     def _learn(self, host: Host, section: Section, *, good: bool, missing: bool, news: News) -> None:
         self.judge.known = self.counts.known
+        changed: list[Host] = []
         if section.trap.is_joined:
             self.judge.learn_test(host, section, good=good)
-            self.hosts.changed(host, section)
-            return
-        changed = self.judge.learn(host, section, good=good, missing=missing, news=news)
+        else:
+            changed = self.judge.learn(host, section, good=good, missing=missing, news=news)
+        self.hosts.learnt(host)
         self.hosts.changed(host, section)
         for judged in changed:
             self.hosts.changed(judged)
@@ -342,9 +344,7 @@ class DiskFrontier:
         record.try_again()
         if self._keeps_levels and not goes_last(record.rank):
             priority = max(priority, 0)  # a level is not over before what was put back is done
-        record.flags &= ~(Flag.REQUEST | Flag.VOLATILE)
-        if volatile:
-            record.flags |= Flag.VOLATILE
+        record.flags = record.flags & ~(Flag.REQUEST | Flag.VOLATILE) | Flag.VOLATILE * volatile
         self.url_states.enter_again(visit.key, record, host, priority=priority, request=request)
         self._place([host])
 
@@ -379,13 +379,11 @@ class DiskFrontier:
         self.link_credit.settle(self.url_states.credited)
         self.counts.store(self._meta)
         self._meta.put(JUDGE, self.judge.pack())
-        for part in (
-            self.url_states, self._meta, self.urls, self.hosts, self.link_credit, self._content, self.forms
-        ):  # fmt: skip
+        for part in (*self._parts, self.hosts):
             part.flush(batch)
 
     def flushed(self) -> None:
-        for part in (self.url_states, self._meta, self.urls, self.link_credit, self._content, self.forms):
+        for part in self._parts:
             part.flushed()
         self.hosts.flushed(self._clock())
 

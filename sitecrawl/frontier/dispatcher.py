@@ -17,18 +17,20 @@ from sitecrawl.frontier.forms import Forms
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.link_credit import LinkCredit
 from sitecrawl.frontier.order import Order, class_credit, goes_first, level_of
-from sitecrawl.frontier.record import RANK_BYTES, Flag
+from sitecrawl.frontier.record import RANK_BYTES, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.silent_hosts import SilentHosts
+from sitecrawl.frontier.silent_hosts import TOLD, SilentHosts
 from sitecrawl.frontier.tables import HostTable
 from sitecrawl.frontier.trap_judge import TrapJudge
 from sitecrawl.frontier.turns import HostTurns, next_of
-from sitecrawl.frontier.url_states import UrlStates
+from sitecrawl.frontier.url_states import UrlStates, name_of
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.frontier.workbench import Workbench
 
 _SAMPLES = 4
 """Entries of a section that are tried for a probe: some stand for URLs that have been fetched."""
+_PASSED_AT_ONCE = 500
+"""URLs of pools that are moved or given up in one go; then one is fetched. 50 us each."""
 
 
 class Dispatcher:
@@ -68,6 +70,8 @@ class Dispatcher:
         self._politeness = politeness
         self._max_pages = max_pages
         self._keeps_levels = keeps_levels
+        self._left = _PASSED_AT_ONCE
+        """How many more URLs of pools may be passed over before something is fetched."""
         self.silent_hosts = SilentHosts(states, politeness)
         self._turns = HostTurns(link_credit.graph, hosts.live())
         self.workbench = Workbench(politeness, self._preference)
@@ -230,14 +234,32 @@ class Dispatcher:
         record = self._states.waiting(entry)
         if record is None or self._forms.joins(host, entry[RANK_BYTES:], record):
             return None
+        if host.is_pool and self._left > 0 and self._passes(host, entry[RANK_BYTES:], record):
+            self._left -= 1
+            return None
         self._forms.visited()
-        return self._hand_out(host, entry, now, turn)
+        visit = self._hand_out(host, entry, now, turn)
+        if host.is_pool and host.is_silent(name_of(visit.url), self._politeness):
+            self._let_fail(visit)
+        return visit
+
+    def _passes(self, pool: Host, key: bytes, record: UrlRecord) -> bool:
+        """Whether a URL in a pool is passed over: its name has a record by now, or does not answer."""
+        if (host := self._states.leave_pool(key, record, pool)) is not None:
+            self.place([host])
+            return True
+        if not pool.is_silent(name_of(record.url), self._politeness) or record.flags & TOLD:
+            return False
+        self._states.end(key, record, pool, UrlState.FAILED)
+        self._listener.given_up(key)
+        return True
 
     def _hand_out(self, host: Host, entry: bytes, now: float, turn: Section | None = None) -> Visit:
         key = entry[RANK_BYTES:]
         record = self._states.known(key)
         request = self._states.request(key) if record.flags & Flag.REQUEST else None
         visit = self._in_flight[key] = Visit(key, record, host, request)
+        self._left = _PASSED_AT_ONCE
         if turn is not None and self._order.takes_turns:
             self._turns.take(host, turn, entry, hosts=len(self._hosts))
         self.workbench.start(host, now)
@@ -258,9 +280,9 @@ class Dispatcher:
             return
         now = self._clock()
         if failed:
-            host.fail(visit.key, now, self._politeness)
+            host.fail(visit.key, now, self._politeness, name_of(visit.url))
         else:
-            host.failures = 0
+            host.answer(name_of(visit.url))
             self.silent_hosts.heard(host, now)
         host.free_at = max(host.free_at, now + retry_after)
         host.ip = ip or host.ip
@@ -278,9 +300,12 @@ class Dispatcher:
     def _dead_visit(self, host: Host, entry: bytes, now: float) -> Visit | None:
         visit = self._visit(host, entry, now)
         if visit is not None:
-            visit.dead = True
-            self.free(visit)
+            self._let_fail(visit)
         return visit
+
+    def _let_fail(self, visit: Visit) -> None:
+        visit.dead = True
+        self.free(visit)
 
     def _revive(self, now: float) -> None:
         """Ask hosts again that ceased to answer some time ago."""

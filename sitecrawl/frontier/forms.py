@@ -6,6 +6,8 @@ any other, with its credit and its record, but in a section of the rule's own, w
 So nothing is lost by a rule that is wrong: tests pick URLs of its section at random, and when it fails the section
 is set free, and all that it held is fetched after all.
 
+A pool (`frontier.sites`) has no rules: its URLs are of many servers, and what two of them do alike is no rule of one.
+
 Invariants:
 - Whoever is joined has a page that stands for it: one that was fetched with success, is in flight, or waits in a
   section that is not a rule's. It is asked again under the rules of the present, which may have made another class of
@@ -155,6 +157,8 @@ class Forms:
         if not self.learns or visit.again or record.url.find("/", 8) < 0:
             return
         host = self._states.host_of(record)
+        if host.is_pool:
+            return
         learner, content = self.learners.of(host.key), original[: len(UNKNOWN)]
         if host.key in self._ruled:
             self._apply(host, learner, self._test(host, learner, visit.key, record, content))

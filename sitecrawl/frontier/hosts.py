@@ -14,10 +14,15 @@ from typing import Final
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.circles import circles
 from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.sites import is_pool
 from sitecrawl.frontier.trap_state import TRAP_BYTES, TrapState
 from sitecrawl.frontier.worth import REFRESH, Kin, look_again, weigh
 
 KEY_BYTES: Final = 8
+POOL_PATIENCE: Final = 10
+"""So many times the failed downloads that make a host dead make a pool dead: many names, and none answers."""
+MAX_SILENT: Final = 1_000
+"""Names of a pool of which it is known how often they failed."""
 _HEAD = struct.Struct(">QQQQdQQQdd")
 
 
@@ -85,7 +90,14 @@ class Host:
     """When its next turn ends, on the frontier's virtual clock; a time that has passed if nothing of it waited."""
     clock: float = 0.0
     """Its virtual clock: when the last turn of a section began (`frontier.worth`)."""
+    is_pool: bool = field(init=False)
+    """Whether it stands for all names of a site that have no record of their own (`frontier.sites`)."""
+    silent: dict[str, int] = field(default_factory=dict)
+    """Of a pool: how often in a row names failed, the `MAX_SILENT` that did last."""
     _kin: Kin | None = None
+
+    def __post_init__(self) -> None:
+        self.is_pool = is_pool(self.name)
 
     @property
     def kin(self) -> Kin:
@@ -146,14 +158,31 @@ class Host:
         slow = min(options.delay_factor * seconds, options.max_delay)
         self.free_at = max(self.free_at, now + max(options.delay, self.crawl_delay, slow))
 
-    def fail(self, url: bytes, now: float, options: PolitenessOptions) -> None:
-        """The download of `url` failed, or the host is too busy: leave it alone, twice as long each time."""
+    def fail(self, url: bytes, now: float, options: PolitenessOptions, name: str = "") -> None:
+        """The download of `url` failed, or the host is too busy: leave it alone, twice as long each time.
+
+        `name` is that of the URL's host. Of a pool, nothing of a name that fails too often is asked for any more, and
+        the other names wait no longer for it.
+        """
         self.failures += 1
+        if self.is_pool:
+            self.silent[name] = self.silent.pop(name, 0) + 1
+            if len(self.silent) > MAX_SILENT:
+                del self.silent[next(iter(self.silent))]
         self.failing = self.failing[1], url
         if self.is_dead(options):
             return  # what becomes of it is decided at once
-        pause = min(options.failure_delay * 2 ** min(self.failures - 1, 30), options.max_delay)
-        self.free_at = max(self.free_at, now + pause)
+        doublings = 0 if self.is_pool else min(self.failures - 1, 30)
+        self.free_at = max(self.free_at, now + min(options.failure_delay * 2**doublings, options.max_delay))
+
+    def answer(self, name: str) -> None:
+        """A download of a URL of the host `name` has worked."""
+        self.failures = 0
+        self.silent.pop(name, None)
+
+    def is_silent(self, name: str, options: PolitenessOptions) -> bool:
+        """Whether a pool asks for nothing of `name` any more, as of a host that is dead and has never answered."""
+        return 0 < min(options.max_first_failures, options.max_failures) <= self.silent.get(name, 0)
 
     @property
     def is_idle(self) -> bool:
@@ -164,15 +193,16 @@ class Host:
 
     @property
     def is_out(self) -> bool:
-        """Whether it has answered before, and now fails whatever it is asked for."""
-        return self.fetched > 0 and self.failures > 1 and self.failing[0] != self.failing[1]
+        """Whether it has answered before, and now fails whatever it is asked for. Of names in a pool nobody knows."""
+        return not self.is_pool and self.fetched > 0 and self.failures > 1 and self.failing[0] != self.failing[1]
 
     def revive(self, options: PolitenessOptions) -> None:
         """Give a dead host one more chance."""
         self.failures = self._patience(options) - 1
 
     def _patience(self, options: PolitenessOptions) -> int:
-        return options.max_failures if self.fetched else min(options.max_first_failures, options.max_failures)
+        patience = options.max_failures if self.fetched else min(options.max_first_failures, options.max_failures)
+        return patience * POOL_PATIENCE if self.is_pool else patience
 
     def pack(self) -> bytes:
         head = _HEAD.pack(

@@ -51,18 +51,22 @@ class LinkCredit:
         """
         nofollow = sum([link.nofollow for link in links])
         holds = not page.flags & Flag.VOLATILE  # what is in memory only would take its credit with it in a crash
-        tenth = self.ledger.spend(page, host, len(links) - nofollow, nofollow, rest=rest) if holds else 0
-        if not page.flags & Flag.AGAIN:  # what it links to is no news any more
-            self._link_hosts(host, links)
-        return tenth
+        return self.ledger.spend(page, host, len(links) - nofollow, nofollow, rest=rest) if holds else 0
 
-    def _link_hosts(self, host: Host, links: Sequence[Link]) -> None:
+    def link_hosts(self, page: UrlRecord, host: Host, links: Sequence[Link]) -> None:
+        """`page`, of `host`, links to the hosts of `links`, which are known by now."""
+        if page.flags & Flag.AGAIN:  # what it links to is no news any more
+            return
         weights = {link.host: NOFOLLOW for link in links if link.nofollow}
         weights |= {link.host: FOLLOW for link in links if not link.nofollow}
-        if links:
-            weights[host.name] = FOLLOW  # what links within its host keeps trust there
+        targets: dict[bytes, float] = {}
         for name, weight in weights.items():
-            self.graph.link(host.key, self.hosts.key_of(name), weight / FOLLOW)
+            target = self.hosts.key_at(name)
+            targets[target] = max(targets.get(target, 0.0), weight / FOLLOW)
+        if links:
+            targets[host.key] = 1.0  # what links within its host keeps trust there
+        for target, pages in targets.items():
+            self.graph.link(host.key, target, pages)
 
     def give(self, record: UrlRecord, amount: int) -> None:
         """Credit that was spent reaches `record`."""

@@ -33,6 +33,7 @@ from sitecrawl.frontier.order import Order, class_of, credit_class, order_named
 from sitecrawl.frontier.queue import next_prefix
 from sitecrawl.frontier.record import RANK_BYTES, UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.sites import pool_of
 from sitecrawl.frontier.tables import HostTable
 from sitecrawl.frontier.turns import HostTurns, next_of
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
@@ -307,8 +308,11 @@ class FrontierReader:
             yield self._host(key)
 
     def _named(self, name: str) -> Host:
-        """The host that a person means by `name`: as it is written, or as a browser would write it."""
-        for spelling in _spellings(name):
+        """The host that a person means by `name`: as it is written, or as a browser would write it; or else the pool
+        where its URLs are.
+        """
+        spellings = list(_spellings(name))
+        for spelling in (*spellings, *filter(None, map(pool_of, spellings[-1:]))):
             key = self._fingerprints.opaque(spelling.encode(errors="replace"))[8:]  # as the runtime makes them
             if self._database.get("hosts", key) is not None:
                 return self._host(key)

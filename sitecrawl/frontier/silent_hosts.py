@@ -5,11 +5,14 @@ the next run.
 from __future__ import annotations
 
 from math import inf
+from typing import Final
 
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.record import RANK_BYTES, Flag, UrlState
 from sitecrawl.frontier.url_states import UrlStates
 
+TOLD: Final = Flag.AWAITED | Flag.VOLATILE
+"""Of URLs of which someone wants to be told that they fail."""
 _GIVEN_UP_AT_ONCE = 500
 """URLs of a dead host that are given up in one go: there may be millions, and the other hosts do not wait."""
 _GIVE_UP_PAUSE = 0.1
@@ -36,7 +39,7 @@ class SilentHosts:
         for section in host.sections.values():
             while (entry := section.queue.pop()) is not None:
                 if (record := self._states.waiting(entry)) is not None:
-                    if record.flags & (Flag.AWAITED | Flag.VOLATILE):
+                    if record.flags & TOLD:
                         return entry
                     if not host.fetched:
                         self._states.end(entry[RANK_BYTES:], record, host, UrlState.FAILED)

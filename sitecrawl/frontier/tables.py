@@ -20,6 +20,7 @@ from sitecrawl.frontier.queue import DiskQueue, next_prefix
 from sitecrawl.frontier.record import Flag, UrlRecord
 from sitecrawl.frontier.sections import KEY_BYTES as SECTION_KEY_BYTES
 from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.sites import PROOF, Unproven, pool_of
 from sitecrawl.frontier.worth import weigh
 from sitecrawl.urls.shape import Shape, fold, shape_of
 
@@ -132,6 +133,9 @@ class HostTable:
         self._changed_sections: dict[bytes, Section] = {}
         self._idle: set[bytes] = set()
         """Hosts that had nothing to do at the last checkpoint, and rest still."""
+        self._pools: set[bytes] = set()
+        """The keys of all pools."""
+        self._unproven = Unproven(database)
         self.on_load: Callable[[Host], None] = lambda _: None
         """Called with every host that comes from disk."""
 
@@ -141,7 +145,47 @@ class HostTable:
         host = self.get(key)
         if host is None:
             host = self._live[key] = Host(key, name)
+            if host.is_pool:
+                self._pools.add(key)
         return host
+
+    def home(self, name: str, *, seed: bool = False) -> Host:
+        """Where URLs of the host `name` go to: to itself, made if it may have a record, or else to its site's pool.
+
+        `seed`: whether a person has named it.
+        """
+        host = self.get(self.key_of(name))
+        if host is not None and not seed:
+            return host
+        pool = pool_of(name)
+        if pool is None or pool == name:
+            return self.named(name)
+        site, key = self.key_of(pool), self.key_of(name)
+        if seed:
+            self._unproven.remove(site, key)
+        elif not self._unproven.admit(site, key):
+            return self.named(pool)
+        host = self.named(name)
+        if site in self._pools:  # a delay that its robots.txt has asked for
+            host.crawl_delay = max(host.crawl_delay, self.named(pool).crawl_delay)
+        return host
+
+    def key_at(self, name: str) -> bytes:
+        """The key of the host where URLs of the host `name` are: its own, or that of its site's pool."""
+        key = self.key_of(name)
+        if not self._pools or key in self._live or (pool := pool_of(name)) is None:
+            return key
+        site = self.key_of(pool)
+        return key if site not in self._pools or self._database.get("hosts", key) is not None else site
+
+    def has(self, host: Host, name: str) -> bool:
+        """Whether URLs of the host `name` are those of `host`."""
+        return name == host.name or (host.is_pool and self.key_at(name) == host.key)
+
+    def learnt(self, host: Host) -> None:
+        """A page of `host` has ended: it may be proven now."""
+        if host.good == PROOF and not host.is_pool and (pool := pool_of(host.name)) is not None:
+            self._unproven.remove(self.key_of(pool), host.key)
 
     def get(self, key: bytes) -> Host | None:
         host = self._live.get(key)
@@ -214,8 +258,8 @@ class HostTable:
         return len(self._live)
 
     def find(self, name: str) -> Host | None:
-        """The host called `name` for a look at it: one that is on disk only stays there."""
-        key = self.key_of(name)
+        """The host called `name`, or the pool where its URLs are, for a look at it: one on disk only stays there."""
+        key = self.key_at(name)
         return self._live.get(key) or HostTable(self._database, self.key_of).get(key)
 
     def live(self) -> Iterator[Host]:
@@ -227,9 +271,11 @@ class HostTable:
             batch.put("hosts", key, self._live[key].pack())
         for key, section in self._changed_sections.items():
             batch.put("sections", key, section.pack())
+        self._unproven.flush(batch)
 
     def flushed(self, now: float) -> None:
         """The batch is on disk: forget what memory need not hold."""
+        self._unproven.flushed()
         for section in self._changed_sections.values():
             section.queue.trim()
         idle = {key for key in self._changed | self._idle if self._live[key].is_idle}
@@ -248,6 +294,8 @@ class HostTable:
         for key, record in sections:
             queue = DiskQueue(self._database, key, empty=False)
             host.sections[key[HOST_KEY_BYTES:]] = Section.unpack(key, record, queue)
+        if host.is_pool:
+            self._pools.add(host.key)
         self.on_load(host)
         return host
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from time import gmtime
 
-from sitecrawl.base.errors import CorruptFile
+from sitecrawl.base.errors import CorruptFile, InvalidUrl
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.counts import Counts
@@ -25,6 +25,15 @@ from sitecrawl.frontier.sections import KEY_BYTES as SECTION_KEY_BYTES
 from sitecrawl.frontier.sections import Section
 from sitecrawl.page.items import Link
 from sitecrawl.urls.trap_signs import trap_signs
+from sitecrawl.urls.url import parse
+
+
+def name_of(url: str) -> str:
+    """The host, and its port, of a URL that is queued; empty where no browser would take it for one."""
+    try:
+        return parse(url).host
+    except InvalidUrl:
+        return ""
 
 
 class UrlStates:
@@ -100,7 +109,7 @@ class UrlStates:
         """Queue a URL that is new; returns its host. `tenth`: what a tenth of the page's link to it is worth; None
         where no page's link has led to it.
         """
-        host = self._hosts.named(found.host)
+        host = self._hosts.home(found.host, seed=tenth is None and not depth)
         joined = self.form_section(host, found) if tenth is not None else None
         section = joined or self._hosts.section(host, found.url)
         record = UrlRecord(
@@ -200,6 +209,25 @@ class UrlStates:
         self._entries.put(section.key + record.rank + key)
         section.queue.push(record.rank + key)
         self._urls.put(key, record)
+
+    def leave_pool(self, key: bytes, record: UrlRecord, pool: Host) -> Host | None:
+        """Let a URL that waits in `pool` do so in the host that it is of, if that has a record; returns the host."""
+        host = self._hosts.home(name_of(record.url) or pool.name)
+        if host is pool:
+            return None
+        request = self.request(key) if record.flags & Flag.REQUEST else None
+        section = pool.sections[record.section]
+        self.leave(key, record, pool)
+        pool.known -= 1
+        section.known -= 1
+        section = self._hosts.section(host, record.url)
+        host.known += 1
+        section.known += 1
+        record.host, record.section = host.key, section.key[KEY_BYTES:]
+        if request is not None:
+            self.put_request(key, request)
+        self.enter(key, record, host)
+        return host
 
     def recount(self, record: UrlRecord, host: Host, section: Section) -> None:
         """Count a URL among those of another section of its host. `put` its record after that."""

@@ -251,6 +251,7 @@ HEALED = {
     "edges": (lambda job: change(job, "edges", bytes(16), b"?"), "db/edges: 1 rows"),
     "classes": (lambda job: change(job, "classes", bytes(16), b"?"), "db/classes: 1 rows"),
     "rules": (lambda job: change(job, "rules", bytes(8), b"?"), "db/rules: what was learnt"),
+    "sites": (lambda job: change(job, "sites", bytes(8), b"?"), "db/sites: 1 rows"),
     "seeds lost": (lambda job: change(job, "edges", bytes(8), None), "db/edges: the row of the seeds"),
     "seeds unreadable": (lambda job: change(job, "edges", bytes(8), b"?"), "db/edges: 1 rows"),
     "page forgotten": (forget_page, "1 stored pages are of URLs that the frontier does not know"),

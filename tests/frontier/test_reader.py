@@ -227,6 +227,16 @@ class TestUnits:
         with crawl.read() as reader:
             assert next(reader.units(name)).host == "a.com"
 
+    @pytest.mark.parametrize("name", ["w.c.com", "http://v.c.com/x", "*.c.com"])
+    def test_a_name_without_a_record(self, crawl, monkeypatch, name):
+        """A host whose URLs are in its site's pool leads to the pool."""
+        monkeypatch.setattr("sitecrawl.frontier.sites.UNPROVEN", 1)
+        for host in ("u.c.com", "v.c.com", "w.c.com"):
+            crawl.add("1", host=host, depth=1)
+        crawl.commit()
+        with crawl.read() as reader:
+            assert next((unit.host, unit.waiting) for unit in reader.units(name)) == ("*.c.com", 2)
+
     @pytest.mark.parametrize("name", ["", "nowhere.com", "a.com:81", "a b", "\x1b[2J", "\udcff", "://", "x" * 10_000])
     def test_an_unknown_host(self, crawl, name):
         """A host that the crawl does not know is an error in one short line."""
