@@ -2,14 +2,15 @@
 
     python benchmarks/judgement.py --seed 7 --json FILE
     python benchmarks/judgement.py --only drupal,maze --policies aopic,bfs
+    python benchmarks/judgement.py --seed 2026 --ablate --jobs 2
     python benchmarks/judgement.py --only phpbb --set min_fetches=30 --set sitecrawl.frontier.worth.POWER=4
 
 Webs: the recorded sites in `--webs` (`recorded.py`); a good site beside a trap of every kind, in a folder of its
-own, on another host of its domain, and on a foreign one (`traps.py`, drawn from `--seed`); sites without traps. Each
-is crawled alone, from one seed, by every policy: `aopic` is the default order, `published` AOPIC as it was
-published, `oracle` knows every page before it is fetched. A crawl ends by itself, or when its budget is spent:
-`--budget` times as many fetches as there is content. Without `--budget` that is four times on recorded sites, and ten
-times, but at least 3,000, on others.
+own, on another host of its domain, and on a foreign one (`traps.py`, drawn from `--seed`); large sites of one shape
+of URL, alone and beside a good one in these places (`large.py`); sites without traps. Each is crawled alone, from one
+seed, by every policy: `aopic` is the default order, `published` AOPIC as it was published, `oracle` knows every page
+before it is fetched. A crawl ends by itself, or when its budget is spent: `--budget` times as many fetches as there
+is content. Without `--budget` that is four times on recorded and large sites, on others ten, but at least 3,000.
 
 The columns: content; the percentage of it that is in after 0.5, 1, 1.5, 2 and 3 times as many fetches; fetches
 until 90, 95, 99 and 100% are in; fetches at the end, `+` where it had none; the percentage that went to traps, or
@@ -17,8 +18,10 @@ to pages that were there before under another URL; the most hosts and sections i
 grew; ms of the processor a fetch, without the making of pages.
 
 `--set` sets a field of `TrapOptions`, or a constant by its dotted name, so that parameters can be chosen on some
-webs and reported on others. `--only` takes the webs whose names contain one of these, such as `trap:` or
-`maze@folder`; `--list` prints the names.
+webs and reported on others. `--ablate` crawls all webs in the default order without one part of it at a time, for
+three times as many fetches as there is content if no budget is given, and prints a table, a row for each part;
+`--ablate circles,holding` takes only the parts whose names begin so (`ablation.py`). `--only` takes the webs whose
+names contain one of these, such as `trap:` or `maze@folder`; `--list` prints the names.
 """
 
 from __future__ import annotations
@@ -34,10 +37,14 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
+import ablation
 from generated import Forum, Pagination, Shop, Wiki
+from large import NAMES, WHERE, Large
 from madeup import Beside, Lab, NoIndex, OneBody
 from outcome import Outcome
 from recorded import Recorded
@@ -50,7 +57,7 @@ from sitecrawl.frontier.trap_judge import TrapOptions
 TIMES: Final = (0.5, 1.0, 1.5, 2.0, 3.0)
 SHARES: Final = (0.9, 0.95, 0.99, 1.0)
 LEAST_BUDGET: Final = 3000
-RECORDED_BUDGET: Final = 4.0
+LARGE_BUDGET: Final = 4.0
 PROJECT: Final = Path(__file__).resolve().parent.parent
 
 
@@ -66,11 +73,16 @@ class Entry:
 
 def entries(seed: int, webs: Path, size: float) -> list[Entry]:
     recorded = sorted(webs.glob("*.tsv.gz"))
-    found = [Entry(path.name.partition(".")[0], partial(Recorded, path), RECORDED_BUDGET) for path in recorded]
+    found = [Entry(path.name.partition(".")[0], partial(Recorded, path), LARGE_BUDGET) for path in recorded]
     found += [
         Entry(f"trap:{kind.name}@{place}", partial(Beside, kind, place, seed, int(300 * size)))
         for kind in KINDS
         for place in kind.places
+    ]
+    found += [
+        Entry(f"large:{name}@{place}".rstrip("@"), partial(Large, name, place, seed, size), LARGE_BUDGET)
+        for name in NAMES
+        for place in WHERE
     ]
     return found + [Entry(f"plain:{name}", make) for name, make in _plain(seed, size)]
 
@@ -96,13 +108,16 @@ class Task:
     """But for the budget."""
     budget: float
     """Fetches per content; 0 for the usual budget of its web."""
+    without: str = ablation.NOTHING
+    """One of `ablation.PARTS`."""
 
     def run(self) -> Outcome:
         web = self.entry.make()
         usual = max(LEAST_BUDGET, int(self.entry.budget * web.contents()))
         budget = int(self.budget * web.contents()) or usual
+        conditions = ablation.PARTS[self.without](replace(self.conditions, budget=budget))
         with tempfile.TemporaryDirectory(prefix="judgement-") as directory:
-            outcome = crawl(web, replace(self.conditions, budget=budget), Path(directory) / "crawl")
+            outcome = crawl(web, conditions, Path(directory) / "crawl")
         outcome.web = self.entry.name
         return outcome
 
@@ -202,6 +217,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--checkpoint", type=int, default=CHECKPOINT_EVERY, help="fetches between two checkpoints")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--no-rules", action="store_true", help="learn nothing about what in URLs chooses content")
+    parser.add_argument("--ablate", nargs="?", const="", metavar="PARTS", help="see above")
     parser.add_argument("--quick", action="store_true", help="made-up webs are a quarter as large")
     parser.add_argument("--jobs", type=int, default=1, help="crawls at once")
     parser.add_argument("--json", type=Path)
@@ -218,6 +234,40 @@ def tasks(arguments: argparse.Namespace, chosen: Sequence[Entry]) -> list[Task]:
     ]
 
 
+def without(parts: Sequence[str], todo: Sequence[Task]) -> list[Task]:
+    """The same under the default order, without each of the parts in turn."""
+    chosen = [part for part in ablation.PARTS if part.startswith(tuple(parts))]
+    if not chosen:
+        sys.exit(f"--ablate {','.join(parts)}: no part has such a name; there are {', '.join(ablation.PARTS)}")
+    default = [task for task in todo if task.conditions.policy == "aopic"]
+    return [replace(task, without=part, budget=task.budget or ablation.TIMES) for part in chosen for task in default]
+
+
+def compare(todo: Sequence[Task], jobs: int, done: Report) -> None:
+    """Print the table of what each part is good for, a row when all crawls without it are done."""
+    recorded = list(dict.fromkeys(task.entry.name for task in todo if ":" not in task.entry.name))
+    print(ablation.heading(recorded))
+    found = outcomes(todo, jobs)
+    for part, alike in groupby(todo, key=attrgetter("without")):
+        crawls = [done.add(outcome, without=part) for _, outcome in zip(alike, found, strict=False)]
+        print(ablation.row(part, crawls, recorded), flush=True)
+
+
+class Report:
+    """Writes what is known so far to a file, if one is wanted."""
+
+    def __init__(self, path: Path | None, **given: object) -> None:
+        self._path = path
+        self._given = given
+        self._crawls: list[dict[str, object]] = []
+
+    def add(self, outcome: Outcome, **how: object) -> Outcome:
+        self._crawls.append({**how, **figures(outcome)})
+        if self._path:
+            self._path.write_text(json.dumps({**self._given, "crawls": self._crawls}, indent=1))
+        return outcome
+
+
 def main() -> None:
     arguments = parse()
     every = entries(arguments.seed, arguments.webs, 0.25 if arguments.quick else 1.0)
@@ -228,14 +278,14 @@ def main() -> None:
         print(*(entry.name for entry in chosen), sep="\n")
         return
     print(f"seed {arguments.seed}", *arguments.set)
+    done = Report(arguments.json, seed=arguments.seed, set=arguments.set, quick=arguments.quick)
+    todo = tasks(arguments, chosen)
+    if arguments.ablate is not None:
+        compare(without(arguments.ablate.split(","), todo), arguments.jobs, done)
+        return
     print(header())
-    done = []
-    for outcome in outcomes(tasks(arguments, chosen), arguments.jobs):
-        print(line(outcome), flush=True)
-        done.append(figures(outcome))
-        if arguments.json:
-            given = {"seed": arguments.seed, "set": arguments.set, "quick": arguments.quick}
-            arguments.json.write_text(json.dumps({**given, "crawls": done}, indent=1))
+    for outcome in outcomes(todo, arguments.jobs):
+        print(line(done.add(outcome)), flush=True)
 
 
 if __name__ == "__main__":

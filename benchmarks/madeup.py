@@ -21,7 +21,7 @@ class Beside:
         draw = chance(seed, kind.name, place)
         self.name, self.place, self.seed = kind.name, place, f"{HOME}/"
         self.good = GoodSite(HOME, draw, pages)
-        self.trap = kind(_ground(place, draw), draw, self.good)
+        self.trap = kind(ground(place, draw), draw, self.good)
         self._doors = to(self.trap.doors())
         everywhere = place != FOREIGN and draw.random() < 0.5
         some = {f"{HOME}/", *draw.sample(self.good.articles, draw.randint(1, 5))}
@@ -40,7 +40,7 @@ class Beside:
         return page._replace(links=[*page.links, *self._doors]) if url in self._linking else page
 
 
-def _ground(place: str, draw: random.Random) -> str:
+def ground(place: str, draw: random.Random) -> str:
     if place == FOLDER:
         return f"{HOME}/{word(draw)}{draw.choice(['', '/' + word(draw)])}"
     return f"http://{word(draw)}.example.{'com' if place == HOST else 'net'}"

@@ -17,7 +17,9 @@ PROJECT = Path(__file__).parents[2]
 SCRIPT = PROJECT / "benchmarks" / "judgement.py"
 sys.path.insert(0, str(SCRIPT.parent))
 
+import ablation  # noqa: E402
 from judgement import overridden  # noqa: E402
+from large import ALONE, NAMES, WHERE, Large  # noqa: E402
 from madeup import HOME, Beside, Lab, NoIndex, OneBody  # noqa: E402
 from outcome import Outcome  # noqa: E402
 from recorded import Recorded  # noqa: E402
@@ -102,6 +104,25 @@ def test_sites_without_a_trap_are_whole(web: Web) -> None:
     assert len(outcome.arrivals) == outcome.contents
 
 
+@pytest.mark.parametrize("place", WHERE)
+@pytest.mark.parametrize("name", NAMES)
+def test_large_sites_are_whole(name: str, place: str) -> None:
+    """All that counts as content can be reached, and the large site is most of it."""
+    web = Large(name, place, seed=1, size=0.05)
+    found = {page.content for _, page in walk(web, web.seed)} - {""}
+    large = {content for content in found if web.large.owns(content)}
+    assert len(found) == web.contents()
+    assert len(large) == web.large.contents > 0.8 * len(found)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_large_sites_are_of_one_shape(name: str) -> None:
+    """All of their contents are in one folder."""
+    web = Large(name, ALONE, seed=1, size=0.05)
+    found = [page.content for _, page in walk(web, web.seed) if page.content]
+    assert {content.rpartition("/")[0] for content in found} == {f"{HOME}/read"}
+
+
 @pytest.mark.parametrize(("name", "reachable"), REACHABLE.items())
 def test_recorded_sites(name: str, reachable: int) -> None:
     """They have as many texts as the server counts that serves them live."""
@@ -167,3 +188,30 @@ def test_it_runs(tmp_path: Path) -> None:
     assert done.stdout.count("trap:redirects@host") == len(crawls)
     assert crawls[0]["in"] > 0
     assert all(crawl["in_after"]["3"] <= 1 for crawl in crawls)
+
+
+def test_it_can_do_without_each_part(tmp_path: Path) -> None:
+    """A row of the table for each, and a crawl for each in the figures."""
+    found = tmp_path / "found.json"
+    words = [sys.executable, SCRIPT, "--quick", "--only", "maze@folder", "--seed", "3", "--ablate"]
+    done = subprocess.run(
+        list(map(str, [*words, "--webs", tmp_path, "--json", found])),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    crawls = json.loads(found.read_text())["crawls"]
+    assert [crawl["without"] for crawl in crawls] == list(ablation.PARTS)
+    assert all(f"\n| {part} | 1 |" in done.stdout for part in ablation.PARTS)
+    arrivals = {crawl["without"]: crawl["fetches_until"]["1"] for crawl in crawls}
+    assert arrivals["turns: by credit"] != arrivals[ablation.NOTHING]
+
+
+def test_the_table_counts_what_is_lost() -> None:
+    """A crawl that ended early is at an end, and lacks what it left; one that goes on has no end."""
+    ended = Outcome("short", "", "aopic", contents=10, fetched=8, arrivals=list(range(1, 8)), ended=True)
+    whole = Outcome("long", "", "aopic", contents=10, fetched=40, arrivals=list(range(1, 11)))
+    assert ablation.row("circles", [ended, whole], ["long"]) == (
+        "| circles | 2 | 1 | 1 | - | 9 | 3 of 20, in 1 webs |"
+    )
