@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.worth import Kin, parts_of, weigh
+from sitecrawl.frontier.worth import REFRESH, YOUNG, Kin, look_again, parts_of, weigh
 
 
 def host_of(*shapes: str) -> tuple[Host, list[Section]]:
@@ -100,3 +100,51 @@ def test_what_looks_like_a_trap_is_worth_less():
     learn(host, plain, 9, 1)
     learn(host, like, 9, 1)
     assert like.worth < plain.worth / 100
+
+
+def lead(host: Host, index: Section, items: Section, fetches: int) -> None:
+    """Pages of `index`, each of which brings ten new URLs of `items`, of which none has shown anything."""
+    for _ in range(fetches):
+        for _ in range(10):
+            index.bring(items.key[-4:])
+        host.learn(index, good=False, leads=items.shown, led=True)
+        host.fetched += 1
+
+
+def test_what_a_young_section_led_to_counts_later():
+    """The first page of an index is paid for its items when these have shown what they are worth."""
+    host, (index, items) = host_of("/index", "/item")
+    lead(host, index, items, 1)
+    assert index.leads == 0
+    learn(host, items, 4 * REFRESH, 0)
+    assert index.leads > 0.9
+    assert index.worth > items.worth / 5
+
+
+def test_what_an_old_section_led_to_counts_as_it_was():
+    """Its average says more."""
+    host, (index, items) = host_of("/index", "/item")
+    lead(host, index, items, YOUNG + 1)
+    learn(host, items, 4 * REFRESH, 0)
+    assert index.leads == 0
+
+
+def test_what_leads_to_its_own_circle_is_not_looked_at():
+    """A maze's pages are good for as long as nobody has seen through it, and pay nothing."""
+    host, (index, items) = host_of("/index", "/item")
+    index.bring(items.key[-4:])
+    index.fetched, index.led = 1, 1.0
+    items.trials = items.successes = 40.0
+    items.circle = index.circle
+    look_again(index, host.sections)
+    assert index.leads == 0
+
+
+def test_only_pages_that_led_on_are_paid():
+    """Of an index half of whose pages are its last, the other half."""
+    host, (index, items) = host_of("/index", "/item")
+    index.brought = {items.key[-4:]: 100}
+    index.fetched, index.led = 10, 0.5
+    items.trials = items.successes = 1000.0
+    look_again(index, host.sections)
+    assert index.leads == pytest.approx(0.5, abs=0.01)
