@@ -1,6 +1,6 @@
 """What the frontier judges worth a fetch: content over fetches, on recorded sites, beside traps, and where none are.
 
-    python benchmarks/judgement.py --seed 7 --json FILE
+    python benchmarks/judgement.py --seed 7 --policies aopic --update docs/design/order.md
     python benchmarks/judgement.py --only drupal,maze --policies aopic,bfs
     python benchmarks/judgement.py --seed 2026 --ablate --jobs 2
     python benchmarks/judgement.py --only phpbb --set min_fetches=30 --set sitecrawl.frontier.worth.POWER=4
@@ -43,6 +43,7 @@ from pathlib import Path
 from typing import Final
 
 import ablation
+from figures import update
 from generated import Forum, Pagination, Shop, Wiki
 from large import NAMES, WHERE, Large
 from madeup import Beside, Lab, NoIndex, OneBody
@@ -221,6 +222,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="made-up webs are a quarter as large")
     parser.add_argument("--jobs", type=int, default=1, help="crawls at once")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--update", type=Path, metavar="FILE", help="put the figures of `aopic` into its tables")
     parser.add_argument("--list", action="store_true", help="print the names of all webs")
     return parser.parse_args()
 
@@ -286,6 +288,8 @@ def main() -> None:
     print(header())
     for outcome in outcomes(todo, arguments.jobs):
         print(line(done.add(outcome)), flush=True)
+        if arguments.update and outcome.policy == "aopic":
+            update(arguments.update, [outcome])
 
 
 if __name__ == "__main__":

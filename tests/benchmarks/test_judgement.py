@@ -18,6 +18,7 @@ SCRIPT = PROJECT / "benchmarks" / "judgement.py"
 sys.path.insert(0, str(SCRIPT.parent))
 
 import ablation  # noqa: E402
+from figures import update  # noqa: E402
 from judgement import overridden  # noqa: E402
 from large import ALONE, NAMES, WHERE, Large  # noqa: E402
 from madeup import HOME, Beside, Lab, NoIndex, OneBody  # noqa: E402
@@ -215,3 +216,27 @@ def test_the_table_counts_what_is_lost() -> None:
     assert ablation.row("circles", [ended, whole], ["long"]) == (
         "| circles | 2 | 1 | 1 | - | 9 | 3 of 20, in 1 webs |"
     )
+
+
+TABLE = """\
+| trap | where | in after | 90% | 100% | end |
+|---|---|---|---|---|---|
+| maze | folder | 46, 46, 63 → 61, 88, 100 | \u2013 → 460 | \u2013 (64%) | 20 |
+| | domain | 1, 2, 3 | 7 | 8 | 9 |
+| DokuWiki | 10 | 90, 90, 90 | 9 | 4 | 20 |
+| maze | folder | no table | of its |
+"""
+
+
+def test_tables_are_brought_up_to_date(tmp_path: Path) -> None:
+    """What was before stays, what is now takes the place of what was then; where both are equal there is no arrow."""
+    document = tmp_path / "order.md"
+    document.write_text(TABLE)
+    lacks_one = Outcome("trap:maze@folder", "", "aopic", contents=10, fetched=20, arrivals=list(range(1, 10)))
+    whole = Outcome("dokuwiki-x", "", "aopic", contents=10, fetched=12, arrivals=list(range(1, 11)), ended=True)
+    update(document, [lacks_one, whole])
+    changed = [line for line in document.read_text().split("\n") if line not in TABLE]
+    assert changed == [
+        "| maze | folder | 46, 46, 63 → 90, 90, 90 | \u2013 → 9 | \u2013 (64%) → \u2013 (90%) | 20 → 20+ |",
+        "| DokuWiki | 10 | 90, 90, 90 → 100, 100, 100 | 9 | 4 → 10 | 20 → 12 |",
+    ]

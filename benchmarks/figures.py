@@ -1,0 +1,66 @@
+"""Puts what was measured into the tables of a document, as *before → now* where they keep what was before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from outcome import Outcome
+from traps import FOREIGN
+
+_CELLS: Final = 6
+"""Name, place or contents; what is in after so many fetches; fetches until 90 and 100% are; fetches at the end."""
+_ARROW: Final = " → "
+_PLACES: Final = {FOREIGN: "domain"}
+
+
+def update(document: Path, outcomes: Iterable[Outcome]) -> int:
+    """Rewrite the rows of these webs, and no other; returns how many there are."""
+    known = {_label(outcome.web): outcome for outcome in outcomes}
+    lines, name, found = document.read_text().split("\n"), "", 0
+    for number, line in enumerate(lines):
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if not line.startswith("|") or len(cells) != _CELLS:
+            continue
+        name = cells[0].lower() or name
+        outcome = known.get((name, cells[1])) or known.get((name, ""))
+        if outcome is not None:
+            now = cells_of(outcome)
+            keeps = not outcome.web.startswith("large:")
+            shown = [_since(old, new) if keeps else new for old, new in zip(cells[2:], now, strict=True)]
+            lines[number] = f"| {' | '.join([*cells[:2], *shown])} |".replace("|  |", "| |")
+            found += 1
+    document.write_text("\n".join(lines))
+    return found
+
+
+def _label(web: str) -> tuple[str, str]:
+    """How a table calls it: a name, and a place where it has one."""
+    kind, _, rest = web.rpartition(":")
+    name, _, place = rest.partition("@")
+    if not kind:
+        return name.partition("-")[0], ""
+    return name, "alone" if kind == "large" and not place else _PLACES.get(place, place)
+
+
+def cells_of(outcome: Outcome) -> list[str]:
+    """The last four cells of its row."""
+    shares = ", ".join(_percent(outcome.after(times)) for times in (1.0, 1.5, 2.0))
+    most = len(outcome.arrivals) / outcome.contents
+    whole = _number(outcome.until(1.0)) + ("" if most == 1 else f" ({_percent(most, 1)}%)")
+    return [shares, _number(outcome.until(0.9)), whole, f"{outcome.fetched:,}{'' if outcome.ended else '+'}"]
+
+
+def _percent(share: float, digits: int = 0) -> str:
+    """Rounded; but 100 is all."""
+    return f"{100 if share == 1 else min(round(100 * share, digits), 100 - 10**-digits):g}"
+
+
+def _number(fetches: int | None) -> str:
+    return "–" if fetches is None else f"{fetches:,}"  # noqa: RUF001
+
+
+def _since(old: str, new: str) -> str:
+    before = old.partition(_ARROW)[0]
+    return new if before == new else f"{before}{_ARROW}{new}"
