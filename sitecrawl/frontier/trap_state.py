@@ -117,7 +117,7 @@ class TrapState:
         self.marked = 0
 
     def _begin(self, size: int, *, fell: bool) -> None:
-        if self.fetches >= MEASURED:
+        if self.fetches >= MEASURED or not self.then:
             self.then = self.share
         self.fell, self.marked, self.fetches, self.news, self.links = fell, max(size, 1), 0, 0.0, 0.0
 
