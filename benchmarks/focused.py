@@ -23,7 +23,7 @@ from urllib.parse import urljoin, urlsplit
 
 from replaying import COMMIT_EVERY, replayed
 
-from sitecrawl.frontier.disk import FrontierOptions
+from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.page.items import Link

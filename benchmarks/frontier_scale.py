@@ -38,8 +38,9 @@ from replaying import Unheard
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.crawl_seen import CrawlSeen
-from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
+from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import UrlRecord, UrlState
 from sitecrawl.frontier.visit import Visit

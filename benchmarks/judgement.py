@@ -53,7 +53,7 @@ from traps import KINDS
 from webreplay import CHECKPOINT_EVERY, POLICIES, Conditions, crawl
 from webs import Generated, Web
 
-from sitecrawl.frontier.trap_judge import TrapOptions
+from sitecrawl.frontier.options import TrapOptions
 
 TIMES: Final = (0.5, 1.0, 1.5, 2.0, 3.0)
 SHARES: Final = (0.9, 0.95, 0.99, 1.0)

@@ -30,10 +30,10 @@ from pathlib import Path
 from order_cluster import ClusterReplay
 from replaying import COMMIT_EVERY, replayed
 
-from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
+from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.order import Aopic, Order, order_named
 from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.trap_judge import TrapOptions
 from sitecrawl.page.items import Link
 
 POLICIES = ("aopic-hosts", "aopic-pages", "published", "bfs", "dfs")

@@ -19,9 +19,10 @@ from pathlib import Path
 from generated import Page, Site, sites
 from replaying import COMMIT_EVERY, Replayed, replayed
 
-from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
+from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.explain import explain
+from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.visit import Visit

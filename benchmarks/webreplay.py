@@ -15,11 +15,10 @@ from outcome import Outcome
 from replaying import Replayed, replayed
 from webs import Page, Web
 
-from sitecrawl.frontier.disk import FrontierOptions
 from sitecrawl.frontier.duplicates import Verdict
+from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.order import Order, order_named
 from sitecrawl.frontier.record import Flag, UrlState
-from sitecrawl.frontier.trap_judge import TrapOptions
 from sitecrawl.frontier.visit import Visit
 
 POLICIES: Final = ("aopic", "published", "bfs", "dfs", "oracle")

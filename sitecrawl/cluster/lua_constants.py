@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from sitecrawl.cluster.options import BRINGS, WRAP
 from sitecrawl.frontier import sections, trap_judge, trap_state
+from sitecrawl.frontier.options import TrapOptions
 from sitecrawl.frontier.record import Flag, UrlState
 from sitecrawl.frontier.tables import MAX_SECTIONS
-from sitecrawl.frontier.trap_judge import TrapOptions
 from sitecrawl.frontier.trap_state import Reason
 
 EXPLORATION: Final = 0.2

@@ -16,7 +16,7 @@ from redis.exceptions import NoScriptError
 from sitecrawl.base.errors import FormatMismatch, OptionError
 from sitecrawl.cluster.lua_constants import lua_constants
 from sitecrawl.cluster.options import ClusterOptions
-from sitecrawl.frontier.trap_judge import TrapOptions
+from sitecrawl.frontier.options import TrapOptions
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter, host_hash
 
 FORMAT: Final = "sitecrawl-cluster-2"

@@ -16,10 +16,9 @@ from scrapy.settings import BaseSettings
 from sitecrawl.base import limits
 from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.options import ClusterOptions
-from sitecrawl.frontier.disk import FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.order import Order, order_named
-from sitecrawl.frontier.trap_judge import TrapOptions
 from sitecrawl.page.links import PageOptions
 from sitecrawl.page.markup import TreeOptions
 from sitecrawl.pagestore.options import WarcOptions

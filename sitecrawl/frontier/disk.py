@@ -13,7 +13,7 @@ Layout on disk: docs/formats/database.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from random import Random
 from typing import Final
 
@@ -32,31 +32,16 @@ from sitecrawl.frontier.duplicates import ContentIndex, Verdict
 from sitecrawl.frontier.forms import Forms
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.link_credit import LinkCredit
+from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.order import Order, goes_last
 from sitecrawl.frontier.record import GONE, MAX_STATUS, NO_REFERRER, Flag, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.silent_hosts import SilentHosts
 from sitecrawl.frontier.tables import HostTable, UrlTable
-from sitecrawl.frontier.trap_judge import TrapJudge, TrapOptions
+from sitecrawl.frontier.trap_judge import TrapJudge
 from sitecrawl.frontier.url_states import UrlStates
 from sitecrawl.frontier.visit import News, Visit
 from sitecrawl.page.items import Link
-
-
-@dataclass(frozen=True, slots=True)
-class FrontierOptions:
-    """What the frontier may hand out."""
-
-    max_depth: int = 0
-    """URLs farther than so many links from a seed are not queued; 0 for no limit."""
-    max_pages: int = 0
-    """Hand out no more once so many URLs have been fetched; 0 for no limit."""
-    lambda_policy: str = "hosts"
-    """How the lambda page pays out: see `sitecrawl.credit.policies`."""
-    traps: TrapOptions = field(default_factory=TrapOptions)
-    learn_rules: bool = True
-    """Learn from pages that repeat others what in their URLs chooses no content, and fetch one form of each: see
-    `sitecrawl.frontier.forms`. Only where sections can be held back: in an order by credit without a depth limit."""
 
 
 class DiskFrontier:

@@ -31,7 +31,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from math import ceil
 from random import Random
 from typing import Final
@@ -40,6 +39,7 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.growth import BESIDES, Circle, is_fed, size_of, variety
 from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.options import TrapOptions
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.trap_state import Reason, TrapState
 from sitecrawl.frontier.visit import News
@@ -68,42 +68,6 @@ SAMENESS_PROBES: Final = 9.0
 LEAST_TRUST: Final = 1e-7
 TRUST_POWER: Final = 0.75
 """How far trust goes: a unit's turn to be probed comes so much sooner."""
-
-
-@dataclass(frozen=True, slots=True)
-class TrapOptions:
-    """How the judge decides. `sitecrawl.frontier.trap_judge` explains, `benchmarks/order.py` shows the effect."""
-
-    hold: bool = True
-    """Whether anything is held back at all."""
-    min_fetches: int = 50
-    high: float = 0.8
-    """Novelty above which a unit grows like a trap."""
-    low: float = 0.7
-    """Novelty below which a demoted unit is set free."""
-    host_size: float = 1500.0
-    """URLs that any host may have, however little trusted; those that wait count more (`growth.WAITING`)."""
-    trusted_share: float = 3.0
-    """And so many times as many as all others had good pages, times the odds of trust: its share to all others'."""
-    section_size: float = 2500.0
-    """URLs that a circle of sections may bring forth by itself; those that wait count more (`growth.WAITING`)."""
-    vouched_share: float = 3.0
-    """And so many more for each that was first seen elsewhere, or brings one of another circle."""
-    worthless: float = 0.02
-    """The share of good pages, of late, below which a section is demoted."""
-    probes: float = 0.02
-    """The share of all fetches that go to demoted units."""
-    last_probes: float = 0.03
-    """The same when nothing else is left."""
-    first_probes: int = 500
-    """At most so many fetches of demoted units are allowed besides when nothing else is left, and of each of them.
-    A small crawl may spend less: see `TrapJudge.first_probes`."""
-    min_probes: int = 20
-    """Fetches of a demoted unit before it can be set free."""
-    flow_period: int = 10
-    """After so many fetches trust flows on by a round; on a large graph, where that costs more, more rarely."""
-    second_look: int = 1000
-    """After so many fetches demoted hosts are compared once more with the trust in them."""
 
 
 class TrapJudge:

@@ -33,11 +33,11 @@ from sitecrawl.cluster.lua_constants import lua_constants
 from sitecrawl.cluster.shards import script, unpack
 from sitecrawl.credit import ledger as ledgers
 from sitecrawl.frontier import trap_state
-from sitecrawl.frontier.disk import FrontierOptions, Visit
+from sitecrawl.frontier.disk import Visit
 from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.trap_judge import TrapOptions
 from sitecrawl.page.items import Link
 
 TRAPS = TrapOptions(hold=False)

@@ -19,12 +19,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch
-from sitecrawl.frontier.disk import FrontierOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.order import ORDERS
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.record import MAX_DEPTH, Flag, UrlState
-from sitecrawl.frontier.trap_judge import TrapOptions
 from sitecrawl.frontier.visit import Visit
 
 HOSTS = ["a.example", "b.example", "c.example:81"]

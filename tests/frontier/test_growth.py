@@ -9,12 +9,11 @@ from itertools import count, groupby
 import pytest
 from frontier_helpers import Bench, url
 
-from sitecrawl.frontier.disk import FrontierOptions
 from sitecrawl.frontier.growth import BESIDES, LEAST_FETCHES, WAITING, Circle, is_fed, size_of, variety
 from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.trap_judge import TrapOptions
 from sitecrawl.frontier.trap_state import WINDOW, Reason
 
 HIGH, LOW = 0.8, 0.7

@@ -13,10 +13,11 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.host_state import pack_host, unpack_host
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
+from sitecrawl.frontier.options import TrapOptions
 from sitecrawl.frontier.order import Aopic, Facts
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.trap_judge import TrapJudge, TrapOptions
+from sitecrawl.frontier.trap_judge import TrapJudge
 from sitecrawl.frontier.trap_state import TrapState
 from sitecrawl.frontier.turns import HostTurns, next_section
 from sitecrawl.frontier.visit import News

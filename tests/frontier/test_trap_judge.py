@@ -6,9 +6,8 @@ import pytest
 from frontier_helpers import Bench, all_credit, check_sections, url
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.frontier.disk import FrontierOptions
 from sitecrawl.frontier.explain import explain
-from sitecrawl.frontier.trap_judge import TrapOptions
+from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.trap_state import Reason
 
 TRAPS = TrapOptions(

@@ -10,7 +10,7 @@ import redis
 from sitecrawl.cluster.options import BRINGS, WRAP, ClusterOptions, limits_of
 from sitecrawl.cluster.parcel import Outcome, Packer, Parcel, ParcelLink
 from sitecrawl.cluster.shards import Keys, open_crawl, pack, script, unpack
-from sitecrawl.frontier.trap_judge import TrapOptions
+from sitecrawl.frontier.options import TrapOptions
 from sitecrawl.seen.clock import Clock
 from sitecrawl.urls.fingerprint import Fingerprinter
 

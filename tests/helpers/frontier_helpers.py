@@ -10,8 +10,9 @@ from pathlib import Path
 from frontiers import Heard, PlainSeen
 
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
+from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section

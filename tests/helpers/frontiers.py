@@ -20,8 +20,9 @@ from sitecrawl.cluster.join import join
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.contract import Frontier
-from sitecrawl.frontier.disk import DiskFrontier, FrontierOptions
+from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import Flag, UrlState
 from sitecrawl.frontier.tables import UrlTable

@@ -1,0 +1,57 @@
+"""What a crawl may ask of its frontier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class TrapOptions:
+    """How the judge decides. `sitecrawl.frontier.trap_judge` explains, `benchmarks/order.py` shows the effect."""
+
+    hold: bool = True
+    """Whether anything is held back at all."""
+    min_fetches: int = 50
+    high: float = 0.8
+    """Novelty above which a unit grows like a trap."""
+    low: float = 0.7
+    """Novelty below which a demoted unit is set free."""
+    host_size: float = 1500.0
+    """URLs that any host may have, however little trusted; those that wait count more (`growth.WAITING`)."""
+    trusted_share: float = 3.0
+    """And so many times as many as all others had good pages, times the odds of trust: its share to all others'."""
+    section_size: float = 2500.0
+    """URLs that a circle of sections may bring forth by itself; those that wait count more (`growth.WAITING`)."""
+    vouched_share: float = 3.0
+    """And so many more for each that was first seen elsewhere, or brings one of another circle."""
+    worthless: float = 0.02
+    """The share of good pages, of late, below which a section is demoted."""
+    probes: float = 0.02
+    """The share of all fetches that go to demoted units."""
+    last_probes: float = 0.03
+    """The same when nothing else is left."""
+    first_probes: int = 500
+    """At most so many fetches of demoted units are allowed besides when nothing else is left, and of each of them.
+    A small crawl may spend less: see `TrapJudge.first_probes`."""
+    min_probes: int = 20
+    """Fetches of a demoted unit before it can be set free."""
+    flow_period: int = 10
+    """After so many fetches trust flows on by a round; on a large graph, where that costs more, more rarely."""
+    second_look: int = 1000
+    """After so many fetches demoted hosts are compared once more with the trust in them."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrontierOptions:
+    """What the frontier may hand out."""
+
+    max_depth: int = 0
+    """URLs farther than so many links from a seed are not queued; 0 for no limit."""
+    max_pages: int = 0
+    """Hand out no more once so many URLs have been fetched; 0 for no limit."""
+    lambda_policy: str = "hosts"
+    """How the lambda page pays out: see `sitecrawl.credit.policies`."""
+    traps: TrapOptions = field(default_factory=TrapOptions)
+    learn_rules: bool = True
+    """Learn from pages that repeat others what in their URLs chooses no content, and fetch one form of each: see
+    `sitecrawl.frontier.forms`. Only where sections can be held back: in an order by credit without a depth limit."""
