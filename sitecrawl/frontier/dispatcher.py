@@ -279,10 +279,11 @@ class Dispatcher:
         if host is None:
             return
         now = self._clock()
+        name = name_of(visit.url) if host.is_pool else host.name
         if failed:
-            host.fail(visit.key, now, self._politeness, name_of(visit.url))
+            host.fail(visit.key, now, self._politeness, name)
         else:
-            host.answer(name_of(visit.url))
+            host.answer(name)
             self.silent_hosts.heard(host, now)
         host.free_at = max(host.free_at, now + retry_after)
         host.ip = ip or host.ip
