@@ -19,9 +19,9 @@ from redis import RedisError
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.connection import connect, shown
 from sitecrawl.cluster.shards import Keys, unpack
-from sitecrawl.frontier.held import HeldSet, held_set
+from sitecrawl.frontier.held import HeldSet, Unit, held_set, unit_of
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.reader import KnownRule, KnownUrl, Site, Unit, unit_of
+from sitecrawl.frontier.reader import KnownRule, KnownUrl, Site
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.sections import SAMPLES, Section
 from sitecrawl.frontier.trap_state import TrapState

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TextIO, TypeVar
 
 from sitecrawl.base.display import one_line
-from sitecrawl.frontier.held import HeldSet, name_of
-from sitecrawl.frontier.reader import KnownRule, KnownUrl, Site, Unit
+from sitecrawl.frontier.held import HeldSet, Unit, name_of
+from sitecrawl.frontier.reader import KnownRule, KnownUrl, Site
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.printing import time_of
 from sitecrawl.sitemap import printing

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.frontier.left import HeldBack, held_back
+from sitecrawl.frontier.left import HeldBack, held_back, sets
 from sitecrawl.frontier.trap_state import Reason
 
 FINISHED: Final = "finished"
@@ -140,11 +140,11 @@ def _held(held: HeldBack) -> Iterator[str]:
     """What is held back, by why; the last says where to look."""
     parts = []
     for reason, number in sorted(held.urls.items()):
-        sets = held.sets[reason]
+        count = held.sets[reason]
         words = {
-            Reason.GROWS: f"held back in {_sets(sets)} that {_verb(sets, 'grow')} without end",
-            Reason.WORTHLESS: f"held back in {_sets(sets)} with hardly a page worth having",
-            Reason.BLOCKED: f"blocked by hand in {_sets(sets)}",
+            Reason.GROWS: f"held back in {sets(count)} that {_verb(count, 'grow')} without end",
+            Reason.WORTHLESS: f"held back in {sets(count)} with hardly a page worth having",
+            Reason.BLOCKED: f"blocked by hand in {sets(count)}",
         }
         parts.append(f"{number:,} {words.get(reason, 'held back as traps')}")
     if parts:
@@ -158,10 +158,6 @@ def _hosts(number: int) -> str:
 
 def _urls(number: int, known: str = "") -> str:
     return f"1 {known}URL" if number == 1 else f"{number:,} {known}URLs"
-
-
-def _sets(number: int) -> str:
-    return "1 set" if number == 1 else f"{number:,} sets"
 
 
 def _verb(number: int, verb: str) -> str:

@@ -16,9 +16,8 @@ from sitecrawl.dashboard.popular import Popular
 from sitecrawl.dashboard.scan import scan
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.explain import explain
-from sitecrawl.frontier.held import HeldSets
+from sitecrawl.frontier.held import HeldSets, unit_of
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
-from sitecrawl.frontier.reader import unit_of
 from sitecrawl.frontier.record import UrlRecord
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.trap_state import Reason

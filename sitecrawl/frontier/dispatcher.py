@@ -120,9 +120,9 @@ class Dispatcher:
         """Whether nothing is left to hand out, now or later, but for what comes of the URLs in flight."""
         if self.waiting == 0 or self.is_full:
             return True
-        return self._is_held_back() and not self._last_hosts()
+        return self.is_held_back() and not self._last_hosts()
 
-    def _is_held_back(self) -> bool:
+    def is_held_back(self) -> bool:
         """Whether nothing is left but what is held back, or waits for hosts that do not answer."""
         return 0 < self._counts.queued <= self.silent + self._judge.held_back(self.silent_hosts)
 
@@ -137,7 +137,7 @@ class Dispatcher:
         if self._is_filling():
             return None
         at = self.workbench.next_time()
-        if at is None and self._is_held_back():
+        if at is None and self.is_held_back():
             at = min((host.free_at for host in self._last_hosts()), default=None)
         return None if at is None else max(0.0, at - self._clock())
 
@@ -165,7 +165,7 @@ class Dispatcher:
                 if (visit := self._visit(host, entry, now, section)) is not None:
                     return visit
             self.workbench.place(host, now)
-        return self._last(now) if self._is_held_back() else None
+        return self._last(now) if self.is_held_back() else None
 
     def _trial(self, now: float) -> Visit | None:
         """A URL of what is held back, if it is time for one."""
@@ -176,7 +176,7 @@ class Dispatcher:
     def _last(self, now: float) -> Visit | None:
         """Nothing is left but what is held back."""
         visit = self._test(now, last=True) or self._probe(now, last=True)
-        if visit is None and not self._is_held_back():  # a rule could not be tested, and what it held is free
+        if visit is None and not self.is_held_back():  # a rule could not be tested, and what it held is free
             return self.next()
         return visit
 

@@ -100,17 +100,20 @@ class Circle:
     @property
     def same(self) -> float:
         """The share of its fetches, of late, whose pages say nearly the same as others of their section."""
-        counted = [min(one.fetched, WINDOW) for one in self.sections]
-        said = [one.trap.same * fetches for one, fetches in zip(self.sections, counted, strict=True)]
-        return sum(said) / max(sum(counted), 1)
+        lately = self._lately()
+        return sum([one.trap.same * fetches for one, fetches in lately]) / max(sum([n for _, n in lately]), 1)
 
     def grows(self, high: float) -> bool:
         """Whether a fetch of it brings more than `high` new URLs of itself, and no end of that can be seen."""
-        counted = [min(one.fetched, WINDOW) for one in self.sections]
-        pairs = list(zip(self.sections, counted, strict=True))
-        falling = sum([fetches for one, fetches in pairs if one.trap.falls])
-        brought = sum([one.trap.novelty * fetches for one, fetches in pairs])
-        return brought > high * sum(counted) and 2 * falling <= sum(counted)
+        lately = self._lately()
+        counted = sum([fetches for _, fetches in lately])
+        falling = sum([fetches for one, fetches in lately if one.trap.falls])
+        brought = sum([one.trap.novelty * fetches for one, fetches in lately])
+        return brought > high * counted and 2 * falling <= counted
+
+    def _lately(self) -> list[tuple[Section, int]]:
+        """Its sections, and how many fetches each of their averages is of."""
+        return [(one, min(one.fetched, WINDOW)) for one in self.sections]
 
     @property
     def is_beside(self) -> bool:

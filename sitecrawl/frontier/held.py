@@ -30,6 +30,25 @@ _CANDIDATES: Final = 4 * SAMPLES
 _BEFORE_KEY: Final = HOST_BYTES + SECTION_BYTES + RANK_BYTES
 
 
+class Unit(NamedTuple):
+    """A host, or one of its sections."""
+
+    host: str
+    shape: str
+    """Empty for the host as a whole."""
+    waiting: int
+    """URLs that are queued or in flight."""
+    known: int
+    fetched: int
+    good: int
+    """Of the fetched, those that gave a page worth having."""
+    novelty: float
+    """New URLs of its own that a fetch brings, of late."""
+    demoted: bool
+    reason: str
+    """Why it is demoted, or that a person has set it free, in words; else empty."""
+
+
 class Sample(NamedTuple):
     """A URL that was fetched, and what came of it."""
 
@@ -41,7 +60,7 @@ class Sample(NamedTuple):
 
 
 class HeldSet(NamedTuple):
-    """A host or a section that is held back. The first nine fields are those of `reader.Unit`."""
+    """A host or a section that is held back. The first nine fields are those of `Unit`."""
 
     host: str
     shape: str
@@ -70,14 +89,11 @@ def name_of(host: str, shape: str) -> str:
     return host + (shape if shape[:1] in {"", "/"} else f" {shape}")
 
 
-def held_set(
-    host: Host, section: Section | None, fetches: int, fetched: Sequence[Sample], waiting: Sequence[str]
-) -> HeldSet:
-    """`section` of `host`, or all of it, after `fetches` of the crawl."""
-    unit = section or host
-    return HeldSet(
+def unit_of(host: Host, unit: Host | Section, fetches: int) -> Unit:
+    """`host`, or one of its sections, as a row, after `fetches` of the crawl."""
+    return Unit(
         host=host.name,
-        shape=section.shape if section is not None else "",
+        shape=unit.shape if isinstance(unit, Section) else "",
         waiting=unit.queued,
         known=unit.known,
         fetched=unit.fetched,
@@ -85,6 +101,16 @@ def held_set(
         novelty=unit.trap.novelty,
         demoted=unit.trap.demoted,
         reason=explain(unit, fetches),
+    )
+
+
+def held_set(
+    host: Host, section: Section | None, fetches: int, fetched: Sequence[Sample], waiting: Sequence[str]
+) -> HeldSet:
+    """`section` of `host`, or all of it, after `fetches` of the crawl."""
+    unit = section or host
+    return HeldSet(
+        *unit_of(host, unit, fetches),
         why=Reason(unit.trap.reason).name.lower(),
         since=unit.trap.since,
         elsewhere=None if section is None else max(0, section.known - section.own) / max(section.known, 1),

@@ -29,12 +29,9 @@ class HeldBack:
 def held_back(frontier: DiskFrontier) -> HeldBack:
     """What is held back now. Costs a look at every set that is, and none at any URL."""
     found = HeldBack()
-    for host, section in frontier.judge.demoted.values():
+    for host, section in frontier.judge.units_held(frontier.silent_hosts):
         unit = section or host
-        in_host = section is not None and host.trap.demoted
-        if not unit.queued or in_host or host.key in frontier.silent_hosts:
-            continue
-        if (reason := Reason(unit.trap.reason)) != Reason.JOINED:
+        if unit.queued and (reason := Reason(unit.trap.reason)) != Reason.JOINED:
             found.urls[reason] += unit.queued
             found.sets[reason] += 1
     return found
@@ -57,11 +54,11 @@ class LastFetches(NamedTuple):
             named = ", ".join(map(_size, self.growing[:NAMED]))
             grow = all((section or host).trap.reason == Reason.GROWS for host, section in self.growing)
             left = "only sets that grow are left" if grow else "only what is held back is left"
-            number, growth = _sets(len(self.growing)), "it grows" if len(self.growing) == 1 else "they grow"
+            number, growth = sets(len(self.growing)), "it grows" if len(self.growing) == 1 else "they grow"
             return f"{left}: sampling {number}, at most {self.most:,} more fetches while {growth}: {named}"
         if self.poor:
             waiting = sum((section or host).queued for host, section in self.poor)
-            return f"only what is worth little is left: fetching it, {waiting:,} URLs of {_sets(len(self.poor))}"
+            return f"only what is worth little is left: fetching it, {waiting:,} URLs of {sets(len(self.poor))}"
         tested = "1 rule" if self.rules == 1 else f"{self.rules:,} rules"
         return f"only other forms of pages are left: testing {tested} that joins them"
 
@@ -71,9 +68,8 @@ def last_fetches(frontier: DiskFrontier) -> LastFetches | None:
 
     Costs a look at every set that is held back, but nothing while a host rests of which something else is left.
     """
-    if frontier.dispatcher.workbench.next_time() is not None:
-        return None
-    if not 0 < frontier.counts.queued <= frontier.silent + frontier.held + frontier.joined or frontier.is_full:
+    dispatcher = frontier.dispatcher
+    if dispatcher.workbench.next_time() is not None or dispatcher.is_full or not dispatcher.is_held_back():
         return None
     silent, judge = frontier.silent_hosts, frontier.judge
     units = sorted(judge.to_be_probed(last=True, but=silent), key=lambda unit: -(unit[1] or unit[0]).queued)
@@ -92,5 +88,6 @@ def _size(unit: tuple[Host, Section | None]) -> str:
     return f"{name_of(host.name, shape)} ({one.queued:,} waiting, {one.trap.novelty:.1f} new a page)"
 
 
-def _sets(number: int) -> str:
+def sets(number: int) -> str:
+    """So many sets, in words."""
     return "1 set" if number == 1 else f"{number:,} sets"

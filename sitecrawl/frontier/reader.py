@@ -25,8 +25,7 @@ from sitecrawl.credit.policies import policy_named
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.dust.learner import Learner
 from sitecrawl.frontier.counts import Counts
-from sitecrawl.frontier.explain import explain
-from sitecrawl.frontier.held import HeldSet, HeldSets
+from sitecrawl.frontier.held import HeldSet, HeldSets, Unit, unit_of
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.link_credit import SEEDS, load_graph, read_edges
 from sitecrawl.frontier.order import Order, class_of, credit_class, order_named
@@ -64,25 +63,6 @@ class Site(NamedTuple):
     """URLs that were fetched."""
     known: int
     site: str
-
-
-class Unit(NamedTuple):
-    """A host, or one of its sections."""
-
-    host: str
-    shape: str
-    """Empty for the host as a whole."""
-    waiting: int
-    """URLs that are queued or in flight."""
-    known: int
-    fetched: int
-    good: int
-    """Of the fetched, those that gave a page worth having."""
-    novelty: float
-    """New URLs of its own that a fetch brings, of late."""
-    demoted: bool
-    reason: str
-    """Why it is demoted, or that a person has set it free, in words; else empty."""
 
 
 class KnownRule(NamedTuple):
@@ -323,21 +303,6 @@ class FrontierReader:
         if host is None:
             raise CorruptFile(f"The host of some URLs is missing from {self._database.path}: restore it from a copy")
         return host
-
-
-def unit_of(host: Host, unit: Host | Section, fetches: int) -> Unit:
-    """`host`, or one of its sections, as a row, after `fetches` of the crawl."""
-    return Unit(
-        host=host.name,
-        shape=unit.shape if isinstance(unit, Section) else "",
-        waiting=unit.queued,
-        known=unit.known,
-        fetched=unit.fetched,
-        good=unit.good,
-        novelty=unit.trap.novelty,
-        demoted=unit.trap.demoted,
-        reason=explain(unit, fetches),
-    )
 
 
 def _in_turns(hosts: Sequence[Host], graph: HostGraph, order: Order) -> Iterator[bytes]:

@@ -113,19 +113,21 @@ class TrapJudge:
         """URLs, in flight ones included, of what is held back as traps on hosts other than `but`."""
         return sum(
             host.queued if section is None else section.queued
-            for host, section in self._held(but)
+            for host, section in self.units_held(but)
             if section is None or not section.trap.is_joined
         )
 
     def joined(self, but: Container[bytes] = ()) -> int:
         """The same of other forms of pages, on hosts that are not held back themselves."""
-        return sum(section.queued for _, section in self._held(but) if section is not None and section.trap.is_joined)
+        return sum(
+            section.queued for _, section in self.units_held(but) if section is not None and section.trap.is_joined
+        )
 
     def held_back(self, but: Container[bytes]) -> int:
         """Both together, in one go."""
-        return sum((section or host).queued for host, section in self._held(but))
+        return sum((section or host).queued for host, section in self.units_held(but))
 
-    def _held(self, but: Container[bytes]) -> Iterator[tuple[Host, Section | None]]:
+    def units_held(self, but: Container[bytes]) -> Iterator[tuple[Host, Section | None]]:
         """Demoted units on hosts other than `but`, without the sections of demoted hosts."""
         for host, section in self.demoted.values():
             if (section is None or not host.trap.demoted) and host.key not in but:

@@ -13,8 +13,8 @@ from pagestore_helpers import exchange, page
 
 from sitecrawl.base.display import one_line
 from sitecrawl.console.listing import CAPTURES, FORMATS, HELD, SITES, UNITS, URLS, Layout, write
-from sitecrawl.frontier.held import HeldSet, Sample
-from sitecrawl.frontier.reader import KnownUrl, Site, Unit
+from sitecrawl.frontier.held import HeldSet, Sample, Unit
+from sitecrawl.frontier.reader import KnownUrl, Site
 from sitecrawl.pagestore.capture import Place, describe
 
 HOSTILE = "a\x1b]0;owned\x07\x9b2J\u202e\r\n\tb"
