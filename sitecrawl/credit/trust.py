@@ -101,6 +101,17 @@ class HostGraph:
             moved[host] += rest * seeds
         self._trust = moved
 
+    def reached(self, is_demoted: Callable[[bytes], bool]) -> set[bytes]:
+        """The hosts that links lead to from the seeds' without passing through one that is demoted."""
+        found, waiting = set(self._seeds), list(self._seeds)
+        while waiting:
+            source = waiting.pop()
+            if not is_demoted(source):
+                new = self._edges.get(source, {}).keys() - found
+                found |= new
+                waiting += new
+        return found
+
     def changes(self) -> Iterator[tuple[bytes, Mapping[bytes, float]]]:
         """The hosts of which an edge was changed since `saved`, and all of their edges."""
         return ((source, self._edges[source]) for source in self._changed)

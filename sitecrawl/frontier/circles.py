@@ -11,6 +11,7 @@ circle with them: each choice of a facet brings the next, and a shop with five h
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -18,6 +19,9 @@ SHARE: Final = 0.1
 """An edge counts if it brought at least such a part of what the strongest edge to the same section did."""
 LEAST_URLS: Final = 2
 """And at least so many URLs."""
+
+
+_PART = re.compile(r"[^/]+")
 
 
 def circles(brought: Mapping[bytes, Mapping[bytes, int]], shapes: Mapping[bytes, str]) -> dict[bytes, bytes]:
@@ -53,7 +57,9 @@ def _refines(narrow: str, wide: str) -> bool:
     """Whether a shape is another one with more keys."""
     path, _, keys = wide.partition("?")
     its_path, _, its_keys = narrow.partition("?")
-    return path == its_path and (its_keys == "*" or set(keys.split("&")) < set(its_keys.split("&")) or not keys)
+    if its_keys == "*":
+        return path == its_path or _PART.sub("*", path) == its_path
+    return path == its_path and (not keys or set(keys.split("&")) < set(its_keys.split("&")))
 
 
 def _components(edges: Mapping[bytes, Iterable[bytes]]) -> list[list[bytes]]:

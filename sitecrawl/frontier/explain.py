@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.trap_state import Reason
+from sitecrawl.frontier.trap_judge import CALM
+from sitecrawl.frontier.trap_state import Reason, TrapState
 
 
 def explain(unit: Host | Section, fetches: int) -> str:
@@ -22,10 +23,14 @@ def explain(unit: Host | Section, fetches: int) -> str:
     if trap.reason == Reason.JOINED:
         waiting = f"{unit.queued:,} of {unit.known:,} URLs wait"
         return f"other forms of pages that were fetched, joined since fetch {trap.since:,} of {fetches:,} ({waiting})"
-    since = f"demoted since fetch {trap.since:,} of {fetches:,}"
+    return f"demoted since fetch {trap.since:,} of {fetches:,}: {_sign(trap)} ({numbers})"
+
+
+def _sign(trap: TrapState) -> str:
+    """What a unit was demoted for."""
     if trap.reason == Reason.WORTHLESS:
-        return f"{since}: almost none of its last pages was worth having ({numbers})"
-    return (
-        f"{since}: every page of it brings {trap.novelty:.1f} new ones, and it has outgrown what the seeds' sites "
-        f"vouch for ({numbers})"
-    )
+        return "almost none of its last pages was worth having"
+    if trap.novelty < CALM:
+        return "only what is held back as well leads there"
+    news = f"every page of it brings {trap.novelty:.1f} new ones"
+    return f"{news}, and it has outgrown what the seeds' sites vouch for"

@@ -8,6 +8,7 @@ Both bring new URLs with every page. What tells them apart:
   (`TrapState.falls`).
 - *What leads there, and what it leads to.* Each URL of it that was first seen elsewhere lets it be larger, and so
   does each that it brought of other circles. A maze hangs on a few links, and leads into itself.
+- *How many ways there are to say it.* Few keys in many combinations have an end that nobody gets to.
 - *What there is besides.* What is nearly all of its host's worth is the site, and not a trap beside it.
 """
 
@@ -45,6 +46,7 @@ class Circle:
         self.sections = sections
         self.own = sum([one.own for one in sections])
         """URLs that its own pages brought first."""
+        self.fetched = sum([one.fetched for one in sections])
 
     @classmethod
     def of(cls, host: Host, section: Section) -> Self:
@@ -72,6 +74,15 @@ class Circle:
         return sum([one.innocence * one.known for one in self.sections]) / max(known, 1)
 
     @property
+    def choice(self) -> float:
+        """Query keys for each set of them that its URLs have, at most 1. Filters of one list that can be combined
+        make 31 sets of 5 keys: whatever there is of such URLs, there are few things to choose from.
+        """
+        sets = {(path, keys) for one in self.sections for path, _, keys in [one.shape.partition("?")] if keys}
+        keys = {(path, key) for path, keys in sets for key in keys.split("&")}
+        return min(1.0, len(keys) / len(sets)) if sets else 1.0
+
+    @property
     def vouchers(self) -> float:
         """URLs of it that were first seen elsewhere, and those of other circles that it brought, as far as these have
         shown to be worth it and do not all say the same.
@@ -80,13 +91,13 @@ class Circle:
         return sum([one.known - one.own for one in self.sections]) + led_to
 
     def _led_to(self) -> list[tuple[Section, int]]:
-        """Sections of other circles, and how many of their URLs it brought first."""
+        """Sections of other circles that are not held back, and how many of their URLs it brought first."""
         brought: Counter[bytes] = Counter()
         for one in self.sections:
             brought.update(one.brought)
         inside = {one.key[-KEY_BYTES:] for one in self.sections}
         found = ((self.host.sections.get(key), urls) for key, urls in brought.items() if key not in inside)
-        return [(section, urls) for section, urls in found if section is not None]
+        return [(section, urls) for section, urls in found if section is not None and not section.trap.demoted]
 
     def growing(self, low: float) -> list[Section]:
         """Its sections that bring more than `low` new URLs a fetch, or of which nobody knows yet."""
@@ -109,7 +120,7 @@ class Circle:
         counted = sum([fetches for _, fetches in lately])
         falling = sum([fetches for one, fetches in lately if one.trap.falls])
         brought = sum([one.trap.novelty * fetches for one, fetches in lately])
-        return brought > high * counted and 2 * falling <= counted
+        return brought > high * counted and 2 * falling * self.choice <= counted
 
     def _lately(self) -> list[tuple[Section, int]]:
         """Its sections, and how many fetches each of their averages is of."""
@@ -119,7 +130,7 @@ class Circle:
     def is_beside(self) -> bool:
         """Whether its host has anything else to speak of."""
         good = self.host.good - sum([one.good for one in self.sections])
-        return good >= BESIDES * sum([one.fetched for one in self.sections])
+        return good >= BESIDES * self.fetched
 
 
 def size_of(host: Host) -> float:
@@ -128,12 +139,12 @@ def size_of(host: Host) -> float:
     return sum([one.known + WAITING * one.queued for one in free])
 
 
-def is_fed(host: Host, section: Section) -> bool:
-    """Whether a section of a trap brings all its URLs, and it says nothing new, like the days of a calendar."""
-    if variety(section.trap.same) >= FED_VARIETY:
+def is_fed(circle: Circle, section: Section) -> bool:
+    """Whether traps bring all URLs of a section, and it says nothing new, like the days of a calendar."""
+    if variety(section.trap.same) * circle.choice >= FED_VARIETY:
         return False
     key = section.key[-KEY_BYTES:]
-    feeders = (one for one in host.sections.values() if one.trap.demoted and not one.trap.is_apart)
+    feeders = (one for one in circle.host.sections.values() if one.trap.demoted and not one.trap.is_apart)
     return sum([one.brought.get(key, 0) for one in feeders if one is not section]) >= FED * section.known
 
 

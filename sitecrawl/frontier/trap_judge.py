@@ -9,14 +9,14 @@ there is an end to what grows, and what is vouched for within a host, `growth` s
 
 - A unit (a circle of sections, or a whole host) is *demoted* when it has been fetched `min_fetches` times, its
   novelty is above `high`, no end of it can be seen, and it is larger than it may be. Of a circle the sections that
-  grow are, and with them what they alone bring, if it says nothing new. A host is not demoted where a circle of it is
-  what grows, beside others that are worth it: then the circle is. A section is also demoted when almost nothing of
-  what came of it lately was good.
+  grow are, and with them what they alone bring, if it says nothing new or combines the same keys. A host is not
+  demoted where a circle of it is what grows, beside others that are worth it: then the circle is. Hosts that only
+  demoted ones lead to are demoted sooner. A section also is if almost nothing of what came of it lately was good.
 - A demoted unit is not fetched, but for *probes*: a few in a hundred of all fetches, of URLs picked at random, most
   of them from units that are trusted and have cost little so far. If their novelty falls below `low`, or an end comes
   into sight, the unit is set free, and may grow by half before it is looked at again.
-- When nothing is left but demoted units, those that do not grow are fetched after all, unless more waits in one than
-  the whole crawl has found good pages: they are finite, if poor. Of the others, probes go on until each has had its
+- When nothing is left but demoted units, what does not grow is fetched after all, unless more of it waits than the
+  whole crawl has found good pages: it is finite, if poor. Of the others, probes go on until each has had its
   allowance, or all of them a share of the crawl. Then the crawl ends, and says what it left.
 
 Every demotion is on record with its reason, since when, and the numbers it was made on.
@@ -37,7 +37,7 @@ from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.credit.trust import HostGraph
-from sitecrawl.frontier.growth import BESIDES, Circle, is_fed, size_of, variety
+from sitecrawl.frontier.growth import BESIDES, FED_VARIETY, Circle, is_fed, size_of, variety
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.options import TrapOptions
 from sitecrawl.frontier.sections import Section
@@ -59,6 +59,8 @@ WORTH_IT: Final = 0.1
 """The share of a host's fetches that are good, above which a section of it may be called worthless."""
 CALM: Final = 0.1
 """Novelty below which a unit does not grow, whatever its size."""
+FED_SIZE: Final = 0.1
+"""So much smaller a host may be that only hosts lead to which are held back, and so much sooner it is judged."""
 LEAST_PROBES: Final = 50
 PROBES_DIVISOR: Final = 4
 MISS: Final = 0.25
@@ -87,6 +89,8 @@ class TrapJudge:
         """What fetches of units that are demoted now have cost."""
         self._flows_at = options.flow_period
         """At which fetch trust flows next."""
+        self._reached: set[bytes] | None = None
+        """Hosts that not only such as are held back lead to, as of when trust flowed last; None for all of them."""
         self.demoted: dict[bytes, tuple[Host, Section | None]] = {}
         """By the unit's key: a host's, or a section's."""
 
@@ -151,6 +155,7 @@ class TrapJudge:
         if self.fetches >= self._flows_at:
             self._flows_at = self.fetches + max(self.options.flow_period, len(self.graph) // _EDGES_A_FETCH)
             self.graph.flow(self.is_demoted)
+            self._reached = self.graph.reached(self.is_demoted) if self.demoted else None
         if self.fetches % self.options.second_look == 0:
             changed += self._look_again()
         return changed
@@ -178,16 +183,17 @@ class TrapJudge:
         for unit, size in ((host, host.known), (section, circle.own)):
             if not unit.trap.demoted:
                 unit.trap.measure(size)
-        if self._may_be_demoted(host) and self._has_outgrown(host):
+        fetched = host.fetched / FED_SIZE if self._is_fed(host) else host.fetched
+        if self._may_be_demoted(host, fetched) and self._has_outgrown(host):
             for one in Circle.all_of(host):
-                if one.grows(self.options.high) and one.is_beside:
+                if self._is_maze(one, 0.0):
                     self._hold_circle(host, one)
             if len(self.demoted) == held:
                 self._hold(host, None, Reason.GROWS)
-        if self._may_be_demoted(section):
-            if self._is_maze(circle):
-                self._hold_circle(host, circle)
-            elif is_fed(host, section):
+        if self._may_be_demoted(section, circle.fetched) and self._is_maze(circle, self.options.section_size):
+            self._hold_circle(host, circle)
+        if self._may_be_demoted(section, section.fetched):
+            if is_fed(circle, section):
                 self._hold(host, section, Reason.GROWS)
             elif self._is_worthless(host, section):
                 self._hold(host, section, Reason.WORTHLESS)
@@ -204,13 +210,13 @@ class TrapJudge:
         is_beside = self.good - host.good >= BESIDES * host.fetched
         return grows and is_beside and size_of(host) > max(self._allowed(host), host.trap.limit)
 
-    def _is_maze(self, circle: Circle) -> bool:
-        """Whether a circle grows, beside others of its host, to more than what is vouched for."""
-        options = self.options
-        if not circle.grows(options.high) or not circle.is_beside:
+    def _is_maze(self, circle: Circle, size: float) -> bool:
+        """Whether a circle grows, beside others of its host, to more than `size` and what is vouched for."""
+        if not circle.grows(self.options.high) or not circle.is_beside:
             return False
-        size = options.section_size * circle.innocence * variety(circle.same)
-        return circle.size > max(size + options.vouched_share * circle.vouchers, circle.limit)
+        own = size * circle.innocence * variety(circle.same)
+        allowed = circle.choice * (own + self.options.vouched_share * circle.vouchers)
+        return circle.size > max(allowed, circle.limit)
 
     def _is_worthless(self, host: Host, section: Section) -> bool:
         """Whether it brings nothing while its host does: where all is `noindex`, that is a fact about the site."""
@@ -220,11 +226,17 @@ class TrapJudge:
         """How many URLs a host may have, by the trust in it and by what others gave: its own make no room for it."""
         trust, others = self.graph.trust(host.key), max(self.good - host.good, 0)
         size = self.options.host_size * variety(host.trap.same)
+        if self._is_fed(host):
+            size *= FED_SIZE
         return size + self.options.trusted_share * trust / max(1 - trust, LEAST_TRUST) * others
 
-    def _may_be_demoted(self, unit: Host | Section) -> bool:
+    def _is_fed(self, host: Host) -> bool:
+        """Whether only hosts that are held back lead to a host: what a trap alone brings is of its kind."""
+        return self._reached is not None and host.key not in self._reached
+
+    def _may_be_demoted(self, unit: Host | Section, fetched: float) -> bool:
         trap = unit.trap
-        return not trap.demoted and trap.reason != Reason.VOUCHED and unit.fetched >= self.options.min_fetches
+        return not trap.demoted and trap.reason != Reason.VOUCHED and fetched >= self.options.min_fetches
 
     def _hold(self, host: Host, section: Section | None, reason: Reason) -> None:
         unit = section or host
@@ -239,7 +251,7 @@ class TrapJudge:
     def _free(self, host: Host, section: Section) -> bool:
         done = False
         is_worth_it = section.recent > RECOVERY * self.options.worthless
-        if self._has_calmed(section) and is_worth_it and not is_fed(host, section):
+        if self._has_calmed(section) and is_worth_it and not is_fed(Circle.of(host, section), section):
             self.release(host, section)
             done = True
         if self._has_calmed(host):
@@ -295,10 +307,12 @@ class TrapJudge:
         return bool(self.demoted) and self.cost < self.options.probes * self.fetches
 
     def comes_last(self, host: Host, section: Section | None) -> bool:
-        """Whether a demoted unit is poor, but does not grow, and is not large or is most of what there is: then
-        it is fetched, after all else.
+        """Whether a demoted unit is poor, but does not grow, and is not large or is most of what there is; or if it
+        is a small section of a demoted host that does not grow: then it is fetched, after all else.
         """
         unit = section or host
+        if section is not None and host.trap.demoted:
+            return not host.trap.is_blocked and self._is_sound(host, section)
         if unit.trap.reason != Reason.WORTHLESS or unit.trap.novelty > self.options.high:
             return False
         most = unit.trap.novelty < CALM and 2 * unit.known > self.known
@@ -313,14 +327,19 @@ class TrapJudge:
 
     def to_be_probed(self, *, last: bool, but: Container[bytes] = ()) -> list[tuple[Host, Section | None]]:
         """All of these, in no order."""
-        return [
-            (host, section)
-            for host, section in self.demoted.values()
-            if _has_work(host, section)
-            and not (section is not None and host.trap.demoted)
-            and host.key not in but
-            and self._may_be_probed(host, section, last=last)
-        ]
+        units = [unit for unit in self.units_held(but) if _has_work(*unit)]
+        if last:
+            units += [(host, one) for host, unit in units if unit is None for one in self._sound(host)]
+        return [unit for unit in units if self._may_be_probed(*unit, last=last)]
+
+    def _sound(self, host: Host) -> list[Section]:
+        """Sections of a demoted host that come last."""
+        return [one for one in host.sections.values() if one.queued and self.comes_last(host, one)]
+
+    def _is_sound(self, host: Host, section: Section) -> bool:
+        if section.trap.demoted or section.trap.novelty > self.options.low:
+            return False
+        return section.queued <= max(self.first_probes, self.good) and Circle.of(host, section).choice >= FED_VARIETY
 
     def _virtual_time(self, unit: tuple[Host, Section | None]) -> float:
         """Fair queueing: what a unit has cost and how fast it grows, against the trust in its host."""

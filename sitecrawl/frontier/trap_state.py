@@ -5,12 +5,15 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
+from math import sqrt
 from typing import Final
 
 WINDOW: Final = 50
 """Fetches over which novelty and yield are averaged."""
 FALL: Final = 0.95
 """The share of new URLs falls if it is below so much of what it was when half as much was known."""
+SURE: Final = 2.0
+"""By so many standard deviations of a share more, as it is taken of a few links only."""
 MEASURED: Final = 50
 """Fetches over which it is taken, at least."""
 _TRAP = struct.Struct(">?QdddQBdQQddd?")
@@ -95,7 +98,10 @@ class TrapState:
 
     @property
     def _is_less(self) -> bool:
-        return self.marked > 0 and self.fetches >= MEASURED and self.share < self._fall * self.then
+        if not self.marked or self.fetches < MEASURED:
+            return False
+        chance = SURE * sqrt(self.then * max(1 - self.then, 0.0) / max(self.links, 1.0))
+        return self.share < self._fall * self.then - chance
 
     @property
     def _fall(self) -> float:

@@ -38,6 +38,9 @@ def test_refinements_of_refinements():
     shop = {"all": {"one": 9}, "one": {"two": 30}, "two": {"item": 5}}
     shapes = {"all": "/shop", "one": "/shop?color", "two": "/shop?color&size", "item": "/item/*"}
     assert joined(shop, **shapes) == {frozenset({"all", "one", "two"}), frozenset({"item"})}
+    folded = {"one": {"rest": 90}, "rest": {"rest": 400}}
+    shapes = {"one": "/shop/*?color", "rest": "/*/*?*"}
+    assert joined({"all": {"one": 9}, **folded}, all="/shop/*", **shapes) == {frozenset({"all", "one", "rest"})}
     forum = {"board": {"page": 9, "topic": 90}, "page": {"topic": 90}}
     shapes = {"board": "/board?f", "page": "/board?f&start", "topic": "/topic?t"}
     assert joined(forum, **shapes) == {frozenset({"board"}), frozenset({"page"}), frozenset({"topic"})}

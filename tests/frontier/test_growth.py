@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from itertools import count, groupby
+from itertools import combinations, count, groupby
 
 import pytest
 from frontier_helpers import Bench, url
@@ -117,6 +117,27 @@ class TestCircle:
         assert Circle(host, [grows, calm, new]).growing(LOW) == [grows, new]
 
 
+def test_few_keys_and_many_sets_of_them():
+    """Four filters in all their combinations are 15 sets of 4 keys; the two scripts of a forum have their own."""
+    keys = ["brand", "color", "size", "sort"]
+    sets = ["&".join(chosen) for n in range(1, 5) for chosen in combinations(keys, n)]
+    host, sections = host_of(*(f"/shop?{chosen}" for chosen in sets))
+    assert Circle(host, sections).choice == 4 / 15
+    host, sections = host_of("/", "/viewforum.php?f", "/viewforum.php?f&start", "/viewtopic.php?f&t")
+    assert Circle(host, sections).choice == 1
+
+
+def test_an_end_of_combinations_is_no_end():
+    """There is an end to the combinations of ten filters, but nobody gets there: that less is new is no excuse."""
+    combined = ["/a?x", "/a?y", "/a?x&y", "/a?x&y&z", "/a?y&z", "/a?z&x"]
+    for shapes, grows in (["/a?x", "/b?y"], False), (combined, True):
+        host, sections = host_of(*shapes)
+        for one in sections:
+            grow(one, WINDOW, 2)
+            one.trap.fell = True
+        assert Circle(host, sections).grows(HIGH) == grows
+
+
 def test_what_says_the_same_may_be_small():
     """Half of the pages may say the same and nothing changes; with four fifths a unit is as small as can be."""
     assert [variety(same) for same in (0.0, 0.5, 0.8, 1.0)] == pytest.approx([1, 1, 0.05, 0.05])
@@ -127,14 +148,15 @@ def test_what_a_trap_alone_brings():
     """The days of a calendar come from its months: they are held with them, but only if they say the same."""
     host, (months, days) = host_of("/month", "/day")
     days.known, months.brought = 100, {days.circle: 95}
+    circle = Circle(host, [days])
     days.trap.same, months.trap.demoted, months.trap.reason = 0.9, True, Reason.GROWS
-    assert is_fed(host, days)
+    assert is_fed(circle, days)
     days.known = 110
-    assert not is_fed(host, days)
+    assert not is_fed(circle, days)
     days.known, days.trap.same = 100, 0.5
-    assert not is_fed(host, days)
+    assert not is_fed(circle, days)
     days.trap.same, months.trap.demoted = 0.9, False
-    assert not is_fed(host, days)
+    assert not is_fed(circle, days)
 
 
 def test_the_size_of_a_host():

@@ -253,6 +253,16 @@ def test_an_operator_is_told_why(bench):
     assert f"{section.known - section.own:,} first seen elsewhere" in words
 
 
+def test_why_it_is_held_with_a_trap(bench):
+    """What does not grow itself is not said to."""
+    crawl = bench()
+    crawl.add("home")
+    crawl.surf(Calendar())
+    (section,) = (s for s in host_named(crawl, "a.example").sections.values() if s.trap.demoted)
+    section.trap.novelty = 0.0
+    assert "only what is held back as well leads there" in explain(section, 100)
+
+
 def test_why_it_is_worthless(bench):
     """A section that brought nothing good says so."""
     crawl = bench()
@@ -302,6 +312,46 @@ def test_a_site_map_is_no_sign_of_a_trap(bench):
     assert 0.7 < section.trap.novelty < 5
     assert len(crawl.surf(links_of)) == 1001 - 20
     assert crawl.frontier.waiting == 0
+
+
+def test_what_only_a_trap_leads_to(bench):
+    """Nobody but a host that is held back leads to the others of its farm: they are held back with it, and sooner."""
+    crawl = bench(traps=TrapOptions(min_fetches=20, host_size=200, first_probes=30))
+
+    def links_of(address):
+        host = address.split("/")[2]
+        if not host.startswith("farm"):
+            return [*articles(), url("p/0", "farm0.example")]
+        minted = [url(f"p/{3 * number_of(address) + n}", host) for n in range(1, 4)]
+        return [*minted, url("p/0", f"farm{number_of(address) % 10}.example")]
+
+    crawl.add("home")
+    fetched = crawl.surf(links_of)
+    assert crawl.frontier.is_finished()
+    assert sum("/art/" in address for address in fetched) == 100
+    farm = [host_named(crawl, f"farm{number}.example") for number in range(10)]
+    assert all(host.trap.demoted for host in farm)
+    assert max(host.trap.tried for host in farm[1:]) < 20 <= farm[0].trap.tried
+
+
+def test_the_finite_parts_of_a_host_that_is_held_back(bench):
+    """They come last, and wholly."""
+    crawl = bench(traps=TrapOptions(min_fetches=10, host_size=30, first_probes=10, last_probes=0, probes=0))
+
+    def links_of(address):
+        if "shop" not in address:
+            return [*articles(), *([] if "/art/" in address else [url("p/1", "shop.example")])]
+        if "/p/" not in address:
+            return []
+        items = [url(f"item/{n}", "shop.example") for n in range(80)] if address.endswith("/p/1") else []
+        return [*(url(f"p/{4 * number_of(address) + n}", "shop.example") for n in range(4)), *items]
+
+    crawl.add("home")
+    fetched = crawl.surf(links_of)
+    assert crawl.frontier.is_finished()
+    assert host_named(crawl, "shop.example").trap.demoted
+    assert sum("/item/" in address for address in fetched) == 80
+    assert sum("/p/" in address for address in fetched) < 100
 
 
 def test_a_host_that_comes_to_be_trusted(bench):

@@ -37,6 +37,18 @@ def test_what_goes_on_has_none(links):
     assert not grown(TrapState(), range(20, 8000), lambda size: links)
 
 
+def test_a_few_links_show_no_end():
+    """Of 500 links 120 are new, and then 100: that happens by chance. Of ten times as many it does not."""
+    for links, falls in (10, False), (100, True):
+        trap = TrapState()
+        for number in range(50):
+            trap.learn(0.24 * links, links, number)
+        trap.measure(100)
+        for number in range(50, 100):
+            trap.learn(0.2 * links, links, number)
+        assert trap.falls == falls
+
+
 def test_an_end_is_forgotten_when_growth_goes_on():
     """A list that is known, and then a maze behind it: it is as it has been of late."""
     trap = TrapState()
