@@ -3,6 +3,7 @@
     python benchmarks/judgement.py --seed 7 --policies aopic --update docs/design/order.md
     python benchmarks/judgement.py --only drupal,maze --policies aopic,bfs
     python benchmarks/judgement.py --seed 2026 --ablate --jobs 2
+    python benchmarks/judgement.py --only dokuwiki,phpbb,drupal --choose sitecrawl.frontier.worth.POWER=4,8,16
     python benchmarks/judgement.py --only phpbb --set min_fetches=30 --set sitecrawl.frontier.worth.POWER=4
 
 Webs: the recorded sites in `--webs` (`recorded.py`); a good site beside a trap of every kind, in a folder of its
@@ -17,11 +18,13 @@ until 90, 95, 99 and 100% are in; fetches at the end, `+` where it had none; the
 to pages that were there before under another URL; the most hosts and sections in memory; MB by which the process
 grew; ms of the processor a fetch, without the making of pages.
 
-`--set` sets a field of `TrapOptions`, or a constant by its dotted name, so that parameters can be chosen on some
-webs and reported on others. `--ablate` crawls all webs in the default order without one part of it at a time, for
-three times as many fetches as there is content if no budget is given, and prints a table, a row for each part;
-`--ablate circles,holding` takes only the parts whose names begin so (`ablation.py`). `--only` takes the webs whose
-names contain one of these, such as `trap:` or `maze@folder`; `--list` prints the names.
+`--set` sets a field of `TrapOptions`, or a constant by its dotted name, so that parameters can be chosen on some webs
+and reported on others. `--choose`, once or more, takes several values of one, each of which is tried while all others
+stay as they are, and reports on each web what is chosen on the others (`crossvalidation.py`). `--ablate` crawls all
+webs in the default order without one part of it at a time, for three times as many fetches as there is content if no
+budget is given, and prints a table, a row for each part; `--ablate circles,holding` takes only the parts whose names
+begin so (`ablation.py`). `--only` takes the webs whose names contain one of these, such as `trap:` or `maze@folder`;
+`--list` prints the names.
 """
 
 from __future__ import annotations
@@ -43,6 +46,7 @@ from pathlib import Path
 from typing import Final
 
 import ablation
+import crossvalidation
 from figures import update
 from generated import Forum, Pagination, Shop, Wiki
 from large import NAMES, WHERE, Large
@@ -59,6 +63,7 @@ TIMES: Final = (0.5, 1.0, 1.5, 2.0, 3.0)
 SHARES: Final = (0.9, 0.95, 0.99, 1.0)
 LEAST_BUDGET: Final = 3000
 LARGE_BUDGET: Final = 4.0
+DEFAULT: Final = TrapOptions()
 PROJECT: Final = Path(__file__).resolve().parent.parent
 
 
@@ -111,12 +116,15 @@ class Task:
     """Fetches per content; 0 for the usual budget of its web."""
     without: str = ablation.NOTHING
     """One of `ablation.PARTS`."""
+    setting: str = ""
+    """What else is set: see `overridden`."""
 
     def run(self) -> Outcome:
         web = self.entry.make()
         usual = max(LEAST_BUDGET, int(self.entry.budget * web.contents()))
         budget = int(self.budget * web.contents()) or usual
-        conditions = ablation.PARTS[self.without](replace(self.conditions, budget=budget))
+        traps = overridden([self.setting] if self.setting else [], self.conditions.traps)
+        conditions = ablation.PARTS[self.without](replace(self.conditions, budget=budget, traps=traps))
         with tempfile.TemporaryDirectory(prefix="judgement-") as directory:
             outcome = crawl(web, conditions, Path(directory) / "crawl")
         outcome.web = self.entry.name
@@ -140,9 +148,8 @@ def outcomes(todo: Sequence[Task], jobs: int) -> Iterator[Outcome]:
 # Parameters
 
 
-def overridden(settings: Sequence[str]) -> TrapOptions:
+def overridden(settings: Sequence[str], traps: TrapOptions = DEFAULT) -> TrapOptions:
     """Sets what is named by a dotted name; returns the options with what is named as a field of them."""
-    traps = TrapOptions()
     for setting in settings:
         name, _, text = setting.partition("=")
         try:
@@ -217,6 +224,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--budget", type=float, default=0.0, help="fetches per content")
     parser.add_argument("--checkpoint", type=int, default=CHECKPOINT_EVERY, help="fetches between two checkpoints")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--choose", action="append", default=[], metavar="NAME=VALUE,VALUE", help="see above")
     parser.add_argument("--no-rules", action="store_true", help="learn nothing about what in URLs chooses content")
     parser.add_argument("--ablate", nargs="?", const="", metavar="PARTS", help="see above")
     parser.add_argument("--quick", action="store_true", help="made-up webs are a quarter as large")
@@ -255,6 +263,21 @@ def compare(todo: Sequence[Task], jobs: int, done: Report) -> None:
         print(ablation.row(part, crawls, recorded), flush=True)
 
 
+def choose(choices: Sequence[str], todo: Sequence[Task], jobs: int, done: Report) -> None:
+    """Print what each value does on each web, and what would be chosen without it."""
+    given = [choice.partition("=")[::2] for choice in choices]
+    settings = ["", *(f"{name}={value}" for name, values in given for value in values.split(","))]
+    webs = list(dict.fromkeys(task.entry.name for task in todo))
+    if len(webs) < 2:
+        sys.exit("--choose needs two webs at least: see --only")
+    tried = [replace(task, setting=setting) for setting in settings for task in todo]
+    crawls: dict[str, dict[str, Outcome]] = {}
+    for task, outcome in zip(tried, outcomes(tried, jobs), strict=True):
+        named = task.setting.rpartition(".")[2] or "as it is"
+        crawls.setdefault(named, {})[outcome.web] = done.add(outcome, setting=named)
+    print(crossvalidation.table(crawls))
+
+
 class Report:
     """Writes what is known so far to a file, if one is wanted."""
 
@@ -284,6 +307,10 @@ def main() -> None:
     todo = tasks(arguments, chosen)
     if arguments.ablate is not None:
         compare(without(arguments.ablate.split(","), todo), arguments.jobs, done)
+        return
+    if arguments.choose:
+        default = [task for task in todo if task.conditions.policy == "aopic"]
+        choose(arguments.choose, default, arguments.jobs, done)
         return
     print(header())
     for outcome in outcomes(todo, arguments.jobs):

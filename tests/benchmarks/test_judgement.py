@@ -18,6 +18,7 @@ SCRIPT = PROJECT / "benchmarks" / "judgement.py"
 sys.path.insert(0, str(SCRIPT.parent))
 
 import ablation  # noqa: E402
+import crossvalidation  # noqa: E402
 from figures import update  # noqa: E402
 from judgement import overridden  # noqa: E402
 from large import ALONE, NAMES, WHERE, Large  # noqa: E402
@@ -240,3 +241,30 @@ def test_tables_are_brought_up_to_date(tmp_path: Path) -> None:
         "| maze | folder | 46, 46, 63 → 90, 90, 90 | \u2013 → 9 | \u2013 (64%) → \u2013 (90%) | 20 → 20+ |",
         "| DokuWiki | 10 | 90, 90, 90 → 100, 100, 100 | 9 | 4 → 10 | 20 → 12 |",
     ]
+
+
+def timed(contents: int, *arrivals: int, fetched: int = 100) -> Outcome:
+    return Outcome("web", "", "aopic", contents, fetched=fetched, arrivals=list(arrivals))
+
+
+def test_what_is_chosen_on_other_webs():
+    """Each web is reported under the setting that is best for the others, not for itself."""
+    crawls = {
+        "low": {"a": timed(1, 2), "b": timed(1, 8), "c": timed(1, 4)},
+        "high": {"a": timed(1, 5), "b": timed(1, 3), "c": timed(1, 4)},
+    }
+    a, b, c = crossvalidation.held_back(crawls)
+    assert a == ("a", "high", 5.0, "low", 2.0)
+    assert b == ("b", "low", 8.0, "high", 3.0)
+    assert (c.chosen, c.times) == ("high", 4.0)
+    assert crossvalidation.times(timed(2, 1, fetched=10)) == 10  # half of it is all that came
+    assert "| a | high | 5.00x | low | 2.00x |" in crossvalidation.table(crawls)
+
+
+def test_choosing():
+    """A parameter is tried on two webs, and the table says what each value does."""
+    options = ["--only", "maze@host,calendar@host", "--quick", "--seed", "5", "--choose", "min_fetches=20,50"]
+    done = subprocess.run([sys.executable, SCRIPT, *options], capture_output=True, text=True, timeout=300, check=True)
+    rows = [line.split("|")[1].strip() for line in done.stdout.splitlines() if line.startswith("|")]
+    assert rows[2:5] == ["as it is", "min_fetches=20", "min_fetches=50"]
+    assert rows[-2:] == ["trap:maze@host", "trap:calendar@host"]
