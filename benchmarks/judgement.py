@@ -273,7 +273,8 @@ def choose(choices: Sequence[str], todo: Sequence[Task], jobs: int, done: Report
     tried = [replace(task, setting=setting) for setting in settings for task in todo]
     crawls: dict[str, dict[str, Outcome]] = {}
     for task, outcome in zip(tried, outcomes(tried, jobs), strict=True):
-        named = task.setting.rpartition(".")[2] or "as it is"
+        name, _, value = task.setting.partition("=")
+        named = f"{name.rpartition('.')[2]}={value}" if name else "as it is"
         crawls.setdefault(named, {})[outcome.web] = done.add(outcome, setting=named)
     print(crossvalidation.table(crawls))
 

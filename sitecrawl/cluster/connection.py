@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import redis
 import redis.asyncio
@@ -15,6 +15,30 @@ from sitecrawl.base.errors import OptionError, StorageError
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 20.0
 """A Redis that is silent for longer is taken for cut off: the command is sent again, and no command counts twice."""
+
+BACK_OFF: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
+"""Seconds between attempts to reach a Redis that is away."""
+_AWAY: Final = (
+    OSError,
+    redis.ConnectionError,
+    redis.TimeoutError,
+    redis.ReadOnlyError,
+    redis.exceptions.ClusterError,
+    redis.exceptions.OutOfMemoryError,
+    redis.exceptions.RedisClusterException,
+)
+"""Of these redis-py has taken the error's name away."""
+_TRANSIENT: Final = (
+    "LOADING",
+    "MISCONF",
+    "READONLY",
+    "CLUSTERDOWN",
+    "TRYAGAIN",
+    "MASTERDOWN",
+    "NOREPLICAS",
+    "BUSY",
+    "OOM",
+)
 
 
 def connect(params: Mapping[str, Any]) -> redis.Redis | redis.RedisCluster:
@@ -90,3 +114,13 @@ def _facts(client: redis.Redis | redis.RedisCluster) -> dict[str, dict[str, Any]
         return {"": client.info("everything")}
     except redis.RedisError as error:
         raise StorageError(f"Redis does not answer INFO: {error}") from error
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether an error goes when Redis is well again."""
+    if isinstance(error, redis.AuthenticationError | redis.exceptions.NoPermissionError):
+        return False
+    if isinstance(error, _AWAY):
+        return True
+    text = str(error)  # a command inside of a script puts a minus before its error
+    return any(text.startswith(name) or f"-{name} " in text for name in _TRANSIENT)

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import logging
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain, repeat
+from typing import TypeVar
 
 import redis
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.cluster.connection import check, connect, shown
+from sitecrawl.cluster.connection import BACK_OFF, check, connect, is_transient, shown
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.shards import open_crawl
+
+logger = logging.getLogger(__name__)
+
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +32,32 @@ class Joined:
 
 
 def join(options: ClusterOptions) -> Joined:
-    """Begin the crawl on Redis, or join it. Raises `StorageError`, `OptionError` or `FormatMismatch`."""
+    """Begin the crawl on Redis, or join it. Raises `StorageError`, `OptionError` or `FormatMismatch`.
+
+    A Redis that is full or loading is waited for, as it is later on; a replica, or one that nobody reaches, is not,
+    as its address may be wrong.
+    """
     client = connect(options.redis)
     try:
         if not options.unsafe:
             check(client)
-        return Joined(options, open_crawl(client, options), hasattr(client, "get_primaries"))
-    except redis.RedisError as error:  # read-only, full, or not for this user
+        key = _patiently(lambda: open_crawl(client, options), shown(options.redis))
+        return Joined(options, key, hasattr(client, "get_primaries"))
+    except redis.RedisError as error:  # read-only, or not for this user
         raise StorageError(f"Redis at {shown(options.redis)} refuses the crawl: {error}") from error
     finally:
         client.close()
+
+
+def _patiently(ask: Callable[[], Value], where: str) -> Value:
+    """The answer, as soon as Redis can give it. Nothing runs yet, so that a signal ends the process."""
+    for pause in chain(BACK_OFF, repeat(BACK_OFF[-1])):
+        try:
+            return ask()
+        except (redis.RedisError, OSError) as error:
+            if not is_transient(error) or isinstance(error, redis.ReadOnlyError):
+                raise
+            if pause == BACK_OFF[0]:
+                logger.warning("Waiting for Redis at %s, which does not take the crawl yet: %s", where, error)
+        time.sleep(pause)
+    raise AssertionError("unreachable")

@@ -7,37 +7,11 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-import redis
-
 from sitecrawl.base.errors import StorageError
+from sitecrawl.cluster.connection import BACK_OFF, is_transient
 from sitecrawl.cluster.shards import Call, Shards
 
 logger = logging.getLogger(__name__)
-
-_BACK_OFF: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
-"""Seconds between attempts to reach a Redis that is away."""
-_AWAY: Final = (
-    OSError,
-    redis.ConnectionError,
-    redis.TimeoutError,
-    redis.ReadOnlyError,
-    redis.exceptions.ClusterError,
-    redis.exceptions.OutOfMemoryError,
-    redis.exceptions.RedisClusterException,
-)
-"""Of these redis-py has taken the error's name away."""
-_TRANSIENT: Final = (
-    "LOADING",
-    "MISCONF",
-    "READONLY",
-    "CLUSTERDOWN",
-    "TRYAGAIN",
-    "MASTERDOWN",
-    "NOREPLICAS",
-    "BUSY",
-    "OOM",
-)
-
 
 _WRITES: Final = frozenset({"apply", "renew", "resign"})
 """Steps that write whatever they find. A Redis that is full or read-only answers others as if it were well."""
@@ -99,25 +73,28 @@ class ShardCalls:
             return []
         self.calls += len(calls)
         found: list[dict[bytes, Any] | None] = []
-        problem: BaseException | None = None
+        problem: tuple[int, BaseException] | None = None
         for call, answer in zip(calls, await self.steps.call_many(calls), strict=True):
             if isinstance(answer, BaseException):
-                problem = answer
+                problem = call.shard, answer
                 found.append(None)
             else:
                 self.shards[call.shard].hear(answer[b"shard"], changed=call.step != "lease")
                 found.append(answer)
         if problem is not None:
-            self.fault(problem)
+            shard, error = problem
+            self.fault(error, shard)
         elif self.failures and calls[0].step in _WRITES:
             self.failures = 0
             logger.warning("Redis answers again")
         return found
 
-    def fault(self, error: BaseException) -> None:
-        """A call has failed. Raises `StorageError` if the next one would, too."""
+    def fault(self, error: BaseException, shard: int | None = None) -> None:
+        """A call has failed, to `shard` if it was a step. Raises `StorageError` if the next one would, too."""
         if not is_transient(error):
-            raise StorageError(f"Redis refuses the crawl's work: {error}") from error
+            where = "" if shard is None else f" on shard {shard} ({self.keys.base(shard)}*)"
+            advice = "`scrapy check-crawl redis://...` names the keys that are spoilt"
+            raise StorageError(f"Redis refuses the crawl's work{where}: {error}. {advice}") from error
         self.failures += 1
         self.in_doubt = True
         self._on_fault()
@@ -127,18 +104,8 @@ class ShardCalls:
     @property
     def pause(self) -> float:
         """Seconds to wait before the next attempt; 0 if none has failed."""
-        return _BACK_OFF[min(self.failures, len(_BACK_OFF)) - 1] if self.failures else 0.0
+        return BACK_OFF[min(self.failures, len(BACK_OFF)) - 1] if self.failures else 0.0
 
     def total(self, name: str) -> int:
         """Over all shards, as they last said."""
         return sum(shard[name] for shard in self.shards.values())
-
-
-def is_transient(error: BaseException) -> bool:
-    """Whether an error goes when Redis is well again."""
-    if isinstance(error, redis.AuthenticationError | redis.exceptions.NoPermissionError):
-        return False
-    if isinstance(error, _AWAY):
-        return True
-    text = str(error)  # a command inside of a script puts a minus before its error
-    return any(text.startswith(name) or f"-{name} " in text for name in _TRANSIENT)

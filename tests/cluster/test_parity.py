@@ -24,12 +24,13 @@ from typing import Any
 from zlib import crc32
 
 import pytest
-from cluster_helpers import KEY, WRAP, Steps, audit, link, outcome, seed
+from cluster_helpers import KEY, Steps, audit, link, outcome, seed
 from frontier_helpers import Bench
 from redis_servers import Server, server
 
 from sitecrawl.cluster import lua_constants as lua
 from sitecrawl.cluster.lua_constants import lua_constants
+from sitecrawl.cluster.options import WRAP
 from sitecrawl.cluster.shards import script, unpack
 from sitecrawl.credit import ledger as ledgers
 from sitecrawl.frontier import trap_state

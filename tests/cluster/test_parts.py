@@ -11,13 +11,13 @@ from cluster_helpers import link
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sitecrawl.cluster.connection import is_transient
 from sitecrawl.cluster.in_transit import InTransit, outbox_of
 from sitecrawl.cluster.journal import Journal
 from sitecrawl.cluster.leader import transfers
 from sitecrawl.cluster.leased_hosts import LeasedHosts
 from sitecrawl.cluster.parcel import Outcome, Packer, Parcel
 from sitecrawl.cluster.seedqueue import fields_of
-from sitecrawl.cluster.shard_calls import is_transient
 from sitecrawl.cluster.shards import unpack
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.hosts import PolitenessOptions

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -95,6 +97,33 @@ class TestJoining:
         with pytest.raises(StorageError, match="no permission") as refused:
             join(ClusterOptions({"url": f"redis://127.0.0.1:{redis.port}/0?username=weak&password=secret"}, "test"))
         assert "secret" not in str(refused.value)
+
+    def test_redis_that_is_full(self, redis: Server) -> None:
+        """It is waited for: whoever starts then goes on as soon as there is room."""
+        with redis.client() as client, ThreadPoolExecutor(1) as pool:
+            client.flushall()
+            client.config_set("maxmemory", "1")
+            try:
+                joining = pool.submit(join, self.options(redis))
+                until(lambda: client.info("stats")["total_error_replies"] > 2, "it has tried")
+                assert not joining.done()
+            finally:
+                client.config_set("maxmemory", "0")
+            assert joining.result(30).options == self.options(redis)
+
+    def test_the_rights_that_the_documentation_names(self, redis: Server, tmp_path: Path) -> None:
+        """They are enough for a whole crawl."""
+        (rights,) = re.findall(
+            r"`(resetchannels ~.*?)`", (PROJECT / "docs" / "scaling.md").read_text(encoding="utf-8")
+        )
+        with redis.client() as client, LocalWeb({"/": linked("/a", "/b"), "/a": "a", "/b": "b"}) as web:
+            client.flushall()
+            client.execute_command("ACL", "SETUSER", "crawler", "on", ">secret", *rights.split())
+            url = f"redis://crawler:secret@127.0.0.1:{redis.port}/0"
+            settings = {"SITECRAWL_CLUSTER": url, "JOBDIR": tmp_path / "job"}
+            done = scrapy("crawl", "generic", "-a", f"seeds={web.root}", settings=settings)
+            assert done.returncode == 0, done.stderr[-2000:]
+            assert set(web.paths()) == {"/", "/a", "/b"}
 
 
 class TestFleet:

@@ -7,7 +7,8 @@ from typing import Any
 
 import redis
 
-from sitecrawl.cluster.options import BRINGS, WRAP, ClusterOptions, limits_of
+from sitecrawl.cluster.audit import problems
+from sitecrawl.cluster.options import BRINGS, ClusterOptions, limits_of
 from sitecrawl.cluster.parcel import Outcome, Packer, Parcel, ParcelLink
 from sitecrawl.cluster.shards import Keys, open_crawl, pack, script, unpack
 from sitecrawl.frontier.options import TrapOptions
@@ -107,43 +108,5 @@ def outcome(lease: list[Any], url: list[Any], *links: ParcelLink, state: int = 1
 
 def audit(steps: Steps) -> None:
     """Every count is that of the records, every URL is in one place, and no credit was made or lost."""
-    total = held = 0
-    for shard in range(steps.options.shards):
-        base, state = steps.keys.base(shard), steps.state(shard)
-        client = steps.client
-        urls = {key: unpack(value) for key, value in client.hgetall(base + "urls").items()}
-        hosts = {name: unpack(value) for name, value in client.hgetall(base + "hosts").items()}
-        queued: dict[bytes, bytes] = {}
-        for key in client.scan_iter(base.replace("{", "\\{") + "q:*", count=10_000):
-            section = key[len(base.encode()) + 2 :]
-            for member in client.zrange(key, 0, -1):
-                assert member not in queued
-                queued[member] = section.partition(b"\0")[0]
-        lent: dict[bytes, int] = {}
-        for token in client.zrange(base + "leases", 0, -1):
-            fields = client.hgetall(base + "l:" + token.decode())
-            for field, credit in fields.items():
-                if len(field) == 16:
-                    assert field not in lent
-                    lent[field] = int(credit)
-                    assert urls[field][12] == int(token)
-        assert queued.keys() | lent.keys() == urls.keys()
-        assert not queued.keys() & lent.keys()
-        assert state.get("waiting", 0) == len(queued)
-        assert state.get("leased", 0) == len(lent)
-        assert state.get("lent", 0) == sum(lent.values())
-        assert state.get("known", 0) == len(urls) + sum(state.get(n, 0) for n in ("fetched", "failed", "excluded"))
-        total += int(state.get("total", 0))
-        held += int(state.get("reserve", 0)) + sum(lent.values())
-        held += int(state.get("sent", 0)) - int(state.get("arrived", 0))
-        dividend = int(state.get("dividend", 0))
-        for name, host in hosts.items():
-            payees, own, mark, rest = (int(host[n]) for n in (5, 6, 7, 8))
-            waits = [urls[key] for key, at in queued.items() if at == name]
-            assert payees == len(waits)
-            if payees:
-                share, rest = divmod((dividend - mark) % WRAP + rest, payees)
-                own += share
-            held += rest + sum(int(url[4]) + (own - int(url[5])) % WRAP for url in waits)
-        held += sum(int(urls[key][4]) for key in lent)
-    assert held == total
+    faults = list(problems(steps.client, steps.keys))
+    assert not faults, faults
