@@ -4,7 +4,10 @@ llhttp parses, in the lenient form that browsers come close to, through httptool
 header; servers that write one (a stray line of PHP's output) are common enough, so such a head is read again without
 its bad lines. Header names and values stay as they came.
 
-Responses 1xx before the response are skipped, and count towards its limits.
+Every byte that comes is either body, and counts towards `max_size`, or something else, and counts towards the size
+of headers: the status line, headers, 1xx responses before the response (which are skipped), the sizes and extensions
+of chunks, the headers behind a body. So nothing may come without end. The work on a byte does not grow with what came
+before it.
 """
 
 from __future__ import annotations
@@ -36,17 +39,20 @@ _LENIENCIES: Final = dict.fromkeys(
 )
 _END_OF_HEAD: Final = re.compile(rb"\r?\n\r?\n")
 _HEADER_LINE: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+[ \t]*:|[ \t]")  # a field, or its continuation
+_LONGEST_END: Final = len(b"\r\n\r\n")
 _UPGRADE: Final = 101
+_CHUNK_LINE: Final = 16
+"""Bytes that frame a chunk and are no header: its size, with the padding of some servers, and two ends of lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """How much of one response is read; the head's limits are on all 1xx responses together with it."""
+    """How much of one response is read; limits on headers are on all that is no body, 1xx responses included."""
 
     headers: int = NO_LIMIT
     """Lines."""
     header_size: int = NO_LIMIT
-    """Bytes."""
+    """Bytes, and `_CHUNK_LINE` more for each chunk."""
     chunks: int = NO_LIMIT
     """Pieces of a chunked body."""
 
@@ -78,20 +84,28 @@ class ResponseReader:
         self.headers: list[tuple[bytes, bytes]] = []
         """Names and values as they were sent."""
         self.body: list[bytes] = []
-        """In pieces."""
+        """In pieces, one for what came at a time."""
         self.size = 0
         """Bytes of `body`."""
         self.has_head = False
         self.is_whole = False
         self._told_head = False
-        self._new = 0
-        """The first piece of `body` that `on_data` has not seen."""
+        self._new: list[bytes] = []
+        """Body that came last: a piece a chunk."""
         self._lines = 0
+        self._line_bytes = 0
+        """In lines that are whole, as if each had the least of white space."""
         self._chunks = 0
         self._fed = 0
-        """Bytes that came before the head was whole."""
-        self._head = b""
-        """Those bytes, while they may have to be read again."""
+        """Bytes, body and all."""
+        self._goes_on = False
+        """Whether something came behind the end of the response."""
+        self._head = bytearray()
+        """What has come, while it may have to be read again."""
+        self._searched = 0
+        """Bytes of `_head` in which its end is not."""
+        self._is_refused = False
+        """Whether llhttp has refused the head, whose end has yet to come."""
         self._mended = False
         self._reusable = False
         self._parser = self._new_parser()
@@ -113,21 +127,31 @@ class ResponseReader:
 
     def feed(self, data: bytes) -> None:
         """Read on. Raises `OverLimit`, `BadResponse`, and what the listeners raise."""
-        in_head = not self.has_head
-        if in_head:
-            self._fed += len(data)
+        self._fed += len(data)
+        if not self.has_head:
             self._head += data
+        if self._is_refused:
+            self._mend()
+        else:
+            self._parse(data)
+        self._check()
+        self._tell()
+
+    def _parse(self, data: bytes) -> None:
         try:
             self._parser.feed_data(data)
         except HttpParserUpgrade:
             self.is_whole, self._reusable = True, False
         except HttpParserError as error:
-            if not self.is_whole:  # what follows a whole response is nobody's
-                self._mend(error)
-        if in_head:
-            self._check_head(len(data))
-        self._check_body()
-        self._tell()
+            if self.is_whole:  # what follows a whole response is nobody's
+                self._goes_on = True
+            elif self.has_head:
+                raise BadResponse(f"The body cannot be read: {error}") from error
+            elif self._mended:
+                raise BadResponse(f"The headers cannot be read: {error}") from error
+            else:
+                self._is_refused = True
+                self._mend()
 
     def end(self) -> None:
         """The connection has ended. Raises `Truncated` or `BadResponse` if the response has not."""
@@ -151,69 +175,68 @@ class ResponseReader:
 
     # The limits
 
-    def _check_head(self, new: int) -> None:
-        """`new`: bytes that came last, of which some may belong to the body."""
-        if self._fed > self._limits.header_size:
-            last = sum(len(name) + len(value) + len(": \r\n") for name, value in self.headers)
-            if not self.has_head or self._fed - new + last > self._limits.header_size:
-                raise OverLimit(limits.HEADER_SIZE, "The headers are too large")
-        if not self.has_head:
-            return
-        self._head = b""
-        for value in self.values(b"content-length") if self.max_size < NO_LIMIT else ():
-            if self._has_body and value.isdigit() and int(value[:20]) > self.max_size:
-                raise OverLimit(limits.BODY_SIZE, f"{value[:20].decode()} bytes, and {self.max_size} is the limit")
-
-    def _check_body(self) -> None:
-        if self._lines > self._limits.headers:  # a body may have headers behind it
+    def _check(self) -> None:
+        if self._framing > self._limits.header_size + _CHUNK_LINE * self._chunks:
+            raise OverLimit(limits.HEADER_SIZE, f"More than {self._limits.header_size} bytes of headers")
+        if self._lines > self._limits.headers:
             raise OverLimit(limits.HEADERS, f"More than {self._limits.headers} header lines")
         if self._chunks > self._limits.chunks:
             raise OverLimit(limits.CHUNKS, f"More than {self._limits.chunks} chunks")
         if self.size > self.max_size:
             raise OverLimit(limits.BODY_SIZE, f"More than {self.max_size} bytes")
 
+    @property
+    def _framing(self) -> int:
+        """Bytes that are no body. Nobody knows where a response has ended within what came at last."""
+        return self._line_bytes if self._goes_on else self._fed - self.size
+
+    def _check_length(self) -> None:
+        """A length that is announced counts before its bytes come."""
+        for value in self.values(b"content-length") if self.max_size < NO_LIMIT else ():
+            if self._has_body and value.isdigit() and int(value[:20]) > self.max_size:
+                raise OverLimit(limits.BODY_SIZE, f"{value[:20].decode()} bytes, and {self.max_size} is the limit")
+
     def _tell(self) -> None:
         if self.has_head and not self._told_head:
             self._told_head = True
+            self._head.clear()
+            self._check_length()
             if self._on_head is not None:
                 self._on_head()
-        if self._on_data is not None:
-            while self._new < len(self.body):
-                self._new += 1
-                self._on_data(self.body[self._new - 1])
+        if self._new:
+            piece = self._new[0] if len(self._new) == 1 else b"".join(self._new)
+            self._new.clear()
+            self.body.append(piece)
+            if self._on_data is not None:
+                self._on_data(piece)
 
     # Heads that llhttp refuses
 
-    def _mend(self, error: HttpParserError) -> None:
-        """Read the head again without the lines that are no headers. It may not be whole yet."""
-        if self.has_head:
-            raise BadResponse(f"The body cannot be read: {error}") from error
-        head = self._head.lstrip(b"\r\n")
-        end = _END_OF_HEAD.search(head)
+    def _mend(self) -> None:
+        """Read the head again without the lines that are no headers, once it is whole."""
+        if not self._searched:
+            self._searched = len(self._head) - len(self._head.lstrip(b"\r\n"))
+        end = _END_OF_HEAD.search(self._head, self._searched)
         if end is None:
-            return  # feeding a parser that has failed fails again, so this is tried with the next bytes
-        if self._mended:
-            raise BadResponse(f"The headers cannot be read: {error}") from error
-        self._mended = True
-        status, *lines = head[: end.start()].splitlines()
+            self._searched = max(self._searched, len(self._head) - _LONGEST_END)
+            return
+        self._is_refused, self._mended = False, True
+        status, *lines = bytes(self._head[: end.start()]).lstrip(b"\r\n").splitlines()
         kept = [status, *(line for line in lines if _HEADER_LINE.match(line))]
-        rest = head[end.end() :]
-        self.headers, self._lines = [], len(lines)
+        rest = bytes(self._head[end.end() :])
+        self.headers, self._lines, self._line_bytes = [], 1 + len(lines) - len(kept), 0
         self._parser = self._new_parser()
-        try:
-            self._parser.feed_data(b"\r\n".join([*kept, b"", b""]))
-            if rest:
-                self._parser.feed_data(rest)
-        except HttpParserUpgrade:
-            self.is_whole, self._reusable = True, False
-        except HttpParserError as again:
-            if not self.is_whole:
-                raise BadResponse(f"The headers cannot be read: {again}") from again
+        self._parse(b"\r\n".join([*kept, b"", b""]))
+        if rest:
+            self._parse(rest)
 
     # What llhttp calls
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        if self.is_whole:
+            return
         self._lines += 1
+        self._line_bytes += len(name) + len(value) + len(": \r\n")
         if not self.has_head:
             self.headers.append((name, value))
 
@@ -231,11 +254,13 @@ class ResponseReader:
             self.is_whole, self._reusable = True, False  # llhttp takes what follows for a body
 
     def on_chunk_header(self) -> None:
-        self._chunks += 1
+        self._chunks += not self.is_whole
 
     def on_body(self, data: bytes) -> None:
-        if not self.is_whole:
-            self.body.append(data)
+        if self.is_whole:
+            self._goes_on = True
+        else:
+            self._new.append(data)
             self.size += len(data)
 
     def on_message_complete(self) -> None:
@@ -246,4 +271,4 @@ class ResponseReader:
 
     def on_message_begin(self) -> None:
         if self.is_whole:
-            self._reusable = False  # it goes on sending
+            self._reusable, self._goes_on = False, True

@@ -171,3 +171,48 @@ def test_listeners_hear_of_the_head_once_and_of_every_piece() -> None:
     assert heard[0] == "head"
     assert heard.count("head") == 1
     assert b"".join(piece for piece in heard if isinstance(piece, bytes)) == b"hello"
+
+
+CHUNKED_HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"",
+        b"HTTP/1.1 200 ",
+        b"HTTP/1.1 200 OK\r\nX: ",
+        b"HTTP/1.1 200 OK\r\nno header\r\n\0",
+        b"HTTP/1.1 103 Early Hints\r\nno header\r\n\r\nHTTP/1.1 200 OK\r\nX: ",
+        CHUNKED_HEAD + b"5;a=",
+        CHUNKED_HEAD + b"5\r\nhello\r\n0\r\nX: ",
+        CHUNKED_HEAD + b"5\r\nhello\r\n0\r\nX",
+    ],
+)
+@pytest.mark.parametrize("step", [1, 7, 1000])
+def test_no_part_of_a_response_is_endless(start: bytes, step: int) -> None:
+    """Whatever is no body counts as headers: lines, reasons, extensions of chunks, trailers, what is no header."""
+    fill = b"\r\n" if not start else b"x"
+    pieces = [start, *[fill * step] * (6000 // step)]
+    with pytest.raises(OverLimit, match="5000 bytes of headers"):
+        read(*pieces, limits=ReadLimits(header_size=5000), max_size=10)
+
+
+def test_a_chunk_may_be_framed() -> None:
+    """The sizes of chunks are no headers."""
+    reader = read(CHUNKED_HEAD, *[b"1   \r\nx\r\n"] * 500, b"0\r\n\r\n", limits=ReadLimits(header_size=100))
+    assert (reader.is_whole, reader.size) == (True, 500)
+
+
+def test_what_comes_behind_a_response_is_no_part_of_it() -> None:
+    """However much it is: the response is whole, and its connection is not used again."""
+    for behind in (b"x" * 1000, PLAIN * 20):
+        reader = read(PLAIN + behind, limits=ReadLimits(header_size=200))
+        assert (reader.is_whole, reader.is_reusable, reader.size) == (True, False, 5)
+
+
+def test_pieces_that_come_together_are_one() -> None:
+    """A listener hears of many small chunks at once."""
+    heard: list[bytes] = []
+    reader = read(CHUNKED_HEAD + b"1\r\nx\r\n" * 50, b"1\r\ny\r\n0\r\n\r\n", on_data=heard.append)
+    assert heard == reader.body == [b"x" * 50, b"y"]
