@@ -25,9 +25,9 @@ from sitecrawl.http import BadResponse, OverLimit, ReadLimits, ResponseReader, T
 from sitecrawl.http.robots_txt import addressed, as_utf8
 from sitecrawl.page import charset
 from sitecrawl.page import media_type as media
+from sitecrawl.page.codings import without_codings
 from sitecrawl.page.directives import header_links, refresh_target, robots_of_headers, robots_of_meta
 from sitecrawl.page.links import read_page
-from sitecrawl.pagestore.gzipping import decode_content
 from sitecrawl.sitemap.entry import Limits, ParseReport
 from sitecrawl.sitemap.locations import in_robots
 from sitecrawl.sitemap.parse import chunks_of, read_sitemap
@@ -128,8 +128,8 @@ def requests(data: bytes) -> None:
 def codings(data: bytes) -> None:
     """Bodies under content codings, broken and whole: what cannot be decoded comes back as it is."""
     coding, _, body = data.partition(b"\n")
-    for name in ("gzip", "deflate", "br", "zstd", coding.decode("latin-1")):
-        decode_content(body, name)
+    for name in (b"gzip", b"deflate", b"br", b"zstd", coding):
+        without_codings(body, [(b"Content-Encoding", name)])
 
 
 def seeds(data: bytes) -> None:

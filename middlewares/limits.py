@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
-from typing import Final
+from collections.abc import Generator
+from time import perf_counter
+from typing import Final, NoReturn
 from weakref import WeakSet
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
-from scrapy.exceptions import IgnoreRequest
-from scrapy.http import Response
+from scrapy.http import Response, TextResponse
+from scrapy.responsetypes import responsetypes
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.httpobj import urlparse_cached
 
 from sitecrawl.base import limits
-from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.base.errors import InvalidUrl, SitecrawlError
+from sitecrawl.base.limits import NO_LIMIT
 from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_handler import LimitExceeded
-from sitecrawl.pagestore.gzipping import MAX_CODINGS
+from sitecrawl.page.codings import Decoded, decoding
 from sitecrawl.urls.url import parse
 
 logger = logging.getLogger(__name__)
@@ -29,33 +33,73 @@ _SCHEME: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:")
 _FROM_OTHERS: Final = frozenset({"depth", "redirect_times", "retry_times", VISIT})
 """What the `meta` of a request has that a page led to, or another request."""
 _WEB: Final = frozenset({"http", "https"})
+_TURN_SECONDS: Final = 0.01
+"""For which a body may be unpacked without a pause."""
 
 
 class TooLargeDecoded(LimitExceeded):
     """A body that has more than DOWNLOAD_MAXSIZE bytes without its content coding, or too many codings to look."""
 
 
+class BadCoding(SitecrawlError):
+    """A body that is not in the content coding that its header names."""
+
+
 class DecodingMiddleware(HttpCompressionMiddleware):
-    """Downloader middleware in the place of Scrapy's: a body that unpacks to too much is no page."""
+    """Downloader middleware in the place of Scrapy's: a body that unpacks to too much is no page, and the crawl goes
+    on while a large one is unpacked.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler=crawler)
         self._runtime = Runtime.of(crawler)
 
-    def process_response(self, request: Request, response: Response) -> Request | Response:  # type: ignore[override]
+    async def process_response(self, request: Request, response: Response) -> Response:  # type: ignore[override]
+        codings = response.headers.getlist("Content-Encoding")
+        if not codings or request.method == "HEAD":
+            return response
+        max_size = request.meta.get("download_maxsize", self._max_size) or NO_LIMIT
+        names = (coding.decode("latin-1") for coding in codings)
+        decoded = await _in_turns(decoding(response.body, names, max_size))
+        if decoded.is_too_much:
+            self._give_up(request, f"{response} unpacks to more than {max_size} bytes, or is packed too often")
+        if decoded.is_bad:
+            raise BadCoding(f"{response} is not in its coding {decoded.left[-1]}")
+        self._runtime.stats.inc_value("httpcompression/response_bytes", len(decoded.body))
+        self._runtime.stats.inc_value("httpcompression/response_count")
+        return _replaced(response, decoded)
+
+    def _give_up(self, request: Request, reason: str) -> NoReturn:
+        logger.info("Given up: %s", reason)
+        self._runtime.stats.inc_value(limits.DECODED_SIZE.stat)
+        if (fetch := self._runtime.fetch_of(request)) is not None:
+            fetch.failed(TooLargeDecoded.__name__)
+        raise TooLargeDecoded(reason)
+
+
+async def _in_turns(steps: Generator[None, None, Decoded]) -> Decoded:
+    """What `steps` come to; others have their turn every now and then."""
+    since = perf_counter()
+    while True:
         try:
-            _check_codings(response)
-            return super().process_response(request, response)
-        except IgnoreRequest as error:
-            self._runtime.stats.inc_value(limits.DECODED_SIZE.stat)
-            if (fetch := self._runtime.fetch_of(request)) is not None:
-                fetch.failed(TooLargeDecoded.__name__)
-            raise TooLargeDecoded(str(error)) from error
+            next(steps)
+        except StopIteration as end:
+            decoded: Decoded = end.value
+            return decoded
+        if perf_counter() - since > _TURN_SECONDS:
+            await asyncio.sleep(0)
+            since = perf_counter()
 
 
-def _check_codings(response: Response) -> None:
-    if b",".join(response.headers.getlist("Content-Encoding")).count(b",") >= MAX_CODINGS:
-        raise IgnoreRequest(f"{response} has more than {MAX_CODINGS} content codings")
+def _replaced(response: Response, decoded: Decoded) -> Response:
+    headers = response.headers.copy()
+    del headers["Content-Encoding"]
+    if decoded.left:
+        logger.warning("%s stays in the coding %s, which is not known", response, ", ".join(decoded.left))
+        headers["Content-Encoding"] = list(decoded.left)
+    kind = responsetypes.from_args(headers=headers, url=response.url, body=decoded.body)
+    encoding = {"encoding": None} if issubclass(kind, TextResponse) else {}  # it is guessed from the new body
+    return response.replace(cls=kind, headers=headers, body=decoded.body, **encoding)
 
 
 class RedirectsMiddleware:

@@ -23,12 +23,12 @@ from sitecrawl.checking.warcwalk import Stretch
 from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.frontier.record import UrlRecord
+from sitecrawl.page.codings import without_codings
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.page.links import read_page
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture, Place, describe
 from sitecrawl.pagestore.files import serial_of
-from sitecrawl.pagestore.gzipping import without_codings
 from sitecrawl.pagestore.index import BESIDE, Original, PageIndex, Position
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.record import Record

@@ -10,10 +10,11 @@ from typing import Any, Self
 
 from sitecrawl.base.errors import CorruptFile, StorageError
 from sitecrawl.crawldir.faults import file_errors
+from sitecrawl.page.codings import MAX_CONTENT, without_codings
 from sitecrawl.page.items import Headers
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture, Kind
-from sitecrawl.pagestore.gzipping import MAX_CONTENT, decompress_member, without_codings
+from sitecrawl.pagestore.gzipping import decompress_member
 from sitecrawl.pagestore.index import connect_read_only
 from sitecrawl.pagestore.lookup import candidate_keys, with_slash
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
@@ -22,6 +23,8 @@ _Values = Sequence[str | float] | Mapping[str, str | float]
 
 _CHUNK = 500
 """Rows a query. Between two, no transaction is open that would keep a running crawl's WAL from shrinking."""
+_MAX_HEADS = 1 << 20
+"""Bytes of a record that are no body: its own head, with a URL, and that of the HTTP message."""
 _LAST_ID = (1 << 63) - 1
 """SQLite's greatest."""
 
@@ -162,7 +165,7 @@ class PageReader:
             file.seek(capture.warc_offset)
             member = file.read(capture.warc_length)
         try:
-            return record.parse(decompress_member(member))
+            return record.parse(decompress_member(member, capture.payload_size + _MAX_HEADS))
         except ValueError as error:
             raise CorruptFile(
                 f"{path} has no intact record at offset {capture.warc_offset} ({error}): restore it from a backup"

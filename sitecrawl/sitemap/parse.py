@@ -85,7 +85,8 @@ def read_in_steps(
     So whoever has other things to do can do them in between, also while gigabytes of nothing are unpacked. HTML and
     JSON are one step.
     """
-    stream = _measured(unpacked(unpacked(chunks, report), report), report, limits)
+    most = limits.max_bytes
+    stream = _measured(unpacked(unpacked(chunks, report, most), report, most), report, limits)
     head = _head_of(stream)
     text = _decoded(chain((head,), stream), _charset(head, label))
     first = next(text, "")

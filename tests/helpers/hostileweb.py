@@ -153,12 +153,13 @@ def _zeros() -> Iterable[bytes]:
 
 
 def bombs() -> Trick:
-    """A page that links to a bomb in every coding, and to a body that was packed too often."""
+    """A page that links to a bomb in every coding, and to bodies that were packed too often, or in too many parts."""
     codings = {f"/{number}": coding for number, coding in enumerate(("gzip", "deflate", "br", "gzip, gzip"))}
     found: dict[str, bytes | Trick] = {}
     for path, coding in codings.items():
         found[path] = whole(bomb(coding), f"Content-Encoding: {coding}")
-    found["/"] = linking(*codings, "/often")
+    found["/"] = linking(*codings, "/often", "/empty")
+    found["/empty"] = whole(gzip.compress(b"") * 100_000, "Content-Encoding: gzip")
     found["/often"] = whole(gzip.compress(b"page"), f"Content-Encoding: {', '.join(['gzip'] * 5000)}")
     return pages(found)
 

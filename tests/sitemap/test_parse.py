@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shareddata import shared
 
+from sitecrawl.page.codings import MAX_MEMBERS
 from sitecrawl.sitemap import parse, parse_xml
 from sitecrawl.sitemap.dates import unix_time
 from sitecrawl.sitemap.entry import Entry, Form, Limits, ParseReport, Problem
@@ -293,6 +294,21 @@ class TestGzip:
         _, report = read(packed, limits=Limits(max_bytes=8 << 20))
         assert tracemalloc.get_traced_memory()[1] < 4 << 20
         tracemalloc.stop()
+        assert Problem.CUT in report.problems
+
+    def test_empty_members(self) -> None:
+        """They are work, and there are so many: what follows is not read."""
+        empty = gzip.compress(b"")
+        entries, report = read(gzip.compress(self.PLAIN) + empty * (MAX_MEMBERS - 2) + bytes(3) + empty)
+        assert (len(entries), report.problems) == (5_000, Problem.NONE)
+        entries, report = read(gzip.compress(self.PLAIN) + empty * MAX_MEMBERS)
+        assert (len(entries), report.problems) == (5_000, Problem.CUT)
+
+    def test_a_bomb_within_a_bomb(self) -> None:
+        """What unpacks to nothing has a limit where it is unpacked first."""
+        nothing = bytes((0, 0, 0, 255, 255)) * (2 << 20)
+        packed = gzip.compress(gzip.compress(self.PLAIN)[:10] + nothing)
+        _, report = read(packed, limits=Limits(max_bytes=1 << 20))
         assert Problem.CUT in report.problems
 
 

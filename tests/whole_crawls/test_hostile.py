@@ -52,6 +52,9 @@ def tricks(port: int) -> dict[str, Trick | bytes]:
         "endless body": only_page(hostile.forever(head(), hostile.CHUNK)),
         "endless chunks": only_page(hostile.forever(head("Transfer-Encoding: chunked"), hostile.CHUNKED)),
         "endless little chunks": only_page(hostile.forever(head("Transfer-Encoding: chunked"), b"1\r\nx\r\n" * 2000)),
+        "endless extension": only_page(hostile.forever(head("Transfer-Encoding: chunked") + b"5;x=", hostile.CHUNK)),
+        "endless trailer": only_page(
+            hostile.forever(head("Transfer-Encoding: chunked") + b"5\r\nhello\r\n0\r\nX: ", hostile.CHUNK)),
         "a terabyte announced": only_page(head("Content-Length: 1000000000000") + b"x"),
         "bombs": hostile.bombs(),
         "a byte now and then": only_page(hostile.forever(head(), b"x", pause=0.2)),
