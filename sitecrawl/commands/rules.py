@@ -103,8 +103,8 @@ def told(extraction: Extraction, page: PageItem) -> Iterator[str]:
             yield from _item(outcome, rules.path)
     if extraction.is_cut:
         yield "there may be more items: the time for one page was up"
-    if extraction.page.timeouts:
-        yield f"{extraction.page.timeouts} regular expressions were stopped: they took too long"
+    if stopped := extraction.page.match_time.stopped:
+        yield f"{stopped} regular expressions were stopped: they took too long"
     yield ""
     links = extraction.links()
     yield "leads on to all links in scope" + (" and to" if links else "") if rules.follows_all else "leads on to"

@@ -3,27 +3,25 @@
 CSS and XPath are compiled once, when the rules are read. Libxml2 notices an unknown function or prefix only where it
 comes to call it, which may be in the midst of a crawl, so they are looked for here. A document type declaration is
 taken out of XML before it is read: its entities could multiply. XPath has no regular expressions of its own: those
-run without a bound. Ours do not: the library `regex` can stop a match, and a page has some time for all of its own.
+run without a bound. Ours do not: a page has some time for all of its own.
 """
 
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from typing import Any, Final
 
-import regex
 from cssselect import SelectorError
 from lxml import etree
 from parsel import Selector
 from parsel.csstranslator import HTMLTranslator
 
 from sitecrawl.base.errors import InvalidUrl
-from sitecrawl.base.limits import REGEX_TIME
+from sitecrawl.base.patterns import BadPattern, MatchTime, Pattern, compiled
 from sitecrawl.page.media_type import HTML
 from sitecrawl.rules.jsonld import PATH, LinkedData
 from sitecrawl.urls.url import parse
@@ -62,10 +60,8 @@ class PageText:
     url: str
     text: str
     content_type: str = "text/html"
-    regex_seconds: float = REGEX_TIME.default
-    """What is left of the time of its regular expressions."""
-    timeouts: int = 0
-    """Matches that were stopped."""
+    match_time: MatchTime = field(default_factory=MatchTime)
+    """For its regular expressions, all together."""
 
     @cached_property
     def root(self) -> Any:
@@ -93,27 +89,11 @@ class PageText:
         except InvalidUrl:
             return self.url
 
-    def matches(self, pattern: Any, text: str) -> Iterator[str]:
-        """What `pattern` finds in `text`, as long as the page has time for it."""
-        if self.regex_seconds <= 0:
-            self.timeouts += 1
-            return
-        begun = time.monotonic()
-        try:
-            for match in pattern.finditer(text, timeout=self.regex_seconds):
-                yield match[1 if pattern.groups else 0] or ""
-        except TimeoutError:
-            self.timeouts += 1
-        finally:
-            self.regex_seconds -= time.monotonic() - begun
-
-    def is_at(self, pattern: Any) -> bool:
+    def is_at(self, pattern: Pattern) -> bool:
         """Whether the URL has `pattern` in it. It has a time of its own: other rules are not to suffer."""
-        try:
-            return pattern.search(self.url, timeout=_URL_SECONDS) is not None
-        except TimeoutError:
-            self.timeouts += 1
-            return False
+        found = (own := MatchTime(_URL_SECONDS)).search(pattern, self.url)
+        self.match_time.stopped += own.stopped
+        return bool(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +108,7 @@ class Source:
     type: str = ""
     """Of JSON-LD: the type of the object; empty for the object at hand."""
     properties: Sequence[str] = ()
-    pattern: Any = None
+    pattern: Pattern | None = None
     """Chooses a part of what is found: its only group, or all that it matches."""
 
     def __str__(self) -> str:
@@ -148,7 +128,7 @@ class Source:
         if self.pattern is None:
             return _taken(found)
         texts = (str(value) for value in found if not isinstance(value, dict | list))
-        return _taken(part for text in texts for part in page.matches(self.pattern, text))
+        return _taken(part for text in texts for part in page.match_time.find(self.pattern, text))
 
     def _found(self, page: PageText, place: Any, *, markup: bool) -> Iterator[Any]:
         if self.kind == "regex":
@@ -186,7 +166,7 @@ def _read(found: Any, *, markup: bool) -> Any:
     return _STRING(found)
 
 
-def css(text: str, pattern: Any = None) -> Source:
+def css(text: str, pattern: Pattern | None = None) -> Source:
     """Raises `BadSource`."""
     try:
         path = _TRANSLATOR.css_to_xpath(text)
@@ -195,7 +175,7 @@ def css(text: str, pattern: Any = None) -> Source:
     return Source("css", text, _compiled(path, text), pattern=pattern)
 
 
-def xpath(text: str, pattern: Any = None) -> Source:
+def xpath(text: str, pattern: Pattern | None = None) -> Source:
     """Raises `BadSource`."""
     bare = _LITERAL.sub("", text)
     if prefix := _PREFIX.search(bare):
@@ -209,14 +189,14 @@ def xpath(text: str, pattern: Any = None) -> Source:
 
 def _compiled(path: str, text: str) -> etree.XPath:
     try:
-        compiled = etree.XPath(path, regexp=False, smart_strings=False)
-        compiled(_NOTHING)
+        found = etree.XPath(path, regexp=False, smart_strings=False)
+        found(_NOTHING)
     except etree.XPathError as error:
         raise BadSource(f"{text!r} is no XPath: {error}") from None
-    return compiled
+    return found
 
 
-def jsonld(text: str, pattern: Any = None) -> Source:
+def jsonld(text: str, pattern: Pattern | None = None) -> Source:
     """Raises `BadSource`."""
     if not text or not PATH.fullmatch(text):
         raise BadSource(f"{text!r} names no JSON-LD: write Type, Type.property or .property")
@@ -224,7 +204,7 @@ def jsonld(text: str, pattern: Any = None) -> Source:
     return Source("jsonld", text, type=name, properties=properties, pattern=pattern)
 
 
-def compiled_pattern(text: str) -> Any:
+def compiled_pattern(text: str) -> Pattern:
     """Raises `BadSource`."""
     pattern = any_pattern(text)
     if pattern.groups > 1:
@@ -232,12 +212,12 @@ def compiled_pattern(text: str) -> Any:
     return pattern
 
 
-def any_pattern(text: str) -> Any:
+def any_pattern(text: str) -> Pattern:
     """Raises `BadSource`."""
     try:
-        return regex.compile(text)
-    except (regex.error, OverflowError, RecursionError) as error:
-        raise BadSource(f"{text!r} is no regular expression: {error}") from None
+        return compiled(text)
+    except BadPattern as error:
+        raise BadSource(str(error)) from None
 
 
 def page_pattern(text: str) -> Source:

@@ -12,6 +12,7 @@ from scrapy.http import Response
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.limits import EXTRACT_SIZE, EXTRACT_TIME, NO_LIMIT, REGEX_TIME
+from sitecrawl.base.patterns import MatchTime
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.rules import Extraction, Outcome, PageText, RuleSet, read_rules
 from sitecrawl.spiders.feeds import name_fields
@@ -42,7 +43,7 @@ class ExtractSpider(SiteSpider):
         settings = self.crawler.settings
         self._max_size = settings.getint(EXTRACT_SIZE.setting, EXTRACT_SIZE.default) or NO_LIMIT
         self._time = settings.getfloat(EXTRACT_TIME.setting, EXTRACT_TIME.default) or NO_LIMIT
-        self._regex_time = settings.getfloat(REGEX_TIME.setting, REGEX_TIME.default) or NO_LIMIT
+        self._regex_time = settings.getfloat(REGEX_TIME.setting, REGEX_TIME.default)
         self._extractions: WeakKeyDictionary[Response, Extraction] = WeakKeyDictionary()
 
     def page(self, response: Response) -> PageItem:
@@ -52,7 +53,7 @@ class ExtractSpider(SiteSpider):
         if page.size > self._max_size:
             self._count(EXTRACT_SIZE.stat)
             return page
-        text = PageText(page.url, page.text, page.content_type, self._regex_time)
+        text = PageText(page.url, page.text, page.content_type, MatchTime(self._regex_time))
         extraction = self._extractions[response] = Extraction(self.rules, text, self._time)
         links = {link.url: link for link in page.links} if self.rules.follows_all else {}
         for url in extraction.links():
@@ -70,8 +71,8 @@ class ExtractSpider(SiteSpider):
                 yield outcome.item
         if extraction.is_cut:
             self._count(EXTRACT_TIME.stat)
-        if extraction.page.timeouts:
-            self._count(REGEX_TIME.stat, extraction.page.timeouts)
+        if stopped := extraction.page.match_time.stopped:
+            self._count(REGEX_TIME.stat, stopped)
 
     def _judge(self, outcome: Outcome) -> None:
         rule = outcome.rule.name

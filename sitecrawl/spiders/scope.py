@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from sitecrawl.base.errors import OptionError
+from sitecrawl.base.patterns import BadPattern, MatchTime, Pattern, compiled
 from sitecrawl.page.items import Link
 from sitecrawl.urls.url import Url, site_of
 
@@ -24,7 +25,8 @@ class Scope:
     - `any`: nothing
 
     Besides, a link must match one of `allow` if there is any, and none of `deny`: regular expressions that are
-    searched for in the URL. Raises `OptionError`.
+    searched for in the URL. A link for which one of them has to be stopped is out of scope: it might be one that is
+    denied. Raises `OptionError`.
     """
 
     def __init__(self, kind: str = "site", *, allow: Sequence[str] = (), deny: Sequence[str] = ()) -> None:
@@ -33,6 +35,8 @@ class Scope:
         self.kind = kind
         self._allow = _compile("allow", allow)
         self._deny = _compile("deny", deny)
+        self._time = MatchTime(recovers=True)
+        self._on_stopped: Callable[[str, str], None] = lambda _pattern, _url: None
         self._hosts: set[str] = set()
         self._sites: set[str] = set()
         self._folders: set[str] = set()
@@ -51,9 +55,23 @@ class Scope:
         """Whether `link` is to be followed."""
         if not self._is_near(link):
             return False
-        if self._deny and any(pattern.search(link.url) for pattern in self._deny):
+        if any(self._has(link.url, pattern, unknown=True) for pattern in self._deny):
             return False
-        return not self._allow or any(pattern.search(link.url) for pattern in self._allow)
+        return not self._allow or any(self._has(link.url, pattern, unknown=False) for pattern in self._allow)
+
+    def limit_matches(self, seconds: float, on_stopped: Callable[[str, str], None]) -> None:
+        """How long patterns may run at a time, 0 for no limit. `on_stopped` gets a pattern that was stopped, and the
+        URL.
+        """
+        self._time = MatchTime(seconds, recovers=True)
+        self._on_stopped = on_stopped
+
+    def _has(self, url: str, pattern: Pattern, *, unknown: bool) -> bool:
+        found = self._time.search(pattern, url)
+        if found is None:
+            self._on_stopped(pattern.pattern, url)
+            return unknown
+        return found
 
     def _is_near(self, link: Link) -> bool:
         if self.kind == "site":
@@ -69,12 +87,8 @@ class Scope:
         return any(target[: slash.end()] in self._folders for slash in _SLASH.finditer(target))
 
 
-def _compile(name: str, patterns: Sequence[str]) -> list[re.Pattern[str]]:
-    return [_pattern(name, text) for text in patterns]
-
-
-def _pattern(name: str, text: str) -> re.Pattern[str]:
+def _compile(name: str, patterns: Sequence[str]) -> list[Pattern]:
     try:
-        return re.compile(text)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise OptionError(f"{name}: {text!r} is no regular expression: {error}") from error
+        return [compiled(text) for text in patterns]
+    except BadPattern as error:
+        raise OptionError(f"{name}: {error}") from None

@@ -12,6 +12,7 @@ from scrapy.settings import BaseSettings
 
 from sitecrawl.addon import Addon
 from sitecrawl.base.errors import InvalidUrl, OptionError
+from sitecrawl.base.limits import REGEX_TIME
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import job_directory, only_looks, redis_of
 from sitecrawl.crawl.engine import is_closing
@@ -24,7 +25,7 @@ from sitecrawl.frontier.contract import Capability
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.feeds import PAGE_FIELDS, leave_pages_out, name_fields
-from sitecrawl.urls.url import parse
+from sitecrawl.urls.url import parse, shortened
 
 
 class SiteSpider(Spider):
@@ -48,6 +49,8 @@ class SiteSpider(Spider):
     """What the spider takes for itself, before the others are read."""
 
     arguments: SiteArguments
+    stopped_patterns: frozenset[str] = frozenset()
+    """Of `allow` and `deny`, those that took too long."""
     sitemaps: Sitemaps | None = None
     """What looks after sitemaps; None without, and before `start`."""
     recrawling: Recrawling | None = None
@@ -87,6 +90,8 @@ class SiteSpider(Spider):
         spider.arguments = arguments
         for seed in arguments.seeds:
             arguments.scope.add_seed(seed)
+        seconds = crawler.settings.getfloat(REGEX_TIME.setting, REGEX_TIME.default)
+        arguments.scope.limit_matches(seconds, spider.pattern_stopped)
         if arguments.recrawl:
             spider.recrawling = Recrawling(crawler, spider.is_sitemap)
         return spider
@@ -132,6 +137,18 @@ class SiteSpider(Spider):
     @property
     def runtime(self) -> Runtime:
         return Runtime.of(self.crawler)
+
+    def pattern_stopped(self, pattern: str, url: str) -> None:
+        """`pattern`, of `allow` or `deny`, took too long for `url`. It is named once."""
+        assert self.crawler.stats
+        self.crawler.stats.inc_value(REGEX_TIME.stat)
+        if pattern not in self.stopped_patterns:
+            self.stopped_patterns |= {pattern}
+            self.logger.warning(
+                "The regular expression %s takes longer than %s allows, for %s and perhaps others: they are not "
+                "followed. Write it so that it needs no backtracking",
+                pattern, REGEX_TIME.setting, shortened(url),
+            )  # fmt: skip
 
     def admits(self, link: Link) -> bool:
         """Whether `link` is to be followed."""

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.errors import OptionError
+from sitecrawl.base.patterns import MatchTime
 from sitecrawl.rules import Extraction, PageText, read_rules
 from sitecrawl.rules.jsonld import LinkedData
 
@@ -133,10 +134,10 @@ def test_xml_and_text(tmp_path: Path) -> None:
 def test_a_pattern_that_backtracks_is_stopped(tmp_path: Path) -> None:
     """It has found nothing, is counted, and leaves the others of the page no more time than the page has."""
     path = rules(tmp_path, "x: {regex: '(?:a|aa)+$'}\n      y: {regex: '(?:a|aa)+$'}\n      z: h1")
-    page = PageText("http://a.example/", "<h1>ok</h1>" + "a" * 100 + "b", regex_seconds=0.05)
+    page = PageText("http://a.example/", "<h1>ok</h1>" + "a" * 100 + "b", match_time=MatchTime(0.05))
     (outcome,) = Extraction(read_rules(path), page).outcomes()
     assert outcome.item is not None
-    assert page.timeouts == 2
+    assert page.match_time.stopped == 2
     assert (outcome.item["x"], outcome.item["y"], outcome.item["z"]) == (None, None, "ok")
 
 
@@ -283,18 +284,18 @@ def test_a_url_that_a_pattern_runs_wild_on(tmp_path: Path) -> None:
         PageText(f"http://a.example/{'a' * 50}!", "<b>1"),
     )
     assert list(extraction.outcomes()) == []
-    assert extraction.page.timeouts == 1
+    assert extraction.page.match_time.stopped == 1
 
 
 def test_no_match_is_begun_when_the_time_is_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """So a thousand texts cost no more than one: whoever looks at the clock finds it a second on, and one looks."""
     seconds = itertools.count()
-    monkeypatch.setattr("sitecrawl.rules.sources.time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    monkeypatch.setattr("sitecrawl.base.patterns.time", SimpleNamespace(monotonic=lambda: next(seconds)))
     path = rules(tmp_path, "x: {css: i, regex: '(?:a|aa)+$'}")
-    page = PageText("http://a.example/", f"<i>{'a' * 50}!</i>" * 2000, regex_seconds=0.05)
+    page = PageText("http://a.example/", f"<i>{'a' * 50}!</i>" * 2000, match_time=MatchTime(0.05))
     assert [outcome.item["x"] for outcome in Extraction(read_rules(path), page).outcomes() if outcome.item] == [None]
-    assert page.timeouts == 2000
-    assert page.regex_seconds == pytest.approx(0.05 - 1)
+    assert page.match_time.stopped == 2000
+    assert page.match_time.left == pytest.approx(0.05 - 1)
 
 
 def test_no_item_is_begun_when_the_time_is_up(tmp_path: Path) -> None:

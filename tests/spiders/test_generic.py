@@ -364,3 +364,17 @@ def test_a_host_on_ipv6(tmp_path: Path) -> None:
         done = crawl_generic(f"{web.root}/", tmp_path / "job", scope="host")
         assert done.returncode == 0, done.stderr
         assert web.paths(robots=True) == ["/robots.txt", "/", "/a"]
+
+
+def test_a_pattern_without_end_has_one(tmp_path: Path) -> None:
+    """What it cannot decide in time is not followed, and it is named once."""
+    evil = [f"/{'a' * 60}!{number}" for number in range(3)]
+    with LocalWeb({"/": linked("/good", *evil, "/later"), "/good": "good", "/later": linked("/good")}) as web:
+        told = {"STATS_DUMP": True, "LOG_LEVEL": "INFO", "SITECRAWL_MAX_REGEX_TIME": 0.1}
+        done = crawl_generic(web.root, tmp_path / "job", deny="(?:a|aa)+$", **told)
+        asked = set(web.paths())
+    assert done.returncode == 0, done.stderr
+    assert "/good" in asked
+    assert not asked & set(evil)
+    assert "'limits/regex_time': " in done.stderr
+    assert done.stderr.count("The regular expression (?:a|aa)+$ takes longer") == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from waiting import until
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.page.items import Link
@@ -119,3 +120,15 @@ def test_many_seeds_cost_no_more_than_few():
     scope = scope_of("prefix", *(f"http://a.example/{number}/" for number in range(20_000)))
     assert all(map(scope.admits, links))
     assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize("name", ["allow", "deny"])
+def test_a_link_that_cannot_be_matched_in_time_is_out(name: str) -> None:
+    """It may be one that is denied; others have their turn, and the pattern is named."""
+    scope = Scope("any", **{name: ["(?:a|aa)+$|page"]})
+    stopped: list[tuple[str, str]] = []
+    scope.limit_matches(0.02, lambda pattern, url: stopped.append((pattern, url)))
+    evil = f"http://x.test/{'a' * 100}!"
+    assert not admits(scope, evil)
+    assert stopped == [("(?:a|aa)+$|page", evil)]
+    until(lambda: admits(scope, "http://x.test/page") is (name == "allow"), "time for another match")
