@@ -1,7 +1,7 @@
 """The server: Twisted's, which Scrapy has running anyway, on 127.0.0.1 alone.
 
-What is answered is `Backend`'s business; who is answered, `Guard`'s. Here are the limits on what
-a local process may send: few connections, small bodies, no endless requests.
+What is answered is `Backend`'s business; who is answered, `Guard`'s; whose connections are kept, `Connections`'. Here
+are the limits on what a local process may send: small bodies, no endless requests.
 """
 
 from __future__ import annotations
@@ -13,24 +13,22 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-from twisted.internet.interfaces import IAddress
-from twisted.protocols.policies import WrappingFactory
 from twisted.web.http import Request as HttpRequest
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from sitecrawl.dashboard.backend import Answer, Backend
+from sitecrawl.dashboard.connections import ACCEPTED, BACKLOG, Connection, Connections
 from sitecrawl.dashboard.guard import HEADERS, Guard
 from sitecrawl.dashboard.streams import Reader
 
 logger = logging.getLogger(__name__)
 
 LOOPBACK: Final = "127.0.0.1"
-MAX_CONNECTIONS: Final = 100
 MAX_BODY: Final = 1 << 20
 """Bytes: a thousand seeds."""
 TIMEOUT: Final = 60.0
-"""Seconds for a request to arrive."""
+"""Seconds without a byte after which a connection is closed."""
 STREAM: Final = "stream"
 
 
@@ -40,9 +38,10 @@ class Server:
     def __init__(self, backend: Backend, token: str, port: int) -> None:
         from twisted.internet import reactor  # noqa: PLC0415 - importing it installs it
 
-        self._connections = _Connections(_Site(_Page(backend, lambda: self._guard), timeout=TIMEOUT))
+        self._connections = Connections(_Site(_Page(backend, lambda: self._guard), timeout=TIMEOUT))
         listen: Any = reactor.listenTCP
-        self._listening: Any = listen(port, self._connections, interface=LOOPBACK)
+        self._listening: Any = listen(port, self._connections, backlog=BACKLOG, interface=LOOPBACK)
+        self._listening.numberAccepts = ACCEPTED
         self.port: int = self._listening.getHost().port
         self._guard = Guard(token, self.port)
         self.url = f"http://{LOOPBACK}:{self.port}/{token}/"
@@ -77,6 +76,12 @@ class _Request(Request):
         else:
             super().handleContentChunk(data)
 
+    def trust(self) -> None:
+        """It has shown the token."""
+        connection = self.channel.transport if self.channel is not None else None
+        assert isinstance(connection, Connection)
+        connection.trust()
+
     def _refuse(self) -> None:
         if self.channel is not None:
             self.channel.forceAbortClient()
@@ -90,20 +95,6 @@ class _Site(Site):
         """Nothing: the path has the token in it."""
 
 
-class _Connections(WrappingFactory):
-    """Takes so many connections, and can drop them."""
-
-    def buildProtocol(self, addr: IAddress | None) -> Any:  # noqa: N802
-        return super().buildProtocol(addr) if len(self) < MAX_CONNECTIONS else None
-
-    def __len__(self) -> int:
-        return len(self.protocols)
-
-    def drop(self) -> None:
-        for protocol in tuple(self.protocols):
-            protocol.transport.abortConnection()
-
-
 class _Page(Resource):
     """All paths."""
 
@@ -114,7 +105,7 @@ class _Page(Resource):
         self._backend = backend
         self._guard = guard
 
-    def render(self, request: Request) -> int:
+    def render(self, request: _Request) -> int:
         for name, value in HEADERS.items():
             request.setHeader(name, value)
         request.responseHeaders.removeHeader(b"Server")
@@ -122,7 +113,9 @@ class _Page(Resource):
         path = self._guard().admit(method, request.path.decode("latin-1"), lambda name: _header(request, name))
         if path is None:
             _send(request, Answer(b"", "text/plain", 404))
-        elif method == "POST":
+            return NOT_DONE_YET
+        request.trust()
+        if method == "POST":
             _send(request, self._post(request, path))
         elif path == STREAM:
             self._stream(request)

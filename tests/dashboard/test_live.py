@@ -8,7 +8,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -21,9 +21,10 @@ from waiting import until
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import HISTORY
+from sitecrawl.dashboard.connections import MAX_STRANGERS
 from sitecrawl.dashboard.figures import COLUMNS
 from sitecrawl.dashboard.streams import MAX_READERS
-from sitecrawl.dashboard.web import MAX_BODY, MAX_CONNECTIONS
+from sitecrawl.dashboard.web import MAX_BODY
 from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.urls.fingerprint import HASH_NAME
 
@@ -64,6 +65,21 @@ class Odd:
     def process_spider_input(self, response):
         self.stats.set_value("spider_exceptions/odd", "many")
 """
+
+
+def is_closed(connection: socket.socket, also: bytes = b"") -> bool:
+    """Whether the other end has dropped it, where nothing is to be read or all of it may be; `also` is sent first."""
+    connection.setblocking(False)
+    try:
+        if also:
+            connection.send(also)
+        while connection.recv(65536):
+            pass
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def slow_site(pages: int, seconds: float = SECONDS) -> LocalWeb:
@@ -181,16 +197,33 @@ class TestWhoGetsWhat:
         last = until(lambda: self.admitted(crawl), "a place for a reader")
         last.close()
 
-    def test_connections_are_bounded(self, crawl: Crawl) -> None:
-        """A process of this machine that opens more gets nothing, and the crawl goes on; later all is as before."""
+    def test_the_token_comes_first(self, crawl: Crawl) -> None:
+        """However many slow connections a process of this machine has, who shows the token has an answer at once, and
+        a reader of the events stays one.
+        """
+        parts = urlsplit(crawl.url)
+        assert parts.port is not None
+        with ExitStack() as stack:
+            reader = stack.enter_context(closing(self.open_stream(crawl)))
+            assert reader.recv(12) == b"HTTP/1.1 200"
+            many = [stack.enter_context(socket.create_connection(("127.0.0.1", parts.port))) for _ in range(300)]
+            for connection in many:
+                with suppress(OSError):  # it may have been dropped
+                    connection.sendall(b"GET / HTTP/1.1\r\nX")
+            assert crawl.ask("")[0] == 200
+            until(lambda: all(map(is_closed, many[: 300 - MAX_STRANGERS])), "the end of the oldest")
+            assert crawl.ask("overview")[0] == 200
+            assert not is_closed(reader)
+        until(lambda: self.answers(crawl), "an answer, as before")
+
+    def test_strangers_have_a_deadline(self, crawl: Crawl) -> None:
+        """It is no matter that bytes go on coming, and that something was answered."""
         port = urlsplit(crawl.url).port
         assert port is not None
-        many = [socket.create_connection(("127.0.0.1", port), timeout=5) for _ in range(MAX_CONNECTIONS + 20)]
-        with pytest.raises((OSError, http.client.HTTPException)):
-            crawl.ask("")
-        for connection in many:
-            connection.close()
-        until(lambda: self.answers(crawl), "an answer, as before")
+        slow = socket.create_connection(("127.0.0.1", port), timeout=5)
+        slow.sendall(b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\n")
+        until(lambda: is_closed(slow, b"X: y\r\n"), "the end of a slow request", 30)
+        slow.close()
 
     @staticmethod
     def answers(crawl: Crawl) -> bool:
