@@ -178,6 +178,7 @@ def warc(settings: BaseSettings, name: str) -> WarcOptions:
         user_agent=settings.get("USER_AGENT", ""),
         operator=settings.get("SITECRAWL_CONTACT", ""),
         robots="obey" if settings.getbool("ROBOTSTXT_OBEY") else "ignore",
+        masked=frozenset(name.lower() for name in settings.getlist("SITECRAWL_WARC_MASKED", sorted(default.masked))),
         max_file_size=settings.getint("SITECRAWL_WARC_SIZE", default.max_file_size),
     )
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MAX_FILE_SIZE: Final = 256 << 20
 """Bytes of a file of seeds, unpacked: some millions of URLs. What is larger is a mistake, or a bomb."""
 
+_NO_SEED: Final = "this is no seed: write a URL without user name and password, like https://example.com/"
 _REDIS: Final = ("redis://", "rediss://", "unix://")
 _REDIS_BATCH: Final = 10_000
 _REDIS_TIMEOUT: Final = 10.0
@@ -31,7 +32,8 @@ def read_seeds(text: str) -> list[Url]:
     `text` is URLs or bare domains separated by commas or white space; `@FILE`, or the path of an existing file: a
     text file with a URL a line (`#` begins a comment), a sitemap or a feed, gzipped or not; or
     `redis://HOST:PORT/DB#KEY`: a list, a set or a sorted set, which is read and left as it is. Raises `OptionError`,
-    which names the seed or the line that is wrong.
+    which names the seed that is wrong; or the file and the line, and not what stands there: a file that is given by
+    mistake may hold a secret.
     """
     text = text.strip()
     if text.startswith(_REDIS):
@@ -152,6 +154,8 @@ def _distinct(entries: Iterable[tuple[str, str]]) -> list[Url]:
         try:
             url = guess_url(text)
         except InvalidUrl as error:
-            raise OptionError(f"{where}{error}") from error
+            if where:
+                raise OptionError(f"{where}{_NO_SEED}") from None
+            raise OptionError(str(error)) from error
         seeds.setdefault(url.href, url)
     return list(seeds.values())

@@ -17,5 +17,7 @@ class WarcOptions:
     """Who runs the crawl and how to reach them, for the warcinfo record; empty leaves the field out."""
     robots: str = "obey"
     """The robots.txt policy, for the warcinfo record: `obey` or `ignore`."""
+    masked: frozenset[str] = frozenset({"authorization", "cookie"})
+    """Headers of requests, in lower case, whose values are not written: what the crawl has been trusted with."""
     max_file_size: int = 1_000_000_000
     """Bytes after which the next record opens a new file. Only a single larger record makes a larger file."""

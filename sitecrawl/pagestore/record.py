@@ -46,6 +46,7 @@ _WRITTEN_PROTOCOLS = ("HTTP/1.0", "HTTP/1.1")
 _FRAMING = (b"content-length", b"transfer-encoding")
 _NOT_STORED = (b"proxy-authorization",)
 """Request headers that are between us and our proxy: a credential, and no part of the exchange with the server."""
+_MASK = b"(masked)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +122,16 @@ def warcinfo(options: WarcOptions, filename: str, created: float) -> bytes:
     return _record(fields, "".join(lines).encode())
 
 
-def request(exchange: Exchange, response_id: str) -> bytes:
-    """The request record (section 6.4) of an exchange, concurrent to its response."""
+def request(exchange: Exchange, response_id: str, masked: frozenset[str] = frozenset()) -> bytes:
+    """The request record (section 6.4) of an exchange, concurrent to its response; without the values of headers
+    that are `masked`, names in lower case.
+    """
     host, target = _host_and_target(exchange.url)
-    headers = [pair for pair in exchange.request_headers if pair[0].lower() not in _NOT_STORED]
+    headers = [
+        (name, _MASK if name.lower().decode("latin-1") in masked else value)
+        for name, value in exchange.request_headers
+        if name.lower() not in _NOT_STORED
+    ]
     if not any(name.lower() == b"host" for name, _ in headers):
         headers.insert(0, (b"Host", host.encode("utf-8", "replace")))
     message = _http_message(f"{exchange.method} {warc_uri(target)} HTTP/1.1", headers, exchange.request_body)

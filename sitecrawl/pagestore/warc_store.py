@@ -46,7 +46,8 @@ class WarcStore(Participant):
 
     def __init__(self, directory: Path, options: WarcOptions | None = None) -> None:
         self.directory = directory
-        self._files = WarcFiles(directory / WARC_DIRECTORY, options or WarcOptions())
+        self._options = options or WarcOptions()
+        self._files = WarcFiles(directory / WARC_DIRECTORY, self._options)
         self._check_index()
         self._index = PageIndex(directory / INDEX_FILE)
         self._failed = False
@@ -67,7 +68,7 @@ class WarcStore(Participant):
             raise InvalidUrl(f"a URL of {len(exchange.url):,} characters is not stored: WARC readers refuse the file")
         with self._no_way_back():
             digest, original = self._body_of(exchange)
-            request, response = _members(exchange, digest, original)
+            request, response = _members(exchange, digest, original, self._options.masked)
             place = self._append(request, response, digest, original)
             self._index.add(describe(self._index.last_id + 1, exchange, page, place))
 
@@ -186,11 +187,13 @@ class WarcStore(Participant):
             raise
 
 
-def _members(exchange: Exchange, digest: str, original: Original | None) -> tuple[bytes, bytes]:
+def _members(
+    exchange: Exchange, digest: str, original: Original | None, masked: frozenset[str]
+) -> tuple[bytes, bytes]:
     """The gzip members of the exchange's request record, and of its response or revisit record."""
     response_id = record.new_record_id()
     if original is None:
         answer = record.response(exchange, response_id, digest)
     else:
         answer = record.revisit(exchange, response_id, digest, (original.url, original.fetched))
-    return compress_member(record.request(exchange, response_id)), compress_member(answer)
+    return compress_member(record.request(exchange, response_id, masked)), compress_member(answer)

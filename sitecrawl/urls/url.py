@@ -232,7 +232,7 @@ def guess_url(text: str) -> Url:
     if _carries_credentials(absolute):  # dropping what someone typed on purpose would end in a crawl of 401s
         raise InvalidUrl(
             f"The URL of {url.host} carries a user name, which would be stored with every page: leave it out, and "
-            "give the spider http_user, http_pass and http_auth_domain"
+            "set HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN"
         )
     return url
 

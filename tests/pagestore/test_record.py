@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,6 +91,14 @@ def test_the_request_names_its_host_and_keeps_no_proxy_credential():
     assert message.start_line == b"POST /?q=1 HTTP/1.1"
     assert message.headers == [(b"Host", b"site.example:8080"), (b"Accept", b"*/*")]
     assert message.body == b"a=b"
+
+
+@pytest.mark.parametrize(("masked", "value"), [({"authorization", "x-key"}, b"(masked)"), (set(), b"secret")])
+def test_credentials_are_masked(masked, value):
+    """Those that are named, however the request spells them: that there was one stays known."""
+    of = replace(exchange(), request_headers=[(b"AUTHORIZATION", b"secret"), (b"X-Key", b"secret"), (b"A", b"a")])
+    data = record.request(of, record.new_record_id(), frozenset(masked))
+    assert http_of(data).headers[1:] == [(b"AUTHORIZATION", value), (b"X-Key", value), (b"A", b"a")]
 
 
 def test_http2_is_written_as_readers_expect_and_named():
