@@ -87,6 +87,8 @@ class ResponseReader:
         """In pieces, one for what came at a time."""
         self.size = 0
         """Bytes of `body`."""
+        self.received = 0
+        """Bytes, body and all."""
         self.has_head = False
         self.is_whole = False
         self._told_head = False
@@ -96,8 +98,6 @@ class ResponseReader:
         self._line_bytes = 0
         """In lines that are whole, as if each had the least of white space."""
         self._chunks = 0
-        self._fed = 0
-        """Bytes, body and all."""
         self._goes_on = False
         """Whether something came behind the end of the response."""
         self._head = bytearray()
@@ -123,11 +123,11 @@ class ResponseReader:
     @property
     def has_begun(self) -> bool:
         """Whether anything has come."""
-        return self._fed > 0
+        return self.received > 0
 
     def feed(self, data: bytes) -> None:
         """Read on. Raises `OverLimit`, `BadResponse`, and what the listeners raise."""
-        self._fed += len(data)
+        self.received += len(data)
         if not self.has_head:
             self._head += data
         if self._is_refused:
@@ -188,7 +188,7 @@ class ResponseReader:
     @property
     def _framing(self) -> int:
         """Bytes that are no body. Nobody knows where a response has ended within what came at last."""
-        return self._line_bytes if self._goes_on else self._fed - self.size
+        return self._line_bytes if self._goes_on else self.received - self.size
 
     def _check_length(self) -> None:
         """A length that is announced counts before its bytes come."""
