@@ -5,8 +5,8 @@
 Prints how many cases there were and how they ended, failures, the most memory that the process had, and the longest
 time for which the client's loop was stopped: by the clock, which others on the machine make longer, and of its own
 work. The cases are those of tests/hostile, which tries the first of them. A failure is a good response that did not
-come as it was sent, an exception that is not the client's own, more bytes than its limits allow, or no end. Exits with
-1 if there is one.
+come as it was sent, an exception that is not the client's own, more bytes than its limits allow, or no end. It exits
+with 1 if there is one.
 """
 
 from __future__ import annotations
