@@ -283,7 +283,7 @@ def _spoiled(random: Random, message: Message, fault: bytes | str) -> bytes:
         return message.before + message.head[:at] + fault + line_end + message.head[at:] + b"".join(message.body)
     data = bytearray(bytes(message))
     if fault == "end":
-        return bytes(data[: random.randrange(len(data))])
+        return bytes(data[: random.randrange(1, len(data))])
     for _ in range(random.choice([1, 3, 20])):
         data[random.randrange(min(len(data), 500))] = random.choice([0, 10, 13, 32, 58, 255, random.randrange(256)])
     return bytes(data)
