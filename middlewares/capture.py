@@ -9,18 +9,36 @@ from weakref import WeakKeyDictionary
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.exceptions import DownloadCancelledError, IgnoreRequest
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    IgnoreRequest,
+    ResponseDataLossError,
+)
 from scrapy.http import Response
 
 from sitecrawl.base import limits
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import GUESSES
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.extensions.download_handler import Interrupted, LimitExceeded, PrivateAddress
+from sitecrawl.extensions.download_handler import Interrupted, InWant, LimitExceeded, PrivateAddress
 from sitecrawl.page.items import Exchange, pairs
 
 BUSY = frozenset({429, 503})
 """Statuses by which a host says that it is asked too often (RFC 6585 §4, RFC 9110 §15.6.4)."""
+_OF_HOSTS = (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    LimitExceeded,
+    ResponseDataLossError,
+)
+"""Failures for which a host is to blame: then this machine lacks nothing."""
 _WEB_SCHEMES = ("http://", "https://")
 """What goes into the page store: a file or a data URL has no HTTP exchange."""
 
@@ -47,6 +65,7 @@ class CaptureMiddleware:
 
     def process_response(self, request: Request, response: Response) -> Response:
         # A response that a cache or a middleware has made was never sent for: it is stored like any other.
+        self._runtime.pause.end()
         exchange = _exchange(request, response, self._started.pop(request, time.time()))
         fetch = self._runtime.fetch_of(request)
         if fetch is not None:
@@ -55,9 +74,18 @@ class CaptureMiddleware:
             self._runtime.put(exchange)
         return response
 
-    def process_exception(self, request: Request, exception: Exception) -> None:
+    def process_exception(self, request: Request, exception: Exception) -> Request | None:
         fetch = self._runtime.fetch_of(request)
         started = self._started.pop(request, None)
+        if isinstance(exception, InWant):
+            self._runtime.pause.suffer(exception.want)
+            return self._runtime.give_back(fetch, exception.want) if fetch is not None else None
+        self._failed(fetch, exception, started)
+        return None
+
+    def _failed(self, fetch: Fetch | None, exception: Exception, started: float | None) -> None:
+        if isinstance(exception, _OF_HOSTS):
+            self._runtime.pause.end()
         if fetch is not None and isinstance(exception, Interrupted):
             fetch.interrupt()
         if fetch is None or (isinstance(exception, IgnoreRequest) and not isinstance(exception, LimitExceeded)):

@@ -27,7 +27,8 @@ from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import NO_LIMIT, Limit
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.extensions.download_handler import FIRST_PART, LimitExceeded, PrivateAddress
+from sitecrawl.extensions.download_handler import FIRST_PART, InWant, LimitExceeded, PrivateAddress
+from sitecrawl.http import Want
 from sitecrawl.http.robots_txt import addressed, as_utf8
 from sitecrawl.urls.url import parse
 
@@ -53,6 +54,8 @@ class _Rules:
     """When they are too old, in monotonic seconds."""
     wait: float = 0.0
     """Seconds for which a host that could not be asked wants to be left alone."""
+    want: Want | None = None
+    """What this machine lacked to ask it."""
     refused: PrivateAddress | None = None
     """Why the host may not even be asked."""
 
@@ -109,6 +112,8 @@ class RobotsMiddleware:
         fetch = self._runtime.fetch_of(request)
         if rules.refused is not None:
             raise rules.refused
+        if rules.want is not None and fetch is not None:
+            return self._runtime.give_back(fetch, rules.want)
         if rules.parser is None:
             return self._later(request, fetch, rules.wait)
         if not rules.parser.allowed(request.url, self._agent):
@@ -175,6 +180,8 @@ class RobotsMiddleware:
         meta = {"dont_obey_robotstxt": True, "dont_retry": True, FIRST_PART: self._max_size}
         request = Request(url, meta=meta, callback=NO_CALLBACK)
         response, rules = await self._ask_for(request)
+        if rules.want is not None:
+            return rules  # the host said nothing, for it was not asked
         for listener in self._runtime.on_robots:
             listener(url, response)
         return rules
@@ -184,6 +191,8 @@ class RobotsMiddleware:
             response = await self._crawler.engine.download_async(request)
         except PrivateAddress as error:
             return None, _Rules(None, 0.0, refused=error if error.url == request.url else None)
+        except InWant as error:
+            return None, _Rules(None, 0.0, want=error.want)
         except LimitExceeded:
             return None, _unreachable()
         except IgnoreRequest:

@@ -52,6 +52,7 @@ class Scheduler(BaseScheduler):
         self._crawler = crawler
         self._runtime = runtime
         self._frontier = runtime.frontier
+        self._pause = runtime.pause
         self._stats = crawler.stats
         self._volatile: dict[bytes, Request] = {}
         """Requests that cannot be stored, by visit."""
@@ -178,6 +179,9 @@ class Scheduler(BaseScheduler):
         return not fetch.is_redirect or admits is None or admits(request.url, of_seed=fetch.visit.depth == 0)
 
     def _put_back(self, request: Request, fetch: Fetch) -> None:
+        if fetch.is_given_back:
+            self._give_back(fetch)
+            return
         if not fetch.request.dont_filter:
             request = request.replace(dont_filter=False)  # it was to pass the filter once; its redirects are not
         blob, flags = self._pack(request)
@@ -188,6 +192,13 @@ class Scheduler(BaseScheduler):
             self._volatile[fetch.visit.key] = request
         self._frontier.retry(fetch.visit, priority=request.priority, request=blob, volatile=volatile)
         self._count("enqueued", volatile=volatile)
+
+    def _give_back(self, fetch: Fetch) -> None:
+        """This machine could not ask: the request waits as it did before it was handed out."""
+        self._runtime.end(fetch)
+        if fetch.visit.volatile:
+            self._volatile[fetch.visit.key] = fetch.request
+        self._frontier.put_back(fetch.visit)
 
     def _pack(self, request: Request) -> tuple[bytes | None, int]:
         try:
@@ -243,19 +254,25 @@ class Scheduler(BaseScheduler):
     def _next_visit(self) -> Visit | None:
         if self._checkpoints.failed:
             return None
-        visit = self._frontier.next()
+        visit = self._ask()
         if visit is None and self._runtime.fetches:
             self._runtime.finish_handled()
-            visit = self._frontier.next()
+            visit = self._ask()
         if self._checkpoints.is_due:
             self._checkpoints.run()
+        return visit
+
+    def _ask(self) -> Visit | None:
+        visit = self._frontier.next() if self._pause.may_ask() else None
+        if visit is not None:
+            self._pause.asked(visit.key)
         return visit
 
     # Waking the engine
 
     def _set_alarm(self) -> None:
         self._cancel_alarm()
-        seconds = self._frontier.next_time()
+        seconds = self._frontier.next_time() if self._pause.want is None else self._pause.next_time()
         if seconds is not None:
             self._alarm = call_later(seconds, wake, self._crawler)
 

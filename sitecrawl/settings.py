@@ -16,4 +16,5 @@ TWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 if find_spec("uvloop"):
     ASYNCIO_EVENT_LOOP = "uvloop.Loop"
 
-TWISTED_DNS_RESOLVER = "scrapy.resolver.CachingHostnameResolver"  # Scrapy's default knows no IPv6
+# Scrapy's default knows no IPv6, and does not say why a name leads nowhere.
+TWISTED_DNS_RESOLVER = "sitecrawl.extensions.resolver.Resolver"

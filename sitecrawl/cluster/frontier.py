@@ -184,6 +184,7 @@ class ClusterFrontier:
     # Work
 
     def next(self) -> LeasedVisit | None:
+        self.pump.resting = False
         visit = self._next()
         if visit is None:
             self.pump.kick() if self.hosts.waiting == 0 and not self.pump.ended else None
@@ -342,6 +343,24 @@ class ClusterFrontier:
         self._loose += [link._replace(weight=0) for link in outcome.links]
         outcome.links = []
         self._done.append(outcome)
+
+    def put_back(self, visit: Visit) -> None:
+        known = self.in_flight.pop(visit.key, None)
+        if known is None:
+            return
+        if known.lease.shard < 0:
+            self._volatile.append(known)
+            return
+        self.hosts.put_back(known, self._clock())
+        self.pump.kick()
+
+    def pause(self) -> None:
+        """What was lent to this worker goes back, for others to fetch; `next` has some lent again."""
+        self.pump.resting = True
+        for lease in list(self.hosts.leases.values()):
+            if lease.urls:
+                self.hosts.withdraw(lease)
+        self.pump.kick()
 
     # Durability
 

@@ -185,6 +185,17 @@ class LeasedHosts:
         self._give_back(Returned(lease, keys, _SILENT))
         return awaited
 
+    def put_back(self, visit: LeasedVisit, now: float) -> None:
+        """Nothing was asked: the URL goes back, and with it what else of the lease was not handed out."""
+        lease, host = visit.lease, visit.host
+        keys = [visit.key, *(left.key for left in self._take_back(lease))]
+        lease.open.difference_update(keys)
+        visit.host = None
+        if host is not None:
+            lease.out -= 1
+            self._workbench.finish(host, now, 0.0, ip=visit.ip)
+        self._give_back(Returned(lease, keys))
+
     def withdraw(self, lease: Lease) -> None:
         """What was not handed out goes back, and the host as soon as it can."""
         keys = [visit.key for visit in self._take_back(lease)]

@@ -98,6 +98,8 @@ class Pump:
         self.seeds: SeedQueue | None = None
         self.ended = False
         self.closing = False
+        self.resting = False
+        """Whether nothing is to be lent for now: this machine could not fetch it."""
         self.starting = True
         """The worker's spider has not yet said what it begins with."""
         self._told_starting: bool | None = None
@@ -167,7 +169,7 @@ class Pump:
         await self._sending.send_parcels()
         await self._sending.send_forwards()
         await self._give_back(now)
-        if not self.closing and await self.leasing.lease(now):
+        if not (self.closing or self.resting) and await self.leasing.lease(now):
             self._listener.woken()
         await self._renew(now)
         while self.leasing.orphans:
@@ -197,7 +199,7 @@ class Pump:
         times = [self._renewed + self._options.lease_seconds / _RENEWALS]
         if self.seeds is not None:
             times.append(self.seeds.next_look(now))
-        if self.leasing.wanted > 0 and not self.closing:
+        if self.leasing.wanted > 0 and not (self.closing or self.resting):
             times.append(self.leasing.next_look())
         if self.in_transit:
             times.append(now if self.closing else now + _TRIMMING)

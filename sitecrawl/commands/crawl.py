@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import logging
 import sys
+from typing import Final
 
 from scrapy.commands.crawl import Command as ScrapyCrawl
 from scrapy.crawler import Crawler
@@ -13,12 +14,18 @@ from scrapy.exceptions import UsageError
 
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.crawl.configuration import is_job
+from sitecrawl.crawl.pause import REASONS
 
 logger = logging.getLogger(__name__)
 
+IN_WANT: Final = 3
+"""The exit code of a crawl that can go on when this machine and its network can."""
+
 
 class Command(ScrapyCrawl):
-    """Exit codes: 0 when the crawl ended by itself, 1 when it could not begin or had to stop, 2 for a wrong call."""
+    """Exit codes: 0 when the crawl ended by itself, 1 when it could not begin or had to stop, 2 for a wrong call,
+    3 when it stopped for want of something on this machine, or of the network.
+    """
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
@@ -41,6 +48,8 @@ class Command(ScrapyCrawl):
             raise error
         elif self.crawler_process.bootstrap_failed or _is_damaged(crawler):
             self.exitcode = 1
+        elif crawler.stats.get_value("finish_reason") in REASONS:
+            self.exitcode = IN_WANT
 
 
 def _is_damaged(crawler: Crawler) -> bool:

@@ -71,6 +71,8 @@ class Status:
     """Hosts with work that are not being asked now."""
     active: Sequence[str] = ()
     """Hosts that are being asked now."""
+    paused: str = ""
+    """What this machine lacks, and since when; empty while nothing is lacking."""
     last: str = ""
     """What is fetched although nothing is left but what is held back, in words; empty as long as there is more."""
 
@@ -79,6 +81,8 @@ class Status:
         parts = [f"{self.pages:,} pages", f"{self.rate:,.1f}/s", size(self.received)]
         if self.waiting is not None:
             parts.append(f"{self.waiting:,} waiting")
+        if self.paused:
+            parts.append(self.paused)
         if self.last:
             parts.append(printable(self.last, 1000))
         parts += [f"{self.duplicates:,} duplicates", f"{self.errors:,} errors", duration(self.seconds)]
@@ -259,6 +263,7 @@ class Progress:
             waiting=frontier.waiting if frontier is not None else None,
             resting=max(0, self._with_work - len(active)),
             active=active,
+            paused=str(self._runtime.pause) if self._runtime is not None else "",
             last=self._last,
         )
 

@@ -113,6 +113,11 @@ def politeness(settings: BaseSettings) -> PolitenessOptions:
     )
 
 
+def max_want_time(settings: BaseSettings) -> float:
+    """Seconds for which this machine may lack something before the crawl ends; 0 for no limit."""
+    return settings.getfloat("SITECRAWL_MAX_WANT_TIME", 600.0)
+
+
 def order(settings: BaseSettings) -> Order:
     """The crawl's order; level by level where a depth limit is to be exact."""
     return order_named(settings.get("SITECRAWL_ORDER", "aopic"), by_level=settings.getint("DEPTH_LIMIT") > 0)

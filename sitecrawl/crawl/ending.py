@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.left import HeldBack, held_back, sets
 from sitecrawl.frontier.trap_state import Reason
@@ -35,6 +36,7 @@ _ENDINGS: Final = {
     "keyword_found": "stopped: the keyword is found",
     "output_dir_error": "stopped: a page could not be kept in output_dir, the log says why",
     "memusage_exceeded": "stopped: the process reached MEMUSAGE_LIMIT_MB",
+    **REASONS,
 }
 _LIST: Final = "scrapy frontier --demoted"
 

@@ -52,6 +52,8 @@ class Fetch:
     """What the pipelines let through to the page store."""
     interrupted: bool = False
     """Whether the crawl is being stopped and did not wait for it: the URL stays queued, for the next run."""
+    is_given_back: bool = False
+    """Whether it goes back into the frontier as if it had never been handed out: this machine could not ask."""
     links_are_known: bool = False
     """Whether the frontier has its links already: those of its page are to be left out."""
     leads_on: bool = False
@@ -81,6 +83,10 @@ class Fetch:
 
     def interrupt(self) -> None:
         self._note(interrupted=True)
+
+    def give_back(self) -> None:
+        self._end()
+        self._note(is_given_back=True)
 
     def lead_on(self) -> None:
         assert self.status, self.visit.url

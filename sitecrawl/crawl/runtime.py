@@ -18,6 +18,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
+from sitecrawl.base import descriptors
 from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.cluster.seedqueue import fields_of
@@ -26,6 +27,7 @@ from sitecrawl.crawl.checkpoints import Checkpoints
 from sitecrawl.crawl.engine import in_progress, wake
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.frontiers import join_crawl, own_frontier, worker_frontier
+from sitecrawl.crawl.pause import Pause
 from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.crawldir.database import Database
@@ -36,6 +38,7 @@ from sitecrawl.frontier.crawl_seen import SEEN_FILE
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.visit import Visit
+from sitecrawl.http import Want
 from sitecrawl.page.items import Exchange, Link, PageItem
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
@@ -64,6 +67,7 @@ class Runtime:
         self.stats = crawler.stats
         self.job: str = getattr(crawler.spider, "_job", "")
         """scrapyd's name for this run; empty without scrapyd."""
+        descriptors.check()
         joined = join_crawl(crawler)
         key = joined.key if joined is not None else None
         self.directory = CrawlDirectory(configuration.directory(settings, name, self.job), name, key=key)
@@ -107,6 +111,12 @@ class Runtime:
         """Called with the address of every robots.txt that a host was asked for, and the answer; None without one."""
         self.asks_robots = False
         """Whether a host is asked for its robots.txt before anything else, and `on_robots` is called."""
+        self.pause = Pause(
+            crawler,
+            limit=configuration.max_want_time(settings),
+            is_under_way=self.fetches.__contains__,
+            begun=self.frontier.pause,
+        )
         self.checkpoints = Checkpoints(
             crawler,
             self.database,
@@ -254,6 +264,12 @@ class Runtime:
         del self.fetches[fetch.visit.key]
         captured = fetch.captured
         return self._store_now(*captured) if captured is not None else 0
+
+    def give_back(self, fetch: Fetch, want: Want) -> Request:
+        """This machine could not ask for it, for `want`: the request that puts it back, once it is scheduled."""
+        fetch.give_back()
+        self.pause.put_back(want)
+        return fetch.request.replace(dont_filter=True)
 
     def finish(self, fetch: Fetch) -> None:
         """The fetch is over, and so is the visit."""

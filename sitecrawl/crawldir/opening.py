@@ -26,6 +26,7 @@ from rocksdict import (
     Rdict,
 )
 
+from sitecrawl.base import descriptors
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, NothingYet, StorageError
 from sitecrawl.crawldir import meta
 from sitecrawl.crawldir.faults import disk_full
@@ -97,7 +98,7 @@ def _options(layout: Layout, cache: Cache, family: str) -> Options:
     options.set_write_buffer_size(_WRITE_BUFFER_BYTES)
     options.set_db_write_buffer_size(_ALL_WRITE_BUFFERS_BYTES)
     options.set_max_total_wal_size(_LOG_BYTES)
-    options.set_max_open_files(256)
+    options.set_max_open_files(descriptors.for_database())
     options.set_keep_log_file_num(2)
     if layout.tune is not None:
         layout.tune(options, blocks)

@@ -41,13 +41,15 @@ from twisted.internet.task import LoopingCall
 from twisted.python.failure import Failure
 
 from sitecrawl import http
-from sitecrawl.base import limits
+from sitecrawl.base import descriptors, limits
 from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.limits import NO_LIMIT, Limit
 from sitecrawl.crawl.engine import is_closing
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.extensions.resolver import resolve
+from sitecrawl.extensions.resolver import look_up
 from sitecrawl.http import addresses
+from sitecrawl.http.blame import PATIENCE
+from sitecrawl.http.connection import MAX_IDLE
 from sitecrawl.page.items import pairs
 from sitecrawl.urls.url import Url, parse
 
@@ -68,6 +70,14 @@ class LimitExceeded(IgnoreRequest):
 
 class Interrupted(IgnoreRequest):
     """A download that was cut off because the crawl is being stopped: its URL stays in the frontier."""
+
+
+class InWant(DownloadFailedError):
+    """A download that failed for no fault of its host: this machine, or its network, lacks something."""
+
+    def __init__(self, want: http.Want, message: str) -> None:
+        super().__init__(message)
+        self.want = want
 
 
 class TooManyHeaders(LimitExceeded):
@@ -131,7 +141,14 @@ class DownloadHandler(BaseDownloadHandler):
             settings.getint(limits.HEADER_SIZE.setting) or NO_LIMIT,
             settings.getint(limits.CHUNKS.setting) or NO_LIMIT,
         )
-        self._client = http.Client(resolve, _make_ssl_context(settings), read_limits)
+        idle = descriptors.for_connections() - settings.getint("CONCURRENT_REQUESTS")
+        self._client = http.Client(
+            look_up,
+            _make_ssl_context(settings),
+            read_limits,
+            max_idle=max(0, min(idle, MAX_IDLE)),
+            patience=min(self._max_idle, PATIENCE),
+        )
         self._running: set[_Running] = set()
         self._patience = settings.getfloat("SITECRAWL_SHUTDOWN_TIME")
         self._cut_off_at = inf
@@ -169,7 +186,12 @@ class DownloadHandler(BaseDownloadHandler):
             if request.meta.get("download_fail_on_dataloss", self._needs_all):
                 raise ResponseDataLossError(str(error)) from error
             return response.made(["dataloss"])
+        except DownloadTimeoutError as error:
+            if isinstance(error, IdleTimeout) or download.progress <= 0:
+                await _excuse(error, download)
+            raise
         except http.HttpError as error:
+            await _excuse(error, download)
             raise _for_scrapy(error) from error
         finally:
             if alarm is not None:
@@ -324,11 +346,17 @@ class _Arriving:
         return response
 
 
+async def _excuse(error: Exception, download: http.Download) -> None:
+    """Raises `InWant` if it is not the host's fault."""
+    if (want := await download.lacks(error)) is not None:
+        raise InWant(want, str(error)) from error
+
+
 def _for_scrapy(error: http.HttpError) -> Exception:
     """What Scrapy's retries know."""
     if isinstance(error, http.OverLimit):
         return _BEYOND[error.limit](str(error))
-    if isinstance(error, http.UnknownHost):
+    if isinstance(error, http.UnknownHost | http.Unresolved):
         return CannotResolveHostError(str(error))
     if isinstance(error.__cause__, ConnectionRefusedError):
         return DownloadConnectionRefusedError(str(error))

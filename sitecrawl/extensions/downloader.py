@@ -21,6 +21,8 @@ from scrapy.http import Response
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.python import global_object_name
 
+from sitecrawl.base import descriptors
+
 
 class MiddlewareManager(DownloaderMiddlewareManager):
     """Calls the same methods in the same order, with the same outcome."""
@@ -69,10 +71,11 @@ def _checked(answer: Any, name: str, wanted: str) -> Response | Request:
 
 
 class Downloader(ScrapyDownloader):
-    """`DOWNLOADER`."""
+    """`DOWNLOADER`. Of CONCURRENT_REQUESTS there are not more than this process may have connections."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
+        self.total_concurrency = min(self.total_concurrency, descriptors.for_connections())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScrapyDeprecationWarning)  # Scrapy's manager has just said the same
             self.middleware = MiddlewareManager(*self.middleware.middlewares, crawler=crawler)

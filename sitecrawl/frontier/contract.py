@@ -184,6 +184,12 @@ class Frontier(Protocol):
     def retry(self, visit: Visit, *, priority: int, request: bytes | None, volatile: bool = False) -> None:
         """Put the URL back behind those that wait, with `request` in the place of the old one."""
 
+    def put_back(self, visit: Visit) -> None:
+        """Nothing was asked, for no fault of the host: the URL waits where it did, and no attempt is counted."""
+
+    def pause(self) -> None:
+        """`next` will not be called soon: what others could fetch meanwhile, they may."""
+
     # Durability
 
     @property

@@ -333,6 +333,18 @@ class DiskFrontier:
         self.url_states.enter_again(visit.key, record, host, priority=priority, request=request)
         self._place([host])
 
+    def put_back(self, visit: Visit) -> None:
+        self.dispatcher.free(visit)
+        del self.in_flight[visit.key]
+        record = self.url_states.known(visit.key)
+        host = self.url_states.host_of(record)
+        volatile = bool(record.flags & Flag.VOLATILE)
+        host.sections[record.section].queue.push(record.rank + visit.key, volatile=volatile)
+        self._place([host])
+
+    def pause(self) -> None:
+        """Nobody else fetches what waits here."""
+
     # By hand
 
     def block(self, host: Host, section: Section | None = None) -> None:

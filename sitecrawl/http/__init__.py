@@ -1,6 +1,7 @@
 """An HTTP/1.1 client for a crawler: what came off the wire is kept as it was, and everything has a limit."""
 
-from sitecrawl.http.client import Client, Download, Endpoint, Request
+from sitecrawl.http.blame import Want
+from sitecrawl.http.client import Client, Download, Endpoint, Found, Request
 from sitecrawl.http.connection import Connection
 from sitecrawl.http.errors import (
     BadResponse,
@@ -8,9 +9,11 @@ from sitecrawl.http.errors import (
     ConnectionLost,
     Enough,
     HttpError,
+    Lacking,
     OverLimit,
     Truncated,
     UnknownHost,
+    Unresolved,
 )
 from sitecrawl.http.reader import ReadLimits, ResponseReader
 
@@ -23,11 +26,15 @@ __all__ = [
     "Download",
     "Endpoint",
     "Enough",
+    "Found",
     "HttpError",
+    "Lacking",
     "OverLimit",
     "ReadLimits",
     "Request",
     "ResponseReader",
     "Truncated",
     "UnknownHost",
+    "Unresolved",
+    "Want",
 ]

@@ -17,19 +17,22 @@ import asyncio
 import re
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import aiohappyeyeballs
 
 from sitecrawl.http.addresses import literal
-from sitecrawl.http.connection import Connection, Pool
-from sitecrawl.http.errors import ConnectionFailed, ConnectionLost, HttpError
+from sitecrawl.http.blame import PATIENCE, Blame, Want, is_no_route, is_silence, lacks_socket, own_want
+from sitecrawl.http.connection import MAX_IDLE, Connection, Pool
+from sitecrawl.http.errors import ConnectionFailed, ConnectionLost, HttpError, Lacking, UnknownHost, Unresolved
 from sitecrawl.http.reader import ReadLimits, ResponseReader
 
 _STAGGER_SECONDS: Final = 0.25
 """After so long the next address is tried beside the first (RFC 8305, section 5)."""
+_CLOSING_SECONDS: Final = 0.01
+"""The loop closes an aborted connection in its next rounds."""
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _WITH_LENGTH: Final = frozenset({"POST", "PUT", "PATCH"})
 _METHOD: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
@@ -47,6 +50,24 @@ class Endpoint(NamedTuple):
     @property
     def authority(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Found(NamedTuple):
+    """What came of looking up a name."""
+
+    addresses: Sequence[str]
+    """In the order in which they are to be tried."""
+    is_fresh: bool = True
+    """Whether a name server was asked just now."""
+
+
+class LookUp(Protocol):
+    """Looks up names."""
+
+    async def __call__(self, name: str, *, fresh: bool = False) -> Found:
+        """`fresh`: whatever is known of it. Raises `UnknownHost` if there is no such name, and `Unresolved` if nobody
+        can say.
+        """
 
 
 @dataclass(slots=True)
@@ -93,33 +114,65 @@ def _one_line(value: bytes) -> bytes:
 
 
 class Client:
-    """`resolve` gives a name's addresses, in order, or raises `UnknownHost`. To be closed."""
+    """`max_idle`: connections that are kept for the next request. `patience`: seconds for an answer, when hosts are
+    asked whether they are there. To be closed.
+    """
 
     def __init__(
         self,
-        resolve: Callable[[str], Awaitable[Sequence[str]]],
+        look_up: LookUp,
         tls: ssl.SSLContext,
         limits: ReadLimits,
+        *,
+        max_idle: int = MAX_IDLE,
+        patience: float = PATIENCE,
     ) -> None:
-        self.resolve = resolve
+        self._look_up = look_up
         self.tls = tls
         self.limits = limits
-        self.pool = Pool()
+        self.pool = Pool(max_idle)
+        self.blame = Blame(self._is_answered, patience)
+
+    async def resolve(self, name: str) -> Sequence[str]:
+        """The addresses of `name`. Raises as `LookUp` does, and `Lacking`."""
+        try:
+            found = await self._look_up(name)
+        except (UnknownHost, Unresolved) as error:
+            if (want := lacks_socket()) is not None:
+                raise Lacking(want, str(error)) from error
+            if isinstance(error, UnknownHost):
+                self.blame.names.heard(name)
+            raise
+        if found.is_fresh:
+            self.blame.names.heard(name)
+        return found.addresses
+
+    async def _is_answered(self, name: str) -> bool:
+        try:
+            await self._look_up(name, fresh=True)
+        except UnknownHost:
+            return True
+        except Unresolved:
+            return False
+        return True
 
     def close(self) -> None:
         self.pool.close()
+        self.blame.close()
 
 
 class Download:
     """A request under way. `connection` is the one it came over, `reader` what has come of the response."""
 
-    __slots__ = ("_client", "_error", "_request", "_waits_for", "connection", "reader")
+    __slots__ = ("_address", "_client", "_error", "_request", "_waits_for", "connection", "reader")
 
     def __init__(self, client: Client, request: Request) -> None:
         self._client = client
         self._request = request
         self._waits_for: asyncio.Future[Any] | None = None
         self._error: Exception | None = None
+        self._address = ""
+        """The first that was tried, or the one that was connected to; empty before."""
         self.connection: Connection | None = None
         self.reader: ResponseReader | None = None
 
@@ -153,6 +206,8 @@ class Download:
         while True:
             connection = pool.take(key) or await self._wait(asyncio.ensure_future(self._connect()))
             self.connection = connection
+            if connection.address is not None:
+                self._address = str(connection.address)
             self.reader = reader = ResponseReader(
                 self._client.limits,
                 max_size=max_size,
@@ -169,11 +224,31 @@ class Download:
             except BaseException:
                 connection.abort()
                 raise
+            self._client.blame.answered(self._address, (request.proxy or request.endpoint).port)
             if reader.is_reusable:
                 pool.give(key, connection, asyncio.get_running_loop().time())
             else:
                 connection.abort()
             return reader
+
+    async def lacks(self, error: Exception) -> Want | None:
+        """What was lacking, if `run` has raised `error` for no fault of the host.
+
+        An `error` of the caller's own, with which it ended the download, means that nothing came.
+        """
+        if isinstance(error, Lacking):
+            return error.want
+        if isinstance(error, Unresolved):
+            stated = error.stated
+        elif isinstance(error, HttpError):
+            cause = error.__cause__
+            if not (isinstance(cause, OSError) and is_silence(cause)):
+                return None
+            stated = is_no_route(cause)
+        else:
+            stated = False
+        endpoint = self._request.proxy or self._request.endpoint
+        return await self._client.blame.of_silence(endpoint.host, self._address, stated=stated)
 
     async def _wait(self, future: asyncio.Future[Any]) -> Any:
         if self._error is not None:
@@ -213,10 +288,29 @@ class Download:
         addresses = [endpoint.host] if literal(endpoint.host) else await self._client.resolve(endpoint.host)
         for address in addresses:
             may_connect(address)
+        self._address = addresses[0]
         try:
-            return await self._open(endpoint, addresses)
+            connection = await self._open_with_room(endpoint, addresses)
+        except ConnectionRefusedError as error:
+            self._client.blame.answered(addresses[0], endpoint.port)
+            raise _failed(endpoint, error) from error
         except OSError as error:
             raise _failed(endpoint, error) from error
+        self._client.blame.answered(str(connection.address or addresses[0]), endpoint.port)
+        return connection
+
+    async def _open_with_room(self, endpoint: Endpoint, addresses: Sequence[str]) -> Connection:
+        """Where this machine lacks something, the idle connections are closed, and it is tried again."""
+        while True:
+            try:
+                return await self._open(endpoint, addresses)
+            except OSError as error:
+                if (want := own_want(error, addresses[0])) is None:
+                    raise
+                if not len(self._client.pool):
+                    raise Lacking(want, f"{endpoint.authority}: {error}") from error
+            self._client.pool.close()
+            await asyncio.sleep(_CLOSING_SECONDS)
 
     async def _open(self, endpoint: Endpoint, addresses: Sequence[str]) -> Connection:
         loop = asyncio.get_running_loop()

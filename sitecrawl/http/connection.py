@@ -99,6 +99,7 @@ class Connection(asyncio.Protocol):
                 raise ConnectionLost(str(exc or "The connection ended without an answer"))
             self._reader.end()
         except HttpError as error:
+            error.__cause__ = exc
             self._fail(error)
         else:
             self._succeed()
@@ -123,6 +124,9 @@ class Pool:
         self._idle: OrderedDict[Connection, Hashable] = OrderedDict()
         """The longest idle first."""
         self._by_key: dict[Hashable, list[Connection]] = {}
+
+    def __len__(self) -> int:
+        return len(self._idle)
 
     def take(self, key: Hashable) -> Connection | None:
         """The one that was used last, if it still stands."""

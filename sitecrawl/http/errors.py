@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.base.limits import Limit
+from sitecrawl.http.blame import Want
 
 
 class HttpError(SitecrawlError):
@@ -12,6 +13,22 @@ class HttpError(SitecrawlError):
 
 class UnknownHost(HttpError):
     """A name that leads to no address."""
+
+
+class Unresolved(HttpError):
+    """A name of which no name server has said anything. `stated`: that none did, the system says itself."""
+
+    def __init__(self, message: str, *, stated: bool) -> None:
+        super().__init__(message)
+        self.stated = stated
+
+
+class Lacking(HttpError):
+    """Not the host's fault: `want` is what this machine, or its network, lacks."""
+
+    def __init__(self, want: Want, message: str) -> None:
+        super().__init__(message)
+        self.want = want
 
 
 class ConnectionFailed(HttpError):

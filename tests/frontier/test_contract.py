@@ -148,6 +148,44 @@ def test_what_a_request_is_comes_back(run: Run) -> None:
     run(story)
 
 
+def test_what_was_not_asked_for_waits_where_it_did(run: Run) -> None:
+    """With what it asks for, before what comes after it, and with no attempt counted; also after a crash."""
+
+    async def story(crawl: Crawl) -> None:
+        crawl.ask("first", request=b"POST")
+        crawl.frontier.add([found("second")], depth=1)
+        (visit,) = await crawl.take("first")
+        crawl.frontier.put_back(visit)
+        crawl.frontier.pause()
+        crawl.checkpoint()
+        (again,) = await crawl.take("first")
+        assert (again.request, again.attempts, again.depth) == (b"POST", 0, 1)
+        crawl.frontier.put_back(again)
+        await crawl.crash()
+        (again,) = await crawl.take("first")
+        assert (again.request, again.attempts) == (b"POST", 0)
+        crawl.finish(again)
+        assert await crawl.drain() == ["second"]
+        await crawl.settled(fetched=2, queued=0, known=2)
+
+    run(story)
+
+
+def test_no_failure_is_counted_of_a_host_that_was_not_asked(run: Run) -> None:
+    """However often its URL is put back, the host is not given up."""
+
+    async def story(crawl: Crawl) -> None:
+        crawl.frontier.add([found("a")], depth=0)
+        for _ in range(5):
+            (visit,) = await crawl.take("a")
+            crawl.frontier.put_back(visit)
+        (visit,) = await crawl.take("a")
+        crawl.finish(visit)
+        await crawl.settled(fetched=1, failed=0, queued=0)
+
+    run(story, politeness=replace(PATIENT, max_failures=2))
+
+
 def test_again(run: Run) -> None:
     """What has come to its end comes once more where that can be asked for; what waits, or is not known, does not."""
 

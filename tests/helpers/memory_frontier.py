@@ -158,6 +158,12 @@ class MemoryFrontier:
         self._known.requests[visit.key] = request
         self._enter(visit.key, priority)
 
+    def put_back(self, visit: Visit) -> None:
+        self.downloaded(visit, 0.0)
+        del self.in_flight[visit.key]
+
+    def pause(self) -> None: ...
+
     # Durability and life
 
     def flush(self, batch: Batch) -> None:

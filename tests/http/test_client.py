@@ -4,97 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from certificates import certificate
+from http_clients import OK, answering, client, fetch, get, look_up, serving, standing
 from waiting import until_async
 
 from sitecrawl.http import (
-    Client,
     ConnectionFailed,
     ConnectionLost,
     Download,
     Endpoint,
+    Found,
     HttpError,
-    ReadLimits,
-    Request,
     ResponseReader,
     UnknownHost,
 )
 from sitecrawl.http.connection import Connection, Pool
-
-Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-
-
-async def resolve(name: str) -> Sequence[str]:
-    if name == "unknown.example":
-        raise UnknownHost(name)
-    return ["127.0.0.9", "127.0.0.1"] if name == "two.example" else ["127.0.0.1"]
-
-
-@asynccontextmanager
-async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
-    """The port of a server on 127.0.0.1 that has `handler` for each connection."""
-    writers: list[asyncio.StreamWriter] = []
-    handlers: list[asyncio.Task[Any]] = []
-
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        handlers.append(task)
-        writers.append(writer)
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
-            await handler(reader, writer)
-        writer.close()
-
-    server = await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
-        for writer in writers:
-            writer.transport.abort()
-        await asyncio.wait_for(asyncio.gather(*handlers), 30)
-        await asyncio.gather(*(writer.wait_closed() for writer in writers), return_exceptions=True)
-
-
-def answering(*answers: bytes, asked: list[bytes] | None = None) -> Handler:
-    """A handler that gives one answer a request, and then closes."""
-
-    async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        for answer in answers:
-            head = await reader.readuntil(b"\r\n\r\n")
-            if asked is not None:
-                asked.append(head)
-            writer.write(answer)
-            await writer.drain()
-
-    return handler
-
-
-@contextmanager
-def client(lookup: Callable[[str], Awaitable[Sequence[str]]] = resolve) -> Iterator[Client]:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    ours = Client(lookup, context, ReadLimits())
-    try:
-        yield ours
-    finally:
-        ours.close()
-
-
-def get(port: int, host: str = "a.example", **given: object) -> Request:
-    given = {"method": "GET", "target": "/x?y", "endpoint": Endpoint(False, host, port), **given}
-    return Request(host=f"{host}:{port}", **given)  # type: ignore[arg-type]
-
-
-async def fetch(of: Client, request: Request) -> ResponseReader:
-    return await Download(of, request).run(max_size=1000)
 
 
 def test_a_request_is_sent_as_it_was_given() -> None:
@@ -134,11 +62,6 @@ async def _connections(*answers: bytes, times: int) -> int:
                 if number % len(answers) == 0:
                     await until_async(lambda: not standing(ours), "the end of the connection has arrived")
     return made
-
-
-def standing(of: Client) -> list[Connection]:
-    """The idle connections whose ends have not been seen."""
-    return [connection for connection in of.pool._idle if connection.transport is not None]
 
 
 def test_a_connection_serves_many_requests() -> None:
@@ -231,13 +154,13 @@ def test_a_download_ends_when_it_is_told_to() -> None:
             waits.set()
             await reader.read()
 
-        async def never(name: str) -> Sequence[str]:
+        async def never(name: str, *, fresh: bool = False) -> Found:
             waits.set()
             await asyncio.Event().wait()
-            return []
+            return Found([])
 
         async with serving(silent) as port:
-            with client(never if connects else resolve) as ours:
+            with client(never if connects else look_up) as ours:
                 download = Download(ours, get(port))  # by name
                 running = asyncio.create_task(download.run(max_size=10))
                 await asyncio.wait_for(waits.wait(), 30)

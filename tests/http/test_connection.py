@@ -8,7 +8,7 @@ import socket
 import ssl
 import struct
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
@@ -21,6 +21,7 @@ from sitecrawl.http import (
     ConnectionLost,
     Download,
     Endpoint,
+    Found,
     HttpError,
     ReadLimits,
     Request,
@@ -75,10 +76,10 @@ def _client() -> Client:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
 
-    async def resolve(name: str) -> Sequence[str]:
+    async def look_up(name: str, *, fresh: bool = False) -> Found:
         raise NotImplementedError
 
-    return Client(resolve, context, ReadLimits())
+    return Client(look_up, context, ReadLimits())
 
 
 async def _turns(number: int) -> None:

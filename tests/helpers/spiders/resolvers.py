@@ -1,11 +1,14 @@
-"""Name servers of someone who means ill: `TWISTED_DNS_RESOLVER=resolvers.Changing`."""
+"""Name servers that mean ill, or are not there: `TWISTED_DNS_RESOLVER=resolvers.Changing`."""
 
 from __future__ import annotations
 
+import os
 from itertools import chain, repeat
+from pathlib import Path
 
 from scrapy.resolver import CachingThreadedResolver
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.error import DNSLookupError
 
 from sitecrawl.http import addresses
 
@@ -27,3 +30,14 @@ class Changing(CachingThreadedResolver):
         if name == "changing.example":
             return succeed(next(self.answers))
         return succeed(PRIVATE if name == "private.example" else PUBLIC)
+
+
+class Vanishing(CachingThreadedResolver):
+    """`h7.example` is 127.0.0.7, as long as there is no file `NAME_SERVER_IS_GONE`; nothing is cached."""
+
+    def getHostByName(self, name, timeout=()) -> Deferred[str]:  # noqa: N802 - Twisted's name
+        if addresses.literal(name):
+            return succeed(name)
+        if Path(os.environ["NAME_SERVER_IS_GONE"]).exists():
+            return fail(DNSLookupError(name))
+        return succeed(f"127.0.0.{name.removeprefix('h').removesuffix('.example')}")

@@ -1,0 +1,120 @@
+"""What happens while this machine, or its network, lacks something: no page is asked for, but one now and then.
+
+Whose fault a failure is says `sitecrawl.http.blame`. Pages that failed for want of something are back in the frontier
+as they were. The first failure begins a pause; after it one page is handed out, to see: if it fails for the same
+reason, the next pause is twice as long, and as soon as anything is heard of a host the crawl goes on. Where the want
+lasts for SITECRAWL_MAX_WANT_TIME, the crawl ends, with a finish reason of its own: the next run goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from math import inf
+from typing import Final
+
+from scrapy.crawler import Crawler
+
+from sitecrawl.base.display import duration
+from sitecrawl.crawl.engine import stop, wake
+from sitecrawl.http import Want
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE: Final = 0.5
+"""Seconds; each further pause is twice as long."""
+LONGEST_PAUSE: Final = 30.0
+
+_WORDS: Final = {
+    Want.FILES: "no more files and connections may be open (ulimit -n)",
+    Want.MEMORY: "the system has no memory for another connection",
+    Want.PORTS: "no local port is free for another connection",
+    Want.BUFFERS: "the system has no buffers for another connection",
+    Want.NETWORK: "the network is down: no host can be reached",
+    Want.NAMES: "no name server answers",
+}
+REASONS: Final = {f"no_{want}": f"stopped for want of something: {words}" for want, words in _WORDS.items()}
+"""Scrapy's finish reasons for crawls that were ended so, and each in words."""
+
+
+class Pause:
+    """See the module. `limit`: seconds; 0 for none. `is_under_way` says whether a visit, by its key, is not yet over.
+
+    `begun` is called with each pause: no page will be asked for soon.
+    """
+
+    def __init__(
+        self, crawler: Crawler, *, limit: float, is_under_way: Callable[[bytes], bool], begun: Callable[[], None]
+    ) -> None:
+        assert crawler.stats
+        self._crawler = crawler
+        self._stats = crawler.stats
+        self._limit = limit or inf
+        self._is_under_way = is_under_way
+        self._begun = begun
+        self.want: Want | None = None
+        """What is lacking; None while nothing is."""
+        self._since = 0.0
+        self._seconds = FIRST_PAUSE
+        """How long the present pause is."""
+        self._until = 0.0
+        self._probe: bytes | None = None
+        """The visit that is to find out whether the want is over."""
+
+    def __str__(self) -> str:
+        """What is lacking, in words, and since when; empty while nothing is."""
+        if self.want is None:
+            return ""
+        return f"paused {duration(time.monotonic() - self._since)}: {_WORDS[self.want]}"
+
+    def suffer(self, want: Want) -> None:
+        """Something was asked for, and failed for `want`."""
+        now = time.monotonic()
+        if self.want is None:
+            self._since, self._seconds = now, FIRST_PAUSE
+            self._stats.inc_value("want/pauses")
+        elif self._probe is not None:
+            self._tell()
+            self._seconds = min(2 * self._seconds, LONGEST_PAUSE)
+        else:
+            return  # it was under way when the pause began
+        self.want, self._probe, self._until = want, None, now + self._seconds
+        self._begun()
+        if now - self._since >= self._limit:
+            stop(self._crawler, f"no_{want}")
+
+    def _tell(self) -> None:
+        """Of a moment's want nobody need hear."""
+        if self._seconds == FIRST_PAUSE:
+            logger.warning("The crawl pauses, and goes on by itself: %s", _WORDS[self.want or Want.NETWORK])
+
+    def put_back(self, want: Want) -> None:
+        """A page that failed for `want` is back in the frontier."""
+        self._stats.inc_value(f"want/{want}")
+
+    def end(self) -> None:
+        """A host was heard of, or is itself to blame: nothing is lacking."""
+        if self.want is None:
+            return
+        if self._seconds > FIRST_PAUSE:
+            logger.warning("The crawl goes on, after %s", duration(time.monotonic() - self._since))
+        self.want = self._probe = None
+        wake(self._crawler)
+
+    def may_ask(self) -> bool:
+        """Whether a page may be handed out now: any, or the one that is to find out."""
+        if self.want is None:
+            return True
+        if self._probe is not None and self._is_under_way(self._probe):
+            return False
+        return time.monotonic() >= self._until
+
+    def asked(self, key: bytes) -> None:
+        """The visit of `key` was handed out."""
+        if self.want is not None:
+            self._probe = key
+
+    def next_time(self) -> float:
+        """Seconds until a page may be handed out, while something is lacking."""
+        return max(0.0, self._until - time.monotonic())

@@ -1,0 +1,137 @@
+"""Crawls on a machine that lacks something: descriptors, a name server, a network. No host is blamed for it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from shutil import which
+
+import pytest
+from crawling import HELPERS, PROJECT, environment, scrapy, scrapy_command, states_of, stats_of
+from localweb import LocalWeb, linked
+from waiting import until
+
+from sitecrawl.frontier.record import UrlState
+
+SETTINGS = {
+    "SITECRAWL_DELAY_FACTOR": 0,
+    "SITECRAWL_CONCURRENT_REQUESTS_PER_IP": 0,
+    "SITECRAWL_DASHBOARD": False,
+    "STATS_DUMP": True,
+    "LOG_LEVEL": "INFO",
+}
+WITHIN = "import os, resource, sys; n = int(sys.argv[1]); resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)); "
+ALONE = ("unshare", "--user", "--map-root-user", "--net")
+"""Begins a command in a network that has nothing, not even a loopback that is up."""
+
+
+def limited(files: int, command: Sequence[str]) -> list[str]:
+    """`command` in a process that may have so many files open."""
+    return [sys.executable, "-c", WITHIN + "os.execv(sys.argv[2], sys.argv[2:])", str(files), *command]
+
+
+def run(command: Sequence[str], **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=PROJECT, env=environment(**env), capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def page(path: str, host: str) -> str | None:
+    return f"the page of {host}" if path == "/" else None
+
+
+@pytest.fixture
+def alone() -> Sequence[str]:
+    if not which("unshare") or subprocess.run([*ALONE, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("no right to have a network of one's own")
+    return ALONE
+
+
+def test_few_descriptors(tmp_path: Path) -> None:
+    """Of 150 hosts, which would have as many connections, all are fetched with no more than 64 files open."""
+    with LocalWeb(page, address="0.0.0.0") as web:
+        seeds = [f"http://127.0.1.{number}:{web.port}/" for number in range(1, 151)]
+        (tmp_path / "seeds").write_text("\n".join(seeds))
+        words = ("crawl", "generic", "-a", f"seeds=@{tmp_path / 'seeds'}")
+        done = run(limited(64, scrapy_command(*words, settings={**SETTINGS, "JOBDIR": tmp_path / "job"})))
+        assert done.returncode == 0, done.stderr
+        assert len(web.paths()) == len(seeds)
+    assert states_of(tmp_path / "job") == dict.fromkeys(seeds, UrlState.FETCHED)
+
+
+def test_too_few_descriptors(tmp_path: Path) -> None:
+    """A crawl that could not open its own files says so before it begins."""
+    words = ("crawl", "generic", "-a", "seeds=http://127.0.0.1:1/")
+    done = run(limited(48, scrapy_command(*words, settings={**SETTINGS, "JOBDIR": tmp_path / "job"})))
+    assert done.returncode == 1
+    assert "sitecrawl: This process may have 48 files open, and a crawl needs 64: raise ulimit -n\n" in done.stderr
+    assert not (tmp_path / "job").exists()
+
+
+def test_a_name_server_that_is_gone_for_a_while(tmp_path: Path) -> None:
+    """No host of those whose names nobody can look up meanwhile is given up; each page is fetched once."""
+    gone, log = tmp_path / "gone", tmp_path / "log"
+
+    def then_gone(path: str, host: str) -> str | None:
+        if path == "/" and len(web.paths()) == 10:
+            gone.touch()
+        return linked(*links) if host.startswith("h1.") else page(path, host)
+
+    with LocalWeb(then_gone, address="0.0.0.0") as web:
+        links = [f"http://h{number}.example:{web.port}/" for number in range(2, 41)]
+        words = ("crawl", "generic", "-a", f"seeds=http://h1.example:{web.port}/", "-a", "scope=any")
+        settings = {
+            **SETTINGS,
+            "TWISTED_DNS_RESOLVER": "resolvers.Vanishing",
+            "SITECRAWL_ALLOW_PRIVATE": True,
+            "CONCURRENT_REQUESTS": 4,
+            "JOBDIR": tmp_path / "job",
+        }
+        env = environment(PYTHONPATH=str(HELPERS / "spiders"), NAME_SERVER_IS_GONE=str(gone))
+        with log.open("wb") as stderr:
+            crawl = subprocess.Popen(scrapy_command(*words, settings=settings), cwd=PROJECT, env=env, stderr=stderr)
+        try:
+            until(lambda: "The crawl pauses, and goes on by itself: no name server" in log.read_text(), "the pause")
+            assert len(web.paths()) < 40
+            gone.unlink()
+            assert crawl.wait(60) == 0
+        finally:
+            crawl.kill()
+        assert len(web.paths()) == 40
+    assert set(states_of(tmp_path / "job").values()) == {UrlState.FETCHED}
+    assert stats_of(log.read_text())["want/names"] > 0
+
+
+def test_a_network_that_is_gone_for_a_while(tmp_path: Path, alone: Sequence[str]) -> None:
+    """No host of those that nobody can reach meanwhile is given up; each page comes in once."""
+    done = run([*alone, sys.executable, str(HELPERS / "lost_network.py"), str(tmp_path), "24"])
+    log = (tmp_path / "log").read_text()
+    assert done.returncode == 0, done.stderr + log
+    states = states_of(tmp_path / "job")
+    assert len(states) == 24
+    assert set(states.values()) == {UrlState.FETCHED}
+    assert stats_of(log)["want/network"] > 0
+    assert len(set(json.loads(done.stdout))) == 24
+
+
+def test_no_network_at_all(tmp_path: Path, alone: Sequence[str]) -> None:
+    """The crawl ends, with a reason and an exit code of its own, and has lost nothing: the next run goes on."""
+    with LocalWeb(page, address="0.0.0.0") as web:
+        seeds = [f"http://h{number}.example:{web.port}/" for number in range(1, 4)]
+        words = ("crawl", "generic", "-a", f"seeds={','.join(seeds)}")
+        settings = {**SETTINGS, "SITECRAWL_MAX_WANT_TIME": 1, "JOBDIR": tmp_path / "job"}
+        done = run([*alone, *scrapy_command(*words, settings=settings)])
+        assert done.returncode == 3, done.stderr
+        assert "The crawl stopped for want of something: no name server answers." in done.stderr
+        assert "'finish_reason': 'no_names'" in done.stderr
+        assert states_of(tmp_path / "job") == dict.fromkeys(seeds, UrlState.QUEUED)
+        again = scrapy(
+            *words,
+            settings={**settings, "TWISTED_DNS_RESOLVER": "resolvers.Vanishing"},
+            env={"PYTHONPATH": str(HELPERS / "spiders"), "NAME_SERVER_IS_GONE": str(tmp_path / "no")},
+        )
+    assert again.returncode == 0, again.stderr
+    assert states_of(tmp_path / "job") == dict.fromkeys(seeds, UrlState.FETCHED)
