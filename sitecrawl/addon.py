@@ -101,6 +101,7 @@ _LOOKS: Final[dict[str, Any]] = {
     "SITECRAWL_SUMMARY": False,
     "SITECRAWL_DASHBOARD": False,
     "SITECRAWL_ALLOW_PRIVATE": True,
+    "SITECRAWL_MAX_WANT_TIME": 10.0,
 }
 """For commands that only look at a page: what they print is the page, and the user has named it."""
 

@@ -68,6 +68,7 @@ class Scheduler(BaseScheduler):
     def open(self, spider: Spider) -> None:
         self._spider = spider
         if self._runtime.directory.resumed:
+            self._runtime.retry_given_up()
             logger.info("Resuming %s: %d URLs wait", self._runtime.path, self._frontier.waiting)
         if self._crawler.settings.get("JOBDIR") or not hasattr(spider, "state"):  # as Scrapy; else it is the spider's
             self._checkpoints.add(SpiderState(spider, self._runtime.database))

@@ -33,6 +33,7 @@ _LENGTHS: Final = {
     "edges": {b"": (KEY_BYTES, EDGE_BYTES)},
     "classes": {b"": (16, ROW_BYTES)},
     "sites": {b"": (KEY_BYTES, KEY_BYTES)},
+    "given_up": {b"": (KEY_BYTES + 16, 1)},
 }
 """How long a key is, and of how long pieces its value is made, by how the key begins (docs/formats/database.md)."""
 
@@ -169,7 +170,7 @@ def entry_of(key: bytes, record: UrlRecord) -> bytes:
 
 
 def _drop_foreign_rows(database: Database, survey: Survey, changes: Changes) -> Iterator[Problem]:
-    """Rows in `content`, `edges`, `classes` and `sites` that nothing of ours has written."""
+    """Rows in `content`, `edges`, `classes`, `sites` and `given_up` that nothing of ours has written."""
     for family, lengths in _LENGTHS.items():
         foreign = 0
         for key, value in database.scan(family):

@@ -7,8 +7,11 @@ import sys
 from itertools import islice
 from typing import Final
 
+from sitecrawl.base.errors import OptionError
+from sitecrawl.cluster.reader import ClusterReader
 from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.listing import HELD, RULES, UNITS, URLS, write
+from sitecrawl.crawl.wishes import wish
 from sitecrawl.dust.evidence import State
 from sitecrawl.frontier.rule_orders import order_rule
 
@@ -33,6 +36,9 @@ class Command(ListingCommand):
         parser.add_argument("--host", help="only this host (with :port where it is not the scheme's own)")
         parser.add_argument("--demoted", action="store_true", help="only what is held back, with evidence and URLs")
         parser.add_argument("--urls", action="store_true", help="list the waiting URLs, one a line: a list of seeds")
+        parser.add_argument(
+            "--retry-given-up", action="store_true", help="let the crawl ask the hosts again that were given up"
+        )
         parser.add_argument("--rules", action="store_true", help="what was learnt of URLs: what chooses no content")
         for state, (option, meaning) in _ORDERS.items():
             text = f"{meaning} (ID: as --rules lists it; no crawl may run)"
@@ -42,6 +48,9 @@ class Command(ListingCommand):
         if orders := [(name, state) for state in _ORDERS if (name := getattr(opts, state.name))]:
             for name, state in orders:
                 print(order_rule(self.directory(opts), name, state))
+            return
+        if opts.retry_given_up:
+            self._retry_given_up(opts)
             return
         with self.frontier(opts) as reader:
             if opts.rules:
@@ -54,3 +63,14 @@ class Command(ListingCommand):
             else:
                 units = islice(reader.units(opts.host), opts.limit)
                 write(units, UNITS, sys.stdout, format=opts.format)
+
+    def _retry_given_up(self, opts: argparse.Namespace) -> None:
+        with self.frontier(opts) as reader:
+            if isinstance(reader, ClusterReader):
+                raise OptionError("--retry-given-up is for one process: on a cluster nobody keeps what was given up")
+            urls = reader.given_up()
+        wish(self.directory(opts))
+        print(
+            f"Hosts that were given up are asked again, for {urls:,} URLs of those that never answered as well: "
+            "within seconds if the crawl runs, and else when it is resumed"
+        )

@@ -20,7 +20,8 @@ from sitecrawl.base.display import printable
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.base.limits import PRIVATE_ADDRESS
 from sitecrawl.console.single_crawl import obstacle, run_spider
-from sitecrawl.crawl.ending import BY_ITSELF, FINISHED, HOSTS_SILENT, MAX_PAGES
+from sitecrawl.crawl.ending import BY_ITSELF, FINISHED, HOSTS_SILENT, MAX_PAGES, ending
+from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.search.keyword import Keyword
 from sitecrawl.spiders.keyword import FOUND, KeywordSpider
@@ -29,6 +30,8 @@ from sitecrawl.urls.url import guess_url
 
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, as of other programs: 128 and the number of the signal."""
+_MAX_WANT_TIME: Final = 30.0
+"""Seconds: whoever waits for an answer wants to hear that there is no network."""
 _SHOWN: Final = 1000
 _WHY: Final = {MAX_PAGES: "max_pages is reached", HOSTS_SILENT: "their hosts ceased to answer"}
 
@@ -109,6 +112,7 @@ def _settings(given: Sequence[str], directory: Path) -> Settings:
         "JOBDIR": str(directory),
         "ITEM_PIPELINES": {"pipelines.WarcPipeline": None},
         "SITECRAWL_SUMMARY": False,
+        "SITECRAWL_MAX_WANT_TIME": _MAX_WANT_TIME,
     }
     settings.setdict(ours, priority="project")
     settings.setdict(dict(setting.split("=", 1) for setting in given), priority="cmdline")
@@ -126,7 +130,8 @@ def _tell(spider: KeywordSpider, stats: Mapping[str, Any], start: str) -> int:
         print(f"KeywordHunter: interrupted; not found on {spider.read} pages", file=sys.stderr)
         return INTERRUPTED
     if reason not in BY_ITSELF:
-        why = spider.trouble or f"the crawl ended: {reason}"
+        words = ending(reason) if reason in REASONS else f"ended: {reason}"
+        why = spider.trouble or f"the crawl {words}"
         print(f"KeywordHunter: {printable(why, _SHOWN)}", file=sys.stderr)
         return 1
     if not spider.read:

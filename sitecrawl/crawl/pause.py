@@ -14,10 +14,9 @@ from collections.abc import Callable
 from math import inf
 from typing import Final
 
-from scrapy.crawler import Crawler
+from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base.display import duration
-from sitecrawl.crawl.engine import stop, wake
 from sitecrawl.http import Want
 
 logger = logging.getLogger(__name__)
@@ -41,18 +40,28 @@ REASONS: Final = {f"no_{want}": f"stopped for want of something: {words}" for wa
 class Pause:
     """See the module. `limit`: seconds; 0 for none. `is_under_way` says whether a visit, by its key, is not yet over.
 
-    `begun` is called with each pause: no page will be asked for soon.
+    `begun` is called with each pause: no page will be asked for soon; `ended` when pages may be asked for again;
+    `give_up` with a finish reason, when that has not come to pass within the limit. `clock` gives monotonic seconds.
     """
 
     def __init__(
-        self, crawler: Crawler, *, limit: float, is_under_way: Callable[[bytes], bool], begun: Callable[[], None]
+        self,
+        stats: StatsCollector,
+        *,
+        limit: float,
+        is_under_way: Callable[[bytes], bool],
+        begun: Callable[[], None],
+        ended: Callable[[], None],
+        give_up: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        assert crawler.stats
-        self._crawler = crawler
-        self._stats = crawler.stats
+        self._stats = stats
         self._limit = limit or inf
         self._is_under_way = is_under_way
         self._begun = begun
+        self._ended = ended
+        self._give_up = give_up
+        self._clock = clock
         self.want: Want | None = None
         """What is lacking; None while nothing is."""
         self._since = 0.0
@@ -66,11 +75,11 @@ class Pause:
         """What is lacking, in words, and since when; empty while nothing is."""
         if self.want is None:
             return ""
-        return f"paused {duration(time.monotonic() - self._since)}: {_WORDS[self.want]}"
+        return f"paused {duration(self._clock() - self._since)}: {_WORDS[self.want]}"
 
     def suffer(self, want: Want) -> None:
         """Something was asked for, and failed for `want`."""
-        now = time.monotonic()
+        now = self._clock()
         if self.want is None:
             self._since, self._seconds = now, FIRST_PAUSE
             self._stats.inc_value("want/pauses")
@@ -82,7 +91,7 @@ class Pause:
         self.want, self._probe, self._until = want, None, now + self._seconds
         self._begun()
         if now - self._since >= self._limit:
-            stop(self._crawler, f"no_{want}")
+            self._give_up(f"no_{want}")
 
     def _tell(self) -> None:
         """Of a moment's want nobody need hear."""
@@ -98,9 +107,9 @@ class Pause:
         if self.want is None:
             return
         if self._seconds > FIRST_PAUSE:
-            logger.warning("The crawl goes on, after %s", duration(time.monotonic() - self._since))
+            logger.warning("The crawl goes on, after %s", duration(self._clock() - self._since))
         self.want = self._probe = None
-        wake(self._crawler)
+        self._ended()
 
     def may_ask(self) -> bool:
         """Whether a page may be handed out now: any, or the one that is to find out."""
@@ -108,7 +117,7 @@ class Pause:
             return True
         if self._probe is not None and self._is_under_way(self._probe):
             return False
-        return time.monotonic() >= self._until
+        return self._clock() >= self._until
 
     def asked(self, key: bytes) -> None:
         """The visit of `key` was handed out."""
@@ -117,4 +126,4 @@ class Pause:
 
     def next_time(self) -> float:
         """Seconds until a page may be handed out, while something is lacking."""
-        return max(0.0, self._until - time.monotonic())
+        return max(0.0, self._until - self._clock())

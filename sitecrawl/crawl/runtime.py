@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from scrapy import Request
@@ -24,12 +24,13 @@ from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.cluster.seedqueue import fields_of
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import Checkpoints
-from sitecrawl.crawl.engine import in_progress, wake
+from sitecrawl.crawl.engine import in_progress, stop, wake
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.frontiers import join_crawl, own_frontier, worker_frontier
 from sitecrawl.crawl.pause import Pause
 from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.seed_hosts import SeedHosts
+from sitecrawl.crawl.wishes import Wishes
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import CrawlDirectory
 from sitecrawl.crawldir.meta import PAGES
@@ -112,10 +113,12 @@ class Runtime:
         self.asks_robots = False
         """Whether a host is asked for its robots.txt before anything else, and `on_robots` is called."""
         self.pause = Pause(
-            crawler,
+            self.stats,
             limit=configuration.max_want_time(settings),
             is_under_way=self.fetches.__contains__,
             begun=self.frontier.pause,
+            ended=partial(wake, crawler),
+            give_up=partial(stop, crawler),
         )
         self.checkpoints = Checkpoints(
             crawler,
@@ -125,6 +128,8 @@ class Runtime:
             close=self.close,
         )
         self.checkpoints.add(self.seed_hosts)
+        if self.whole is not None:
+            self.checkpoints.add(Wishes(self.path, self.retry_given_up))
 
     @classmethod
     def of(cls, crawler: Crawler) -> Runtime:
@@ -171,6 +176,13 @@ class Runtime:
             self.stats.inc_value("pagestore/not_stored")
             return 0
         return self._store.last_id
+
+    def retry_given_up(self) -> None:
+        """Ask the hosts again that were given up."""
+        if self.whole is not None and (urls := self.whole.retry_given_up()):
+            logger.info("%d URLs of hosts that never answered are tried again", urls)
+            self.stats.inc_value("frontier/retried_given_up", urls)
+            wake(self.crawler)
 
     # URLs
 

@@ -27,11 +27,12 @@ from sitecrawl.base.errors import FormatMismatch, StorageError
 from sitecrawl.crawldir import meta
 from sitecrawl.crawldir.opening import Layout, lost_tables, nothing_yet, open_rocksdb, storage_error
 
-FORMAT: Final = b"sitecrawl-db-4"
+FORMAT: Final = b"sitecrawl-db-5"
 FAMILIES: Final = (
     "urls",
     "queue",
     "requests",
+    "given_up",
     "hosts",
     "sites",
     "sections",

@@ -227,6 +227,17 @@ class DiskFrontier:
         self._place([host])
         return True
 
+    def retry_given_up(self) -> int:
+        """Ask the hosts again that were given up, whether they ever answered or not; gives the number of URLs that
+        had failed, and are queued again.
+        """
+        hosts = list(self.url_states.retry_given_up())
+        for host in dict.fromkeys(hosts):
+            host.failures, host.silent = 0, {}
+        self._place(hosts)
+        self.silent_hosts.hurry(self._clock())
+        return len(hosts)
+
     def _place(self, hosts: Iterable[Host]) -> None:
         self.dispatcher.place(hosts)  # which comes into being last of all
 

@@ -72,6 +72,11 @@ class SilentHosts:
         if host.key in self._hosts:
             host.free_at = self._first = now
 
+    def hurry(self, now: float) -> None:
+        """All of them are due."""
+        for host in self._hosts.values():
+            host.free_at = self._first = now
+
     @property
     def queued(self) -> int:
         """URLs that wait for them."""

@@ -10,13 +10,15 @@ Invariants, between two calls:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from time import gmtime
+from typing import Final
 
 from sitecrawl.base.errors import CorruptFile, InvalidUrl
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.counts import Counts
+from sitecrawl.frontier.given_up import GivenUp
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
 from sitecrawl.frontier.link_credit import LinkCredit
 from sitecrawl.frontier.order import Facts, Order, class_of, credit_class, priority_of, serial_of, with_priority
@@ -27,6 +29,9 @@ from sitecrawl.page.items import Link
 from sitecrawl.urls.trap_signs import trap_signs
 from sitecrawl.urls.url import parse
 
+_PASSING: Final = Flag.UNFILTERED | Flag.VOLATILE
+"""Of URLs of which nothing is remembered when they have come to their end."""
+
 
 def name_of(url: str) -> str:
     """The host, and its port, of a URL that is queued; empty where no browser would take it for one."""
@@ -34,6 +39,11 @@ def name_of(url: str) -> str:
         return parse(url).host
     except InvalidUrl:
         return ""
+
+
+def _never_answered(host: Host) -> bool:
+    """Of the names in a pool nobody knows."""
+    return host.fetched == 0 or host.is_pool
 
 
 class UrlStates:
@@ -59,6 +69,7 @@ class UrlStates:
         self._wall = wall
         self._entries = Overlay(database, "queue")
         self._requests = Overlay(database, "requests")
+        self._given_up = GivenUp(database)
         self._present_year = gmtime(wall()).tm_year
         self.form_section: Callable[[Host, Link], Section | None] = lambda host, found: None
         """Gives the section of a rule for a link that is another form of a page: see `frontier.forms`."""
@@ -255,6 +266,8 @@ class UrlStates:
             self._requests.delete(key)
 
     def end(self, key: bytes, record: UrlRecord, host: Host, state: UrlState) -> None:
+        if state == UrlState.FAILED and _never_answered(host) and not record.flags & _PASSING:
+            self._given_up.add(host.key, key, self.request(key) if record.flags & Flag.REQUEST else b"")
         self.leave(key, record, host)
         self._counts.reach(state)
         host.fetched += state == UrlState.FETCHED
@@ -267,6 +280,20 @@ class UrlStates:
             self._urls.delete(key)
         else:
             self._urls.put(key, record)
+
+    def retry_given_up(self) -> Iterator[Host]:
+        """Queue what was given up of hosts that have never answered, as it was; gives the host of each URL."""
+        for host_key, key, request in self._given_up.take():
+            record, host = self._urls.get(key), self._hosts.get(host_key)
+            if record is None or record.state != UrlState.FAILED or host is None or record.host != host_key:
+                continue
+            if _never_answered(host):
+                self._counts.reach(record.state, -1)
+                record.state = UrlState.QUEUED
+                record.attempts = 0
+                record.credit += self._link_credit.ledger.grant()
+                self.enter_again(key, record, host, priority=priority_of(record.rank), request=request or None)
+                yield host
 
     def reopen(self, record: UrlRecord, host: Host) -> None:
         """A URL that had come to its end has not: `enter` follows."""
@@ -292,10 +319,10 @@ class UrlStates:
 
     def flush(self, batch: Batch) -> None:
         """Hand the queue's and the requests' changes to `batch`."""
-        self._entries.flush(batch)
-        self._requests.flush(batch)
+        for part in (self._entries, self._requests, self._given_up):
+            part.flush(batch)
 
     def flushed(self) -> None:
         """The batch is on disk."""
-        self._entries.flushed()
-        self._requests.flushed()
+        for part in (self._entries, self._requests, self._given_up):
+            part.flushed()

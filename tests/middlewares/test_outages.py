@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import socket
+import subprocess
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from crawling import crawl, states_of, stats_of
+from crawling import PROJECT, crawl, environment, scrapy, scrapy_command, states_of, stats_of
 from localweb import Answer, LocalWeb, Page, linked
+from waiting import until
 
 from sitecrawl.frontier.record import UrlState
 
@@ -81,3 +85,53 @@ def test_a_page_that_never_comes_and_is_the_last(tmp_path: Path) -> None:
         assert states_of(tmp_path / "job")[f"{web.root}/1"] == UrlState.FETCHED
         assert states_of(tmp_path / "job")[f"{web.root}/7"] == UrlState.FAILED
         assert web.paths().count("/7") == 2
+
+
+def nobody() -> int:
+    """A port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_a_host_that_never_answered_is_asked_by_every_resume(tmp_path: Path) -> None:
+    """As long as it does not answer its pages have failed; the run in which it does gets them."""
+    port, job = nobody(), tmp_path / "job"
+    seeds = [f"http://127.0.0.1:{port}/{number}" for number in range(5)]
+    for run in range(2):
+        done = crawl(",".join(seeds), job, **QUICK)
+        assert states_of(job) == dict.fromkeys(seeds, UrlState.FAILED)
+        assert stats_of(done.stderr).get("frontier/retried_given_up", 0) == 5 * run
+    with LocalWeb(Shop(lambda _, path: f"page {path}"), port=port) as web:
+        done = crawl(",".join(seeds), job, **QUICK)
+        assert sorted(web.paths()) == [f"/{number}" for number in range(5)]
+    assert states_of(job) == dict.fromkeys(seeds, UrlState.FETCHED)
+    assert "nothing is left to fetch." in done.stderr
+
+
+def test_hosts_that_were_given_up_are_asked_at_once(tmp_path: Path) -> None:
+    """A crawl that runs does so when it is told to."""
+    port, job, is_over = nobody(), tmp_path / "job", threading.Event()
+
+    def slow(path: str, host: str) -> str | None:
+        return "slow" if path == "/" and is_over.wait(60) else None
+
+    def told() -> str:
+        return scrapy("frontier", "-d", str(job), "--retry-given-up").stdout
+
+    with LocalWeb(slow, address="127.0.0.2") as other:
+        seeds = f"seeds=http://127.0.0.1:{port}/,{other.root}/"
+        settings = {**QUICK, "JOBDIR": job, "SITECRAWL_DASHBOARD": False, "SITECRAWL_MAX_IDLE_TIME": 0}
+        command = scrapy_command("crawl", "generic", "-a", seeds, settings=settings)
+        process = subprocess.Popen(command, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL)
+        try:
+            until(lambda: "for 1 URLs" in told(), "the host is given up", 60)
+            until(lambda: not (job / "retry-given-up").exists(), "the crawl has heard it", 60)
+            with LocalWeb({"/": "here"}, port=port) as web:
+                until(lambda: told() and "/" in web.paths(), "the host is asked again", 60)
+                is_over.set()
+                assert process.wait(60) == 0
+        finally:
+            is_over.set()
+            process.kill()
+    assert set(states_of(job).values()) == {UrlState.FETCHED}
