@@ -29,6 +29,7 @@ SOURCES = [
 COMMANDS = [
     path for path in SOURCES if path.parent.name == "commands" and "class Command(" in path.read_text("utf-8")
 ]
+DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 UNSET = {"SITECRAWL_DATABASE_URL": "", "SITECRAWL_DATABASE_TABLE": "pages"}
 """Settings of a pipeline that is off by default: the add-on gives them no value."""
 
@@ -153,6 +154,20 @@ class TestNamedFiles:
         parts = "sitecrawl|middlewares|pipelines|benchmarks"
         named = re.findall(rf"`((?:{parts})/[\w/.-]+\.(?:py|lua|js))`", path.read_text(encoding="utf-8"))
         assert [name for name in named if not (PROJECT / name).exists()] == []
+
+
+class TestNamedTests:
+    @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(PROJECT).as_posix())
+    def test_every_named_test_exists(self, path: Path) -> None:
+        """What a document says is tested, by the file and the name of a test, is there to be run."""
+        for named in re.findall(r"`(tests/[\w/]+(?:\.py)?(?:::\w+)*)`", path.read_text(encoding="utf-8")):
+            file, *names = named.split("::")
+            assert (PROJECT / file).exists(), named
+            body = ast.parse(text(file)).body if names else []
+            for name in names:
+                found = [node for node in body if isinstance(node, DEFINITIONS) and node.name == name]
+                assert found, named
+                body = found[0].body
 
 
 class TestDependencies:
