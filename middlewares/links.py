@@ -9,8 +9,10 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
+from sitecrawl.crawl.rereading import Rereading
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.page.items import PageItem
+from sitecrawl.page.items import Link, PageItem
+from sitecrawl.pagestore import Capture
 
 
 class LinksMiddleware(BaseSpiderMiddleware):
@@ -25,6 +27,7 @@ class LinksMiddleware(BaseSpiderMiddleware):
         assert crawler.stats
         self._runtime = Runtime.of(crawler)
         self._stats = crawler.stats
+        self._rereading = Rereading(crawler, self._follow_again)
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
         if isinstance(item, PageItem):
@@ -38,13 +41,24 @@ class LinksMiddleware(BaseSpiderMiddleware):
         fetch.parsed(page)
         if fetch.links_are_known:  # a page that is a sitemap, too
             return
-        spider = self._spider
-        admits = getattr(spider, "admits", None)
-        links = page.links if admits is None else [link for link in page.links if admits(link)]
-        new = self._runtime.expand(fetch, links, nofollow=page.nofollow, score=getattr(spider, "score", None))
+        links = self._admitted(page.links)
+        new = self._runtime.expand(fetch, links, nofollow=page.nofollow, score=getattr(self._spider, "score", None))
         self._stats.inc_value("links/found", len(page.links))
         self._stats.inc_value("links/followed", len(links))
         self._stats.inc_value("links/new", new)
+
+    def _admitted(self, links: list[Link]) -> list[Link]:
+        admits = getattr(self._spider, "admits", None)
+        return links if admits is None else [link for link in links if admits(link)]
+
+    def _follow_again(self, links: list[Link], capture: Capture) -> int:
+        """Of a stored page, or of a redirect, which is no further from the seeds than what it leads to."""
+        links = self._admitted(links)
+        if (score := getattr(self._spider, "score", None)) is not None:
+            for link in links:
+                link.score = score(link)
+        depth = (capture.depth or 0) + (capture.redirect_to is None)
+        return self._runtime.rediscover(capture.url, links, depth=max(1, depth))
 
     @property
     def _spider(self) -> Spider:

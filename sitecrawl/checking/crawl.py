@@ -16,11 +16,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, StorageError
+from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, StorageError
 from sitecrawl.checking.changes import Changes
 from sitecrawl.checking.frontier import mend_frontier
 from sitecrawl.checking.numbers import load_counts
-from sitecrawl.checking.pages import Known, captures_with_records, is_too_early, mend_pages
+from sitecrawl.checking.pages import Known, mend_pages
 from sitecrawl.checking.problems import Problem
 from sitecrawl.checking.rebuilding import rebuild
 from sitecrawl.checking.salvage import finish_move, is_readable, salvage
@@ -28,8 +28,17 @@ from sitecrawl.checking.seen import check_seen, drop_filter
 from sitecrawl.checking.store import Index, PageStoreState, check_store
 from sitecrawl.checking.survey import Survey
 from sitecrawl.crawldir.database import Database
-from sitecrawl.crawldir.directory import MANIFEST, Manifest, manifest_of, read_manifest
+from sitecrawl.crawldir.directory import (
+    DIFFERS,
+    MANIFEST,
+    Manifest,
+    is_copy,
+    manifest_of,
+    read_manifest,
+    restore_manifest,
+)
 from sitecrawl.crawldir.faults import file_errors
+from sitecrawl.crawldir.meta import MANIFEST as COPY
 from sitecrawl.crawldir.meta import PAGES, WORKER
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.record import UrlState
@@ -37,8 +46,17 @@ from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.warc_store import INDEX_FILE
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
+_KEEPS: Final = "keeps what can be read, and makes the rest again as far as records and stored pages tell"
+_NO_KEY: Final = (
+    "restore it from a copy, for the key in it cannot be guessed, and the database has none either; the stored pages "
+    "stay readable without it"
+)
 _ROUNDS: Final = 3
 """Repairs in a row: mending one thing may show another that was hidden behind it."""
+
+
+class LostKey(CorruptFile):
+    """The key of the fingerprints stands nowhere any more."""
 
 
 @dataclass(slots=True)
@@ -65,43 +83,54 @@ def check(directory: Path, *, quick: bool = False) -> CheckResult:
     wrote it.
     """
     result = CheckResult(directory)
-    manifest = _manifest(directory, result)
-    if manifest is None:
-        return result
     with _alone(directory):
+        manifest = _manifest(directory, result)
         path = directory / "db"
         if damage := is_readable(path):
-            result.problems.append(
-                Problem(
-                    "db",
-                    damage,
-                    "keeps what can be read, and makes the rest again as far as records and stored pages tell",
-                )
-            )
-            return result
-        with closing(Database(path, hash_name=HASH_NAME, read_only=True)) as database:
-            _check(database, Fingerprinter(bytes.fromhex(manifest.key)), result, quick=quick)
+            result.problems.append(Problem("db", damage, _KEEPS))
+        elif manifest is not None:
+            with closing(Database(path, hash_name=HASH_NAME, read_only=True)) as database:
+                _check(database, Fingerprinter(bytes.fromhex(manifest.key)), result, quick=quick)
     return result
 
 
 def _manifest(directory: Path, result: CheckResult) -> Manifest | None:
+    """What `crawl.json` says; None, with a problem, where it is lost, or says what the database's copy does not."""
     with file_errors(directory):
         had_database = (directory / "db").exists()  # a crawl makes it after the manifest, perhaps just now
+    lost = "it is missing, and with it the key of all fingerprints"
     try:
         manifest = read_manifest(directory)
-    except CorruptFile as error:
-        result.problems.append(_lost_manifest(str(error)))
-        return None
-    if manifest is None and not had_database:
-        manifest = manifest_of(directory)  # which says why there is none
+    except (CorruptFile, FormatMismatch) as error:
+        manifest, lost = None, str(error)
+        if isinstance(error, FormatMismatch) and not _is_ours(directory):
+            raise
+    else:
+        if manifest is None and not had_database:
+            manifest = manifest_of(directory)  # which says why there is none
+        if manifest is not None and _contradicts(directory, manifest):
+            manifest, lost = None, DIFFERS
     if manifest is None:
-        result.problems.append(_lost_manifest("it is missing, and with it the key of all fingerprints"))
+        result.problems.append(Problem(MANIFEST, lost, "takes the copy in the database"))
     return manifest
 
 
-def _lost_manifest(what: str) -> Problem:
-    remedy = "restore it from a copy, for the key in it cannot be guessed; the stored pages stay readable without it"
-    return Problem(MANIFEST, what, remedy, repairable=False)
+def _is_ours(directory: Path) -> bool:
+    """Whether the database has a copy of `crawl.json`, or may turn out to have one when it is mended."""
+    try:
+        with closing(Database(directory / "db", hash_name=HASH_NAME, read_only=True)) as database:
+            return database.get("meta", COPY) is not None
+    except StorageError as error:
+        return isinstance(error, CorruptFile)
+
+
+def _contradicts(directory: Path, manifest: Manifest) -> bool:
+    """Whether the database can be read, and has a copy of another `crawl.json`."""
+    try:
+        with closing(Database(directory / "db", hash_name=HASH_NAME, read_only=True)) as database:
+            return not is_copy(database, manifest)
+    except StorageError:
+        return False
 
 
 @contextmanager
@@ -145,7 +174,7 @@ def _check(database: Database, fingerprints: Fingerprinter, result: CheckResult,
         result.problems += check_seen(directory, database, counts.serial, result.notes)
     state = PageStoreState.of(directory, database)
     if state.fault:
-        result.problems.append(Problem("db/meta", state.fault, "takes the page index's own"))
+        result.problems.append(Problem("db/meta", state.fault, "keeps all the pages that are stored"))
     result.problems += check_store(state, result.notes, quick=quick)
     try:
         index = Index(directory)
@@ -176,6 +205,8 @@ def repair(directory: Path) -> tuple[CheckResult, CheckResult]:
             break
         try:
             _mend(directory, before)
+        except LostKey as error:
+            return before, replace(after, problems=[Problem(MANIFEST, str(error), _NO_KEY, repairable=False)])
         except CorruptFile as error:
             left = Problem(
                 "db", str(error), "start in a new directory; the stored pages stay readable", repairable=False
@@ -186,49 +217,44 @@ def repair(directory: Path) -> tuple[CheckResult, CheckResult]:
 
 
 def _mend(directory: Path, result: CheckResult) -> None:
-    manifest = read_manifest(directory)
-    assert manifest is not None
     if is_readable(directory / "db"):
         damaged = salvage(directory)
         result.notes.append(f"the damaged database is kept as {damaged}: delete it when the crawl is as it should be")
     drop_filter(directory)
     with closing(Database(directory / "db", hash_name=HASH_NAME)) as database:
+        manifest = _restored_manifest(directory, database)
         list(mend_frontier(database, Survey(database), dry=False))
         _mend_pages(directory, database, Fingerprinter(bytes.fromhex(manifest.key)))
         list(mend_frontier(database, Survey(database), dry=False))
 
 
+def _restored_manifest(directory: Path, database: Database) -> Manifest:
+    """Raises `LostKey` if it is lost, and its copy too."""
+    restore_manifest(directory, database)
+    try:
+        manifest = read_manifest(directory)
+    except StorageError as error:
+        raise LostKey(str(error)) from error
+    if manifest is None:
+        raise LostKey(f"{directory / MANIFEST} is missing")
+    return manifest
+
+
 def _mend_pages(directory: Path, database: Database, fingerprints: Fingerprinter) -> None:
     """Page store and records."""
     counts = load_counts(Overlay(database, "meta"))
-    forgotten = counts.forgotten if counts is not None else 0
     state = PageStoreState.of(directory, database)
-    if state.position is None:
+    position = state.position
+    if position is None:
         return
     changes = Changes(database, dry=False)
-    known = Known(database, fingerprints)
-    too_early = _too_early(state, known) > forgotten
-    last = state.position.last_id
-    if state.fault or too_early or any(check_store(state, [], quick=False)):
-        is_wanted = known.is_wanted if too_early else lambda _: True
-        position = rebuild(state, state.position, origin=known.origin, is_wanted=is_wanted)
-        changes.batch.put("meta", PAGES, json.dumps(position._asdict()).encode())
-        changes.end()
-        last = position.last_id
-    with Index(directory) as index:
-        list(mend_pages(database, index, fingerprints, changes, last_id=last, forgotten=forgotten))
+    if any(check_store(state, [], quick=False)):
+        position = rebuild(state, referrer=Known(database, fingerprints).referrer)
+    changes.batch.put("meta", PAGES, json.dumps(position._asdict()).encode())
     changes.end()
-
-
-def _too_early(state: PageStoreState, known: Known) -> int:
-    """How many pages are stored although their URLs are to be fetched, as far as the index can be read."""
-    assert state.position is not None
-    found = 0
-    try:
-        with Index(state.directory) as index:
-            rows = captures_with_records(known.database, index, known.fingerprints, state.position.last_id)
-            for _, capture, record in rows:
-                found += is_too_early(capture, record)
-    except StorageError:
-        return found
-    return found
+    if database.get("meta", WORKER) is not None:
+        return
+    forgotten = counts.forgotten if counts is not None else 0
+    with Index(directory) as index:
+        list(mend_pages(database, index, fingerprints, changes, last_id=position.last_id, forgotten=forgotten))
+    changes.end()

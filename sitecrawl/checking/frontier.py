@@ -18,6 +18,7 @@ from sitecrawl.checking.numbers import mend_numbers
 from sitecrawl.checking.problems import Problem
 from sitecrawl.checking.survey import Survey, batches, is_absurd, readable, records, unpacked
 from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.meta import LINKS_READ
 from sitecrawl.credit.policies import owed
 from sitecrawl.dust.learner import Learner
 from sitecrawl.frontier.classes import ROW_BYTES
@@ -91,10 +92,11 @@ def _mend_records(database: Database, survey: Survey, changes: Changes) -> Itera
             changes.batch.put("urls", key, record.pack())
         changes.part()
     if survey.unreadable:
+        changes.batch.put("meta", LINKS_READ, bytes(8))
         yield Problem(
             "db/urls",
             f"{survey.unreadable:,} records of URLs cannot be read",
-            "drops them: a URL that waited is found again only if a page that is still to be fetched links to it",
+            "drops them, and has the links of the stored pages read again, which lead to those that waited",
         )
     if survey.absurd:
         yield Problem("credit", f"{survey.absurd:,} queued URLs are owed more than there is", "owes them nothing")

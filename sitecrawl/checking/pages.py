@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from sitecrawl.checking.changes import Changes
 from sitecrawl.checking.frontier import entry_of
@@ -15,6 +16,7 @@ from sitecrawl.checking.problems import Problem
 from sitecrawl.checking.store import Index
 from sitecrawl.checking.survey import Survey, batches, readable, records
 from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.meta import LINKS_READ
 from sitecrawl.frontier.hosts import KEY_BYTES
 from sitecrawl.frontier.record import NO_REFERRER, RANK_BYTES, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.tables import HostTable
@@ -22,12 +24,13 @@ from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.lookup import host_of, url_key
 from sitecrawl.urls.fingerprint import Fingerprinter
 
-_TWICE = """
-SELECT count(*), min(url_key) FROM (
-    SELECT url_key FROM pages WHERE kind = 'page' AND method = 'GET' AND id <= ?
-    GROUP BY url_key HAVING count(*) > 1
-)
+_SEVERAL = """
+SELECT url_key FROM pages WHERE kind = 'page' AND method = 'GET' AND id <= ? GROUP BY url_key HAVING count(*) > 1
 """
+_TWICE = f"SELECT count(*), min(url_key) FROM ({_SEVERAL})"  # noqa: S608 - no value goes into it
+
+
+_AS_FETCHED: Final = "notes them as fetched, so that they are not stored twice, and has their links read again"
 
 
 def mend_pages(
@@ -38,22 +41,19 @@ def mend_pages(
     Puts what mends the records into `changes`; what is wrong with the page store itself, `rebuild` mends before.
     """
     unknown = waiting = again = 0
-    for _, capture, record in captures_with_records(database, index, fingerprints, last_id):
+    for _, _, record in captures_with_records(database, index, fingerprints, last_id):
         unknown += record is None
-        waiting += is_too_early(capture, record)
+        waiting += is_too_early(record)
         again += record is not None and bool(record.flags & Flag.AGAIN)
-    if unknown > forgotten:
-        _note_as_fetched(database, index, fingerprints, changes, last_id)
-        yield Problem(
-            "db/urls",
-            f"{unknown:,} stored pages are of URLs that the frontier does not know",
-            "notes them as fetched, so that they are not stored twice",
-        )
+    unknown = unknown if unknown > forgotten else 0
+    if unknown or waiting:
+        _note_as_fetched(database, index, fingerprints, changes, last_id, are_unknown=bool(unknown))
+        changes.batch.put("meta", LINKS_READ, bytes(8))
+    if unknown:
+        yield Problem("db/urls", f"{unknown:,} stored pages are of URLs that the frontier does not know", _AS_FETCHED)
     if waiting:
         yield Problem(
-            "db/urls",
-            f"{waiting:,} pages are stored, and their URLs still wait to be fetched",
-            "takes them out of the page store: they are fetched again",
+            "db/urls", f"{waiting:,} pages are stored, and their URLs still wait to be fetched", _AS_FETCHED
         )
     if lost := _queue_lost(database, index, changes, last_id):
         yield Problem("pages.sqlite", f"{lost:,} URLs count as stored, and are not", "queues them again")
@@ -71,15 +71,15 @@ def captures_with_records(
     database: Database, index: Index, fingerprints: Fingerprinter, last_id: int
 ) -> Iterator[tuple[bytes, Capture, UrlRecord | None]]:
     """Every page that came by GET, with the fingerprint of its URL and its record."""
-    wanted = (one for one in index.captures(last_id) if one.method == "GET" and one.kind == "page")
+    wanted = (one for one in index.captures(last=last_id) if one.method == "GET" and one.kind == "page")
     for batch in batches(wanted):
         keys = [fingerprints.url(capture.url_key) for capture in batch]
         yield from zip(keys, batch, readable(database, keys), strict=True)
 
 
-def is_too_early(capture: Capture, record: UrlRecord | None) -> bool:
-    """Whether a page is stored although its URL is to be fetched; what a spider put back may be."""
-    if record is None or capture.kind != "page" or capture.method != "GET":
+def is_too_early(record: UrlRecord | None) -> bool:
+    """Whether the URL of a stored page is to be fetched; what a spider put back may be."""
+    if record is None:
         return False
     return record.state == UrlState.QUEUED and not record.attempts and not record.flags & Flag.REQUEST
 
@@ -107,34 +107,43 @@ class Known:
     database: Database
     fingerprints: Fingerprinter
 
-    def origin(self, url: str) -> tuple[UrlRecord | None, str | None]:
-        """Its record, and the URL of the page where it was found."""
+    def referrer(self, url: str) -> str | None:
+        """The URL of the page where it was found."""
         (record,) = readable(self.database, [self.fingerprints.url(url_key(url))])
         if record is None or record.referrer == NO_REFERRER:
-            return record, None
+            return None
         (referrer,) = readable(self.database, [record.referrer])
-        return record, None if referrer is None else referrer.url
-
-    def is_wanted(self, capture: Capture) -> bool:
-        """Whether the capture may stay: its URL is not to be fetched."""
-        (record,) = readable(self.database, [self.fingerprints.url(capture.url_key)])
-        return not is_too_early(capture, record)
+        return None if referrer is None else referrer.url
 
 
 def _note_as_fetched(
-    database: Database, index: Index, fingerprints: Fingerprinter, changes: Changes, last_id: int
+    database: Database,
+    index: Index,
+    fingerprints: Fingerprinter,
+    changes: Changes,
+    last_id: int,
+    *,
+    are_unknown: bool,
 ) -> None:
-    """Make records for the stored pages that have none."""
+    """Let the records of stored pages say so, and make them where there are none and `are_unknown`."""
     hosts = HostTable(database, lambda name: fingerprints.opaque(name.encode())[8:])
+    several = {url for (url,) in index.rows(_SEVERAL, (last_id,))}
     for key, capture, record in captures_with_records(database, index, fingerprints, last_id):
-        if record is not None:
+        fetched = record
+        if record is not None and is_too_early(record):
+            changes.batch.delete("queue", entry_of(key, record))
+        elif record is None and are_unknown:
+            host = hosts.named(host_of(capture.url_key))
+            section = hosts.section(host, capture.url).key[KEY_BYTES:]
+            fetched = UrlRecord(
+                capture.url, depth=capture.depth or 0, host=host.key, section=section, rank=bytes(RANK_BYTES)
+            )
+        else:
             continue
-        host = hosts.named(host_of(capture.url_key))
-        section = hosts.section(host, capture.url).key[KEY_BYTES:]
-        fetched = UrlRecord(
-            capture.url, depth=capture.depth or 0, host=host.key, section=section, rank=bytes(RANK_BYTES)
-        )
-        fetched.state, fetched.flags = UrlState.FETCHED, Flag.STORED
+        assert fetched is not None
+        fetched.state, fetched.flags = UrlState.FETCHED, fetched.flags | Flag.STORED
+        if capture.url_key in several:
+            fetched.flags |= Flag.AGAIN
         fetched.status, fetched.fetched = capture.status, capture.fetched
         changes.batch.put("urls", key, fetched.pack())
         changes.part()

@@ -1,8 +1,8 @@
 """Makes the page store again from its WARC files.
 
-What the files hold is what there is: bytes that are no record are taken out of them, and so are captures that are not
-wanted. Rows of the old index are kept where they agree with their record; any other is read off the record, without
-the download's duration, which stands nowhere else.
+What the files hold is what there is, also behind the last checkpoint; bytes that are no record are taken out of them.
+Rows of the old index are kept where they agree with their record; any other is read off the record, without the
+download's duration, which stands nowhere else. The record says itself what the crawl made of the response.
 
 Every file is written beside its place and then renamed, the index last. After a crash in between, rows do not agree
 with their records, and the next repair makes the index again: nothing is lost but durations.
@@ -22,7 +22,6 @@ from sitecrawl.checking.store import Index, PageStoreState, Pair, disagreement, 
 from sitecrawl.checking.warcwalk import Stretch
 from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
-from sitecrawl.frontier.record import UrlRecord
 from sitecrawl.page.codings import without_codings
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.page.links import read_page
@@ -35,19 +34,17 @@ from sitecrawl.pagestore.record import Record
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
 
 _FRAMING = re.compile(rb"X-Crawler-(?=Content-Length$|Transfer-Encoding$)")
-_OF_BODY = ("kind", "charset", "size", "payload_size", "title", "canonical", "noindex")
+_OF_BODY = ("charset", "size", "payload_size", "title", "canonical", "noindex")
 """The columns that are the same for all captures of one body."""
 _DRAFT = ".new"
 _CHUNK = 1 << 20
 
-Origin = Callable[[str], tuple[UrlRecord | None, str | None]]
-"""What the frontier knows of a URL that was fetched by GET: its record, and the URL of its referrer."""
+Referrer = Callable[[str], str | None]
+"""Gives the URL of the page where one was found that was fetched by GET; None where the frontier does not know it."""
 
 
-def rebuild(
-    state: PageStoreState, limit: Position, *, origin: Origin, is_wanted: Callable[[Capture], bool]
-) -> Position:
-    """Make files and index of the page store again, up to `limit`; returns the new position."""
+def rebuild(state: PageStoreState, *, referrer: Referrer) -> Position:
+    """Make files and index of the page store again; returns the new position."""
     draft = state.directory / (INDEX_FILE + _DRAFT)
     warcs = state.directory / WARC_DIRECTORY
     warcs.mkdir(exist_ok=True)
@@ -55,13 +52,13 @@ def rebuild(
         left.unlink()  # of a repair that was stopped
     index = PageIndex(draft)
     with closing(index):
-        rebuilder = _Rebuilder(state, index, origin, is_wanted)
-        with closing(_old_rows(state, limit)) as rows:
-            for pair in pairs(state, rows, limit):
+        rebuilder = _Rebuilder(state, index, referrer)
+        with closing(_old_rows(state)) as rows:
+            for pair in pairs(state, rows, state.all):
                 rebuilder.take(pair)
         rebuilder.end_file()
         name, offset = rebuilder.end
-        position = Position(limit.number, name, offset, index.last_id)
+        position = Position(state.all.number, name, offset, index.last_id)
         index.commit(name, offset)
         index.cut(position)
     for path in rebuilder.drafts:
@@ -74,11 +71,11 @@ def rebuild(
     return position
 
 
-def _old_rows(state: PageStoreState, limit: Position) -> Generator[Capture, None, None]:
+def _old_rows(state: PageStoreState) -> Generator[Capture, None, None]:
     """The rows of the old index, as far as they can be read."""
     try:
         with Index(state.directory) as index:
-            for row in index.captures(limit.last_id):
+            for row in index.captures():
                 serial_of(row.warc_file)
                 yield row
     except StorageError:
@@ -88,13 +85,10 @@ def _old_rows(state: PageStoreState, limit: Position) -> Generator[Capture, None
 class _Rebuilder:
     """Takes what the files hold, in its order."""
 
-    def __init__(
-        self, state: PageStoreState, index: PageIndex, origin: Origin, is_wanted: Callable[[Capture], bool]
-    ) -> None:
+    def __init__(self, state: PageStoreState, index: PageIndex, referrer: Referrer) -> None:
         self._warcs = state.directory / WARC_DIRECTORY
         self._index = index
-        self._origin = origin
-        self._is_wanted = is_wanted
+        self._referrer = referrer
         self._name: str | None = None
         """The file that is being read."""
         self._kept: list[tuple[int, int]] = []
@@ -128,7 +122,7 @@ class _Rebuilder:
     def _answer(self, stretch: Stretch, old: Capture | None) -> None:
         request = self._request
         capture = self._capture(stretch, old if old is not None and not disagreement(old, stretch) else None)
-        if capture is None or not self._is_wanted(capture):
+        if capture is None:
             self._drop()
             return
         if request is not None:
@@ -160,14 +154,18 @@ class _Rebuilder:
     def _described(self, answer: Record, place: Place, original: Original | None) -> Capture:
         request = self._request.record if self._request is not None else None
         exchange = _exchange(answer, request)
-        known, referrer = self._origin(exchange.url) if exchange.method == "GET" else (None, None)
+        reading = record.reading_of(answer)
+        if reading is None or reading.depth is None:
+            size = len(exchange.body) if original is None else self._row(original.id).payload_size
+            return describe(0, exchange, None, place)._replace(payload_size=size)
+        referrer = self._referrer(exchange.url) if exchange.method == "GET" else None
         if original is None or exchange.status == record.NOT_MODIFIED:
-            page = None if known is None or 300 <= exchange.status < 400 else _page(exchange, known, referrer)
-            return describe(0, exchange, page, place)
+            return describe(0, exchange, _page(exchange, reading.depth, referrer), place)
         first = self._row(original.id)
-        depth = None if known is None else known.depth
         of_body = {name: getattr(first, name) for name in _OF_BODY}
-        return describe(0, exchange, None, place)._replace(**of_body, depth=depth, referrer=referrer)
+        return describe(0, exchange, None, place)._replace(
+            **of_body, kind=reading.kind, depth=reading.depth, referrer=referrer
+        )
 
     def _row(self, number: int) -> Capture:
         self._index.commit(*self.end)  # so that it can be read back
@@ -234,9 +232,9 @@ def _exchange(answer: Record, request: Record | None) -> Exchange:
     )
 
 
-def _page(exchange: Exchange, known: UrlRecord, referrer: str | None) -> PageItem:
+def _page(exchange: Exchange, depth: int, referrer: str | None) -> PageItem:
     body = without_codings(exchange.body, exchange.headers)
     page = read_page(exchange.url, body, exchange.headers)
     page.status, page.fetched = exchange.status, exchange.started
-    page.depth, page.referrer = known.depth, referrer
+    page.depth, page.referrer = depth, referrer
     return page

@@ -8,8 +8,14 @@ which the tables, which never change, are hard links:
     db.damaged + db.new     db has been moved away
     db.damaged + db         the repaired copy is in its place
 
-The repair reads every table and leaves out those with damage, and takes of the log what is whole. The families may
-then be of different moments: what they say has to be checked, and mended, afterwards.
+The repair reads every table and leaves out those with damage, and takes of the log what is whole; of MANIFEST,
+CURRENT and OPTIONS it needs none. It learns of the families from the tables, and a young crawl has none: all of it is
+in the log, which names families by numbers, and of a family that it does not know RocksDB drops the rows (`RepairDB`,
+db/repair.cc). So a table for each family is put beside the others, with nothing in it but the deletion of a key that
+no family has.
+
+The families may then be of different moments: what they say has to be checked, and mended, afterwards. Where nothing
+can be read, a new database takes the place of the damaged one.
 """
 
 from __future__ import annotations
@@ -19,24 +25,28 @@ import shutil
 from pathlib import Path
 from typing import Final
 
-from rocksdict import BottommostLevelCompaction, CompactOptions, Options, Rdict
+from rocksdict import BottommostLevelCompaction, Cache, CompactOptions, Options, Rdict
 
 from sitecrawl.base.errors import CorruptFile, NothingYet, StorageError
 from sitecrawl.crawldir import meta
-from sitecrawl.crawldir.database import FAMILIES, FORMAT, Database
+from sitecrawl.crawldir.database import CRAWL, FAMILIES, FORMAT, Database
 from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
-from sitecrawl.crawldir.opening import DAMAGED
-from sitecrawl.pagestore.warc_store import INDEX_FILE
+from sitecrawl.crawldir.opening import DAMAGED, make_families
+from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 _DRAFT: Final = "db.new"
 _DAMAGED: Final = f"db{DAMAGED}"
+_NAMED: Final = "db.families"
+"""Where the tables are made that name the families."""
+_NO_KEY: Final = b""
+"""No row of ours has it."""
 
 
 def is_readable(path: Path) -> str:
     """Why the database cannot be read to its end; empty if it can. Raises what is no damage."""
-    has_pages = (path.parent / INDEX_FILE).exists()
+    has_pages = (path.parent / INDEX_FILE).exists() or any((path.parent / WARC_DIRECTORY).glob("*"))
     try:
         database = Database(path, hash_name=HASH_NAME, read_only=True)
     except CorruptFile as error:
@@ -72,11 +82,8 @@ def salvage(directory: Path) -> Path:
         source.mkdir(exist_ok=True)
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
-        for file in source.iterdir():
-            if file.suffix == ".sst":
-                os.link(file, draft / file.name)
-            elif file.is_file() and file.name != "LOCK":
-                shutil.copyfile(file, draft / file.name)
+        _copy(source, draft)
+        _add_families(draft)
     try:
         Rdict.repair(str(draft), Options(raw_mode=True))
         _write_anew(draft)
@@ -90,6 +97,32 @@ def salvage(directory: Path) -> Path:
         draft.rename(source)
         sync_directory(directory)
     return damaged
+
+
+def _copy(source: Path, draft: Path) -> None:
+    """The files that hold rows: tables, which never change, as hard links, and logs."""
+    for file in source.iterdir():
+        if file.suffix == ".sst":
+            os.link(file, draft / file.name)
+        elif file.suffix == ".log":
+            shutil.copyfile(file, draft / file.name)
+
+
+def _add_families(draft: Path) -> None:
+    """Let the repair know all families, whatever tables there are: see the module."""
+    named = draft.with_name(_NAMED)
+    shutil.rmtree(named, ignore_errors=True)
+    make_families(named, CRAWL, Cache(CRAWL.least_cache))
+    database = Rdict(str(named), Options(raw_mode=True), dict.fromkeys(FAMILIES, Options(raw_mode=True)))
+    for name in FAMILIES:
+        family = database.get_column_family(name)
+        family.delete(_NO_KEY)
+        family.flush()
+    database.close()
+    newest = max((int(file.stem) for file in draft.iterdir() if file.stem.isdigit()), default=0)
+    for number, table in enumerate(sorted(named.glob("*.sst")), newest + 1):
+        table.rename(draft / f"{number:06d}.sst")
+    shutil.rmtree(named)
 
 
 def _write_anew(path: Path) -> None:
@@ -107,11 +140,10 @@ def _write_anew(path: Path) -> None:
         rows = database.get_column_family("meta")
         if rows.get(meta.FORMAT) is None:
             rows[meta.FORMAT], rows[meta.HASH] = FORMAT, HASH_NAME.encode()
+        rows[meta.LINKS_READ] = bytes(8)  # nobody knows which URLs were in what could not be read
         every_table = CompactOptions()
         every_table.set_bottommost_level_compaction(BottommostLevelCompaction.force())
         for name in names:
             database.get_column_family(name).compact_range(None, None, every_table)
     finally:
         database.close()
-    if not any(names & {"urls"}):
-        raise CorruptFile(f"{path} has no records of URLs that can be read: restore the database from a copy")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -25,7 +25,7 @@ from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.files import WarcFiles, serial_of
 from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.options import WarcOptions
-from sitecrawl.pagestore.reader import PageReader
+from sitecrawl.pagestore.reader import LAST_ID, PageReader
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
 
 SAMPLES: Final = 1_000
@@ -35,17 +35,30 @@ SELECT count(*) FROM pages AS again LEFT JOIN pages AS first ON first.id = again
 WHERE again.revisit_of IS NOT NULL AND again.id <= ?
 AND (first.id IS NULL OR first.revisit_of IS NOT NULL OR first.digest != again.digest OR first.id >= again.id)
 """
+_WITHDRAWN: Final = "other"
+"""The kind of a page that another worker of the cluster has stored as well (`WarcStore.withdraw`)."""
 _REBUILD = "makes the index again from the WARC files, and has fetched again what is in none"
 
 
-def _own_position(directory: Path, files: list[str]) -> Position:
-    """What the page index says or, where it cannot be read, the end of the files."""
-    try:
-        with Index(directory) as index:
-            return index.position
-    except StorageError:
-        name = files[-1] if files else None
-        return Position(1, name, 0 if name is None else (directory / WARC_DIRECTORY / name).stat().st_size, 0)
+def _known_position(database: Database) -> Position | None:
+    """What the crawl's database says. Raises `ValueError` or `TypeError` if it says nothing that makes sense."""
+    data = database.get("meta", PAGES)
+    return None if data is None else Position(**json.loads(data))
+
+
+def _contradiction(database: Database, known: Position | None, own: Position) -> str:
+    """Why `known`, of the crawl's database, and `own`, of the page index, cannot both be right; empty if they can.
+
+    A kill between their two commits leaves the page index one checkpoint ahead.
+    """
+    behind = own.number - (known or Position()).number
+    if known is not None:
+        return f"it is {behind:,} checkpoints behind the page store: it has lost its end" if behind > 1 else ""
+    if any(record.flags & Flag.STORED for _, record in records(database)):
+        return "the position of the page store is missing"
+    if behind > 1 or (own.last_id and database.had_entries and next(database.scan("urls"), None) is None):
+        return f"it knows of no page, and {own.last_id:,} captures are stored beside it: it has lost its rows"
+    return ""
 
 
 class Index(PageReader):
@@ -56,14 +69,13 @@ class Index(PageReader):
         try:
             (position,) = self.rows("SELECT * FROM checkpoint")
             self.position = Position(*position)
-            ((self.count, self.last_id),) = self.rows("SELECT count(*), coalesce(max(id), 0) FROM pages")
+            ((self.count, self.newest),) = self.rows("SELECT count(*), coalesce(max(id), 0) FROM pages")
         except (StorageError, ValueError, TypeError) as error:
             self.close()
             raise CorruptFile(f"{self.path} has no checkpoint: {error}") from error
 
-    def captures(self, last: int) -> Iterator[Capture]:
-        """The rows up to the id `last`, in the order of storing."""
-        for row in self._walk("id <= :end AND ", {"end": last}):
+    def captures(self, after: int = 0, last: int = LAST_ID) -> Iterator[Capture]:
+        for row in super().captures(after, last):
             if not _is_typed(row):
                 raise CorruptFile(f"{self.path} has values of a type that their columns cannot have")
             yield row
@@ -82,25 +94,46 @@ class PageStoreState:
 
     directory: Path
     position: Position | None
-    """Of the crawl's last checkpoint; None before the first with pages."""
+    """Up to where it counts: of the crawl's last checkpoint, or its own where `fault` says why that one cannot be
+    used. None before the first with pages."""
     files: list[str]
     fault: str = ""
-    """Why the position is not the one in the crawl's database, but the page index's own; empty if it is."""
+    """Why the position is not the one in the crawl's database; empty if it is."""
 
     @classmethod
     def of(cls, directory: Path, database: Database) -> PageStoreState:
         warcs = directory / WARC_DIRECTORY
         files = WarcFiles(warcs, WarcOptions()).listing() if warcs.is_dir() else []
-        data = database.get("meta", PAGES)
+        state = cls(directory, None, files)
         try:
-            if data is not None:
-                return cls(directory, Position(**json.loads(data)), files)
-            if not any(record.flags & Flag.STORED for _, record in records(database)):
-                return cls(directory, None, files)
-            fault = "the position of the page store is missing"
+            known = _known_position(database)
         except (ValueError, TypeError) as error:
             fault = f"the position of the page store in {database.path} cannot be read: {error}"
-        return cls(directory, _own_position(directory, files), files, fault)
+            return replace(state, position=state.own or state.all, fault=fault)
+        own = state.own
+        if own is None:
+            is_lost = known is None and state.exists
+            fault = "it knows of no page, and the page index beside it cannot be read" if is_lost else ""
+            return replace(state, position=state.all if is_lost else known, fault=fault)
+        fault = _contradiction(database, known, own)
+        return replace(state, position=own if fault else known, fault=fault)
+
+    @property
+    def own(self) -> Position | None:
+        """What the page index says; None where it cannot be read."""
+        try:
+            with Index(self.directory) as index:
+                return index.position
+        except StorageError:
+            return None
+
+    @property
+    def all(self) -> Position:
+        """The end of the files, whatever a checkpoint says."""
+        number = 1 if self.position is None else self.position.number
+        name = self.files[-1] if self.files else None
+        size = 0 if name is None else (self.directory / WARC_DIRECTORY / name).stat().st_size
+        return Position(number, name, size, 0)
 
     @property
     def exists(self) -> bool:
@@ -143,20 +176,6 @@ def _check_position(index: Index, limit: Position, notes: list[str]) -> Iterator
     if ahead == 1 and index.position.last_id >= limit.last_id:
         more = index.position.last_id - limit.last_id
         notes.append(f"{more:,} captures are newer than the last checkpoint: the next start cuts them off")
-    elif ahead > 0 and not limit.number:
-        yield Problem(
-            "db/meta",
-            f"the page store counts {index.position.number:,} checkpoints with {index.position.last_id:,} captures, "
-            "and the crawl's database knows of none: the database is lost or another crawl's",
-            "restore db/ from a copy, or crawl into a new directory; the stored pages stay readable",
-            repairable=False,
-        )
-    elif ahead > 0:
-        yield Problem(
-            "db",
-            f"the database is {ahead:,} checkpoints behind the page store: it has lost its end",
-            f"cuts the page store back; {index.position.last_id - limit.last_id:,} captures are fetched again",
-        )
     elif ahead < 0 or index.position != limit:
         yield Problem(
             INDEX_FILE,
@@ -164,10 +183,10 @@ def _check_position(index: Index, limit: Position, notes: list[str]) -> Iterator
             f"crawl at capture {limit.last_id:,} of checkpoint {limit.number:,}",
             _REBUILD,
         )
-    if index.last_id != index.position.last_id or index.count != index.last_id:
+    if index.newest != index.position.last_id or index.count != index.newest:
         yield Problem(
             INDEX_FILE,
-            f"{index.count:,} rows, the last with the id {index.last_id:,}, where its checkpoint counts "
+            f"{index.count:,} rows, the last with the id {index.newest:,}, where its checkpoint counts "
             f"{index.position.last_id:,}",
             _REBUILD,
         )
@@ -215,7 +234,7 @@ def _check_all(state: PageStoreState, index: Index, limit: Position) -> Iterator
     """The one pass over rows and records."""
     faults: Counter[str] = Counter()
     damaged = 0
-    for pair in pairs(state, index.captures(limit.last_id), limit):
+    for pair in pairs(state, index.captures(last=limit.last_id), limit):
         if pair.stretch is None:
             faults["rows have no record"] += 1
         elif pair.stretch.record is None:
@@ -273,14 +292,16 @@ def disagreement(row: Capture, stretch: Stretch) -> str:
     """What a row says and its record does not; empty if they agree."""
     found = stretch.record
     assert found is not None
-    if row.warc_length != stretch.length:
-        return "have another length"
-    if found.fields.get("warc-target-uri") != record.warc_uri(row.url):
-        return "have another URL"
-    if (found.type == "revisit") != (row.revisit_of is not None):
-        return "are revisits on one side only"
-    if found.fields.get("warc-payload-digest") != f"sha1:{row.digest}":
-        return "have another digest"
+    reading, given = record.reading_of(found), found.fields.get("warc-payload-digest")
+    differences = {
+        "have another length": row.warc_length != stretch.length,
+        "have another URL": found.fields.get("warc-target-uri") != record.warc_uri(row.url),
+        "are revisits on one side only": (found.type == "revisit") != (row.revisit_of is not None),
+        "are of another kind": reading is not None and row.kind not in {reading.kind, _WITHDRAWN},
+        "have another digest": given != f"sha1:{row.digest}",
+    }
+    if any(differences.values()):
+        return next(what for what, differs in differences.items() if differs)
     if found.type == "response" and record.digest(record.parse_http(found.block).body) != row.digest:
         return "have a body of another digest"
     return ""

@@ -12,8 +12,8 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.listing import CAPTURES, write
 from sitecrawl.pagestore import PageFilter
-from sitecrawl.pagestore.capture import KINDS
 from sitecrawl.pagestore.printing import parse_since
+from sitecrawl.pagestore.record import KINDS
 from sitecrawl.pagestore.workers import open_pages
 
 

@@ -32,7 +32,7 @@ from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.crawl.wishes import Wishes
 from sitecrawl.crawldir.database import Database
-from sitecrawl.crawldir.directory import CrawlDirectory
+from sitecrawl.crawldir.directory import CrawlDirectory, keep_copy
 from sitecrawl.crawldir.meta import PAGES
 from sitecrawl.frontier.contract import Frontier
 from sitecrawl.frontier.crawl_seen import SEEN_FILE
@@ -83,6 +83,7 @@ class Runtime:
         """The frontier of a worker; None where there is no cluster."""
         self.frontier: Frontier
         try:
+            keep_copy(self.database, self.directory)
             if joined is not None:
                 self.frontier = self.team = worker_frontier(
                     settings, self.database, joined, self._host_key, listener=self
@@ -208,6 +209,12 @@ class Runtime:
             if score is not None:
                 link.score = score(link)
         return self.frontier.expand(fetch.visit, links, rest=rest)
+
+    def rediscover(self, url: str, links: Sequence[Link], *, depth: int) -> int:
+        """Hand the links of a page that has no visit now, of `url`, to the frontier; returns how many are new."""
+        for link in links:
+            link.key = self._key_of(link.url)
+        return self.frontier.add(links, depth=depth, referrer=self._key_of(url))
 
     def _fingerprint(self, href: str) -> bytes:
         return self.fingerprints.url(self.canonicalizer.canonical_href(href))

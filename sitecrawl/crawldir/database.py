@@ -87,6 +87,8 @@ class Database:
         """Bytes of the tables' blocks that are kept in memory."""
         self._cache = Cache(self.cache_capacity)
         self._rdict, is_new = open_rocksdb(path, layout, self._cache, read_only=read_only)
+        self.had_entries = not is_new
+        """Whether there were tables, or more in the log than the names of format and hash."""
         self._families = {name: self._rdict.get_column_family(name) for name in layout.families}
         self.handles = {name: self._rdict.get_column_family_handle(name) for name in layout.families}
         self._fit_cache()

@@ -4,7 +4,8 @@
     db/            frontier and seen set (sitecrawl.crawldir.database)
     warc/, pages.sqlite   the page store (sitecrawl.pagestore)
 
-`crawl.json` is written first, atomically; a directory without it is either empty or not ours.
+`crawl.json` is written first, atomically; a directory without it is either empty, not ours, or has lost it. The
+database has a copy.
 """
 
 from __future__ import annotations
@@ -18,12 +19,16 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
-from sitecrawl.crawldir.durable import sync_directory
+from sitecrawl.crawldir import meta
+from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.durable import sync_directory, write_atomically
+from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
 MAGIC: Final = "sitecrawl crawl"
 FORMAT: Final = 1
 MANIFEST: Final = "crawl.json"
+DIFFERS: Final = "it is not as it was when the crawl began"
 WORKER_PREFIX: Final = "worker-"
 """What the directories of a shared crawl's workers are called, below one of its own."""
 _DRAFT: Final = "crawl.json.new"
@@ -81,22 +86,51 @@ class CrawlDirectory:
             self.path.mkdir(parents=True, exist_ok=True)
             foreign = sorted(entry.name for entry in self.path.iterdir() if entry.name != _DRAFT)
             if foreign and not (self.path / MANIFEST).exists():
+                lost = f", or, if it was one, let `scrapy check-crawl --repair {self.path}` make that again"
                 raise FormatMismatch(
                     f"{self.path} is not a crawl of sitecrawl: it holds {', '.join(foreign[:3])} and no {MANIFEST}. "
-                    "Choose an empty or a new directory as JOBDIR"
+                    f"Choose an empty or a new directory as JOBDIR{lost if 'db' in foreign else ''}"
                 )
             with (self.path / _DRAFT).open("ab") as draft:
                 fcntl.lockf(draft, fcntl.LOCK_EX)
                 manifest = read_manifest(self.path)
                 if manifest is None:
                     manifest = Manifest(spider, time.time(), self._key.hex())
-                    _write(draft, json.dumps(asdict(manifest), indent=2).encode())
+                    _write(draft, _packed(manifest))
                     (self.path / _DRAFT).replace(self.path / MANIFEST)
                     sync_directory(self.path)  # its key cannot be made again, and the database is durable at once
             (self.path / _DRAFT).unlink(missing_ok=True)  # opened when the other's was in place already
         except OSError as error:
             raise _unusable(self.path, error) from error
         return manifest
+
+
+def keep_copy(database: Database, directory: CrawlDirectory) -> None:
+    """Let `database` have a copy of the manifest. Raises `CorruptFile` if it has one of another."""
+    copy, manifest = database.get("meta", meta.MANIFEST), _packed(directory.manifest)
+    if copy is None:
+        batch = database.batch()
+        batch.put("meta", meta.MANIFEST, manifest)
+        database.write(batch)
+    elif copy != manifest:
+        raise _damaged(directory.path / MANIFEST, DIFFERS)
+
+
+def is_copy(database: Database, manifest: Manifest) -> bool:
+    """Whether `database` has no copy of another manifest."""
+    return database.get("meta", meta.MANIFEST) in {None, _packed(manifest)}
+
+
+def restore_manifest(path: Path, database: Database) -> None:
+    """Write the manifest of the crawl in `path` again, if its database has a copy. Raises `StorageError`."""
+    data = database.get("meta", meta.MANIFEST)
+    if data is not None:
+        with file_errors(path / MANIFEST):
+            write_atomically(path / MANIFEST, [data])
+
+
+def _packed(manifest: Manifest) -> bytes:
+    return json.dumps(asdict(manifest), indent=2).encode()
 
 
 def workers_below(path: Path) -> list[Path]:
@@ -129,7 +163,7 @@ def read_manifest(path: Path) -> Manifest | None:
     except OSError as error:
         raise _unusable(path, error) from error
     except (ValueError, RecursionError) as error:
-        raise CorruptFile(f"{file} cannot be read ({error}): restore it from a copy") from error
+        raise _damaged(file, error) from error
     if not isinstance(data, dict) or data.get("magic") != MAGIC:
         raise FormatMismatch(f"{file} was not written by sitecrawl: choose another directory")
     if data.get("format") != FORMAT or data.get("hash") != HASH_NAME:
@@ -141,8 +175,14 @@ def read_manifest(path: Path) -> Manifest | None:
         manifest = Manifest(**data)
         Fingerprinter(bytes.fromhex(manifest.key))
     except (TypeError, ValueError) as error:
-        raise CorruptFile(f"{file} cannot be read ({error}): restore it from a copy") from error
+        raise _damaged(file, error) from error
     return manifest
+
+
+def _damaged(file: Path, reason: object) -> CorruptFile:
+    return CorruptFile(
+        f"{file} cannot be read ({reason}): `scrapy check-crawl --repair {file.parent}` takes the database's copy"
+    )
 
 
 def _unusable(path: Path, error: OSError) -> StorageError:

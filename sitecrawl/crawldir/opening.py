@@ -22,6 +22,7 @@ from rocksdict import (
     BlockBasedOptions,
     Cache,
     DBCompressionType,
+    DBRecoveryMode,
     Options,
     Rdict,
 )
@@ -56,7 +57,7 @@ class Layout:
     format: bytes
     """What `meta` says under `format`; a database that says anything else is refused."""
     families: tuple[str, ...]
-    """`meta` is one of them."""
+    """`meta` is one of them. Log and tables name a family by its number, which is its place here, from 1 on."""
     remedy: str
     """What to do with a damaged one that there is no copy of; `{parent}` is the directory that it is in."""
     least_cache: int = 16 << 20
@@ -79,6 +80,8 @@ def open_rocksdb(path: Path, layout: Layout, cache: Cache, *, read_only: bool) -
     had_entries = written > _FIRST_BATCH_BYTES  # then the names of format and hash have to be there
     if had_entries and not read_only:
         _refuse_lost_tables(path, layout)
+    if not had_entries and not read_only:
+        make_families(path, layout, cache)
     return (_open_patiently if read_only else _open)(path, layout, cache), not had_entries
 
 
@@ -93,11 +96,13 @@ def _options(layout: Layout, cache: Cache, family: str) -> Options:
     blocks.set_pin_top_level_index_and_filter(True)
     options = Options(raw_mode=True)
     options.create_if_missing(True)  # noqa: FBT003
-    options.create_missing_column_families(True)  # noqa: FBT003
     options.set_compression_type(DBCompressionType.lz4())
     options.set_write_buffer_size(_WRITE_BUFFER_BYTES)
     options.set_db_write_buffer_size(_ALL_WRITE_BUFFERS_BYTES)
     options.set_max_total_wal_size(_LOG_BYTES)
+    # A torn last record is what a kill leaves. Damage before it is an error: RocksDB would open as of before it, and
+    # delete the rest of the log.
+    options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
     options.set_max_open_files(descriptors.for_database())
     options.set_keep_log_file_num(2)
     if layout.tune is not None:
@@ -122,6 +127,38 @@ def _open(path: Path, layout: Layout, cache: Cache, *, read_only: bool = False) 
         if "Column family not found" in str(error) and _is_foreign(path):
             raise FormatMismatch(f"{path} is the database of another program: choose another directory") from error
         raise storage_error(path, layout, error) from error
+
+
+def make_families(path: Path, layout: Layout, cache: Cache) -> None:
+    """Make a new database, or go on where a kill has interrupted that: one family after the other, in their order.
+
+    RocksDB's bindings, asked for all at once, make them in any order. Where the MANIFEST is lost, only the order says
+    whose rows are in the log (`checking.salvage`).
+    """
+    options = {name: _options(layout, cache, name) for name in ("default", *layout.families)}
+    there = options.keys() & _families_of(path)
+    if len(there) == len(options):
+        return
+    try:
+        rdict = Rdict(str(path), options["default"], column_families={name: options[name] for name in there})
+        try:
+            for name in layout.families:
+                if name not in there:
+                    rdict.create_column_family(name, options[name]).close()
+        finally:
+            rdict.close()
+    except Exception as error:
+        raise storage_error(path, layout, error) from error
+
+
+def _families_of(path: Path) -> set[str]:
+    """The families that a database has by now, which is perhaps not there."""
+    if not (path / "CURRENT").exists():
+        return {"default"}
+    try:
+        return set(Rdict.list_cf(str(path), Options(raw_mode=True)))
+    except Exception:  # noqa: BLE001 - whoever opens it says what is wrong
+        return {"default"}
 
 
 def _is_foreign(path: Path) -> bool:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urljoin
 
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.pagestore.lookup import host_of, url_key
+from sitecrawl.pagestore.record import Kind
 from sitecrawl.urls.url import MAX_URL_LENGTH
-
-Kind = Literal["page", "redirect", "error", "robots", "other"]
-
-KINDS: tuple[Kind, ...] = ("page", "redirect", "error", "robots", "other")
 
 MAX_TITLE = 2_000
 """Characters of a title that are kept."""
@@ -75,7 +72,6 @@ class Place(NamedTuple):
 def describe(number: int, exchange: Exchange, page: PageItem | None, place: Place) -> Capture:
     """The row for an exchange; `page` is what a spider read off it, if one did."""
     key = url_key(exchange.url)
-    redirect_to = redirect_target(exchange)
     return Capture(
         id=number,
         url=clean_text(exchange.url),
@@ -85,7 +81,7 @@ def describe(number: int, exchange: Exchange, page: PageItem | None, place: Plac
         seconds=exchange.seconds,
         method=exchange.method,
         status=exchange.status,
-        kind=_kind(exchange, page, key, redirect_to),
+        kind=kind_of(exchange, page),
         content_type=clean_text(page.content_type if page else media_type(exchange))[:255],
         charset=page.charset if page else None,
         size=page.size if page else None,
@@ -95,7 +91,7 @@ def describe(number: int, exchange: Exchange, page: PageItem | None, place: Plac
         referrer=address(page.referrer) if page else None,
         canonical=address(page.canonical) if page else None,
         noindex=int(page.noindex) if page else None,
-        redirect_to=address(redirect_to),
+        redirect_to=address(redirect_target(exchange)),
         importance=None,
         **place._asdict(),
     )
@@ -124,10 +120,10 @@ def header(exchange: Exchange, name: bytes) -> str:
     return ""
 
 
-def _kind(exchange: Exchange, page: PageItem | None, key: str, redirect_to: str | None) -> Kind:
-    if page is None and key.partition("://")[2].partition("/")[2] == "robots.txt":
+def kind_of(exchange: Exchange, page: PageItem | None) -> Kind:
+    if page is None and url_key(exchange.url).partition("://")[2].partition("/")[2] == "robots.txt":
         return "robots"
-    if redirect_to is not None:
+    if redirect_target(exchange) is not None:
         return "redirect"
     if exchange.status >= 400:
         return "error"

@@ -25,7 +25,8 @@ from typing import NamedTuple, get_type_hints
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
 from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
-from sitecrawl.pagestore.capture import Capture, Kind
+from sitecrawl.pagestore.capture import Capture
+from sitecrawl.pagestore.record import Kind
 
 APPLICATION_ID = 0x53435047
 """`SCPG`: what `PRAGMA application_id` of every page index says."""
@@ -224,11 +225,14 @@ def _create(path: Path) -> None:
 
 
 def check_format(db: sqlite3.Connection, path: Path) -> None:
-    """Raises `FormatMismatch` for a database that is no page index, or a newer one than this version reads."""
+    """Raises `CorruptFile` for a database that is no page index, `FormatMismatch` for one of another version."""
     application = db.execute("PRAGMA application_id").fetchone()[0]
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION_ID:
-        raise FormatMismatch(f"{path} is a SQLite database, but no page index of this crawler: move it away")
+        raise CorruptFile(
+            f"{path} is a SQLite database, but no page index of this crawler: "
+            f"`scrapy check-crawl --repair {path.parent}` makes it again"
+        )
     if version != VERSION:
         raise FormatMismatch(
             f"{path} has page index format {version}, and this version reads {VERSION}: use the version that wrote it"

@@ -13,10 +13,11 @@ from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.page.codings import MAX_CONTENT, without_codings
 from sitecrawl.page.items import Headers
 from sitecrawl.pagestore import record
-from sitecrawl.pagestore.capture import Capture, Kind
+from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.gzipping import decompress_member
 from sitecrawl.pagestore.index import connect_read_only
 from sitecrawl.pagestore.lookup import candidate_keys, with_slash
+from sitecrawl.pagestore.record import Kind
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
 
 _Values = Sequence[str | float] | Mapping[str, str | float]
@@ -25,7 +26,7 @@ _CHUNK = 500
 """Rows a query. Between two, no transaction is open that would keep a running crawl's WAL from shrinking."""
 _MAX_HEADS = 1 << 20
 """Bytes of a record that are no body: its own head, with a URL, and that of the HTTP message."""
-_LAST_ID = (1 << 63) - 1
+LAST_ID = (1 << 63) - 1
 """SQLite's greatest."""
 
 
@@ -96,6 +97,16 @@ class PageReader:
         """The captures that pass the filter, oldest first, at most `limit`; read as they are consumed."""
         return self._walk(*_where(wanted or PageFilter()), limit=limit)
 
+    @property
+    def last_id(self) -> int:
+        """The id of the newest capture; 0 without one."""
+        ((last,),) = self.rows("SELECT coalesce(max(id), 0) FROM pages")
+        return int(last)
+
+    def captures(self, after: int = 0, last: int = LAST_ID) -> Iterator[Capture]:
+        """Those with an id beyond `after` and up to `last`, oldest first; read as they are consumed."""
+        return self._walk("id > :after AND id <= :end AND ", {"after": after, "end": last})
+
     def newest_pages(self, limit: int) -> Iterator[Capture]:
         """The last `limit` HTML pages, the newest first, each with the body of its own; read as they are consumed."""
         return self._walk(
@@ -109,7 +120,7 @@ class PageReader:
         self, terms: str, values: dict[str, str | float], *, limit: int | None = None, newest_first: bool = False
     ) -> Iterator[Capture]:
         order = "id < :last ORDER BY id DESC" if newest_first else "id > :last ORDER BY id"
-        last, left = _LAST_ID if newest_first else 0, _LAST_ID if limit is None else limit
+        last, left = LAST_ID if newest_first else 0, LAST_ID if limit is None else limit
         while left > 0:
             size = min(left, _CHUNK)
             chunk = self._select(f"{terms}{order} LIMIT :size", {**values, "last": last, "size": size})

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from http.client import responses
+from typing import Literal, NamedTuple
 
 from sitecrawl.page.items import Exchange, Headers, sha1
 from sitecrawl.pagestore.options import WarcOptions
@@ -40,6 +41,8 @@ MAX_HEAD = 30_000
 """Bytes of an HTTP message's start line and headers; what passes it is left out. FastWARC gives up on a whole file
 where a header is longer than 32 KB."""
 
+_KIND = "X-Crawler-Kind"
+_DEPTH = "X-Crawler-Depth"
 _LINE_BREAKS = re.compile(rb"[\r\n\x00]+")
 _NOT_IN_URI = re.compile(rb"[\x00-\x20\x7f]")
 _WRITTEN_PROTOCOLS = ("HTTP/1.0", "HTTP/1.1")
@@ -68,6 +71,27 @@ class HttpMessage:
     start_line: bytes
     headers: Headers
     body: bytes
+
+
+Kind = Literal["page", "redirect", "error", "robots", "other"]
+KINDS: tuple[Kind, ...] = ("page", "redirect", "error", "robots", "other")
+
+
+class Reading(NamedTuple):
+    """What the crawl made of a response. It stands in the record, so that the page index can be made again of it."""
+
+    kind: Kind
+    depth: int | None
+    """Links from a seed to the page that a spider made of it; None without one."""
+
+
+def reading_of(record: Record) -> Reading | None:
+    """What the crawl made of the response in `record`; None where it does not say, or nothing that makes sense."""
+    kind = next((kind for kind in KINDS if kind == record.fields.get(_KIND.lower())), None)
+    depth = record.fields.get(_DEPTH.lower(), "")
+    if kind is None or (depth and not (depth.isascii() and depth.isdigit())):
+        return None
+    return Reading(kind, int(depth) if depth else None)
 
 
 def new_record_id() -> str:
@@ -144,23 +168,32 @@ def request(exchange: Exchange, response_id: str, masked: frozenset[str] = froze
     return _record(fields, message)
 
 
-def response(exchange: Exchange, response_id: str, payload_digest: str) -> bytes:
+def response(exchange: Exchange, response_id: str, payload_digest: str, *, reading: Reading | None = None) -> bytes:
     """The response record (section 6.3) of an exchange."""
     fields = [
         *_exchange_fields("response", response_id, exchange),
+        *_reading_fields(reading),
         ("WARC-Payload-Digest", "sha1:" + payload_digest),
         ("Content-Type", "application/http; msgtype=response"),
     ]
     return _record(fields, _http_message(_status_line(exchange), exchange.headers, exchange.body))
 
 
-def revisit(exchange: Exchange, response_id: str, payload_digest: str, original: tuple[str, float]) -> bytes:
+def revisit(
+    exchange: Exchange,
+    response_id: str,
+    payload_digest: str,
+    original: tuple[str, float],
+    *,
+    reading: Reading | None = None,
+) -> bytes:
     """The revisit record (section 6.7.2) of a response whose body is that of `original`: its URL and time; or, for a
     304, that says so (section 6.7.3).
     """
     url, fetched = original
     fields = [
         *_exchange_fields("revisit", response_id, exchange),
+        *_reading_fields(reading),
         ("WARC-Profile", NOT_MODIFIED_PROFILE if exchange.status == NOT_MODIFIED else REVISIT_PROFILE),
         ("WARC-Refers-To-Target-URI", warc_uri(url)),
         ("WARC-Refers-To-Date", warc_date(fetched)),
@@ -204,6 +237,13 @@ def _exchange_fields(kind: str, record_id: str, exchange: Exchange) -> list[tupl
     if exchange.protocol not in _WRITTEN_PROTOCOLS:
         fields.append(("WARC-Protocol", _one_line(exchange.protocol).lower()))
     return fields
+
+
+def _reading_fields(reading: Reading | None) -> list[tuple[str, str]]:
+    if reading is None:
+        return []
+    depth = [] if reading.depth is None else [(_DEPTH, str(reading.depth))]
+    return [(_KIND, reading.kind), *depth]
 
 
 def _host_and_target(url: str) -> tuple[str, str]:

@@ -25,7 +25,7 @@ from sitecrawl.crawldir.meta import PAGES
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.pagestore import record
-from sitecrawl.pagestore.capture import Place, clean_text, describe
+from sitecrawl.pagestore.capture import Place, clean_text, describe, kind_of
 from sitecrawl.pagestore.files import WarcFiles
 from sitecrawl.pagestore.gzipping import compress_member
 from sitecrawl.pagestore.index import Original, PageIndex, Position
@@ -68,7 +68,8 @@ class WarcStore(Participant):
             raise InvalidUrl(f"a URL of {len(exchange.url):,} characters is not stored: WARC readers refuse the file")
         with self._no_way_back():
             digest, original = self._body_of(exchange)
-            request, response = _members(exchange, digest, original, self._options.masked)
+            reading = record.Reading(kind_of(exchange, page), page.depth if page is not None else None)
+            request, response = _members(exchange, digest, original, reading, self._options.masked)
             place = self._append(request, response, digest, original)
             self._index.add(describe(self._index.last_id + 1, exchange, page, place))
 
@@ -188,12 +189,17 @@ class WarcStore(Participant):
 
 
 def _members(
-    exchange: Exchange, digest: str, original: Original | None, masked: frozenset[str]
+    exchange: Exchange,
+    digest: str,
+    original: Original | None,
+    reading: record.Reading,
+    masked: frozenset[str],
 ) -> tuple[bytes, bytes]:
     """The gzip members of the exchange's request record, and of its response or revisit record."""
     response_id = record.new_record_id()
     if original is None:
-        answer = record.response(exchange, response_id, digest)
+        answer = record.response(exchange, response_id, digest, reading=reading)
     else:
-        answer = record.revisit(exchange, response_id, digest, (original.url, original.fetched))
+        first = original.url, original.fetched
+        answer = record.revisit(exchange, response_id, digest, first, reading=reading)
     return compress_member(record.request(exchange, response_id, masked)), compress_member(answer)

@@ -34,7 +34,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from rocksdict import BlockBasedIndexType, BlockBasedOptions, DBRecoveryMode, Options
+from rocksdict import BlockBasedIndexType, BlockBasedOptions, Options
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch, Database
@@ -61,8 +61,6 @@ def _tune(options: Options, blocks: BlockBasedOptions) -> None:
     options.set_memtable_whole_key_filtering(True)
     # To build a table's filter, merging holds 8 bytes for each of its keys: 6 MB, and 25 at RocksDB's own size.
     options.set_target_file_size_base(16 << 20)
-    # A torn last record is what a kill leaves; damage before it is an error, not the end of the log.
-    options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
     options.set_max_total_wal_size(32 << 20)  # a start reads all of it
 
 

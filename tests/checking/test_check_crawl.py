@@ -429,11 +429,21 @@ def test_a_salvage_that_was_stopped(moment: str, job: Path) -> None:
     assert told(repair(job)[1]) == []
 
 
-def test_no_database(job: Path) -> None:
-    """A page store without its crawl is not mended: what was waiting stands nowhere."""
+@pytest.mark.parametrize("index", ["with", "without"])
+def test_no_database(index: str, job: Path, web: LocalWeb) -> None:
+    """The stored pages are enough: they are noted as fetched, their links are read again, and the crawl goes on."""
     shutil.rmtree(job / "db")
-    _, after = repair(job)
-    assert "restore the database from a copy" in told(after)[0]
+    if index == "without":
+        (job / "pages.sqlite").unlink()
+    before, after = repair(job)
+    assert told(before)[0].startswith("db: it is missing")
+    assert told(after) == []
+    assert after.urls >= 40
+    hits = len(web.hits)
+    run(web, job)
+    assert set(stored(job)) == expected(web)
+    assert len(web.hits) - hits < len(expected(web))
+    assert told(check(job)) == []
 
 
 def test_a_crawl_that_was_killed_as_it_began(tmp_path: Path) -> None:
@@ -458,11 +468,33 @@ def test_a_crawl_that_begins_just_now(tmp_path: Path, monkeypatch: pytest.Monkey
         check(tmp_path)
 
 
-def test_a_manifest_that_is_lost(job: Path) -> None:
-    """The fingerprints' key cannot be guessed: the check says so, and a repair changes nothing."""
+@pytest.mark.parametrize("how", ["lost", "empty", "of another key", "of another format"])
+def test_a_damaged_manifest(how: str, job: Path) -> None:
+    """The fingerprints' key cannot be guessed: the database has a copy of it."""
+    file = job / MANIFEST
+    before = file.read_text()
+    changed = {"key": '"key": "0', "format": '"format": 7'}
+    if how == "lost":
+        file.unlink()
+    elif how == "empty":
+        file.write_text("")
+    else:
+        name = how.rpartition(" ")[2]
+        file.write_text(re.sub(rf'"{name}": "?.', changed[name], before))
+        assert file.read_text() != before
+    assert told(check(job))[0].startswith("crawl.json: ")
+    refused = crawl("http://127.0.0.1:1", job)
+    assert refused.returncode == 1
+    assert "check-crawl --repair" in refused.stderr or how == "of another format"
+    assert told(repair(job)[1]) == []
+    assert file.read_text() == before
+
+
+def test_a_manifest_and_its_copy_are_lost(job: Path) -> None:
+    """The check says so, and a repair changes nothing."""
     (job / "crawl.json").unlink()
-    before, after = repair(job)
-    assert told(before) == told(after)
+    change(job, "meta", b"manifest", None)
+    _, after = repair(job)
     assert "restore it from a copy" in told(after)[0]
 
 
@@ -476,8 +508,9 @@ def test_another_database(job: Path) -> None:
                     batch.delete(family, key)
         database.write(batch)
     files = {path.name: path.stat().st_size for path in warc_files(job)}
-    _, after = repair(job)
-    assert "knows of none" in told(after)[0]
+    before, after = repair(job)
+    assert "it has lost its rows" in told(before)[0]
+    assert told(after) == []
     assert files == {path.name: path.stat().st_size for path in warc_files(job)}
 
 
@@ -485,7 +518,7 @@ def test_another_database(job: Path) -> None:
 
 
 def test_a_database_that_has_lost_its_end(job: Path, web: LocalWeb) -> None:
-    """Many checkpoints behind its page store, it is refused by the crawl, and the repair cuts the store back."""
+    """Many checkpoints behind its page store, it is refused by the crawl; the repair keeps the pages."""
     shutil.copytree(job / "db", job / "old")
     for pages in (50, 55, 60):
         run(web, job, max_pages=pages)

@@ -138,7 +138,7 @@ def test_a_manifest_of_someone_else(tmp_path, content):
 def test_a_manifest_that_is_no_json(tmp_path, content):
     """A manifest that cannot be read is corrupt, and not a new crawl."""
     (tmp_path / MANIFEST).write_bytes(content)
-    with pytest.raises(CorruptFile, match="restore it from a copy"):
+    with pytest.raises(CorruptFile, match="check-crawl --repair"):
         CrawlDirectory(tmp_path, "generic")
 
 
@@ -147,7 +147,7 @@ def test_a_manifest_with_a_wrong_value(tmp_path, change):
     """A key that is none, or a field that is not known in this format, is corrupt."""
     CrawlDirectory(tmp_path, "generic")
     rewrite(tmp_path, **change)
-    with pytest.raises(CorruptFile, match="restore it from a copy"):
+    with pytest.raises(CorruptFile, match="check-crawl --repair"):
         CrawlDirectory(tmp_path, "generic")
 
 

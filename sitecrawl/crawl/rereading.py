@@ -1,0 +1,106 @@
+"""After a repair that may have lost URLs: the links of the stored pages are read again, as the crawl would.
+
+Only the crawl knows its scope, so a repair leaves this to the next start. Of what is known already nothing comes. How
+far it has come is part of every checkpoint: a crawl that is stopped goes on with it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Final
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DontCloseSpider
+from scrapy.utils.defer import deferred_from_coro
+
+from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
+from sitecrawl.crawl.cooperator import Cooperator, Stopping
+from sitecrawl.crawl.engine import wake
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawldir.database import Batch
+from sitecrawl.crawldir.meta import LINKS_READ
+from sitecrawl.crawldir.participant import Participant
+from sitecrawl.page.items import Link
+from sitecrawl.page.links import read_page
+from sitecrawl.pagestore import Capture, PageReader
+from sitecrawl.urls.url import parse
+
+logger = logging.getLogger(__name__)
+
+Follow = Callable[[list[Link], Capture], int]
+"""Hands the links of a stored response to the frontier, those that are in scope; returns how many were new."""
+_ROW_BYTES: Final = 8
+
+
+class Rereading(Participant):
+    """Reads them between other work, and keeps the crawl alive until it has read them all."""
+
+    def __init__(self, crawler: Crawler, follow: Follow) -> None:
+        self._crawler = crawler
+        self._follow = follow
+        self._row: int | None = None
+        """Of the page index, up to which they have been read; None where there is nothing to read."""
+        self._pause = Cooperator(crawler).pause
+        crawler.signals.connect(self._begin, signals.spider_opened)
+        crawler.signals.connect(self._stay, signals.spider_idle)
+
+    def prepare(self, batch: Batch) -> None:
+        if self._row is None:
+            batch.delete("meta", LINKS_READ)
+        else:
+            batch.put("meta", LINKS_READ, self._row.to_bytes(_ROW_BYTES))
+
+    def _begin(self) -> None:
+        self._runtime = Runtime.of(self._crawler)
+        data = self._runtime.database.get("meta", LINKS_READ)
+        if data is None:
+            return
+        self._row = int.from_bytes(data)
+        self._runtime.checkpoints.add(self)
+        deferred_from_coro(self._run())
+
+    def _stay(self) -> None:
+        if self._row is not None:
+            raise DontCloseSpider
+
+    async def _run(self) -> None:
+        try:
+            with closing(PageReader(self._runtime.path)) as reader:
+                await self._read_all(reader)
+        except Stopping:
+            return
+        except StorageError as error:
+            self._runtime.checkpoints.fail(error)
+        self._row = None
+        wake(self._crawler)
+
+    async def _read_all(self, reader: PageReader) -> None:
+        """Raises `StorageError`, `Stopping`."""
+        assert self._row is not None
+        logger.info("A repair may have lost URLs: the links of the stored pages are read again")
+        new = unread = 0
+        for capture in reader.captures(self._row, reader.last_id):
+            try:
+                new += self._follow(list(self._links(reader, capture)), capture)
+            except (CorruptFile, InvalidUrl) as error:
+                unread += 1
+                logger.warning("The links of %s cannot be read again: %s", capture.url, error)
+            self._row = capture.id
+            await self._pause()
+        self._runtime.stats.inc_value("links/reread_new", new)
+        logger.info("Links read again: %s new URLs; %s responses could not be read", new, unread)
+
+    def _links(self, reader: PageReader, capture: Capture) -> Iterator[Link]:
+        """Those of a page, or where a redirect leads to."""
+        if capture.redirect_to is not None:
+            target = parse(capture.redirect_to)
+            yield Link(target.href, target.host)
+        elif capture.kind == "page" and 200 <= capture.status < 300 and capture.method == "GET":
+            stored = reader.read(capture)
+            page = read_page(capture.url, stored.body, stored.headers, options=self._runtime.page_options)
+            for link in page.links:
+                link.nofollow |= page.nofollow
+                yield link
