@@ -18,11 +18,14 @@ from scrapy.settings import Settings
 
 def command(*words: str, cwd: Path = PROJECT) -> CompletedProcess[str]:
     """`scrapy` with `words`, to its end."""
-    out, err = io.StringIO(), io.StringIO()
+    written, err = io.BytesIO(), io.StringIO()
+    out = io.TextIOWrapper(written, "utf-8", newline="")
     with _project(cwd), redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as left:
         execute(["scrapy", *words], _settings())
     assert isinstance(left.value.code, int)
-    return CompletedProcess(words, left.value.code, out.getvalue(), err.getvalue())
+    out.flush()
+    printed = written.getvalue().decode("utf-8", "replace")
+    return CompletedProcess(words, left.value.code, printed, err.getvalue())
 
 
 def _settings() -> Settings:
