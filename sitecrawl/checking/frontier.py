@@ -113,11 +113,12 @@ def _mend_requests(database: Database, survey: Survey, changes: Changes) -> Iter
                 changes.batch.delete("requests", key)
         changes.part()
     if missing := survey.requests - good:
-        _give_up(database, changes)
+        _forget_lost_requests(database, changes)
+        changes.batch.put("meta", LINKS_READ, bytes(8))
         yield Problem(
             "db/requests",
             f"{missing:,} queued URLs are more than a plain GET, and what they are is missing",
-            "gives these URLs up as failed: nobody can say what was to be asked",
+            "forgets them, for nobody can say what was to be asked, and has the links of the stored pages read again",
         )
     if stray:
         yield Problem("db/requests", f"{stray:,} stored requests belong to no queued URL", "drops them")
@@ -127,14 +128,12 @@ def _has_request(record: UrlRecord) -> bool:
     return record.state == UrlState.QUEUED and bool(record.flags & Flag.REQUEST)
 
 
-def _give_up(database: Database, changes: Changes) -> None:
+def _forget_lost_requests(database: Database, changes: Changes) -> None:
     for rows in batches((key, record) for key, record in records(database) if _has_request(record)):
         requests = database.get_many("requests", [key for key, _ in rows])
-        for (key, record), request in zip(rows, requests, strict=True):
+        for (key, _), request in zip(rows, requests, strict=True):
             if request is None:
-                record.state = UrlState.FAILED
-                record.flags &= ~Flag.REQUEST
-                changes.batch.put("urls", key, record.pack())
+                changes.batch.delete("urls", key)
         changes.part()
 
 

@@ -1,6 +1,6 @@
 """Makes the page store again from its WARC files.
 
-What the files hold is what there is, also behind the last checkpoint; bytes that are no record are taken out of them.
+What the files hold up to `state.position` is what there is; bytes that are no record are taken out of them.
 Rows of the old index are kept where they agree with their record; any other is read off the record, without the
 download's duration, which stands nowhere else. The record says itself what the crawl made of the response.
 
@@ -44,7 +44,9 @@ Referrer = Callable[[str], str | None]
 
 
 def rebuild(state: PageStoreState, *, referrer: Referrer) -> Position:
-    """Make files and index of the page store again; returns the new position."""
+    """Make files and index of the page store again, up to `state.position`; returns the new one."""
+    limit = state.position
+    assert limit is not None
     draft = state.directory / (INDEX_FILE + _DRAFT)
     warcs = state.directory / WARC_DIRECTORY
     warcs.mkdir(exist_ok=True)
@@ -53,12 +55,12 @@ def rebuild(state: PageStoreState, *, referrer: Referrer) -> Position:
     index = PageIndex(draft)
     with closing(index):
         rebuilder = _Rebuilder(state, index, referrer)
-        with closing(_old_rows(state)) as rows:
-            for pair in pairs(state, rows, state.all):
+        with closing(_old_rows(state, limit)) as rows:
+            for pair in pairs(state, rows, limit):
                 rebuilder.take(pair)
         rebuilder.end_file()
         name, offset = rebuilder.end
-        position = Position(state.all.number, name, offset, index.last_id)
+        position = Position(limit.number, name, offset, index.last_id)
         index.commit(name, offset)
         index.cut(position)
     for path in rebuilder.drafts:
@@ -71,11 +73,11 @@ def rebuild(state: PageStoreState, *, referrer: Referrer) -> Position:
     return position
 
 
-def _old_rows(state: PageStoreState) -> Generator[Capture, None, None]:
+def _old_rows(state: PageStoreState, limit: Position) -> Generator[Capture, None, None]:
     """The rows of the old index, as far as they can be read."""
     try:
         with Index(state.directory) as index:
-            for row in index.captures():
+            for row in index.captures(last=limit.last_id):
                 serial_of(row.warc_file)
                 yield row
     except StorageError:

@@ -325,11 +325,11 @@ def test_all_stored_pages_lost(job: Path, web: LocalWeb) -> None:
 
 
 def test_the_request_of_a_url_is_lost(job: Path) -> None:
-    """Nobody knows what was to be asked: the URL is given up, and the result says so."""
+    """Nobody knows what was to be asked: the URL is forgotten, unless a link leads to it, and the result says so."""
     lose_request(job)
     before, after = repair(job)
     assert "1 queued URLs are more than a plain GET" in told(before)[0]
-    assert "gives these URLs up as failed" in told(before)[0]
+    assert "forgets them" in told(before)[0]
     assert told(after) == []
     assert after.waiting == before.waiting - 1
 
