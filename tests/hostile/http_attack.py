@@ -47,11 +47,14 @@ class CaseServer:
                 connection, _ = self._listening.accept()
             except OSError:
                 return
-            with connection, suppress(OSError):
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                connection.settimeout(SECONDS)
-                while self._asked(connection) and self._answer(connection):
-                    pass
+            threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
+
+    def _talk(self, connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.settimeout(SECONDS)
+            while self._asked(connection) and self._answer(connection):
+                pass
 
     @staticmethod
     def _asked(connection: socket.socket) -> bool:
@@ -114,7 +117,9 @@ class Attack:
             self.longest_work = max(self.longest_work, thread_time() - worked)
 
     async def _try(self, client: Client, port: int, case: Case) -> None:
-        request = Request(case.method, "/", "a.example", Endpoint(False, "a.example", port))
+        # What a server says that goes on behind its response may come as the answer to the next request.
+        host = f"{self.outcomes.total()}.example" if case.closes else "a.example"
+        request = Request(case.method, "/", host, Endpoint(False, host, port))
         download = Download(client, request)
         alarm = asyncio.get_running_loop().call_later(SECONDS, download.end, HttpError("no end"))
         try:
