@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import ssl
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -49,6 +50,15 @@ class Connection(asyncio.Protocol):
         else:
             self.transport.write(request)
         return self._answer
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it stands, and nothing has come that nobody asked for: it would be taken for the next answer."""
+        if self.transport is None or self.transport.is_closing():
+            return False
+        arrived = select.poll()
+        arrived.register(self.transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return not arrived.poll(0)
 
     def abort(self) -> None:
         """End it at once: an orderly end would wait for the peer, over TLS, and go on reading what it sends."""
@@ -133,8 +143,9 @@ class Pool:
         while found := self._by_key.get(key):
             connection = found[-1]
             self._forget(connection)
-            if connection.transport is not None and not connection.transport.is_closing():
+            if connection.is_quiet:
                 return connection
+            connection.abort()
         return None
 
     def give(self, key: Hashable, connection: Connection, now: float) -> None:

@@ -10,7 +10,7 @@ import socket
 import ssl
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from time import perf_counter, thread_time
 from typing import Self
@@ -18,7 +18,17 @@ from weakref import WeakKeyDictionary
 
 from http_cases import Case
 
-from sitecrawl.http import Client, Connection, Download, Endpoint, HttpError, ReadLimits, Request, ResponseReader
+from sitecrawl.http import (
+    Client,
+    Connection,
+    Download,
+    Endpoint,
+    Found,
+    HttpError,
+    ReadLimits,
+    Request,
+    ResponseReader,
+)
 from sitecrawl.page.codings import at_once, decoding
 
 LIMITS = ReadLimits(headers=200, header_size=64 << 10, chunks=20_000)
@@ -168,5 +178,5 @@ class Attack:
             self.failures.append(f"{wrong}: {case}")
 
 
-async def _resolve(name: str) -> Sequence[str]:
-    return ["127.0.0.1"]
+async def _resolve(name: str, *, fresh: bool = False) -> Found:
+    return Found(["127.0.0.1"])

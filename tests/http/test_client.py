@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from contextlib import suppress
 from pathlib import Path
@@ -240,6 +241,17 @@ class Transport:
     """Open until it is closed."""
 
     closed = False
+
+    def __init__(self) -> None:
+        self._socket, self._peer = socket.socketpair()
+
+    def get_extra_info(self, name: str) -> socket.socket:
+        assert name == "socket"
+        return self._socket
+
+    def __del__(self) -> None:
+        self._socket.close()
+        self._peer.close()
 
     def is_closing(self) -> bool:
         return self.closed

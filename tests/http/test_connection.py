@@ -131,3 +131,33 @@ def test_who_answers_no_tls_and_resets_has_failed(report: Report, answers: list[
     error, complaints = report(lambda peer, download: _answer(peer, *answers), by_proxy=by_proxy)
     assert isinstance(error, (ConnectionFailed, ConnectionLost)), error
     assert complaints == []
+
+
+@pytest.mark.parametrize("loop_factory", [uvloop.new_event_loop, asyncio.new_event_loop])
+def test_what_nobody_asked_for_is_no_answer(loop_factory: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    """A host sends a second answer behind the first: the next request gets its own, on another connection."""
+
+    head = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n"
+
+    async def ask(client: Client, server: socket.socket, answer: bytes) -> tuple[socket.socket, bytes]:
+        download = Download(client, Request("GET", "/", "a.example", Endpoint(False, *server.getsockname())))
+        running = asyncio.create_task(download.run(max_size=100))
+        loop = asyncio.get_running_loop()
+        peer, _ = await asyncio.wait_for(loop.sock_accept(server), 30)
+        assert await asyncio.wait_for(loop.sock_recv(peer, 65536), 30)
+        peer.sendall(head + answer)
+        return peer, b"".join((await asyncio.wait_for(running, 30)).body)
+
+    async def main() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server, closing(_client()) as client:
+            server.setblocking(False)
+            first, body = await ask(client, server, b"mine")
+            with first:
+                assert body == b"mine"
+                first.sendall(head + b"evil")  # the loop has had no turn to see it
+                second, body = await ask(client, server, b"next")
+                second.close()
+                assert body == b"next"
+
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(main())
