@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Generator
 from time import perf_counter
-from typing import Final, NoReturn
+from typing import Final
 from weakref import WeakSet
 
 from scrapy import Request, signals
@@ -19,12 +18,14 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.httpobj import urlparse_cached
 
 from sitecrawl.base import limits
-from sitecrawl.base.errors import InvalidUrl, SitecrawlError
+from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import NO_LIMIT
+from sitecrawl.crawl.engine import is_closing, stop
 from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_handler import LimitExceeded
-from sitecrawl.page.codings import Decoded, decoding
+from sitecrawl.isolation.parsers import NoParser, Quarantined
+from sitecrawl.page.codings import Decoded, TooLarge, checked, decoding
 from sitecrawl.urls.url import parse
 
 logger = logging.getLogger(__name__)
@@ -41,54 +42,77 @@ class TooLargeDecoded(LimitExceeded):
     """A body that has more than DOWNLOAD_MAXSIZE bytes without its content coding, or too many codings to look."""
 
 
-class BadCoding(SitecrawlError):
-    """A body that is not in the content coding that its header names."""
+class Unread(LimitExceeded):
+    """An answer on which the process broke that was to decode it: nobody knows what it says."""
 
 
 class DecodingMiddleware(HttpCompressionMiddleware):
     """Downloader middleware in the place of Scrapy's: a body that unpacks to too much is no page, and the crawl goes
     on while a large one is unpacked.
+
+    With `SITECRAWL_PARSE_PROCESSES` it has what came decoded and read in a process of its own.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler=crawler)
+        self._crawler = crawler
         self._runtime = Runtime.of(crawler)
 
     async def process_response(self, request: Request, response: Response) -> Response:  # type: ignore[override]
-        codings = response.headers.getlist("Content-Encoding")
-        if not codings or request.method == "HEAD":
-            return response
-        max_size = request.meta.get("download_maxsize", self._max_size) or NO_LIMIT
-        names = (coding.decode("latin-1") for coding in codings)
-        decoded = await _in_turns(decoding(response.body, names, max_size))
-        if decoded.is_too_much:
-            self._give_up(request, f"{response} unpacks to more than {max_size} bytes, or is packed too often")
-        if decoded.is_bad:
-            raise BadCoding(f"{response} is not in its coding {decoded.left[-1]}")
-        self._runtime.stats.inc_value("httpcompression/response_bytes", len(decoded.body))
-        self._runtime.stats.inc_value("httpcompression/response_count")
-        return _replaced(response, decoded)
+        most = request.meta.get("download_maxsize", self._max_size) or NO_LIMIT
+        has_body = bool(response.body) and request.method != "HEAD"
+        try:
+            if has_body and self._runtime.reading.is_isolated:
+                return self._counted(response, await self._read_elsewhere(request, response, most))
+            if has_body and "Content-Encoding" in response.headers:
+                return self._counted(response, await _decoded(response, most))
+        except TooLarge as error:
+            raise self._too_large(request, f"{response}: {error}") from error
+        return response
 
-    def _give_up(self, request: Request, reason: str) -> NoReturn:
+    async def _read_elsewhere(self, request: Request, response: Response, most: int) -> Response:
+        fetch = self._runtime.fetch_of(request)
+        try:
+            return await self._runtime.reading.arrived(response, max_size=most, page=fetch is not None)
+        except Quarantined as error:
+            raise Unread(f"{response}: {error.reason}") from error
+        except NoParser as error:
+            if fetch is not None:
+                fetch.interrupt()
+            if not is_closing(self._crawler):
+                logger.error("%s", error)
+                stop(self._crawler, "no_parser")
+            raise
+
+    def _counted(self, response: Response, decoded: Response) -> Response:
+        if "Content-Encoding" in response.headers:
+            self._runtime.stats.inc_value("httpcompression/response_bytes", len(decoded.body))
+            self._runtime.stats.inc_value("httpcompression/response_count")
+        return decoded
+
+    def _too_large(self, request: Request, reason: str) -> TooLargeDecoded:
         logger.info("Given up: %s", reason)
         self._runtime.stats.inc_value(limits.DECODED_SIZE.stat)
         if (fetch := self._runtime.fetch_of(request)) is not None:
             fetch.failed(TooLargeDecoded.__name__)
-        raise TooLargeDecoded(reason)
+        return TooLargeDecoded(reason)
 
 
-async def _in_turns(steps: Generator[None, None, Decoded]) -> Decoded:
-    """What `steps` come to; others have their turn every now and then."""
-    since = perf_counter()
+async def _decoded(response: Response, most: int) -> Response:
+    """`response` without its codings; others have their turn every now and then. Raises as `checked` does."""
+    steps, since = decoding(response.body, _codings_of(response), most), perf_counter()
     while True:
         try:
             next(steps)
         except StopIteration as end:
-            decoded: Decoded = end.value
-            return decoded
+            return _replaced(response, checked(end.value))
         if perf_counter() - since > _TURN_SECONDS:
             await asyncio.sleep(0)
             since = perf_counter()
+
+
+def _codings_of(response: Response) -> list[str]:
+    return [coding.decode("latin-1") for coding in response.headers.getlist("Content-Encoding")]
 
 
 def _replaced(response: Response, decoded: Decoded) -> Response:

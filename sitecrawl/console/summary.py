@@ -83,6 +83,8 @@ class Summary:
             yield "guesses", traffic.guesses, "addresses that sitemaps usually have, where none is"
         if traffic.private:
             yield "private", traffic.private, f"addresses that no seed names, see {PRIVATE_ADDRESS.setting}"
+        if traffic.quarantined:
+            yield "quarantined", traffic.quarantined, "pages that broke their reader: stored, and not followed"
         yield from self._totals()
         for number, fact in enumerate(self.facts[:WORST]):
             yield "" if number else "of the sites", None, fact
@@ -122,6 +124,8 @@ class Summary:
             if self.has_pages:
                 yield f"  read      scrapy pages -d {printable(place, 1000)}"
                 yield f"            scrapy page URL -d {printable(place, 1000)}"
+                if self.traffic.quarantined:
+                    yield f"            scrapy pages --kind quarantined -d {printable(place, 1000)}"
             if self.totals is not None and self.totals.held:
                 yield f"  traps     scrapy frontier --demoted -d {printable(place, 1000)}"
                 yield "            resume with -s SITECRAWL_HOLD_TRAPS=False to fetch them as well"

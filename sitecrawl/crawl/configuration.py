@@ -19,6 +19,7 @@ from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.order import Order, order_named
+from sitecrawl.isolation.parsers import ParserOptions
 from sitecrawl.page.links import PageOptions
 from sitecrawl.page.markup import TreeOptions
 from sitecrawl.pagestore.options import WarcOptions
@@ -174,6 +175,21 @@ def page(settings: BaseSettings) -> PageOptions:
             max_elements=settings.getint(limits.TREE_ELEMENTS.setting, limits.TREE_ELEMENTS.default),
         ),
     )
+
+
+def parsers(settings: BaseSettings) -> ParserOptions:
+    """With defaults for a project that has none of them."""
+    time, memory = limits.PARSE_TIME, limits.PARSE_MEMORY
+    return ParserOptions(
+        processes=settings.getint("SITECRAWL_PARSE_PROCESSES"),
+        seconds=settings.getfloat(time.setting, time.default) or _NO_PARSE_LIMIT,
+        memory=settings.getint(memory.setting, memory.default),
+        page=page(settings),
+    )
+
+
+_NO_PARSE_LIMIT: Final = 3600.0
+"""Seconds for a page where there is to be no limit: whoever waits for ever cannot end, either."""
 
 
 def warc(settings: BaseSettings, name: str) -> WarcOptions:

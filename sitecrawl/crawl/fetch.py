@@ -139,7 +139,8 @@ class Fetch:
     @property
     def to_compare(self) -> PageItem | None:
         """The page on whose content depends whether the fetch was good; None if it does not."""
-        return self.page if self.is_success and not self.is_worth_it else None
+        page = self.page if self.is_success and not self.is_worth_it else None
+        return None if page is None or page.quarantined else page
 
     @property
     def is_good(self) -> bool:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from scrapy.http import Response
 
-from sitecrawl.base.limits import Limit
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.record import NO_REFERRER
-from sitecrawl.page.items import PageItem, pairs
-from sitecrawl.page.links import read_page
+from sitecrawl.page.items import PageItem
 
 
 def page_item(response: Response, runtime: Runtime) -> PageItem:
     """The page that `response` brought, with the facts that are read off it. An error's links are left out."""
-    met: Counter[Limit] = Counter()
-    page = read_page(response.url, response.body, pairs(response.headers), options=runtime.page_options, met=met)
-    for limit, times in met.items():
+    reading = runtime.reading.page_of(response)
+    page = reading.page
+    for limit, times in reading.met.items():
         runtime.stats.inc_value(limit.stat, times)
     page.status = response.status
     page.depth = response.meta.get("depth", 0)

@@ -24,7 +24,6 @@ from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.meta import LINKS_READ
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.page.items import Link
-from sitecrawl.page.links import read_page
 from sitecrawl.pagestore import Capture, PageReader
 from sitecrawl.urls.url import parse
 
@@ -100,7 +99,7 @@ class Rereading(Participant):
             yield Link(target.href, target.host)
         elif capture.kind == "page" and 200 <= capture.status < 300 and capture.method == "GET":
             stored = reader.read(capture)
-            page = read_page(capture.url, stored.body, stored.headers, options=self._runtime.page_options)
+            page = self._runtime.reading.read_page(capture.url, stored.body, stored.headers)
             for link in page.links:
                 link.nofollow |= page.nofollow
                 yield link

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,8 +21,6 @@ from sitecrawl.crawl.requests import pack_conditional
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.record import UrlRecord
 from sitecrawl.page.items import Exchange, PageItem
-from sitecrawl.page.markup import elements
-from sitecrawl.page.media_type import HTML
 from sitecrawl.recrawl.schedule import MAX_VALIDATOR, MOST_FAILURES, Standing, Visits, visited
 from sitecrawl.recrawl.store import RevisitStore
 
@@ -100,7 +97,7 @@ class Recrawling:
         if record is None or (known is None and not _is_plain(fetch)):
             return
         page = fetch.page
-        if page is not None and 200 <= page.status < 300:
+        if page is not None and 200 <= page.status < 300 and not page.quarantined:
             self._plan(key, record, self._after(known, page, record))
         elif known is not None and fetch.status == _NOT_MODIFIED:
             self._count("not_modified")
@@ -110,7 +107,7 @@ class Recrawling:
 
     def _after(self, known: Visits | None, page: PageItem, record: UrlRecord) -> Visits:
         """What is remembered of a page that came."""
-        now, standing, digest = time.time(), self._standing(record), self._digest(page)
+        now, standing, digest = time.time(), self._standing(record), self._runtime.reading.text_digest(page)
         if known is None:
             after = Visits(now, digest=digest, history=standing.history, credit=standing.history, at=standing.spent)
         else:
@@ -136,13 +133,6 @@ class Recrawling:
         assert self._runtime.whole is not None  # who cannot ask again for a page cannot come here
         ledger = self._runtime.whole.link_credit.ledger
         return Standing(record.history, ledger.spent, float(ledger.total))
-
-    def _digest(self, page: PageItem) -> bytes:
-        """Of what a reader sees: a token in the markup that is new each time is no change."""
-        text = ""
-        if page.content_type in HTML:
-            text = elements(page.body, 1, self._runtime.page_options.tree).text
-        return hashlib.blake2b(text.encode("utf-8", "replace") or page.body, digest_size=16).digest()
 
     def _count(self, what: str) -> None:
         self._runtime.stats.inc_value(f"recrawl/{what}")

@@ -21,6 +21,7 @@ from scrapy.http import Response
 from sitecrawl.base import descriptors
 from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.cluster.frontier import ClusterFrontier
+from sitecrawl.cluster.join import Joined
 from sitecrawl.cluster.seedqueue import fields_of
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import Checkpoints
@@ -28,6 +29,7 @@ from sitecrawl.crawl.engine import in_progress, stop, wake
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.frontiers import join_crawl, own_frontier, worker_frontier
 from sitecrawl.crawl.pause import Pause
+from sitecrawl.crawl.reading import PageReading
 from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.crawl.wishes import Wishes
@@ -75,7 +77,6 @@ class Runtime:
         self.fingerprints = Fingerprinter(self.directory.fingerprint_key)
         self.canonicalizer = Canonicalizer()
         self._key_of = lru_cache(maxsize=KEYS_KEPT)(self._fingerprint)
-        self.page_options = configuration.page(settings)
         self.database = Database(self.directory.database, hash_name=HASH_NAME)
         self.whole: DiskFrontier | None = None
         """The crawl as a whole, all of it in this process: hosts, sections, credit; None on a cluster."""
@@ -84,19 +85,8 @@ class Runtime:
         self.frontier: Frontier
         try:
             keep_copy(self.database, self.directory)
-            if joined is not None:
-                self.frontier = self.team = worker_frontier(
-                    settings, self.database, joined, self._host_key, listener=self
-                )
-            else:
-                self.frontier = self.whole = own_frontier(
-                    settings,
-                    self.database,
-                    self.path / SEEN_FILE,
-                    self._host_key,
-                    fingerprint=self._fingerprint,
-                    listener=self,
-                )
+            self._make_frontier(joined)
+            self.reading = PageReading(configuration.parsers(settings), self.stats)
         except BaseException:
             self.database.close()
             raise
@@ -131,6 +121,22 @@ class Runtime:
         self.checkpoints.add(self.seed_hosts)
         if self.whole is not None:
             self.checkpoints.add(Wishes(self.path, self.retry_given_up))
+
+    def _make_frontier(self, joined: Joined | None) -> None:
+        settings = self.crawler.settings
+        if joined is not None:
+            self.frontier = self.team = worker_frontier(
+                settings, self.database, joined, self._host_key, listener=self
+            )
+        else:
+            self.frontier = self.whole = own_frontier(
+                settings,
+                self.database,
+                self.path / SEEN_FILE,
+                self._host_key,
+                fingerprint=self._fingerprint,
+                listener=self,
+            )
 
     @classmethod
     def of(cls, crawler: Crawler) -> Runtime:
@@ -353,6 +359,7 @@ class Runtime:
 
     def close(self) -> None:
         """Close all files. What came after the last checkpoint is forgotten."""
+        self.reading.close()
         if self._store is not None:
             self._store.close()
         self.database.close()

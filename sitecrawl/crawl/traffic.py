@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sitecrawl.base.limits import PRIVATE_ADDRESS
+from sitecrawl.crawl.reading import QUARANTINED
 from sitecrawl.crawl.requests import GUESSES
 
 RATE_SECONDS: Final = 10.0
@@ -47,6 +48,8 @@ class Traffic:
     """Exceptions of the spider's own code."""
     private: int = 0
     """Connections that were refused for their address."""
+    quarantined: int = 0
+    """Pages on which the process broke that read them."""
     guesses: int = 0
     """Addresses that were guessed, such as those that sitemaps usually have, and were none."""
 
@@ -65,6 +68,7 @@ class Traffic:
             duplicates=followed - new + stats.get("dupefilter/filtered", 0),
             forbidden=stats.get("robotstxt/forbidden", 0),
             private=stats.get(PRIVATE_ADDRESS.stat, 0),
+            quarantined=stats.get(QUARANTINED, 0),
             guesses=guesses.total(),
             spider_errors=sum(n for name, n in stats.items() if name.startswith("spider_exceptions/")),
         )

@@ -60,6 +60,9 @@ _LABELS = {
     "iso-10646-ucs-2": "utf-16le", "ucs-2": "utf-16le", "unicode": "utf-16le", "unicodefeff": "utf-16le",
 }  # fmt: skip
 
+NAMES: Final = frozenset({*_MEANT.values(), *_LABELS.values(), DEFAULT})
+"""All that a charset can be called here."""
+
 _SPACE = "\t\n\f\r "
 
 

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import brotli  # type: ignore[import-untyped]
 
+from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.page.items import Headers
 
 if sys.version_info >= (3, 14):
@@ -59,6 +60,14 @@ class Decoded(NamedTuple):
     """Whether `body` is not in the last of them."""
 
 
+class TooLarge(SitecrawlError):
+    """A body that unpacks to more than it may, or is packed too often."""
+
+
+class Damaged(SitecrawlError):
+    """A body that is not in the content coding that its headers name."""
+
+
 class _TooMuch(Exception):
     """A body that unpacks to more than it may."""
 
@@ -98,6 +107,15 @@ def decoding(body: bytes, codings: Iterable[str], max_size: int = MAX_CONTENT) -
         body = b"".join(pieces)
         names.pop()
     return Decoded(body, tuple(names))
+
+
+def checked(decoded: Decoded) -> Decoded:
+    """`decoded`, if nothing is wrong with it. Raises `TooLarge` and `Damaged`."""
+    if decoded.is_too_much:
+        raise TooLarge("it unpacks to too much, or is packed too often")
+    if decoded.is_bad:
+        raise Damaged(f"it is not in the content coding {decoded.left[-1]}")
+    return decoded
 
 
 def at_once(steps: Generator[None, None, _T]) -> _T:

@@ -144,6 +144,9 @@ class PageItem:
     """Length of `body` in bytes."""
     body: bytes = field(default=b"", repr=False, metadata={"serializer": _lossy_text})
     """The body with content coding removed."""
+    quarantined: str = ""
+    """Why nothing could be read off it, in a process that did not survive it: then it has neither body nor links, and
+    its bytes are in `exchange` alone. Empty for all other pages."""
     text_hash: int | None = field(default=None, repr=False, metadata={"serializer": _hexadecimal})
     """The SimHash of an HTML page's text (`sitecrawl.page.simhash`): pages that differ in few bits are near
     duplicates. None for what has no text."""

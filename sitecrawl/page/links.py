@@ -12,14 +12,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, Protocol
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import LINKS, SCHEMES, URL_LENGTH, Limit
 from sitecrawl.page import charset
 from sitecrawl.page import media_type as media
 from sitecrawl.page.directives import Robots, header_links, refresh_target, robots_of_headers, robots_of_meta
-from sitecrawl.page.items import Link, PageItem
+from sitecrawl.page.items import Headers, Link, PageItem
 from sitecrawl.page.markup import DEFAULT, Element, TreeOptions, collapsed, elements
 from sitecrawl.page.simhash import simhash
 from sitecrawl.urls.url import MAX_URL_LENGTH, Url, parse
@@ -30,6 +30,8 @@ AGENT: Final = "sitecrawl"
 _NOT_VOUCHED = frozenset({"nofollow", "ugc", "sponsored"})
 # Relations whose target is a page of its own. Of the others, most are resources, services or people.
 _PAGE_RELATIONS = ("canonical", "alternate", "next", "prev")
+KINDS: Final = frozenset({"a", "area", "frame", "iframe", "refresh", "header", *_PAGE_RELATIONS})
+"""What a `Link` can be."""
 _UNICODE_CHARSETS = frozenset({"utf-8", "utf-16le", "utf-16be"})
 
 
@@ -42,6 +44,12 @@ class PageOptions:
     max_url_length: int = MAX_URL_LENGTH
     """Of a link, in characters."""
     tree: TreeOptions = DEFAULT
+
+
+class PageReader(Protocol):
+    """`read_page`, or what has it done elsewhere."""
+
+    def __call__(self, url: str, body: bytes, headers: Headers, *, met: Counter[Limit] | None = None) -> PageItem: ...
 
 
 class _Links:
@@ -107,6 +115,14 @@ def _parsed(target: str, base: str, max_url_length: int) -> Url | None:
         return None
 
 
+def absolute_url(href: str, max_length: int) -> Url | None:
+    """The http(s) URL that `href` is, whatever page it stands on; None where it is none."""
+    if not href.startswith(("http://", "https://")):
+        return None
+    parsed = _remembered if len(href) <= _REMEMBERED_LENGTH else _parsed
+    return parsed(href, _ANY_ORIGIN, max_length)
+
+
 _ANY_ORIGIN = "http://any.invalid"  # what an absolute URL is does not hang on its base
 
 # A site's pages share most of their links, and what a link resolves to depends on the base's directory alone, so one
@@ -124,7 +140,7 @@ def _remembered(target: str, directory: str, max_url_length: int) -> Url | None:
 def read_page(
     url: str,
     body: bytes,
-    headers: Sequence[tuple[bytes, bytes]],
+    headers: Headers,
     *,
     options: PageOptions = PageOptions(),
     agent: str = AGENT,

@@ -34,7 +34,8 @@ _SELECTOR = ",".join(sorted(_WANTED))
 _OPTIONS = int(LexborDocumentOptions.WO_EVENTS)  # nothing listens to the tree; a fifth of the time
 _WITH_TEXT = frozenset({"a", "title"})
 _TEXT_READ = 2000  # characters: whitespace goes when the text is collapsed
-_TEXT_KEPT = 200
+TEXT_KEPT: Final = 200
+"""Characters of a link's text, or of a title."""
 _FORMATTING = re.compile(rb"<(?:b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)[\t\n\f\r />]", re.IGNORECASE)
 
 
@@ -95,7 +96,7 @@ def too_much(html: bytes, options: TreeOptions = DEFAULT) -> Limit | None:
 
 def collapsed(text: str) -> str:
     """`text` with its whitespace collapsed, and at most 200 characters of it."""
-    return " ".join(text[:_TEXT_READ].split())[:_TEXT_KEPT]
+    return " ".join(text[:_TEXT_READ].split())[:TEXT_KEPT]
 
 
 def _elements_of(tree: LexborHTMLParser, limit: int) -> list[Element]:

@@ -53,6 +53,11 @@ class MediaType(NamedTuple):
     charset: str | None
 
 
+def is_media_type(value: str) -> bool:
+    """Whether `value` is an essence as `declared_type` gives it."""
+    return _MIME_TYPE.fullmatch(value) is not None and value == value.lower()
+
+
 def declared_type(content_types: list[str]) -> MediaType:
     """The last valid Content-Type of several (Fetch, "extract a MIME type"); an empty essence where none is."""
     for value in reversed(content_types):

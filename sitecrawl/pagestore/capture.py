@@ -84,7 +84,7 @@ def describe(number: int, exchange: Exchange, page: PageItem | None, place: Plac
         kind=kind_of(exchange, page),
         content_type=clean_text(page.content_type if page else media_type(exchange))[:255],
         charset=page.charset if page else None,
-        size=page.size if page else None,
+        size=page.size if page and not page.quarantined else None,
         payload_size=len(exchange.body),
         title=clean_text(page.title)[:MAX_TITLE] if page and page.title is not None else None,
         depth=page.depth if page else None,
@@ -123,6 +123,8 @@ def header(exchange: Exchange, name: bytes) -> str:
 def kind_of(exchange: Exchange, page: PageItem | None) -> Kind:
     if page is None and url_key(exchange.url).partition("://")[2].partition("/")[2] == "robots.txt":
         return "robots"
+    if page is not None and page.quarantined:
+        return "quarantined"
     if redirect_target(exchange) is not None:
         return "redirect"
     if exchange.status >= 400:

@@ -73,8 +73,8 @@ class HttpMessage:
     body: bytes
 
 
-Kind = Literal["page", "redirect", "error", "robots", "other"]
-KINDS: tuple[Kind, ...] = ("page", "redirect", "error", "robots", "other")
+Kind = Literal["page", "redirect", "error", "robots", "quarantined", "other"]
+KINDS: tuple[Kind, ...] = ("page", "redirect", "error", "robots", "quarantined", "other")
 
 
 class Reading(NamedTuple):

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from sitecrawl.base.limits import SCHEMES, Limit
 from sitecrawl.page import charset
-from sitecrawl.page.links import read_page
+from sitecrawl.page.links import PageReader, read_page
 from sitecrawl.sitemap.dates import unix_time
 from sitecrawl.sitemap.entry import PROTOCOL_BYTES, PROTOCOL_ENTRIES, Entry, Form, Limits, ParseReport, Problem
 from sitecrawl.sitemap.parse_xml import ROOTS, read_xml
@@ -79,6 +79,7 @@ def read_in_steps(
     *,
     label: str | None = None,
     limits: Limits = LIMITS,
+    page_reader: PageReader = read_page,
 ) -> Iterator[list[Entry]]:
     """As `read_sitemap`, a step at a time: each gives the entries that end in the next `CHUNK` bytes, if any do.
 
@@ -101,7 +102,7 @@ def read_in_steps(
     elif form == Form.JSON:
         steps = iter([list(_read_json(pieces, resolver, report))])
     elif form == Form.HTML:
-        steps = iter([list(_read_html(pieces, url, report))])
+        steps = iter([list(_read_html(pieces, url, report, page_reader))])
     else:
         steps = read_xml(pieces, form, resolver, report)
     yield from _counted(steps, report, limits)
@@ -247,12 +248,14 @@ def _read_json(pieces: Iterable[str], resolver: Resolver, report: ParseReport) -
         report.form = Form.UNKNOWN
 
 
-def _read_html(pieces: Iterable[str], url: str | None, report: ParseReport) -> Iterator[Entry]:
+def _read_html(
+    pieces: Iterable[str], url: str | None, report: ParseReport, page_reader: PageReader
+) -> Iterator[Entry]:
     if url is None:
         return
     met: Counter[Limit] = Counter()
     body = _whole(pieces, report).encode("utf-8", "replace")
-    page = read_page(url, body, [(b"content-type", b"text/html;charset=utf-8")], met=met)
+    page = page_reader(url, body, [(b"content-type", b"text/html;charset=utf-8")], met=met)
     report.skipped += met[SCHEMES]
     for link in page.links:
         if not link.nofollow:

@@ -179,7 +179,7 @@ class SiteSpider(Spider):
             return
         page = self.page(response)
         yield page
-        if 200 <= page.status < 300:
+        if 200 <= page.status < 300 and not page.quarantined:
             yield from self.extract(response, page) or ()
 
     def extract(self, response: Response, page: PageItem) -> Iterable[Any] | None:

@@ -11,7 +11,7 @@ import zlib
 import brotli  # type: ignore[import-untyped]
 import pytest
 
-from sitecrawl.page.codings import MAX_MEMBERS, STEP, at_once, decoding
+from sitecrawl.page.codings import MAX_MEMBERS, STEP, Damaged, TooLarge, at_once, checked, decoding
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -159,3 +159,13 @@ def test_unknown_codings_end_it():
     decoded = at_once(decoding(data, ["strange, identity", "gzip"]))
     assert (decoded.body, decoded.left) == (TEXT, ("strange",))
     assert at_once(decoding(data, ["gzip, strange"])).body == data
+
+
+def test_what_is_wrong_is_raised():
+    """For who can do nothing with what is still packed."""
+    good = at_once(decoding(gzip.compress(b"x"), ["gzip"], 1))
+    assert checked(good) is good
+    with pytest.raises(TooLarge):
+        checked(at_once(decoding(gzip.compress(b"xy"), ["gzip"], 1)))
+    with pytest.raises(Damaged):
+        checked(at_once(decoding(b"<!doctype html>", ["gzip"], 100)))

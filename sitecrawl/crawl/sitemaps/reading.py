@@ -73,7 +73,14 @@ class Reading:
         Raises `Stopping`.
         """
         response, report, label = self._answer.response, self._report, self._answer.head.charset
-        steps = read_in_steps(chunks_of(response.body), response.url, report, label=label, limits=self._limits)
+        steps = read_in_steps(
+            chunks_of(response.body),
+            response.url,
+            report,
+            label=label,
+            limits=self._limits,
+            page_reader=self._runtime.reading.read_page,
+        )
         for entries in steps:
             self._sort(entries)
             await self._pause()

@@ -9,8 +9,8 @@ from typing import Final
 from scrapy.http import Response
 
 from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.reading import PageReading
 from sitecrawl.page.items import PageItem, pairs
-from sitecrawl.page.links import read_page
 from sitecrawl.page.media_type import HTML
 from sitecrawl.sitemap.locations import Answer
 from sitecrawl.sitemap.record import SitemapRecord
@@ -34,9 +34,9 @@ class SitemapResponse:
     now: float = field(default_factory=time.time)
 
     @classmethod
-    def of(cls, record: SitemapRecord, fetch: Fetch, response: Response) -> SitemapResponse:
-        headers = pairs(response.headers)
-        return cls(fetch.visit.key, record, fetch, response, read_page(response.url, response.body[:_HEAD], headers))
+    def of(cls, record: SitemapRecord, fetch: Fetch, response: Response, reading: PageReading) -> SitemapResponse:
+        head = reading.read_page(response.url, response.body[:_HEAD], pairs(response.headers))
+        return cls(fetch.visit.key, record, fetch, response, head)
 
     @property
     def seconds(self) -> float:

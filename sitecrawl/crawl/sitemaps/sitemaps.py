@@ -124,7 +124,7 @@ class Sitemaps:
         record = self._record_of(fetch, response) if fetch is not None else None
         if fetch is None or record is None:
             return False
-        answer = SitemapResponse.of(record, fetch, response)
+        answer = SitemapResponse.of(record, fetch, response, self._runtime.reading)
         self._answered.add(answer.key)
         record.status, record.final = response.status, response.url
         try:

@@ -1,0 +1,135 @@
+"""What was read off a page, as a JSON object, and back again.
+
+Whoever wrote the object has read hostile bytes, and may not be what it was any more. So nothing of it is believed:
+every value has to be one that `read_page` can give, and every address goes through the URL parser once more.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sitecrawl.base.errors import SitecrawlError
+from sitecrawl.base.limits import LINKS, SCHEMES, TREE_ELEMENTS, TREE_SIZE, URL_LENGTH, Limit
+from sitecrawl.page import charset
+from sitecrawl.page.items import Link, PageItem
+from sitecrawl.page.links import KINDS, PageOptions, absolute_url
+from sitecrawl.page.markup import TEXT_KEPT
+from sitecrawl.page.media_type import is_media_type
+from sitecrawl.page.simhash import BITS
+from sitecrawl.urls.url import Url
+
+_MET: Final = {limit.stat: limit for limit in (LINKS, SCHEMES, TREE_ELEMENTS, TREE_SIZE, URL_LENGTH)}
+"""The limits that a page can go beyond."""
+_HEADER_LINKS: Final = 1 << 20
+"""Links that headers can add to those of the markup: more than bytes of headers are let in."""
+
+
+class BadAnswer(SitecrawlError):
+    """Facts that no page has."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """A page that was read, and the limits that it went beyond."""
+
+    page: PageItem
+    met: Counter[Limit] = field(default_factory=Counter)
+
+
+def facts_of(reading: Reading) -> dict[str, Any]:
+    page = reading.page
+    return {
+        "content_type": page.content_type,
+        "charset": page.charset,
+        "title": page.title,
+        "canonical": page.canonical,
+        "base": page.base,
+        "noindex": page.noindex,
+        "nofollow": page.nofollow,
+        "text_hash": page.text_hash,
+        "links": [[link.url, link.text, link.kind, link.nofollow] for link in page.links],
+        "met": {limit.stat: times for limit, times in reading.met.items()},
+    }
+
+
+def reading_of(facts: object, url: str, body: bytes, options: PageOptions) -> Reading:
+    """The page at `url` with the content `body`, as `facts` describe it. Raises `BadAnswer`."""
+    if not isinstance(facts, dict):
+        raise BadAnswer("no facts")
+    longest = options.max_url_length
+    page = PageItem(
+        url.partition("#")[0],
+        content_type=_content_type(facts.get("content_type")),
+        charset=_charset(facts.get("charset")),
+        title=_text(facts.get("title")) if facts.get("title") is not None else None,
+        canonical=_url(facts.get("canonical"), longest).href if facts.get("canonical") is not None else None,
+        base=_url(facts.get("base"), sys.maxsize).href,
+        noindex=_flag(facts.get("noindex")),
+        nofollow=_flag(facts.get("nofollow")),
+        size=len(body),
+        body=body,
+        text_hash=_number(facts.get("text_hash"), 1 << BITS) if facts.get("text_hash") is not None else None,
+    )
+    links = facts.get("links")
+    if not isinstance(links, list) or len(links) > options.max_links + _HEADER_LINKS:
+        raise BadAnswer("no list of links")
+    page.links = [_link(link, longest) for link in links]
+    return Reading(page, _met(facts.get("met")))
+
+
+def _link(values: object, longest: int) -> Link:
+    match values:
+        case [url, text, kind, nofollow] if isinstance(kind, str) and kind in KINDS:
+            found = _url(url, longest)
+            return Link(found.href, found.host, _text(text), kind, _flag(nofollow))
+    raise BadAnswer("no link")
+
+
+def _url(value: object, longest: int) -> Url:
+    """It becomes a request: it has to be one of http or https."""
+    url = absolute_url(value, longest) if isinstance(value, str) else None
+    if url is None:
+        raise BadAnswer("no URL")
+    return url
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or len(value) > TEXT_KEPT:
+        raise BadAnswer("no text of a link or title")
+    return value
+
+
+def _content_type(value: object) -> str:
+    if not isinstance(value, str) or (value and not is_media_type(value)):
+        raise BadAnswer("no media type")
+    return value
+
+
+def _charset(value: object) -> str | None:
+    """It chooses a codec: `rot13` must not."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or value not in charset.NAMES:
+        raise BadAnswer("no charset")
+    return value
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise BadAnswer("no flag")
+    return value
+
+
+def _number(value: object, end: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < end:
+        raise BadAnswer("no number")
+    return value
+
+
+def _met(value: object) -> Counter[Limit]:
+    if not isinstance(value, dict) or not value.keys() <= _MET.keys():
+        raise BadAnswer("no counts of limits")
+    return Counter({_MET[stat]: _number(times, 1 << 32) for stat, times in value.items()})

@@ -1,0 +1,102 @@
+"""The process that reads pages, and may do nothing else: `python -m sitecrawl.isolation.worker`.
+
+Its standard input is a socket. It gets its options, puts up its fences (`sitecrawl.isolation.sandbox`), says which
+of them hold, and then answers one page at a time until the other side is gone. Before the fences are up it has loaded
+all that it will need: behind them no file can be opened, so no module either.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import os
+import sys
+from functools import partial
+from typing import Any, Final
+
+from sitecrawl.isolation.content import read, text_digest
+from sitecrawl.isolation.facts import facts_of
+from sitecrawl.isolation.framing import BadFrame, Ended, frame, read_frame
+from sitecrawl.isolation.sandbox import Rations, confine
+from sitecrawl.page import charset
+from sitecrawl.page.codings import Damaged, TooLarge, at_once, checked, decoding
+from sitecrawl.page.items import Headers
+from sitecrawl.page.links import PageOptions
+from sitecrawl.page.markup import TreeOptions
+
+SOCKET: Final = 0
+NO_MEMORY: Final = 70
+"""The exit status of a worker to which the system has given no more memory."""
+
+_REHEARSED: Final = '<title>&eacute;</title><base href=/><a href="../x?ä">x</a><p hidden>'
+
+
+def main() -> None:
+    receive = partial(os.read, SOCKET)
+    begin, _ = read_frame(receive, 0)
+    options = options_of(begin["page"])
+    rehearse(options)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    fences = confine(Rations(begin["memory"], begin["cpu_seconds"]))
+    send({"fences": fences})
+    try:
+        while True:
+            request, body = read_frame(receive, sys.maxsize)
+            send(*answer(request, body, options))
+    except Ended:
+        os._exit(0)
+    except MemoryError:
+        os._exit(NO_MEMORY)
+
+
+def answer(request: dict[str, Any], body: bytes, options: PageOptions) -> tuple[dict[str, Any], bytes]:
+    """The answer to one request: what it says, and the body without its codings where it had some."""
+    if "digest_of" in request:
+        return {"digest": text_digest(request["digest_of"], body, options).hex()}, b""
+    headers: Headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in request["headers"]]
+    codings = [value.decode("latin-1") for name, value in headers if name.lower() == b"content-encoding"]
+    kept: tuple[str, ...] = ()
+    if codings and request["decode"]:
+        try:
+            body, kept, *_ = checked(at_once(decoding(body, codings, request["max_size"])))
+        except TooLarge as error:
+            return {"too_large": str(error)}, b""
+        except Damaged as error:
+            return {"damaged": str(error)}, b""
+    facts = facts_of(read(request["url"], body, headers, options)) if request["page"] else None
+    is_decoded = bool(codings and request["decode"])
+    said = {"facts": facts, "kept": kept, "decoded": is_decoded}
+    return said, body if is_decoded else b""
+
+
+def send(message: dict[str, Any], body: bytes = b"") -> None:
+    try:
+        left = memoryview(frame(message, body))
+    except BadFrame:
+        left = memoryview(frame({"too_large": "so many links that they cannot be told"}))
+    while left:
+        left = left[os.write(SOCKET, left) :]
+
+
+def options_of(given: dict[str, Any]) -> PageOptions:
+    return PageOptions(given["max_links"], given["max_url_length"], TreeOptions(**given["tree"]))
+
+
+def rehearse(options: PageOptions) -> None:
+    """Do all that there is to do once, and have every codec: what is loaded when it is first needed is loaded now."""
+    for name in charset.NAMES:
+        codecs.lookup(name)
+        codecs.getincrementaldecoder(name)
+    page = _REHEARSED.encode()
+    for label in ("utf-8", "windows-1252"):
+        headers = [["Content-Type", f"text/html; charset={label}"], ["Content-Encoding", "gzip"]]
+        request = {"url": "http://a.example/", "headers": headers, "decode": True, "page": True, "max_size": 1 << 20}
+        answer(request, gzip.compress(page), options)
+        answer(request, gzip.compress(page * (options.tree.max_size // len(page) + 1)), options)
+    for coding in ("deflate", "br", "zstd"):
+        headers = [["Content-Encoding", coding]]
+        answer({"headers": headers, "decode": True, "page": False, "max_size": 1}, b"\x00", options)
+
+
+if __name__ == "__main__":
+    main()
