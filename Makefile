@@ -15,8 +15,12 @@ WORKERS ?= 4
 # Test files at once: many tests wait for servers, or for the pauses that politeness asks for.
 JOBS ?= 3
 TARGET ?= default
+# What `make crawl` installs: every version, and the hash of every file that it may be.
+LOCK := requirements/crawl.txt
+# The tools of a release are no part of what is released: they have an environment of their own.
+RELEASE := .venv-release
 
-.PHONY: crawl cluster deploy test lint format screenshots clean
+.PHONY: crawl cluster deploy test lint format screenshots lock audit sbom clean
 
 crawl: $(VENV)/.crawl
 	@test -n "$(SEEDS)" || { echo "Say what to crawl: make crawl SEEDS=https://example.com"; exit 2; }
@@ -47,6 +51,18 @@ format: $(VENV)/.lint
 screenshots: $(VENV)/.test
 	$(BIN)/python benchmarks/screenshots.py
 
+lock: $(RELEASE)/.ready
+	$(RELEASE)/bin/uv pip compile pyproject.toml --extra fast --universal --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-header --upgrade --quiet --output-file $(LOCK)
+
+audit: $(RELEASE)/.ready
+	$(RELEASE)/bin/python .ci/audit.py
+
+sbom: $(RELEASE)/.ready
+	@mkdir -p dist
+	$(RELEASE)/bin/cyclonedx-py requirements $(LOCK) --pyproject pyproject.toml --output-reproducible \
+		--output-file dist/sitecrawl.cdx.json
+
 clean:
 	rm -rf $(VENV) .venv-* build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
 
@@ -54,8 +70,15 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-$(VENV)/.crawl: pyproject.toml setup.py | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable '.[fast]'
+$(VENV)/.crawl: pyproject.toml setup.py $(LOCK) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement $(LOCK)
+	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	@touch $@
+
+$(RELEASE)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --quiet --upgrade pip
+	$(RELEASE)/bin/python -m pip install --quiet --group release
 	@touch $@
 
 $(VENV)/.deploy: pyproject.toml setup.py | $(BIN)/python
