@@ -21,6 +21,7 @@ from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import NO_LIMIT
 from sitecrawl.crawl.engine import is_closing, stop
+from sitecrawl.crawl.reading import NO_PARSER
 from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_handler import LimitExceeded
@@ -81,7 +82,7 @@ class DecodingMiddleware(HttpCompressionMiddleware):
                 fetch.interrupt()
             if not is_closing(self._crawler):
                 logger.error("%s", error)
-                stop(self._crawler, "no_parser")
+                stop(self._crawler, NO_PARSER)
             raise
 
     def _counted(self, response: Response, decoded: Response) -> Response:

@@ -15,6 +15,7 @@ from scrapy.exceptions import UsageError
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.crawl.configuration import is_job
 from sitecrawl.crawl.pause import REASONS
+from sitecrawl.crawl.reading import NO_PARSER
 
 logger = logging.getLogger(__name__)
 
@@ -46,13 +47,14 @@ class Command(ScrapyCrawl):
             self.exitcode = 1
         elif error is not None:
             raise error
-        elif self.crawler_process.bootstrap_failed or _is_damaged(crawler):
+        elif self.crawler_process.bootstrap_failed or _had_to_stop(crawler):
             self.exitcode = 1
         elif crawler.stats.get_value("finish_reason") in REASONS:
             self.exitcode = IN_WANT
 
 
-def _is_damaged(crawler: Crawler) -> bool:
-    """Whether something could not be stored."""
+def _had_to_stop(crawler: Crawler) -> bool:
+    """Whether something could not be stored, or read."""
     stats = crawler.stats
-    return stats.get_value("finish_reason") == "storage_error" or bool(stats.get_value("scheduler/storage_errors"))
+    is_failure = stats.get_value("finish_reason") in {"storage_error", NO_PARSER}
+    return is_failure or bool(stats.get_value("scheduler/storage_errors"))

@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 QUARANTINED: Final = "isolation/quarantined"
 """Counts the pages on which a process broke; with `/reason` behind it those that broke it so."""
+NO_PARSER: Final = "no_parser"
+"""The reason with which a crawl ends whose pages nobody can read."""
 _LIMITS: Final = {"timeout": PARSE_TIME, "memory": PARSE_MEMORY, "SIGXCPU": PARSE_TIME}
 
 

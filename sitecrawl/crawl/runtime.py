@@ -78,14 +78,17 @@ class Runtime:
         self.canonicalizer = Canonicalizer()
         self._key_of = lru_cache(maxsize=KEYS_KEPT)(self._fingerprint)
         self.database = Database(self.directory.database, hash_name=HASH_NAME)
+        self.frontier: Frontier
         self.whole: DiskFrontier | None = None
         """The crawl as a whole, all of it in this process: hosts, sections, credit; None on a cluster."""
         self.team: ClusterFrontier | None = None
         """The frontier of a worker; None where there is no cluster."""
-        self.frontier: Frontier
         try:
             keep_copy(self.database, self.directory)
-            self._make_frontier(joined)
+            if joined is None:
+                self.frontier = self.whole = self._own_frontier()
+            else:
+                self.frontier = self.team = self._workers_frontier(joined)
             self.reading = PageReading(configuration.parsers(settings), self.stats)
         except BaseException:
             self.database.close()
@@ -122,21 +125,12 @@ class Runtime:
         if self.whole is not None:
             self.checkpoints.add(Wishes(self.path, self.retry_given_up))
 
-    def _make_frontier(self, joined: Joined | None) -> None:
-        settings = self.crawler.settings
-        if joined is not None:
-            self.frontier = self.team = worker_frontier(
-                settings, self.database, joined, self._host_key, listener=self
-            )
-        else:
-            self.frontier = self.whole = own_frontier(
-                settings,
-                self.database,
-                self.path / SEEN_FILE,
-                self._host_key,
-                fingerprint=self._fingerprint,
-                listener=self,
-            )
+    def _workers_frontier(self, joined: Joined) -> ClusterFrontier:
+        return worker_frontier(self.crawler.settings, self.database, joined, self._host_key, listener=self)
+
+    def _own_frontier(self) -> DiskFrontier:
+        settings, seen, key = self.crawler.settings, self.path / SEEN_FILE, self._fingerprint
+        return own_frontier(settings, self.database, seen, self._host_key, fingerprint=key, listener=self)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Runtime:

@@ -138,3 +138,16 @@ def test_a_process_that_cannot_start_is_said_at_once(tmp_path: Path) -> None:
         assert not web.hits
     assert "set SITECRAWL_PARSE_PROCESSES=0" in done.stderr
     assert done.returncode != 0
+
+
+def test_a_crawl_without_processes_stops_and_can_be_resumed(tmp_path: Path) -> None:
+    """Where no new one starts, what is not read stays queued: it is not read in the crawl's own process instead."""
+    site: dict[str, Page] = {"/": linked("/segfault", "/kept"), "/segfault": "x", "/kept": "kept"}
+    settings = {"JOBDIR": tmp_path, "SPIDER_MODULES": "breaking", "SITECRAWL_PARSE_PROCESSES": 1}
+    with LocalWeb(site) as web:
+        words = ("crawl", "single", "-a", f"seeds={web.root}", "-a", "order=bfs")
+        done = scrapy(*words, settings=settings, env=environment(PYTHONPATH=PATH))
+    assert done.returncode == 1, done.stderr
+    assert "The crawl stopped: no process could be started that reads pages" in done.stderr
+    states = {url.removeprefix(web.root): state for url, state in states_of(tmp_path).items()}
+    assert states == {"/": UrlState.FETCHED, "/segfault": UrlState.FETCHED, "/kept": UrlState.QUEUED}

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
 from scrapy.crawler import Crawler
 
 from sitecrawl.crawl import reading
-from sitecrawl.isolation.parsers import Parsers
+from sitecrawl.isolation.parsers import ParserOptions, Parsers
 from sitecrawl.spiders.generic import GenericSpider
 
 
 class BreakingSpider(GenericSpider):
     name = "breaking"
-    worker = "breaking_worker"
+    parsers: Callable[..., Parsers] = partial(Parsers, module="breaking_worker")
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
-        vars(reading)["Parsers"] = partial(Parsers, module=cls.worker)
+        vars(reading)["Parsers"] = cls.parsers
         return super().from_crawler(crawler, *args, **kwargs)
 
 
 class StartlessSpider(BreakingSpider):
     name = "startless"
-    worker = "no_such_worker"
+    parsers = partial(Parsers, module="no_such_worker")
+
+
+class Single(Parsers):
+    """Has a first worker, and never another one."""
+
+    def __init__(self, options: ParserOptions) -> None:
+        super().__init__(options, module="breaking_worker")
+        self._module = "no_such_worker"
+
+
+class SingleSpider(BreakingSpider):
+    name = "single"
+    parsers = Single
