@@ -21,6 +21,7 @@ from hostileweb import HostileWeb, Trick, head, linking, moved, only_page, pages
 from localweb import Answer, LocalWeb, Page, linked
 from waiting import until
 
+from sitecrawl.base import limits
 from sitecrawl.base.limits import EXTRACT_SIZE, EXTRACT_TIME, LIMITS, REGEX_TIME, SITEMAP_ENTRIES, SITEMAP_SIZE, Limit
 from sitecrawl.frontier.record import UrlState
 
@@ -194,7 +195,15 @@ def test_nothing_is_left(crawl: Crawl) -> None:
     assert UrlState.QUEUED not in crawl.states.values()
 
 
-ELSEWHERE = (SITEMAP_ENTRIES, SITEMAP_SIZE, EXTRACT_SIZE, EXTRACT_TIME, REGEX_TIME)
+ELSEWHERE = (
+    SITEMAP_ENTRIES,
+    SITEMAP_SIZE,
+    EXTRACT_SIZE,
+    EXTRACT_TIME,
+    REGEX_TIME,
+    limits.PARSE_TIME,
+    limits.PARSE_MEMORY,
+)
 """Limits of what this crawl does not do; `test_a_sitemap_without_end` and tests/spiders/test_extract.py meet them."""
 
 
