@@ -13,6 +13,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
 from sitecrawl.base.errors import SitecrawlError
+from sitecrawl.crawl.checkpoints import MEMORY_ERRORS
 from sitecrawl.crawl.configuration import is_job
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.reading import NO_PARSER
@@ -49,8 +50,14 @@ class Command(ScrapyCrawl):
             raise error
         elif self.crawler_process.bootstrap_failed or _had_to_stop(crawler):
             self.exitcode = 1
-        elif crawler.stats.get_value("finish_reason") in REASONS:
+        elif _was_in_want(crawler):
             self.exitcode = IN_WANT
+
+
+def _was_in_want(crawler: Crawler) -> bool:
+    """Whether it ended for that; or lost its last checkpoint to it, when it had ended for something else."""
+    stats = crawler.stats
+    return stats.get_value("finish_reason") in REASONS or bool(stats.get_value(MEMORY_ERRORS))
 
 
 def _had_to_stop(crawler: Crawler) -> bool:

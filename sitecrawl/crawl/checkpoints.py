@@ -23,14 +23,18 @@ from twisted.internet.task import LoopingCall
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl.engine import stop
+from sitecrawl.crawl.memory import MemoryWatch
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.contract import Frontier
+from sitecrawl.http import Want
 
 logger = logging.getLogger(__name__)
 
 PAGES_PER_CHECKPOINT: Final = 500
 """After so many finished URLs a checkpoint is due, however short the time since the last."""
+MEMORY_ERRORS: Final = "want/memory_errors"
+"""The statistic of crawls that ended for one."""
 _SECONDS: Final = 1.0
 """Between two checkpoints, if there are fewer URLs."""
 _SCHEDULER: Final = "sitecrawl.scheduler.Scheduler"
@@ -63,10 +67,11 @@ class Checkpoints:
         self._close_files = close
         self._participants: list[Participant] = []
         self._timer: AsyncioLoopingCall | LoopingCall | None = None
+        self._memory = MemoryWatch(self._lose_memory)
         self.pages = 0
         """URLs that are finished since the last one."""
-        self.failed = False
-        """Whether nothing more can be stored: the stores may have come farther than the database."""
+        self.failure = ""
+        """Scrapy's finish reason if nothing more can be stored: the stores may be farther than the database."""
         if not has_our_scheduler(crawler.settings):
             crawler.signals.connect(self.start, signals.spider_opened)
             crawler.signals.connect(self.close, signals.spider_closed)
@@ -77,6 +82,7 @@ class Checkpoints:
 
     def start(self) -> None:
         """Have one every second."""
+        self._memory.begin()
         self._timer = create_looping_call(self.run)
         self._timer.start(_SECONDS, now=False)
 
@@ -84,6 +90,10 @@ class Checkpoints:
         """No more of themselves."""
         if self._timer is not None and self._timer.running:
             self._timer.stop()
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.failure)
 
     @property
     def is_due(self) -> bool:
@@ -130,6 +140,7 @@ class Checkpoints:
             self._close()
 
     def _close(self) -> None:
+        self._memory.end()
         try:
             self._close_files()
         except StorageError as error:
@@ -139,11 +150,19 @@ class Checkpoints:
         """Nothing more can be stored: end the crawl, and keep what the last checkpoint has."""
         if not self.failed:
             self._report(error)
-            stop(self._crawler, "storage_error")
+            stop(self._crawler, self.failure)
+
+    def _lose_memory(self) -> None:
+        """What is in memory may be half changed: it is stored no more. May be called in any thread."""
+        from twisted.internet import reactor  # noqa: PLC0415 - it must be installed first
+
+        self.failure = f"no_{Want.MEMORY}"
+        self._stats.inc_value(MEMORY_ERRORS)
+        reactor.callFromThread(stop, self._crawler, self.failure)
 
     def _report(self, error: StorageError) -> None:
         """Once: what fails after it is the same once more."""
         if not self.failed:
             logger.error("%s", error)
             self._stats.inc_value("scheduler/storage_errors")
-        self.failed = True
+            self.failure = "storage_error"

@@ -27,7 +27,7 @@ LONGEST_PAUSE: Final = 30.0
 
 _WORDS: Final = {
     Want.FILES: "no more files and connections may be open (ulimit -n)",
-    Want.MEMORY: "the system has no memory for another connection",
+    Want.MEMORY: "this process can have no more memory",
     Want.PORTS: "no local port is free for another connection",
     Want.BUFFERS: "the system has no buffers for another connection",
     Want.NETWORK: "the network is down: no host can be reached",

@@ -155,7 +155,7 @@ class Attack:
         lines, begun = self._crawl.log, self._read
         self._read = len(lines)
         found = [at for at in range(begun, self._read) if "Traceback (most" in lines[at]]
-        if "memory" not in self._crawl.suffered:  # for want of that there may be one anywhere
+        if not when.startswith("memory"):  # for want of that there may be one anywhere
             self._result.tracebacks += [f"{when}\n" + "\n".join(lines[max(0, at - 2) : at + 40]) for at in found]
         return len(found)
 

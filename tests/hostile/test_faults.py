@@ -15,7 +15,7 @@ from fault_cases import own_machine
 
 ATTACK = Path(__file__).with_name("fault_attack.py")
 SEED = int(os.environ.get("HOSTILE_SEED", "1"))
-FAULTS = 6
+FAULTS = 5
 
 
 def test_every_page_once_under_faults(tmp_path: Path) -> None:
