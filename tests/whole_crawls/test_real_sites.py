@@ -94,12 +94,12 @@ def test_duplicate_bodies_are_revisits(jobdir):
 
 
 def test_the_same_jobdir_again_fetches_nothing(web, jobdir):
-    """A finished crawl is finished: its second run asks no server."""
+    """A finished crawl is finished: its second run only looks whether names exist by now that did not."""
     before = (jobdir / "pages.sqlite").read_bytes()
     again = crawl(web, jobdir)
     assert again.returncode == 0
     assert "finish_reason': 'finished'" in again.stderr
-    assert "downloader/request_count" not in again.stderr
+    assert "downloader/response_count" not in again.stderr
     assert (jobdir / "pages.sqlite").read_bytes() == before
 
 
