@@ -33,3 +33,8 @@ another began last would have the machine to itself."""
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     turns = {name: turn for turn, name in enumerate(LONGEST)}
     items.sort(key=lambda item: turns.get("/".join(item.path.parts[-2:]), len(LONGEST)))
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes are named by their argument: packed ones hold the time, and workers must name a test alike to run it."""
+    return argname if isinstance(val, bytes) else None
