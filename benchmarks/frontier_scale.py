@@ -73,7 +73,7 @@ class Web:
         return self._fingerprint.url(url)
 
     def host_key(self, name: str) -> bytes:
-        return self._fingerprint.opaque(name.encode())[8:]
+        return self._fingerprint.host(name)
 
     def seeds(self, count: int) -> list[Link]:
         return [self._new(host) for host in range(count)]

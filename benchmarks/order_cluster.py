@@ -66,7 +66,7 @@ class ClusterReplay:
             frontier = ClusterFrontier(
                 database,
                 joined,
-                host_key=lambda name: self._fingerprint.opaque(name.encode())[8:],
+                host_key=self._fingerprint.host,
                 listener=Unheard(),
                 clock=time.monotonic,
                 politeness=PolitenessOptions(delay_factor=0),

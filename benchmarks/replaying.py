@@ -79,7 +79,7 @@ def replayed(directory: Path, order: Order, options: FrontierOptions) -> Iterato
             order,
             seen=CrawlSeen(directory / "seen.bloom", SeenOptions(bloom="auto"), hash_name=HASH_NAME),
             listener=Unheard(),
-            host_key=lambda name: fingerprint.opaque(name.encode())[8:],
+            host_key=fingerprint.host,
             fingerprint=lambda url: fingerprint.url(canonicalizer.canonical_href(url)),
             clock=lambda: 0.0,
             wall=time.time,

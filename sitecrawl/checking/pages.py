@@ -126,7 +126,7 @@ def _note_as_fetched(
     are_unknown: bool,
 ) -> None:
     """Let the records of stored pages say so, and make them where there are none and `are_unknown`."""
-    hosts = HostTable(database, lambda name: fingerprints.opaque(name.encode())[8:])
+    hosts = HostTable(database, fingerprints.host)
     several = {url for (url,) in index.rows(_SEVERAL, (last_id,))}
     for key, capture, record in captures_with_records(database, index, fingerprints, last_id):
         fetched = record

@@ -126,11 +126,11 @@ class Runtime:
             self.checkpoints.add(Wishes(self.path, self.retry_given_up))
 
     def _workers_frontier(self, joined: Joined) -> ClusterFrontier:
-        return worker_frontier(self.crawler.settings, self.database, joined, self._host_key, listener=self)
+        return worker_frontier(self.crawler.settings, self.database, joined, self.fingerprints.host, listener=self)
 
     def _own_frontier(self) -> DiskFrontier:
         settings, seen, key = self.crawler.settings, self.path / SEEN_FILE, self._fingerprint
-        return own_frontier(settings, self.database, seen, self._host_key, fingerprint=key, listener=self)
+        return own_frontier(settings, self.database, seen, self.fingerprints.host, fingerprint=key, listener=self)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Runtime:
@@ -254,9 +254,6 @@ class Runtime:
         if verdict != Verdict.NEW:
             self.stats.inc_value(f"content/{verdict.value}")
         fetch.compared(verdict)
-
-    def _host_key(self, host: str) -> bytes:
-        return self.fingerprints.opaque(host.encode())[8:]
 
     # Fetches
 

@@ -298,7 +298,7 @@ class FrontierReader:
         """
         spellings = list(_spellings(name))
         for spelling in (*spellings, *filter(None, map(pool_of, spellings[-1:]))):
-            key = self._fingerprints.opaque(spelling.encode(errors="replace"))[8:]  # as the runtime makes them
+            key = self._fingerprints.host(spelling)
             if self._database.get("hosts", key) is not None:
                 return self._host(key)
         raise StorageError(f"The crawl in {self.directory} knows no host {shortened(name)!r}")

@@ -29,7 +29,7 @@ def order_rule(directory: Path, name: str, state: State) -> str:
     fingerprints = Fingerprinter(bytes.fromhex(manifest_of(directory).key))
     database = Database(directory / "db", hash_name=HASH_NAME)
     try:
-        hosts = HostTable(database, lambda host: fingerprints.opaque(host.encode(errors="replace"))[8:])
+        hosts = HostTable(database, fingerprints.host)
         host = hosts.get(hosts.key_of(host_name))
         data = database.get("rules", host.key) if host is not None else None
         learner = Learner() if data is None else Learner.unpack(data)

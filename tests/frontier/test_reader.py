@@ -25,9 +25,7 @@ class Crawl(Bench):
     def __init__(self, directory: Path, order: str = "aopic", politeness: PolitenessOptions = RUDE) -> None:
         self.directory = directory
         fingerprints = Fingerprinter(CrawlDirectory(directory, "generic").fingerprint_key)
-        super().__init__(
-            directory / "db", order, politeness, host_key=lambda name: fingerprints.opaque(name.encode())[8:]
-        )
+        super().__init__(directory / "db", order, politeness, host_key=fingerprints.host)
 
     def read(self) -> FrontierReader:
         """A reader of what has been committed, while the crawl is open."""

@@ -231,7 +231,7 @@ EXAMPLE_KEY = bytes(range(16))
 def example(path: Path) -> Database:
     """A crawl that has fetched its seed and found two things there: a link, and a form that the spider posts."""
     fingerprints = Fingerprinter(EXAMPLE_KEY)
-    crawl = Bench(path, "bfs", host_key=lambda name: fingerprints.opaque(name.encode())[8:])
+    crawl = Bench(path, "bfs", host_key=fingerprints.host)
     seed, link = (
         Link(href, "a.example", key=fingerprints.url(href)) for href in ("http://a.example/", "http://a.example/x")
     )

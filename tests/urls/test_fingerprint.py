@@ -29,17 +29,56 @@ def test_cityhash_vectors() -> None:
 
 
 def test_layout() -> None:
-    """A fingerprint is 16 bytes: CityHash64, big-endian, then a half that depends on the key."""
+    """A fingerprint is 16 bytes: the site's region, CityHash64, big-endian, then a half that depends on the key."""
     url = "http://example.com/"
     one, other = Fingerprinter(KEY).url(url), Fingerprinter(bytes(16)).url(url)
     assert len(one) == len(other) == SIZE
-    assert one[:8] == other[:8] == CityHash64(url).to_bytes(8, "big")
+    assert one[:2] == other[:2] == CityHash64("example.com").to_bytes(8, "big")[:2]
+    assert one[2:8] == other[2:8] == CityHash64(url).to_bytes(8, "big")[2:]
     assert one[8:] != other[8:]
 
 
 def test_fingerprint_is_stable() -> None:
     """The same key and URL give the same bytes in every version: they are on disk."""
-    assert Fingerprinter(KEY).url("http://example.com/").hex() == "3fadd7b7646128bfdea68ec7d5a72277"
+    assert Fingerprinter(KEY).url("http://example.com/").hex() == "246ad7b7646128bfdea68ec7d5a72277"
+    assert Fingerprinter(KEY).host("example.com").hex() == "246a7e8ac5704e05"
+
+
+@pytest.mark.parametrize(
+    ("host", "site"),
+    [
+        ("example.com", "example.com"),
+        ("www.example.com:8080", "example.com"),
+        ("a.b.example.co.uk", "example.co.uk"),
+        ("*.example.com", "example.com"),
+        ("[2001:db8::1]:81", "[2001:db8::1]:81"),
+        ("localhost", "localhost"),
+    ],
+)
+def test_a_site_is_a_region(host: str, site: str) -> None:
+    """Keys of hosts and of their requests begin with two bytes of their site's hash, and so with the same."""
+    fingerprinter, region = Fingerprinter(KEY), CityHash64(site).to_bytes(8, "big")[:2]
+    url = f"http://{host}/a?b=c//d"
+    keys = [
+        fingerprinter.host(host),
+        fingerprinter.url(url),
+        fingerprinter.request("POST", url, b"x"),
+    ]
+    assert {key[:2] for key in keys} == {region}
+    assert [len(key) for key in keys] == [8, SIZE, SIZE]
+    assert len({key[2:8] for key in keys}) == len(keys)
+
+
+def test_what_has_no_host_is_in_the_first_region() -> None:
+    """What is no URL with a host is no error."""
+    fingerprinter = Fingerprinter(KEY)
+    for url in ("mailto:a@b", "", "http://", "http:///a"):
+        assert fingerprinter.url(url)[:2] == bytes(2)
+
+
+def test_an_opaque_fingerprint_has_no_region() -> None:
+    """Another fingerprinter may take URLs of two sites for the same: its value alone counts."""
+    assert Fingerprinter(KEY).opaque(b"y")[:8] == CityHash64(b"\ny").to_bytes(8, "big")
 
 
 def test_get_without_body_is_the_url() -> None:
