@@ -9,6 +9,7 @@ from scrapy.statscollectors import StatsCollector
 from scrapy.utils.asyncio import run_in_thread
 
 from pipelines.failure import stop_on_storage_error
+from sitecrawl.crawl import configuration
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.database import DatabaseOptions, DatabaseStore
@@ -28,13 +29,13 @@ class DatabasePipeline:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         settings = crawler.settings
-        if not settings.get("SITECRAWL_DATABASE_URL"):
+        if not (url := configuration.secret(settings, "SITECRAWL_DATABASE_URL")):
             raise NotConfigured("SITECRAWL_DATABASE_URL names no database")
         assert crawler.stats
         runtime = Runtime.of(crawler)
         manifest = runtime.directory.manifest
         options = DatabaseOptions(
-            url=settings["SITECRAWL_DATABASE_URL"],
+            url=url,
             # A directory's name alone may come again; with the time it stays one crawl, also when it is resumed.
             crawl=f"{runtime.path.name} {time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime(manifest.created))}",
             table=settings.get(*cls.table_setting),

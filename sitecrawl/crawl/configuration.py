@@ -263,16 +263,30 @@ def redis_of(settings: BaseSettings) -> dict[str, Any] | None:
 
     Raises `OptionError`.
     """
-    named = str(settings.get("SITECRAWL_CLUSTER", "") or "")
+    named = secret(settings, "SITECRAWL_CLUSTER")
     if named in {"", "0", "False", "false"}:
         return None
-    given = {name: settings.get(setting) for setting, name in _REDIS.items()}
+    given = {name: secret(settings, setting) for setting, name in _REDIS.items()}
     params = {**settings.getdict("REDIS_PARAMS"), **{name: value for name, value in given.items() if value}}
     if "://" in named:
         params["url"] = named
     elif named not in {"1", "True", "true"}:
         raise OptionError(f"SITECRAWL_CLUSTER is {named!r}, and has to be a URL of a Redis, or True for REDIS_URL")
     return params
+
+
+def secret(settings: BaseSettings, name: str) -> str:
+    """The text of the setting `name`, or of the file that it names after an `@`: everybody here can read the command
+    line of a process, and whoever may look at a container its environment. Raises `OptionError`.
+    """
+    text = str(settings.get(name) or "")
+    if not text.startswith("@"):
+        return text
+    try:
+        return Path(text[1:]).read_text().strip()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise OptionError(f"{name} is to be read from the file {text[1:]!r}: {reason}") from error
 
 
 def seen(settings: BaseSettings) -> SeenOptions:
