@@ -17,6 +17,8 @@ JOBS ?= 3
 TARGET ?= default
 # What `make crawl` installs: every version, and the hash of every file that it may be.
 LOCK := requirements/crawl.txt
+# The same versions, and scrapyd: what the container image installs (deploy/Dockerfile).
+IMAGE_LOCK := requirements/image.txt
 # The tools of a release are no part of what is released: they have an environment of their own.
 RELEASE := .venv-release
 
@@ -51,9 +53,12 @@ format: $(VENV)/.lint
 screenshots: $(VENV)/.test
 	$(BIN)/python benchmarks/screenshots.py
 
+COMPILE := $(RELEASE)/bin/uv pip compile pyproject.toml --extra fast --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-header --quiet
+
 lock: $(RELEASE)/.ready
-	$(RELEASE)/bin/uv pip compile pyproject.toml --extra fast --universal --python-version 3.11 --generate-hashes \
-		--no-emit-index-url --no-header --upgrade --quiet --output-file $(LOCK)
+	$(COMPILE) --upgrade --output-file $(LOCK)
+	$(COMPILE) --extra server --constraint $(LOCK) --output-file $(IMAGE_LOCK)
 
 audit: $(RELEASE)/.ready
 	$(RELEASE)/bin/python .ci/audit.py

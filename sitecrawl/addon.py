@@ -68,6 +68,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_PROGRESS": "auto",
     "SITECRAWL_SUMMARY": True,
     "SITECRAWL_DASHBOARD": True,
+    "SITECRAWL_DASHBOARD_ADDRESS": "127.0.0.1",
     "SITECRAWL_DASHBOARD_PORT": 0,
     "SITECRAWL_DASHBOARD_TOKEN": "",
     **{name: value for name, value in DEFAULTS.items() if name.startswith("SITECRAWL_")},

@@ -28,7 +28,7 @@ _POLL = 0.2
 _MAX_RESTARTS = 20
 _HEAD = 65_536
 """Bytes of a worker's log, from its start on, in which its page's address is looked for."""
-_ADDRESS = re.compile(rb"^(?:.*INFO: )?Dashboard: (http://127\.0\.0\.1:\d+/[\w-]+/)\s*$", re.MULTILINE)
+_ADDRESS = re.compile(rb"^(?:.*INFO: )?Dashboard: (http://[^\s/]+:\d+/[\w-]+/)\s*$", re.MULTILINE)
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """A terminal that is closed ends a crawl as Ctrl-C does: workers and Redis are not its children, and would stay."""
 

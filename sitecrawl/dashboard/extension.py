@@ -23,7 +23,7 @@ from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.dashboard.actions import Actions, ClusterActions
 from sitecrawl.dashboard.backend import Backend
 from sitecrawl.dashboard.cluster import ClusterMonitor, cluster_tables
-from sitecrawl.dashboard.guard import port_of, token_of
+from sitecrawl.dashboard.guard import LOOPBACK, address_of, port_of, token_of
 from sitecrawl.dashboard.monitor import LocalMonitor, Monitor
 from sitecrawl.dashboard.popular import Popular
 from sitecrawl.dashboard.streams import Streams
@@ -41,14 +41,16 @@ HELD_LOOKED_AT: Final = 100
 
 
 class Dashboard:
-    """`SITECRAWL_DASHBOARD`: whether the page is served; `SITECRAWL_DASHBOARD_PORT`: where, 0 for any free port;
-    `SITECRAWL_DASHBOARD_TOKEN`: the secret in its address, a new one for every run if it is empty.
+    """`SITECRAWL_DASHBOARD`: whether the page is served; `SITECRAWL_DASHBOARD_ADDRESS` and
+    `SITECRAWL_DASHBOARD_PORT`: where, 0 for any free port; `SITECRAWL_DASHBOARD_TOKEN`: the secret in its address,
+    a new one for every run if it is empty.
 
     The history is kept in any case: the report is made of it.
     """
 
-    def __init__(self, crawler: Crawler, *, port: int | None, token: str, announces: bool) -> None:
+    def __init__(self, crawler: Crawler, *, address: str, port: int | None, token: str, announces: bool) -> None:
         self._crawler = crawler
+        self._address = address
         self._port = port
         """None where nothing is to be served."""
         self._token = token
@@ -66,10 +68,12 @@ class Dashboard:
         if not has_our_scheduler(settings):
             raise NotConfigured  # with a reason, it would be a warning
         serves = settings.getbool("SITECRAWL_DASHBOARD", default=True)
+        token = configuration.secret(settings, "SITECRAWL_DASHBOARD_TOKEN")
         dashboard = cls(
             crawler,
+            address=address_of(settings.get("SITECRAWL_DASHBOARD_ADDRESS", LOOPBACK), token),
             port=port_of(settings.getint("SITECRAWL_DASHBOARD_PORT")) if serves else None,
-            token=token_of(settings.get("SITECRAWL_DASHBOARD_TOKEN", "")),
+            token=token_of(token),
             announces=settings.getbool("SITECRAWL_SUMMARY", default=True),
         )
         crawler.signals.connect(dashboard.spider_opened, signal=signals.spider_opened)
@@ -119,16 +123,16 @@ class Dashboard:
             return
         backend = Backend(self._monitor, tables, self._actions, self._streams)
         try:
-            self._server = Server(backend, self._token, port)
+            self._server = Server(backend, self._token, port, self._address)
         except CannotListenError as error:
             logger.error("There is no dashboard: SITECRAWL_DASHBOARD_PORT %d cannot be had (%s)", port, error)
             return
         if self._popular is not None:
             self._runtime.on_finish.append(self._popular.finished)
         if self._announces:
-            print(f"Dashboard: {self._server.url}", file=sys.stderr, flush=True)
+            print(f"Dashboard: {self._server.told}", file=sys.stderr, flush=True)
         else:
-            logger.info("Dashboard: %s", self._server.url)
+            logger.info("Dashboard: %s", self._server.told)
 
     def _tick(self) -> None:
         """Whatever goes wrong is said once; the next second is another try."""

@@ -1,9 +1,11 @@
-"""Who gets an answer: only somebody on this machine who was told the token, and no page of another origin.
+"""Who gets an answer: only somebody who was told the token, and no page of another origin; and nobody on another
+machine, unless a setting says otherwise.
 
 - The token is in the path, so that every address of the page has it and no cookie is needed: cookies know no ports,
   and would go to every other server on this machine. A program may send it as `Authorization: Bearer` instead. It is
   compared in constant time.
 - `Host` must be ours, else a page of the web whose name is made to resolve to 127.0.0.1 (DNS rebinding) could ask.
+  Where others reach the server, too, it may be any address: what a name can be made to lead to, an address cannot.
 - `Origin` and `Sec-Fetch-Site`, which no page can forge, must be ours or absent. Actions are POST with a JSON body,
   which a page of another origin may not send without asking first, and nobody answers that question.
 
@@ -13,6 +15,7 @@ Whoever fails gets a bare 404, whatever was wrong.
 from __future__ import annotations
 
 import hmac
+import ipaddress
 import secrets
 from collections.abc import Callable
 from typing import Final
@@ -34,6 +37,7 @@ HEADERS: Final = {
 }
 """Of every answer. Nothing is allowed to other origins: there is no CORS header."""
 
+LOOPBACK: Final = "127.0.0.1"
 _HTTP: Final = 80
 _MIN_TOKEN: Final = 16
 _SAFE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
@@ -53,6 +57,24 @@ def token_of(setting: str) -> str:
     return setting
 
 
+def address_of(setting: str, token: str) -> str:
+    """The address that a setting names, to be served on with what `SITECRAWL_DASHBOARD_TOKEN` says.
+
+    Raises `OptionError` for what is no address, and for one that others reach while nobody has chosen a token: the
+    new one of each run is told to whoever reads the terminal here.
+    """
+    try:
+        address = ipaddress.ip_address(setting)
+    except ValueError:
+        raise OptionError(f"SITECRAWL_DASHBOARD_ADDRESS is {setting!r}, and no IP address: see {LOOPBACK}") from None
+    if not address.is_loopback and not token:
+        raise OptionError(
+            f"SITECRAWL_DASHBOARD_ADDRESS {setting} is reached from elsewhere, where the page needs a token that you "
+            "choose: set SITECRAWL_DASHBOARD_TOKEN"
+        )
+    return str(address)
+
+
 def port_of(setting: int) -> int:
     """The port that a setting names, 0 for any. Raises `OptionError` for what is none."""
     if not 0 <= setting <= 65_535:
@@ -61,13 +83,14 @@ def port_of(setting: int) -> int:
 
 
 class Guard:
-    """Guards the server on `port`."""
+    """Guards the server on `port` of `address`."""
 
-    def __init__(self, token: str, port: int) -> None:
+    def __init__(self, token: str, port: int, address: str = LOOPBACK) -> None:
         self._token = token.encode()
-        suffix = "" if port == _HTTP else f":{port}"  # a browser does not name the usual port
-        self._hosts = frozenset(f"{name}{suffix}" for name in ("127.0.0.1", "localhost"))
-        self._origins = frozenset(f"http://{host}" for host in self._hosts)
+        self._port = "" if port == _HTTP else f":{port}"  # a browser does not name the usual port
+        self._names = frozenset({LOOPBACK, "localhost", host_of(address)})
+        self.is_open = not ipaddress.ip_address(address).is_loopback
+        """Whether others than those on this machine reach it."""
 
     def admit(self, method: str, path: str, header: Header) -> str | None:
         """What of `path` is ours to answer, without token and first slash; None for nobody's business."""
@@ -81,9 +104,28 @@ class Guard:
 
     def _is_ours(self, method: str, header: Header) -> bool:
         origin, site = header("Origin"), header("Sec-Fetch-Site")
-        if header("Host") not in self._hosts or (origin and origin not in self._origins):
+        host = header("Host")
+        if not self._is_our_name(host) or (origin and origin != f"http://{host}"):
             return False
         if method == "POST":
             kind = header("Content-Type").partition(";")[0].strip().lower()
             return site in {"", "same-origin"} and kind == "application/json"
         return method == "GET" and site in {"", "none", "same-origin"}
+
+    def _is_our_name(self, host: str) -> bool:
+        name = host.removesuffix(self._port)
+        if name + self._port != host:
+            return False
+        return name in self._names or (self.is_open and _is_address(name))
+
+
+def host_of(address: str) -> str:
+    """An address as URLs have it."""
+    return f"[{address}]" if ":" in address else address
+
+
+def _is_address(name: str) -> bool:
+    try:
+        return host_of(str(ipaddress.ip_address(name.strip("[]")))) == name
+    except ValueError:
+        return False

@@ -1,4 +1,4 @@
-"""The server: Twisted's, which Scrapy has running anyway, on 127.0.0.1 alone.
+"""The server: Twisted's, which Scrapy has running anyway, on 127.0.0.1 alone unless a setting says otherwise.
 
 What is answered is `Backend`'s business; who is answered, `Guard`'s; whose connections are kept, `Connections`'. Here
 are the limits on what a local process may send: small bodies, no endless requests.
@@ -19,12 +19,11 @@ from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from sitecrawl.dashboard.backend import Answer, Backend
 from sitecrawl.dashboard.connections import ACCEPTED, BACKLOG, Connection, Connections
-from sitecrawl.dashboard.guard import HEADERS, Guard
+from sitecrawl.dashboard.guard import HEADERS, Guard, host_of
 from sitecrawl.dashboard.streams import Reader
 
 logger = logging.getLogger(__name__)
 
-LOOPBACK: Final = "127.0.0.1"
 MAX_BODY: Final = 1 << 20
 """Bytes: a thousand seeds."""
 TIMEOUT: Final = 60.0
@@ -35,16 +34,19 @@ STREAM: Final = "stream"
 class Server:
     """Serves `backend` until `close`. Raises `twisted.internet.error.CannotListenError`."""
 
-    def __init__(self, backend: Backend, token: str, port: int) -> None:
+    def __init__(self, backend: Backend, token: str, port: int, address: str) -> None:
         from twisted.internet import reactor  # noqa: PLC0415 - importing it installs it
 
         self._connections = Connections(_Site(_Page(backend, lambda: self._guard), timeout=TIMEOUT))
         listen: Any = reactor.listenTCP
-        self._listening: Any = listen(port, self._connections, backlog=BACKLOG, interface=LOOPBACK)
+        self._listening: Any = listen(port, self._connections, backlog=BACKLOG, interface=address)
         self._listening.numberAccepts = ACCEPTED
         self.port: int = self._listening.getHost().port
-        self._guard = Guard(token, self.port)
-        self.url = f"http://{LOOPBACK}:{self.port}/{token}/"
+        self._guard = Guard(token, self.port, address)
+        where = f"http://{host_of(address)}:{self.port}"
+        self.url = f"{where}/{token}/"
+        self.told = f"{where}/SITECRAWL_DASHBOARD_TOKEN/" if self._guard.is_open else self.url
+        """The address for the log, which goes elsewhere, too, where the page does: there without what opens it."""
 
     async def close(self) -> None:
         """Take no more connections, and give those that are open a moment to take what was written."""

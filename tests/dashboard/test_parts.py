@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sitecrawl.base.errors import OptionError
 from sitecrawl.dashboard.cache import Cache
 from sitecrawl.dashboard.figures import COLUMNS, Figures
-from sitecrawl.dashboard.guard import HEADERS, Guard, port_of, token_of
+from sitecrawl.dashboard.guard import HEADERS, Guard, address_of, port_of, token_of
 from sitecrawl.dashboard.meter import BUCKETS, Meter
 from sitecrawl.dashboard.metrics import exposition
 from sitecrawl.dashboard.scan import scan
@@ -127,6 +127,48 @@ class TestGuard:
         for wrong in ("short", "with/slash/and/more", "sixteen characters "):
             with pytest.raises(OptionError):
                 token_of(wrong)
+
+    def test_addresses(self) -> None:
+        """This machine's own need nothing; what others reach needs a token that somebody has chosen."""
+        assert [address_of(one, "") for one in ("127.0.0.1", "127.0.0.7", "::1")] == ["127.0.0.1", "127.0.0.7", "::1"]
+        assert address_of("0.0.0.0", TOKEN) == "0.0.0.0"
+        for setting, token in (("0.0.0.0", ""), ("::", ""), ("192.0.2.1", ""), ("worker", TOKEN), ("", TOKEN)):
+            with pytest.raises(OptionError, match="SITECRAWL_DASHBOARD_ADDRESS"):
+                address_of(setting, token)
+
+    @pytest.mark.parametrize(
+        ("host", "is_ours"),
+        [
+            ("192.0.2.7:8000", True),
+            ("[2001:db8::1]:8000", True),
+            ("localhost:8000", True),
+            ("127.0.0.1:8000", True),
+            ("192.0.2.7", False),
+            ("192.0.2.7:80", False),
+            ("2001:db8::1:8000", False),
+            ("worker:8000", False),
+            ("192.0.2.7.evil.example:8000", False),
+            ("[192.0.2.7]:8000", False),
+            ("", False),
+            (":8000", False),
+        ],
+    )
+    def test_where_others_reach_it(self, host: str, is_ours: bool) -> None:
+        """An address is nobody's but its owner's; a name could be made to lead here by anybody."""
+        sent = {"Host": host, "Origin": f"http://{host}"}
+        admitted = Guard(TOKEN, 8000, "0.0.0.0").admit("GET", f"/{TOKEN}/hosts", lambda name: sent.get(name, ""))
+        assert (admitted == "hosts") == is_ours
+        sent["Origin"] = "http://192.0.2.8:8000"
+        assert Guard(TOKEN, 8000, "0.0.0.0").admit("GET", f"/{TOKEN}/hosts", lambda name: sent.get(name, "")) is None
+
+    def test_addresses_of_this_machine_are_closed(self) -> None:
+        """Others that lead to it are not answered to, though no name could be made to be one of them."""
+        sent = {"Host": "192.0.2.7:8000"}
+        for address in ("127.0.0.1", "127.0.0.7", "::1"):
+            guard = Guard(TOKEN, 8000, address)
+            assert guard.admit("GET", f"/{TOKEN}/hosts", lambda name: sent.get(name, "")) is None
+        own = {"Host": "[::1]:8000"}
+        assert Guard(TOKEN, 8000, "::1").admit("GET", f"/{TOKEN}/hosts", lambda name: own.get(name, "")) == "hosts"
 
     def test_ports(self) -> None:
         """What is no port is refused when the crawl starts."""

@@ -28,18 +28,23 @@ _WITHOUT_PROXY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Scrapyd:
-    """Runs in `folder`, where it finds its configuration and keeps all it has, until `close`."""
+    """Runs in `folder`, where it finds its configuration and keeps all it has, until `close`.
+
+    `configuration` has `{port}` where the port belongs.
+    """
 
     project = "sitecrawl"
 
-    def __init__(self, environ: Environment, folder: Path, **changes: str) -> None:
+    def __init__(
+        self, environ: Environment, folder: Path, configuration: str = _CONFIGURATION, **changes: str
+    ) -> None:
         self.folder = folder
         folder.mkdir()
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
-        folder.joinpath("scrapyd.conf").write_text(_CONFIGURATION.format(port=port))
+        folder.joinpath("scrapyd.conf").write_text(configuration.replace("{port}", str(port)))
         self._log = folder.joinpath("scrapyd.log").open("w")
         self._process = subprocess.Popen(
             [environ.python, "-m", "scrapyd"],

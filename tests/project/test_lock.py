@@ -1,4 +1,4 @@
-"""The lock that `make crawl` installs from, and what `make audit` makes of it."""
+"""The locks that `make crawl` and the container image install from, and what `make audit` makes of the first."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ import pytest
 from crawling import PROJECT
 
 LOCK = (PROJECT / "requirements" / "crawl.txt").read_text()
+IMAGE_LOCK = (PROJECT / "requirements" / "image.txt").read_text()
 PINNED = re.compile(r"^([a-z0-9-]+)==\S+(?: ; [^\\]+?)? \\$")
 HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}(?: \\)?$")
 
 
-def requirements() -> list[list[str]]:
+def requirements(lock: str) -> list[list[str]]:
     """The lines of each requirement, without comments."""
     found: list[list[str]] = []
-    for line in LOCK.splitlines():
+    for line in lock.splitlines():
         if not line.startswith(" "):
             found.append([])
         if not line.lstrip().startswith("#"):
@@ -26,14 +27,15 @@ def requirements() -> list[list[str]]:
     return found
 
 
-def test_every_line_is_a_version_with_hashes() -> None:
+@pytest.mark.parametrize("lock", [LOCK, IMAGE_LOCK], ids=["crawl", "image"])
+def test_every_line_is_a_version_with_hashes(lock: str) -> None:
     """No range, no URL, no index, no option: what pip installs is what somebody has looked at."""
-    for first, *hashes in requirements():
+    for first, *hashes in requirements(lock):
         assert PINNED.match(first), first
         assert hashes, first
         assert [line for line in hashes if not HASH.match(line)] == []
         assert not hashes[-1].endswith("\\")
-    assert "://" not in LOCK
+    assert "://" not in lock
 
 
 def test_every_dependency_is_locked() -> None:
@@ -41,7 +43,7 @@ def test_every_dependency_is_locked() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     asked = [*project["dependencies"], *project["optional-dependencies"]["fast"]]
     names = {re.split(r"[\[<>=; ]", requirement)[0].replace(".", "-") for requirement in asked}
-    assert names <= {str(first.partition("==")[0]) for first, *_ in requirements()}
+    assert names <= {str(first.partition("==")[0]) for first, *_ in requirements(LOCK)}
 
 
 def test_versions_are_those_that_are_asked_for() -> None:
@@ -53,6 +55,13 @@ def test_versions_are_those_that_are_asked_for() -> None:
     for text in [*project["dependencies"], *project["optional-dependencies"]["fast"]]:
         wanted = Requirement(text)
         assert wanted.specifier.contains(versions[wanted.name.replace(".", "-")]), text
+
+
+def test_the_image_has_the_same_versions() -> None:
+    """And besides them what it is asked to have: a crawl in a container is the crawl that was tested outside."""
+    crawl, image = (dict(re.findall(r"^([a-z0-9-]+)==([^ ]+)", lock, re.MULTILINE)) for lock in (LOCK, IMAGE_LOCK))
+    assert {name: image.get(name) for name in crawl} == crawl
+    assert {"scrapyd", "setuptools"} <= image.keys() - crawl.keys() <= {"scrapyd", "setuptools", "pywin32"}
 
 
 def test_make_installs_nothing_else() -> None:
