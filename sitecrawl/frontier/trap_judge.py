@@ -155,7 +155,8 @@ class TrapJudge:
         if self.fetches >= self._flows_at:
             self._flows_at = self.fetches + max(self.options.flow_period, len(self.graph) // _EDGES_A_FETCH)
             self.graph.flow(self.is_demoted)
-            self._reached = self.graph.reached(self.is_demoted) if self.demoted else None
+            holds_hosts = any(section is None for _, section in self.demoted.values())
+            self._reached = self.graph.reached(self.is_demoted) if holds_hosts else None
         if self.fetches % self.options.second_look == 0:
             changed += self._look_again()
         return changed
@@ -249,15 +250,13 @@ class TrapJudge:
         self.demoted[unit.key] = host, section
 
     def _free(self, host: Host, section: Section) -> bool:
-        done = False
+        held = len(self.demoted)
         is_worth_it = section.recent > RECOVERY * self.options.worthless
         if self._has_calmed(section) and is_worth_it and not is_fed(Circle.of(host, section), section):
             self.release(host, section)
-            done = True
         if self._has_calmed(host):
             self.release(host, None)
-            done = True
-        return done
+        return len(self.demoted) < held
 
     def _has_calmed(self, unit: Host | Section) -> bool:
         trap = unit.trap

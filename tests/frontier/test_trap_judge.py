@@ -6,6 +6,7 @@ import pytest
 from frontier_helpers import Bench, all_credit, check_sections, url
 
 from sitecrawl.base.errors import OptionError
+from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.explain import explain
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.trap_state import Reason
@@ -312,6 +313,24 @@ def test_a_site_map_is_no_sign_of_a_trap(bench):
     assert 0.7 < section.trap.novelty < 5
     assert len(crawl.surf(links_of)) == 1001 - 20
     assert crawl.frontier.waiting == 0
+
+
+@pytest.mark.parametrize(("web", "walks"), [(Minting, True), (Calendar, False)])
+def test_the_graph_is_walked_for_hosts_that_are_held_back(bench, monkeypatch, web, walks):
+    """What only such hosts lead to is looked for while there are any, and not for a section that is held back."""
+    walked: list[object] = []
+    reached = HostGraph.reached
+
+    def counted(*given):
+        walked.append(given)
+        return reached(*given)
+
+    monkeypatch.setattr(HostGraph, "reached", counted)
+    crawl = bench()
+    crawl.add("home")
+    crawl.surf(web())
+    assert crawl.frontier.judge.demoted
+    assert bool(walked) == walks
 
 
 def test_what_only_a_trap_leads_to(bench):
