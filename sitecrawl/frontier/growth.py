@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Final, Self
 
 from sitecrawl.frontier.hosts import Host
@@ -73,7 +74,7 @@ class Circle:
         known = sum([one.known for one in self.sections])
         return sum([one.innocence * one.known for one in self.sections]) / max(known, 1)
 
-    @property
+    @cached_property
     def choice(self) -> float:
         """Query keys for each set of them that its URLs have, at most 1. Filters of one list that can be combined
         make 31 sets of 5 keys: whatever there is of such URLs, there are few things to choose from.
