@@ -22,7 +22,7 @@ import errno
 import os
 import socket
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from enum import StrEnum
 from typing import Final
@@ -66,7 +66,7 @@ _SILENCE: Final = (*_NO_ROUTE, errno.ETIMEDOUT)
 
 def own_want(error: OSError, address: str) -> Want | None:
     """What this machine lacks to connect to `address`; None if `error` says nothing of the kind."""
-    want = next((want for code, want in _OWN.items() if _says(error, code)), None)
+    want = _want_of(error)
     return None if want is Want.PORTS and not _has_source(address) else want
 
 
@@ -75,8 +75,12 @@ def lacks_socket() -> Want | None:
     try:
         socket.socket().close()
     except OSError as error:
-        return next((want for code, want in _OWN.items() if _says(error, code)), None)
+        return _want_of(error)
     return None
+
+
+def _want_of(error: OSError) -> Want | None:
+    return next((want for code, want in _OWN.items() if _says(error, code)), None)
 
 
 def _has_source(address: str) -> bool:
@@ -92,12 +96,16 @@ def _has_source(address: str) -> bool:
 
 def is_silence(error: OSError) -> bool:
     """Whether nothing at all came back."""
-    return any(_says(error, code) for code in _SILENCE)
+    return _says_any(error, _SILENCE)
 
 
 def is_no_route(error: OSError) -> bool:
     """Whether the kernel knows no way there."""
-    return any(_says(error, code) for code in _NO_ROUTE)
+    return _says_any(error, _NO_ROUTE)
+
+
+def _says_any(error: OSError, codes: Iterable[int]) -> bool:
+    return any(_says(error, code) for code in codes)
 
 
 def _says(error: OSError, code: int) -> bool:
