@@ -12,8 +12,7 @@ from weakref import WeakSet
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
-from scrapy.http import Response, TextResponse
-from scrapy.responsetypes import responsetypes
+from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.httpobj import urlparse_cached
 
@@ -21,7 +20,7 @@ from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import NO_LIMIT
 from sitecrawl.crawl.engine import is_closing, stop
-from sitecrawl.crawl.reading import NO_PARSER
+from sitecrawl.crawl.reading import NO_PARSER, with_content
 from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_handler import LimitExceeded
@@ -106,7 +105,7 @@ async def _decoded(response: Response, most: int) -> Response:
         try:
             next(steps)
         except StopIteration as end:
-            return _replaced(response, checked(end.value))
+            return _unpacked(response, checked(end.value))
         if perf_counter() - since > _TURN_SECONDS:
             await asyncio.sleep(0)
             since = perf_counter()
@@ -116,15 +115,10 @@ def _codings_of(response: Response) -> list[str]:
     return [coding.decode("latin-1") for coding in response.headers.getlist("Content-Encoding")]
 
 
-def _replaced(response: Response, decoded: Decoded) -> Response:
-    headers = response.headers.copy()
-    del headers["Content-Encoding"]
+def _unpacked(response: Response, decoded: Decoded) -> Response:
     if decoded.left:
         logger.warning("%s stays in the coding %s, which is not known", response, ", ".join(decoded.left))
-        headers["Content-Encoding"] = list(decoded.left)
-    kind = responsetypes.from_args(headers=headers, url=response.url, body=decoded.body)
-    encoding = {"encoding": None} if issubclass(kind, TextResponse) else {}  # it is guessed from the new body
-    return response.replace(cls=kind, headers=headers, body=decoded.body, **encoding)
+    return with_content(response, decoded.body, [coding.encode("latin-1") for coding in decoded.left])
 
 
 class RedirectsMiddleware:

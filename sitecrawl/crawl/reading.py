@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 from weakref import WeakKeyDictionary
@@ -64,8 +65,8 @@ class PageReading:
             self._count(response.url, error)
             if not page:
                 raise
-            return self._kept(_with_content(response, b"", []), Reading(_quarantined(response.url, headers, error)))
-        decoded = _with_content(response, content.body, content.codings)
+            return self._kept(with_content(response, b""), Reading(_quarantined(response.url, headers, error)))
+        decoded = with_content(response, content.body, content.codings)
         return decoded if content.reading is None else self._kept(decoded, content.reading)
 
     def page_of(self, response: Response) -> Reading:
@@ -124,12 +125,15 @@ class PageReading:
             logger.warning("There is no seccomp here: %s alone hold the processes that read pages", fences)
 
 
-def _with_content(response: Response, body: bytes, codings: list[bytes]) -> Response:
-    """`response` with the content `body`. Made anew: `replace` would ask what was there for its encoding."""
+def with_content(response: Response, body: bytes, codings: Sequence[bytes] = ()) -> Response:
+    """`response` with the content `body`, which is still in `codings`.
+
+    Made anew: `replace` would ask what was there for its encoding.
+    """
     headers = response.headers.copy()
     headers.pop("Content-Encoding", None)
     if codings:
-        headers["Content-Encoding"] = codings
+        headers["Content-Encoding"] = list(codings)
     kind = responsetypes.from_args(headers=headers, url=response.url, body=body)
     return kind(
         response.url,
