@@ -201,7 +201,7 @@ class Scheduler(BaseScheduler):
         self._runtime.end(fetch)
         if fetch.visit.volatile:
             self._volatile[fetch.visit.key] = fetch.request
-        self._frontier.put_back(fetch.visit)
+        self._frontier.put_back(fetch.visit, rest=fetch.rest)
 
     def _pack(self, request: Request) -> tuple[bytes | None, int]:
         try:

@@ -344,14 +344,14 @@ class ClusterFrontier:
         outcome.links = []
         self._done.append(outcome)
 
-    def put_back(self, visit: Visit) -> None:
+    def put_back(self, visit: Visit, *, rest: float = 0.0) -> None:
         known = self.in_flight.pop(visit.key, None)
         if known is None:
             return
         if known.lease.shard < 0:
             self._volatile.append(known)
             return
-        self.hosts.put_back(known, self._clock())
+        self.hosts.put_back(known, self._clock(), rest)
         self.pump.kick()
 
     def pause(self) -> None:

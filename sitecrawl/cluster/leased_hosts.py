@@ -185,8 +185,10 @@ class LeasedHosts:
         self._give_back(Returned(lease, keys, _SILENT))
         return awaited
 
-    def put_back(self, visit: LeasedVisit, now: float) -> None:
-        """Nothing was asked: the URL goes back, and with it what else of the lease was not handed out."""
+    def put_back(self, visit: LeasedVisit, now: float, rest: float = 0.0) -> None:
+        """Nothing was asked: the URL goes back, and with it what else of the lease was not handed out. The host rests
+        for `rest` seconds.
+        """
         lease, host = visit.lease, visit.host
         keys = [visit.key, *(left.key for left in self._take_back(lease))]
         lease.open.difference_update(keys)
@@ -194,6 +196,7 @@ class LeasedHosts:
         if host is not None:
             lease.out -= 1
             self._workbench.finish(host, now, 0.0, ip=visit.ip)
+        lease.host.free_at = max(lease.host.free_at, now + rest)
         self._give_back(Returned(lease, keys))
 
     def withdraw(self, lease: Lease) -> None:

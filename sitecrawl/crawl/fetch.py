@@ -54,6 +54,8 @@ class Fetch:
     """Whether the crawl is being stopped and did not wait for it: the URL stays queued, for the next run."""
     is_given_back: bool = False
     """Whether it goes back into the frontier as if it had never been handed out: this machine could not ask."""
+    rest: float = 0.0
+    """Seconds for which its host is then left alone."""
     links_are_known: bool = False
     """Whether the frontier has its links already: those of its page are to be left out."""
     leads_on: bool = False
@@ -84,9 +86,9 @@ class Fetch:
     def interrupt(self) -> None:
         self._note(interrupted=True)
 
-    def give_back(self) -> None:
+    def give_back(self, rest: float = 0.0) -> None:
         self._end()
-        self._note(is_given_back=True)
+        self._note(is_given_back=True, rest=rest)
 
     def lead_on(self) -> None:
         assert self.status, self.visit.url

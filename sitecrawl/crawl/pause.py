@@ -4,6 +4,9 @@ Whose fault a failure is says `sitecrawl.http.blame`. Pages that failed for want
 as they were. The first failure begins a pause; after it one page is handed out, to see: if it fails for the same
 reason, the next pause is twice as long, and as soon as anything is heard of a host the crawl goes on. Where the want
 lasts for SITECRAWL_MAX_WANT_TIME, the crawl ends, with a finish reason of its own: the next run goes on.
+
+For one proxy of several the crawl does not pause: its pages would be what is handed out to see, again and again. They
+go back, and their hosts rest for a while.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ logger = logging.getLogger(__name__)
 FIRST_PAUSE: Final = 0.5
 """Seconds; each further pause is twice as long."""
 LONGEST_PAUSE: Final = 30.0
+RESTS: Final = {Want.PROXY: 5.0}
+"""Wants for which the crawl does not pause, and for how many seconds the host of a page rests that has met one."""
 
 _WORDS: Final = {
     Want.FILES: "no more files and connections may be open (ulimit -n)",
@@ -32,6 +37,8 @@ _WORDS: Final = {
     Want.BUFFERS: "the system has no buffers for another connection",
     Want.NETWORK: "the network is down: no host can be reached",
     Want.NAMES: "no name server answers",
+    Want.PROXIES: "no proxy answers",
+    Want.PROXY: "a proxy does not answer, and nothing comes by another way",
 }
 REASONS: Final = {f"no_{want}": f"stopped for want of something: {words}" for want, words in _WORDS.items()}
 """Scrapy's finish reasons for crawls that were ended so, and each in words."""
@@ -65,6 +72,8 @@ class Pause:
         self.want: Want | None = None
         """What is lacking; None while nothing is."""
         self._since = 0.0
+        self._borne_since: float | None = None
+        """When a want was met first for which the crawl does not pause, and nothing has been heard since."""
         self._seconds = FIRST_PAUSE
         """How long the present pause is."""
         self._until = 0.0
@@ -80,6 +89,9 @@ class Pause:
     def suffer(self, want: Want) -> None:
         """Something was asked for, and failed for `want`."""
         now = self._clock()
+        if want in RESTS:
+            self._bear(want, now)
+            return
         if self.want is None:
             self._since, self._seconds = now, FIRST_PAUSE
             self._stats.inc_value("want/pauses")
@@ -93,6 +105,12 @@ class Pause:
         if now - self._since >= self._limit:
             self._give_up(f"no_{want}")
 
+    def _bear(self, want: Want, now: float) -> None:
+        if self._borne_since is None:
+            self._borne_since = now
+        if now - self._borne_since >= self._limit:
+            self._give_up(f"no_{want}")
+
     def _tell(self) -> None:
         """Of a moment's want nobody need hear."""
         if self._seconds == FIRST_PAUSE:
@@ -104,6 +122,7 @@ class Pause:
 
     def end(self) -> None:
         """A host was heard of, or is itself to blame: nothing is lacking."""
+        self._borne_since = None
         if self.want is None:
             return
         if self._seconds > FIRST_PAUSE:

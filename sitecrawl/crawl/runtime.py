@@ -28,7 +28,7 @@ from sitecrawl.crawl.checkpoints import Checkpoints
 from sitecrawl.crawl.engine import in_progress, stop, wake
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.frontiers import join_crawl, own_frontier, worker_frontier
-from sitecrawl.crawl.pause import Pause
+from sitecrawl.crawl.pause import RESTS, Pause
 from sitecrawl.crawl.reading import PageReading
 from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.seed_hosts import SeedHosts
@@ -283,7 +283,7 @@ class Runtime:
 
     def give_back(self, fetch: Fetch, want: Want) -> Request:
         """This machine could not ask for it, for `want`: the request that puts it back, once it is scheduled."""
-        fetch.give_back()
+        fetch.give_back(RESTS.get(want, 0.0))
         self.pause.put_back(want)
         return fetch.request.replace(dont_filter=True)
 

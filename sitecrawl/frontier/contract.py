@@ -184,8 +184,11 @@ class Frontier(Protocol):
     def retry(self, visit: Visit, *, priority: int, request: bytes | None, volatile: bool = False) -> None:
         """Put the URL back behind those that wait, with `request` in the place of the old one."""
 
-    def put_back(self, visit: Visit) -> None:
-        """Nothing was asked, for no fault of the host: the URL waits where it did, and no attempt is counted."""
+    def put_back(self, visit: Visit, *, rest: float = 0.0) -> None:
+        """Nothing was asked, for no fault of the host: the URL waits where it did, and no attempt is counted.
+
+        `rest`: seconds for which its host is not to be asked either.
+        """
 
     def pause(self) -> None:
         """`next` will not be called soon: what others could fetch meanwhile, they may."""

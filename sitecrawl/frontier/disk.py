@@ -344,11 +344,12 @@ class DiskFrontier:
         self.url_states.enter_again(visit.key, record, host, priority=priority, request=request)
         self._place([host])
 
-    def put_back(self, visit: Visit) -> None:
+    def put_back(self, visit: Visit, *, rest: float = 0.0) -> None:
         self.dispatcher.free(visit)
         del self.in_flight[visit.key]
         record = self.url_states.known(visit.key)
         host = self.url_states.host_of(record)
+        host.free_at = max(host.free_at, self._clock() + rest)
         volatile = bool(record.flags & Flag.VOLATILE)
         host.sections[record.section].queue.push(record.rank + visit.key, volatile=volatile)
         self._place([host])

@@ -1,8 +1,8 @@
 """An HTTP/1.1 client for a crawler: what came off the wire is kept as it was, and everything has a limit."""
 
 from sitecrawl.http.blame import Want
-from sitecrawl.http.client import Client, Download, Endpoint, Found, Request
-from sitecrawl.http.connection import Connection
+from sitecrawl.http.client import Client, Download, Found, Request
+from sitecrawl.http.connection import Connection, Endpoint
 from sitecrawl.http.errors import (
     BadResponse,
     ConnectionFailed,

@@ -50,6 +50,9 @@ class Want(StrEnum):
     BUFFERS = "buffers"
     NETWORK = "network"
     NAMES = "names"
+    PROXY = "proxy"
+    """One, of several ways."""
+    PROXIES = "proxies"
 
 
 _OWN: Final = {

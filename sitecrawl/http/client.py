@@ -25,8 +25,9 @@ import aiohappyeyeballs
 
 from sitecrawl.http.addresses import literal
 from sitecrawl.http.blame import PATIENCE, Blame, Want, is_no_route, is_silence, lacks_socket, own_want
-from sitecrawl.http.connection import MAX_IDLE, Connection, Pool
+from sitecrawl.http.connection import MAX_IDLE, Connection, Endpoint, Pool
 from sitecrawl.http.errors import ConnectionFailed, ConnectionLost, HttpError, Lacking, UnknownHost, Unresolved
+from sitecrawl.http.proxies import Proxies
 from sitecrawl.http.reader import ReadLimits, ResponseReader
 
 _STAGGER_SECONDS: Final = 0.25
@@ -37,19 +38,6 @@ _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _WITH_LENGTH: Final = frozenset({"POST", "PUT", "PATCH"})
 _METHOD: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
 _TARGET: Final = re.compile(r"[\x21-\x7e]+").fullmatch
-
-
-class Endpoint(NamedTuple):
-    """Where a connection leads."""
-
-    secure: bool
-    host: str
-    """A name or an address, without brackets."""
-    port: int
-
-    @property
-    def authority(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 class Found(NamedTuple):
@@ -132,6 +120,7 @@ class Client:
         self.limits = limits
         self.pool = Pool(max_idle)
         self.blame = Blame(self._is_answered, patience)
+        self.proxies = Proxies(self.resolve, patience)
 
     async def resolve(self, name: str) -> Sequence[str]:
         """The addresses of `name`. Raises as `LookUp` does, and `Lacking`."""
@@ -159,12 +148,13 @@ class Client:
     def close(self) -> None:
         self.pool.close()
         self.blame.close()
+        self.proxies.close()
 
 
 class Download:
     """A request under way. `connection` is the one it came over, `reader` what has come of the response."""
 
-    __slots__ = ("_address", "_client", "_error", "_request", "_waits_for", "connection", "reader")
+    __slots__ = ("_address", "_client", "_error", "_request", "_seeks_proxy", "_waits_for", "connection", "reader")
 
     def __init__(self, client: Client, request: Request) -> None:
         self._client = client
@@ -173,6 +163,8 @@ class Download:
         self._error: Exception | None = None
         self._address = ""
         """The first that was tried, or the one that was connected to; empty before."""
+        self._seeks_proxy = False
+        """Whether it is the proxy that is being connected to, or could not be."""
         self.connection: Connection | None = None
         self.reader: ResponseReader | None = None
 
@@ -225,6 +217,7 @@ class Download:
                 connection.abort()
                 raise
             self._client.blame.answered(self._address, (request.proxy or request.endpoint).port)
+            self._client.proxies.heard(request.proxy)
             if reader.is_reusable:
                 pool.give(key, connection, asyncio.get_running_loop().time())
             else:
@@ -238,15 +231,18 @@ class Download:
         """
         if isinstance(error, Lacking):
             return error.want
+        want, proxy = await self._lacks_network(error), self._request.proxy
+        if want is None and proxy is not None and (self._seeks_proxy or _is_nothing(error)):
+            return await self._client.proxies.of_failure(proxy, stands=not self._seeks_proxy)
+        return want
+
+    async def _lacks_network(self, error: Exception) -> Want | None:
+        if not _is_silence(error):
+            return None
         if isinstance(error, Unresolved):
             stated = error.stated
-        elif isinstance(error, HttpError):
-            cause = error.__cause__
-            if not (isinstance(cause, OSError) and is_silence(cause)):
-                return None
-            stated = is_no_route(cause)
         else:
-            stated = False
+            stated = isinstance(error.__cause__, OSError) and is_no_route(error.__cause__)
         endpoint = self._request.proxy or self._request.endpoint
         return await self._client.blame.of_silence(endpoint.host, self._address, stated=stated)
 
@@ -273,7 +269,7 @@ class Download:
         if request.proxy is None:
             connection = await self._reach(request.endpoint, request.may_connect)
         else:
-            connection = await self._reach(request.proxy, lambda _address: None)
+            connection = await self._reach_proxy(request.proxy)
         if request.endpoint.secure:
             try:
                 if request.proxy is not None:
@@ -282,6 +278,14 @@ class Download:
             except BaseException:
                 connection.abort()
                 raise
+        return connection
+
+    async def _reach_proxy(self, proxy: Endpoint) -> Connection:
+        if (want := self._client.proxies.left_alone(proxy)) is not None:
+            raise Lacking(want, f"The proxy {proxy.authority} does not answer")
+        self._seeks_proxy = True
+        connection = await self._reach(proxy, lambda _address: None)
+        self._seeks_proxy = False
         return connection
 
     async def _reach(self, endpoint: Endpoint, may_connect: Callable[[str], None]) -> Connection:
@@ -334,6 +338,7 @@ class Download:
         headers = [(b"Host", authority.encode()), *self._request.proxy_headers]
         reader = ResponseReader(self._client.limits, has_body=False)
         await connection.ask(_message(f"CONNECT {authority} HTTP/1.1", headers), reader)
+        self._client.proxies.heard(self._request.proxy)
         if not 200 <= reader.status < 300:
             raise ConnectionFailed(f"The proxy answers {reader.status} when asked for {authority}")
 
@@ -343,6 +348,19 @@ class Download:
             await connection.start_tls(self._client.tls, endpoint.host)
         except OSError as error:
             raise _failed(endpoint, error) from error
+
+
+def _is_silence(error: Exception) -> bool:
+    """Whether no host has said anything. An error of the caller's own means that."""
+    if isinstance(error, HttpError):
+        cause = error.__cause__
+        return isinstance(error, Unresolved) or (isinstance(cause, OSError) and is_silence(cause))
+    return True
+
+
+def _is_nothing(error: Exception) -> bool:
+    """Whether nothing has come over a connection that stood."""
+    return isinstance(error, ConnectionLost) or _is_silence(error)
 
 
 def _failed(endpoint: Endpoint, error: OSError) -> ConnectionFailed:

@@ -8,7 +8,7 @@ import ssl
 from collections import OrderedDict
 from collections.abc import Hashable
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from sitecrawl.http.errors import ConnectionLost, HttpError
 from sitecrawl.http.reader import ResponseReader
@@ -17,6 +17,19 @@ MAX_IDLE: Final = 256
 """Connections that are kept open without a request, over all hosts."""
 IDLE_SECONDS: Final = 60.0
 """How long each is."""
+
+
+class Endpoint(NamedTuple):
+    """Where a connection leads."""
+
+    secure: bool
+    host: str
+    """A name or an address, without brackets."""
+    port: int
+
+    @property
+    def authority(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 class Connection(asyncio.Protocol):

@@ -88,6 +88,21 @@ def test_a_want_that_lasts_ends_the_crawl() -> None:
     assert endless.happened == ["begun"] * 101
 
 
+def test_one_proxy_of_several_is_borne() -> None:
+    """The crawl goes on, and ends only when nothing has been heard for as long as a want may last."""
+    crawl = Crawl(3.0)
+    for _ in range(3):
+        crawl.pause.suffer(Want.PROXY)
+        assert crawl.pause.may_ask()
+        crawl.now += 1
+    crawl.pause.end()
+    crawl.pause.suffer(Want.PROXY)
+    assert crawl.happened == []
+    crawl.now += 3
+    crawl.pause.suffer(Want.PROXY)
+    assert crawl.happened == ["no_proxy"]
+
+
 def test_every_want_has_its_words() -> None:
     """As a finish reason, and in the summary."""
     assert REASONS.keys() == {f"no_{want}" for want in Want}

@@ -171,6 +171,21 @@ def test_what_was_not_asked_for_waits_where_it_did(run: Run) -> None:
     run(story)
 
 
+def test_a_host_rests_whose_page_was_put_back(run: Run) -> None:
+    """For as long as it is said; what waits elsewhere does not wait for it."""
+
+    async def story(crawl: Crawl) -> None:
+        crawl.frontier.add([found("a")], depth=0)
+        (visit,) = await crawl.take("a")
+        crawl.frontier.put_back(visit, rest=100.0)
+        crawl.frontier.add([found("b", "b.example")], depth=0)
+        (other,) = await crawl.take("b")
+        crawl.finish(other)
+        assert await crawl.nothing_comes()
+
+    run(story)
+
+
 def test_no_failure_is_counted_of_a_host_that_was_not_asked(run: Run) -> None:
     """However often its URL is put back, the host is not given up."""
 

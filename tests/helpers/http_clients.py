@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 from sitecrawl.http import Client, Download, Endpoint, Found, ReadLimits, Request, ResponseReader, UnknownHost
+from sitecrawl.http.blame import PATIENCE
 from sitecrawl.http.client import LookUp
 from sitecrawl.http.connection import Connection
 
@@ -63,10 +64,10 @@ def answering(*answers: bytes, asked: list[bytes] | None = None) -> Handler:
 
 
 @contextmanager
-def client(names: LookUp = look_up) -> Iterator[Client]:
+def client(names: LookUp = look_up, patience: float = PATIENCE) -> Iterator[Client]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    ours = Client(names, context, ReadLimits())
+    ours = Client(names, context, ReadLimits(), patience=patience)
     try:
         yield ours
     finally:

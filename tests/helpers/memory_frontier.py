@@ -158,8 +158,11 @@ class MemoryFrontier:
         self._known.requests[visit.key] = request
         self._enter(visit.key, priority)
 
-    def put_back(self, visit: Visit) -> None:
+    def put_back(self, visit: Visit, *, rest: float = 0.0) -> None:
+        host = visit.host
         self.downloaded(visit, 0.0)
+        if host is not None:
+            host.free_at = max(host.free_at, self._clock() + rest)
         del self.in_flight[visit.key]
 
     def pause(self) -> None: ...

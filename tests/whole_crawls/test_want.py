@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from shutil import which
 
@@ -135,3 +137,58 @@ def test_no_network_at_all(tmp_path: Path, alone: Sequence[str]) -> None:
         )
     assert again.returncode == 0, again.stderr
     assert states_of(tmp_path / "job") == dict.fromkeys(seeds, UrlState.FETCHED)
+
+
+def proxied(path: str, host: str) -> str | None:
+    return None if path.endswith("/robots.txt") else f"the page of {host}"
+
+
+@contextmanager
+def refusing(address: str) -> Iterator[int]:
+    """A port of `address` of which everybody is refused; a server may take it over."""
+    with closing(socket.socket()) as bound:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((address, 0))
+        yield bound.getsockname()[1]
+
+
+def test_a_proxy_that_is_down_for_a_while(tmp_path: Path) -> None:
+    """No host behind it is given up, and no attempt is counted of their pages."""
+    address, log = "127.0.0.77", tmp_path / "log"
+    seeds = [f"http://h{number}.example/" for number in range(1, 6)]
+    words = ("crawl", "generic", "-a", f"seeds={','.join(seeds)}")
+    settings = {**SETTINGS, "JOBDIR": tmp_path / "job", "SITECRAWL_FAILURE_DELAY": 0.01}
+    with refusing(address) as port, log.open("wb") as stderr:
+        env = environment(http_proxy=f"http://{address}:{port}")
+        crawl = subprocess.Popen(scrapy_command(*words, settings=settings), cwd=PROJECT, env=env, stderr=stderr)
+        try:
+            until(lambda: "goes on by itself: no proxy answers" in log.read_text(), "the pause")
+            with LocalWeb(proxied, address=address, port=port) as web:
+                assert crawl.wait(60) == 0
+        finally:
+            crawl.kill()
+    assert states_of(tmp_path / "job") == dict.fromkeys(seeds, UrlState.FETCHED)
+    assert sorted(web.paths()) == sorted([*seeds, *(f"{seed}robots.txt" for seed in seeds)])
+    assert f"The proxy {address}:{port} does not answer" in log.read_text()
+    assert stats_of(log.read_text())["want/proxies"] > 0
+
+
+def test_one_proxy_of_several(tmp_path: Path) -> None:
+    """What goes through the others comes in without a pause; what waits for it is kept, and the crawl ends."""
+    live, dead = ([f"http://{kind}{number}.example/" for number in range(1, 6)] for kind in "ld")
+    words = ("crawl", "generic", "-a", f"seeds={','.join(dead + live)}")
+    settings = {
+        **SETTINGS,
+        "JOBDIR": tmp_path / "job",
+        "SITECRAWL_MAX_WANT_TIME": 1,
+        "DOWNLOADER_MIDDLEWARES": json.dumps({"proxied.ByHost": 50}),
+        "ROBOTSTXT_OBEY": False,
+    }
+    with refusing("127.0.0.78") as port, LocalWeb(proxied, address="127.0.0.77") as web:
+        env = {"PROXY": web.root, "PROXY_OF_D": f"http://127.0.0.78:{port}", "PYTHONPATH": str(HELPERS / "spiders")}
+        done = scrapy(*words, settings=settings, env=env)
+        assert sorted(web.paths()) == live
+    assert done.returncode == 3, done.stderr
+    assert "stopped for want of something: a proxy does not answer, and nothing comes by another way" in done.stderr
+    fetched, waiting = dict.fromkeys(live, UrlState.FETCHED), dict.fromkeys(dead, UrlState.QUEUED)
+    assert states_of(tmp_path / "job") == {**fetched, **waiting}

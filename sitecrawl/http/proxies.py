@@ -1,0 +1,124 @@
+"""Whose fault it is that nothing comes through a proxy: its own, or that of the host behind it.
+
+The hosts have no part in it that their proxy is down. One that cannot be connected to is; one that is silent, or
+breaks off, is asked for what no other server has a part in: OPTIONS with Max-Forwards: 0 (RFC 9110, section 7.6.2).
+Whatever it answers, it is there, and the host is to blame.
+
+A proxy that is down is left alone for a while, twice as long each time: what would go through it fails at once until
+then. As long as there is another way on which somebody was heard from of late, another proxy or none, only this one
+is lacking (`Want.PROXY`), and else all that the crawl has (`Want.PROXIES`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from sitecrawl.http.addresses import literal
+from sitecrawl.http.blame import Want
+from sitecrawl.http.connection import Endpoint
+from sitecrawl.http.errors import HttpError
+
+logger = logging.getLogger(__name__)
+
+FIRST_PAUSE: Final = 0.5
+"""Seconds for which a proxy that is down is left alone first."""
+LONGEST_PAUSE: Final = 30.0
+_WAYS: Final = 8
+"""So many on which somebody was heard from last are remembered."""
+
+
+class _Outage(NamedTuple):
+    seconds: float
+    """For which the proxy is left alone."""
+    until: float
+    """When that is over."""
+
+
+class Proxies:
+    """See the module. `resolve` gives the addresses of a name, or raises an `HttpError`; `patience`: seconds for an
+    answer, when a proxy is asked whether it is there. `clock` gives monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        resolve: Callable[[str], Awaitable[Sequence[str]]],
+        patience: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._resolve = resolve
+        self._patience = patience
+        self._clock = clock
+        self._ways: OrderedDict[Endpoint | None, None] = OrderedDict()
+        """Proxies, and None for none, on which somebody was heard from; the last comes last."""
+        self._down: dict[Endpoint, _Outage] = {}
+        self._asking: dict[Endpoint, asyncio.Task[bool]] = {}
+
+    def heard(self, way: Endpoint | None) -> None:
+        """An answer came through a proxy, or without one."""
+        self._ways[way] = None
+        self._ways.move_to_end(way)
+        if len(self._ways) > _WAYS:
+            self._ways.popitem(last=False)
+        if way is not None and (outage := self._down.pop(way, None)) and outage.seconds > FIRST_PAUSE:
+            logger.warning("The proxy %s answers again", way.authority)
+
+    def left_alone(self, proxy: Endpoint) -> Want | None:
+        """What is lacking while `proxy` is not to be asked; None if it may be."""
+        outage = self._down.get(proxy)
+        return self._want(proxy) if outage is not None and self._clock() < outage.until else None
+
+    async def of_failure(self, proxy: Endpoint, *, stands: bool) -> Want | None:
+        """What is lacking when nothing came through `proxy`; None if that is there, and the host behind it to blame.
+
+        `stands`: there was a connection to it.
+        """
+        if stands and await self._is_there(proxy):
+            self.heard(proxy)
+            return None
+        self._suffer(proxy)
+        return self._want(proxy)
+
+    def _want(self, proxy: Endpoint) -> Want:
+        others = self._ways.keys() - self._down.keys() - {proxy}
+        return Want.PROXY if others else Want.PROXIES
+
+    def _suffer(self, proxy: Endpoint) -> None:
+        now, outage = self._clock(), self._down.get(proxy)
+        if outage is None:
+            self._down[proxy] = _Outage(FIRST_PAUSE, now + FIRST_PAUSE)
+        elif now >= outage.until:  # else it was under way before
+            if outage.seconds == FIRST_PAUSE:  # of a moment's outage nobody need hear
+                logger.warning("The proxy %s does not answer: what goes through it waits", proxy.authority)
+            seconds = min(2 * outage.seconds, LONGEST_PAUSE)
+            self._down[proxy] = _Outage(seconds, now + seconds)
+
+    async def _is_there(self, proxy: Endpoint) -> bool:
+        if (asking := self._asking.get(proxy)) is None:
+            asking = self._asking[proxy] = asyncio.get_running_loop().create_task(self._ask(proxy))
+            asking.add_done_callback(lambda _: self._asking.pop(proxy))
+        return await asyncio.shield(asking)
+
+    async def _ask(self, proxy: Endpoint) -> bool:
+        with suppress(TimeoutError, OSError, HttpError):
+            async with asyncio.timeout(self._patience):
+                return await self._answers(proxy)
+        return False
+
+    async def _answers(self, proxy: Endpoint) -> bool:
+        address = proxy.host if literal(proxy.host) else (await self._resolve(proxy.host))[0]
+        reader, writer = await asyncio.open_connection(address, proxy.port)
+        try:
+            writer.write(b"OPTIONS * HTTP/1.1\r\nHost: %b\r\nMax-Forwards: 0\r\n\r\n" % proxy.authority.encode())
+            return bool(await reader.read(1))
+        finally:
+            writer.transport.abort()
+
+    def close(self) -> None:
+        for asking in self._asking.values():
+            asking.cancel()
