@@ -81,10 +81,18 @@ class Pause:
         """The visit that is to find out whether the want is over."""
 
     def __str__(self) -> str:
-        """What is lacking, in words, and since when; empty while nothing is."""
-        if self.want is None:
-            return ""
-        return f"paused {duration(self._clock() - self._since)}: {_WORDS[self.want]}"
+        """What is lacking, in words, and for how long; empty while nothing is."""
+        return f"paused {duration(self.lasts)}: {self.why}" if self.want is not None else ""
+
+    @property
+    def why(self) -> str:
+        """What is lacking, in words; empty while nothing is."""
+        return _WORDS[self.want] if self.want is not None else ""
+
+    @property
+    def lasts(self) -> float:
+        """For how many seconds it has been lacking; 0 while nothing is."""
+        return self._clock() - self._since if self.want is not None else 0.0
 
     def suffer(self, want: Want) -> None:
         """Something was asked for, and failed for `want`."""
@@ -126,7 +134,7 @@ class Pause:
         if self.want is None:
             return
         if self._seconds > FIRST_PAUSE:
-            logger.warning("The crawl goes on, after %s", duration(self._clock() - self._since))
+            logger.warning("The crawl goes on, after %s", duration(self.lasts))
         self.want = self._probe = None
         self._ended()
 

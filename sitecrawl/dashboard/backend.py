@@ -44,7 +44,8 @@ class Backend:
             return self._files[path]
         if path == "metrics":
             monitor = self._monitor
-            text = exposition(monitor.figures, monitor.meter, paused=self._actions.paused, spider=monitor.spider)
+            figures, paused = monitor.figures, self._actions.paused
+            text = exposition(figures, monitor.meter, paused=paused, wants=monitor.wants, spider=monitor.spider)
             return Answer(text.encode(), CONTENT_TYPE)
         if path == "overview":
             return _json(self._monitor.overview())

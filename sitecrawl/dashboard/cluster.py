@@ -167,7 +167,8 @@ class ClusterMonitor(Monitor):
             for heard in sorted(self._others)
             if heard.session != self._frontier.board.session and (worker := read(heard.text)) is not None
         ]
-        return [_shown(self._frontier.board.session, 0.0, self._worker()), *others]
+        own = _shown(self._frontier.board.session, 0.0, self._worker())
+        return [{**own, "lacking": self._lacking()}, *others]
 
 
 def _shown(session: str, age: float, worker: Worker) -> Worker:

@@ -14,10 +14,13 @@ Values = float | tuple[str, Mapping[Any, float]]
 """One number, or several with the label that tells them apart."""
 
 
-def exposition(figures: Figures, meter: Meter, *, paused: bool, spider: str) -> str:
-    """All metrics of one crawl, labelled with its spider."""
+def exposition(figures: Figures, meter: Meter, *, paused: bool, wants: Mapping[str, float], spider: str) -> str:
+    """All metrics of one crawl, labelled with its spider.
+
+    `paused`: by hand. `wants`: seconds for which it has paused by itself, by what it lacks.
+    """
     lines: list[str] = []
-    for name, kind, about, values in _metrics(figures, paused=paused):
+    for name, kind, about, values in _metrics(figures, paused=paused, wants=wants):
         lines += _head(name, kind, about)
         if isinstance(values, tuple):
             label, numbers = values
@@ -28,7 +31,7 @@ def exposition(figures: Figures, meter: Meter, *, paused: bool, spider: str) -> 
     return "\n".join(lines) + "\n"
 
 
-def _metrics(f: Figures, *, paused: bool) -> tuple[tuple[str, str, str, Values], ...]:
+def _metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> tuple[tuple[str, str, str, Values], ...]:
     states = {name: getattr(f, name) for name in ("fetched", "failed", "excluded", "waiting", "in_flight")}
     tiers = {"cache": "cache_hits", "bloom": "bloom_negatives", "exact": "lookups"}
     seen = {tier: f.seen.get(name, 0) for tier, name in tiers.items()}  # a worker of a cluster has the cache alone
@@ -68,7 +71,8 @@ def _metrics(f: Figures, *, paused: bool) -> tuple[tuple[str, str, str, Values],
         ("database_bytes", "gauge", "Size of the crawl's database on disk.", f.database),
         ("resident_memory_bytes", "gauge", "Memory of the process.", f.memory),
         ("run_seconds_total", "counter", "How long this run has lasted.", f.seconds),
-        ("paused", "gauge", "1 while the crawl is paused.", int(paused)),
+        ("paused", "gauge", "1 while the crawl is paused by hand.", int(paused)),
+        ("want_seconds", "gauge", "How long the crawl has paused for want of something.", ("want", wants)),
     )
 
 

@@ -24,6 +24,7 @@ from sitecrawl.dashboard.figures import COLUMNS, TOTALS, Figures, Sampler
 from sitecrawl.dashboard.heartbeat import process_name
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.frontier.left import last_fetches
+from sitecrawl.http import Want
 
 RECENT: Final = 600
 """Samples of the last minutes that are kept one by one."""
@@ -71,6 +72,19 @@ class Monitor(Participant, ABC):
     @property
     def state(self) -> str:
         return "ended" if self.ending else self._actions.state
+
+    def _lacking(self) -> dict[str, Any] | None:
+        """Why this worker pauses by itself, and since when, in Unix seconds; None while it does not."""
+        pause = self._runtime.pause
+        if pause.want is None or self.ending:
+            return None
+        return {"why": pause.why, "since": time.time() - pause.lasts}
+
+    @property
+    def wants(self) -> dict[str, float]:
+        """For how many seconds this worker has paused by itself, by what it lacks."""
+        pause = self._runtime.pause
+        return {want.value: pause.lasts if want is pause.want else 0.0 for want in Want}
 
     @abstractmethod
     def sample(self) -> dict[str, Any]:
@@ -132,7 +146,7 @@ class LocalMonitor(Monitor):
 
     def _worker(self) -> dict[str, Any]:
         last = last_fetches(self._runtime.whole) if self._runtime.whole is not None and not self.ending else None
-        told = {"last": "" if last is None else str(last)}
+        told = {"last": "" if last is None else str(last), "lacking": self._lacking()}
         return {"id": process_name(), "state": self.state, "figures": asdict(self.figures), **told}
 
     def overview(self) -> dict[str, Any]:

@@ -22,6 +22,14 @@ from waiting import until
 
 TABS = ("hosts", "sections", "held", "pages", "sitemaps", "errors", "engine")
 HOSTILE = '<img src=x onerror="window.owned=1"><script>window.owned=2</script>{{7*7}}\u202e&lt;b&gt;\'"'
+NOTICES = """
+window.notices = [];
+document.addEventListener("DOMContentLoaded", () => {
+  const notice = document.getElementById("notice");
+  new MutationObserver(() => window.notices.push(notice.textContent)).observe(notice, { childList: true });
+});
+"""
+"""Remembers what the page tells."""
 
 
 @pytest.fixture(scope="module")
@@ -306,6 +314,20 @@ class TestHostile:
             assert page.locator("img, script:not([src]), iframe, b:not(.legend b)").count() == 0
         assert page.evaluate("window.owned") is None
         assert watched.wrong == []
+
+    def test_markup_in_what_is_lacking(self, page: Page, crawl: Crawl) -> None:
+        """While the crawl pauses by itself, why it does stands there as text, and since when."""
+        overview = crawl.json("overview")
+        (worker,) = overview["workers"]
+        worker |= {"state": "running", "ending": "", "lacking": {"why": HOSTILE, "since": 1_800_000_000.0}}
+        body = f"event: overview\ndata: {json.dumps(overview)}\n\n"
+        page.route(re.compile(r"/stream$"), lambda route: route.fulfill(content_type="text/event-stream", body=body))
+        page.add_init_script(NOTICES)  # the stream ends, and that is told next
+        page.goto(crawl.url)
+        page.wait_for_function("window.notices.some((notice) => notice.includes('pauses by itself'))")
+        (notice,) = {text for text in page.evaluate("window.notices") if "pauses by itself" in text}
+        assert re.match(r"Since \d\d:\d\d:\d\d the crawl pauses by itself: .*<script>window.owned=2</script>", notice)
+        assert page.evaluate("window.owned") is None
 
     @pytest.mark.parametrize("tab", ["hosts", "sections", "pages", "sitemaps", "errors"])
     def test_markup_in_tables(self, page: Page, crawl: Crawl, tab: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -406,6 +407,22 @@ class TestWhatIsDone:
             assert status == 400, name
             assert json.loads(body)["error"]
         assert crawl.ask("act/explode", method="POST", body={})[0] == 404
+
+    def test_a_pause_of_its_own(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Page and metrics say why the crawl pauses by itself, and since when."""
+        with closing(socket.socket()) as refusing:
+            refusing.bind(("127.0.0.1", 0))
+            monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{refusing.getsockname()[1]}")
+            monkeypatch.delenv("no_proxy", raising=False)
+            with Crawl("http://a.example/", tmp_path / "job", proxied=True) as crawl:
+                until(lambda: crawl.json("overview")["workers"][0]["lacking"], "the pause")
+                (worker,) = crawl.json("overview")["workers"]
+                assert worker["lacking"]["why"] == "no proxy answers"
+                begun = worker["figures"]["at"] - worker["figures"]["seconds"]
+                assert begun <= worker["lacking"]["since"] <= time.time()
+                _, _, metrics = crawl.ask("metrics")
+        found = dict(re.findall(r'sitecrawl_want_seconds\{spider="generic",want="(\w+)"\} (\S+)', metrics.decode()))
+        assert [want for want, seconds in found.items() if float(seconds) > 0] == ["proxies"]
 
     def test_a_port_that_is_taken(self, tmp_path: Path) -> None:
         """The crawl goes on without its page, and says so."""

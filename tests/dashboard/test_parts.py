@@ -288,7 +288,7 @@ class TestMetrics:
         meter = Meter()
         meter.histogram[0], meter.histogram[-1], meter.seconds = 5, 2, 90.5
         f = figures(statuses={200: 5, 404: 3}, failures={"timed out": 2}, sitemaps={"found/usual": 4})
-        text = exposition(f, meter, paused=True, spider=spider)
+        text = exposition(f, meter, paused=True, wants={"names": 31.5, "files": 0.0}, spider=spider)
         return {family.name: family for family in text_string_to_metric_families(text)}
 
     def test_prometheus_reads_it(self) -> None:
@@ -299,6 +299,11 @@ class TestMetrics:
         responses = {s.labels["status"]: s.value for s in found["sitecrawl_responses"].samples}
         assert (found["sitecrawl_responses"].type, responses) == ("counter", {"200": 5.0, "404": 3.0})
         assert [s.value for s in found["sitecrawl_paused"].samples] == [1.0]
+
+    def test_what_is_lacking(self) -> None:
+        """For how long the crawl has paused by itself, by what it lacks, which is nothing of the others."""
+        samples = self.families()["sitecrawl_want_seconds"].samples
+        assert {s.labels["want"]: s.value for s in samples} == {"names": 31.5, "files": 0.0}
 
     def test_names(self) -> None:
         """Counters end in _total, and units are base units."""
@@ -380,5 +385,5 @@ class TestDocumented:
         text = (Path(__file__).parents[2] / "docs" / "dashboard.md").read_text(encoding="utf-8")
         cells = [row.split(" | ")[0] for row in text.splitlines() if row.startswith("| `sitecrawl_")]
         named = {name for cell in cells for name in re.findall(r"`(sitecrawl_\w+)", cell)}
-        told = exposition(figures(), Meter(), paused=False, spider="x")
+        told = exposition(figures(), Meter(), paused=False, wants={"names": 0.0}, spider="x")
         assert named == set(re.findall(r"^# TYPE (\w+) ", told, re.MULTILINE))

@@ -3,7 +3,7 @@
 import { askPause, askResume, askSeeds, askStop } from "./actions.js";
 import { Charts } from "./charts.js";
 import { byId, el, say, shown } from "./dom.js";
-import { bytes, count, decimal, duration, rate, seconds } from "./format.js";
+import { bytes, count, decimal, duration, rate, seconds, time } from "./format.js";
 import { Tabs } from "./tables.js";
 
 const RECENT = 600; // samples that are drawn one by one
@@ -53,7 +53,7 @@ function showTiles(f) {
   );
 }
 
-function showState(next, ending = "", last = "") {
+function showState(next, ending = "", last = "", lacking = null) {
   const changed = next !== state;
   state = next;
   const pill = byId("state");
@@ -65,9 +65,10 @@ function showState(next, ending = "", last = "") {
   document.title = `${WORDS[next]} – ${byId("spider").textContent}`;
   if (changed && next !== "connecting") say(`The crawl is ${WORDS[next]}`);
   const notice = byId("notice");
-  notice.dataset.kind = next === "lost" ? "wrong" : "told";
-  notice.hidden = !(next === "ended" || next === "lost" || (live && last));
+  notice.dataset.kind = next === "lost" || (live && lacking) ? "wrong" : "told";
+  notice.hidden = !(next === "ended" || next === "lost" || (live && (lacking || last)));
   if (live) notice.textContent = shown(last);
+  if (live && lacking) notice.textContent = `Since ${time(lacking.since)} the crawl pauses by itself: ${shown(lacking.why)}. It goes on as soon as it can.`;
   if (next === "ended") notice.textContent = `The crawl ${shown(ending)}. These are its last figures.`;
   if (next === "lost") notice.textContent = "The crawl cannot be reached: it ended, or it hangs. These are the last figures that came.";
 }
@@ -167,7 +168,7 @@ function show() {
   byId("where").textContent = shown(parts.filter(Boolean).join("  ·  "));
   charts.show(series());
   tabs.sample(f, [...workers.values()]);
-  if (state !== "ended") showState(first.state === "ended" ? "ended" : first.state, first.ending, first.last);
+  if (state !== "ended") showState(first.state === "ended" ? "ended" : first.state, first.ending, first.last, first.lacking);
 }
 
 byId("pause").addEventListener("click", () => (state === "paused" ? askResume() : askPause()));
