@@ -16,8 +16,7 @@ CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 20.0
 """A Redis that is silent for longer is taken for cut off: the command is sent again, and no command counts twice."""
 
-BACK_OFF: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
-"""Seconds between attempts to reach a Redis that is away."""
+_BACK_OFF: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
 _AWAY: Final = (
     OSError,
     redis.ConnectionError,
@@ -114,6 +113,11 @@ def _facts(client: redis.Redis | redis.RedisCluster) -> dict[str, dict[str, Any]
         return {"": client.info("everything")}
     except redis.RedisError as error:
         raise StorageError(f"Redis does not answer INFO: {error}") from error
+
+
+def back_off(failures: int) -> float:
+    """Seconds to wait before the next attempt to reach a Redis that was away so many times in a row."""
+    return _BACK_OFF[min(failures, len(_BACK_OFF)) - 1] if failures else 0.0
 
 
 def is_transient(error: BaseException) -> bool:

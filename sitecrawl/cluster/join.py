@@ -6,13 +6,13 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import count
 from typing import TypeVar
 
 import redis
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.cluster.connection import BACK_OFF, check, connect, is_transient, shown
+from sitecrawl.cluster.connection import back_off, check, connect, is_transient, shown
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.shards import open_crawl
 
@@ -51,13 +51,13 @@ def join(options: ClusterOptions) -> Joined:
 
 def _patiently(ask: Callable[[], Value], where: str) -> Value:
     """The answer, as soon as Redis can give it. Nothing runs yet, so that a signal ends the process."""
-    for pause in chain(BACK_OFF, repeat(BACK_OFF[-1])):
+    for failures in count(1):
         try:
             return ask()
         except (redis.RedisError, OSError) as error:
             if not is_transient(error) or isinstance(error, redis.ReadOnlyError):
                 raise
-            if pause == BACK_OFF[0]:
+            if failures == 1:
                 logger.warning("Waiting for Redis at %s, which does not take the crawl yet: %s", where, error)
-        time.sleep(pause)
+        time.sleep(back_off(failures))
     raise AssertionError("unreachable")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.cluster.connection import BACK_OFF, is_transient
+from sitecrawl.cluster.connection import back_off, is_transient
 from sitecrawl.cluster.shards import Call, Shards
 
 logger = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ class ShardCalls:
     @property
     def pause(self) -> float:
         """Seconds to wait before the next attempt; 0 if none has failed."""
-        return BACK_OFF[min(self.failures, len(BACK_OFF)) - 1] if self.failures else 0.0
+        return back_off(self.failures)
 
     def total(self, name: str) -> int:
         """Over all shards, as they last said."""
