@@ -14,10 +14,12 @@ from typing import Any, Final
 import msgpack
 from redis import RedisError
 
+from sitecrawl.base.display import one_line
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.connection import connect, shown
 from sitecrawl.cluster.options import WRAP
 from sitecrawl.cluster.shards import Keys, unpack
+from sitecrawl.pagestore.lookup import host_of
 
 _A_TIME: Final = 500
 _KEY_BYTES: Final = 16
@@ -124,7 +126,7 @@ def _type_of(suffix: str) -> str | None:
 
 
 def _shown(name: bytes) -> str:
-    return name.decode() if name.isascii() and name.decode().isprintable() else repr(name)[2:-1]
+    return one_line(name.decode(errors="backslashreplace"))
 
 
 def _literal(text: str) -> str:
@@ -141,7 +143,7 @@ class _Shard:
         self._state: dict[bytes, bytes] = client.hgetall(base + "state")
         self._urls = self._waiting = self._leased = 0
         self._credit = 0
-        """Of the URLs that wait, and what came to those that are lent since they were."""
+        """Of the URLs that wait, what came to those that are lent since they were, and what hosts have left over."""
         self._lent = 0
 
     def count(self, name: str) -> int:
@@ -150,7 +152,7 @@ class _Shard:
     def problems(self) -> Iterator[str]:
         yield from self._of_urls()
         yield from self._of_leases()
-        paid = sum(int(host[_PAYEES]) for host in self._hosts())
+        paid = self._add_hosts()
         if paid != self._waiting:
             yield f"{self._base}hosts: {paid:,} URLs are to be paid, and {self._waiting:,} wait"
         queued = sum(map(self._client.zcard, self._client.scan_iter(_literal(self._base) + "q:*", count=10_000)))
@@ -166,13 +168,13 @@ class _Shard:
     def held(self) -> int:
         """All credit of the shard; to be asked after `problems`."""
         own = self.count("reserve") + self.count("sent") - self.count("arrived")
-        return own + self._credit + self._lent + sum(self._rest_of(host) for host in self._hosts())
+        return own + self._credit + self._lent
 
     def _of_urls(self) -> Iterator[str]:
         """A URL that waits is in the queue of its section, once, and its host's; one that is lent is in no queue."""
         urls = self._client.hscan_iter(self._base + "urls", count=_A_TIME)
         while chunk := [(key, unpack(packed)) for key, packed in islice(urls, _A_TIME)]:
-            hosts = [_host_of(record[_URL].decode(errors="replace")) for _, record in chunk]
+            hosts = [host_of(record[_URL].decode(errors="replace")) for _, record in chunk]
             with self._client.pipeline(transaction=False) as pipeline:
                 for (key, record), host in zip(chunk, hosts, strict=True):
                     queue = f"{self._base}q:{host}".encode() + b"\0" + _bytes(record[_SECTION])
@@ -218,9 +220,14 @@ class _Shard:
                 if len(field) != _KEY_BYTES or len(value) != _DONE_BYTES:
                     yield f"{_shown(name)}: {_shown(field)} cannot be read"
 
-    def _hosts(self) -> Iterator[list[Any]]:
+    def _add_hosts(self) -> int:
+        """What hosts have left over goes to the credit. Returns how many URLs they are to pay."""
+        paid = 0
         for _, packed in self._client.hscan_iter(self._base + "hosts", count=_A_TIME):
-            yield unpack(packed)
+            host = unpack(packed)
+            paid += int(host[_PAYEES])
+            self._credit += self._share(host)[1]
+        return paid
 
     def _records(self, hosts: Iterable[str]) -> dict[str, list[Any] | None]:
         names = list(hosts)
@@ -234,13 +241,6 @@ class _Shard:
             return own, rest
         share, rest = divmod((self.count("dividend") - mark) % WRAP + rest, payees)
         return own + share, rest
-
-    def _rest_of(self, host: list[Any]) -> int:
-        return self._share(host)[1]
-
-
-def _host_of(url: str) -> str:
-    return url.partition("://")[2].partition("/")[0]
 
 
 def _bytes(value: bytes | str) -> bytes:

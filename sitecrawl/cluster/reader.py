@@ -26,6 +26,7 @@ from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.sections import SAMPLES, Section
 from sitecrawl.frontier.trap_state import TrapState
 from sitecrawl.pagestore import Capture
+from sitecrawl.pagestore.lookup import host_of
 from sitecrawl.pagestore.workers import open_pages
 from sitecrawl.urls.fingerprint import Fingerprinter
 from sitecrawl.urls.url import site_of
@@ -170,7 +171,7 @@ class ClusterReader:
         for shard in range(self._keys.shards):
             for _, packed in self._client.hscan_iter(self._keys.base(shard) + "urls", count=_A_TIME):
                 url = self._queued(unpack(packed))
-                yield url.url.partition("://")[2].partition("/")[0], url
+                yield host_of(url.url), url
         if self._directory is None:
             return
         with open_pages(self._directory) as pages:
