@@ -123,7 +123,9 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     "EXTENSIONS": {
         "sitecrawl.dashboard.extension.Dashboard": -1,  # it says where it is before the live line begins
         "sitecrawl.console.progress.Progress": 0,
+        "sitecrawl.extensions.close_spider.CloseSpider": 0,
         "sitecrawl.extensions.garbage.Garbage": 0,
+        "scrapy.extensions.closespider.CloseSpider": None,
         "scrapy.extensions.logstats.LogStats": None,  # the progress line says it
         "scrapy.extensions.spiderstate.SpiderState": None,  # it pickles; the scheduler keeps `spider.state`
         "scrapy.extensions.telnet.TelnetConsole": None,

@@ -26,7 +26,8 @@ _KEY_BYTES: Final = 16
 _DONE_BYTES: Final = 7
 _TYPES: Final[Mapping[str, str]] = {
     **dict.fromkeys(
-        ("crawl", "state", "urls", "hosts", "sections", "streams", "trust", "graph", "seedhosts"), "hash"
+        ("crawl", "state", "urls", "hosts", "sections", "streams", "trust", "graph", "seedhosts", "run", "tallies"),
+        "hash",
     ),
     **dict.fromkeys(("done:", "l:", "out:", "told", "wish"), "hash"),
     **dict.fromkeys(("q:", "best:", "ready", "rest", "silent", "leases", "sessions", "starting", "heard"), "zset"),

@@ -15,7 +15,7 @@ from typing import Any, Final
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.board import Board
 from sitecrawl.cluster.connection import connect_async
-from sitecrawl.cluster.join import Joined
+from sitecrawl.cluster.join import Joined, begin
 from sitecrawl.cluster.journal import Journal
 from sitecrawl.cluster.known import RecentPages, Totals
 from sitecrawl.cluster.leased_hosts import Lease, LeasedHosts, LeasedVisit
@@ -76,6 +76,7 @@ class ClusterFrontier:
             connect=lambda: connect_async(options.redis, cluster=False, patient=True),
             is_busy=self.is_busy,
             died=self.died,
+            account=begin(joined, self._journal.session),
             revival=politeness.revival,
         )
         line = connect_async(options.redis, cluster=joined.is_cluster)
@@ -205,7 +206,7 @@ class ClusterFrontier:
 
     @property
     def is_full(self) -> bool:
-        limit = self._options.max_pages
+        limit = self._options.limits.max_pages
         return 0 < limit <= self.pump.shard_calls.total("fetched")
 
     def died(self, lease: Lease) -> None:
@@ -252,8 +253,6 @@ class ClusterFrontier:
 
     def is_finished(self) -> bool:
         """Whether nothing is left to hand out, now or later, on any worker."""
-        if self.is_full:
-            return True
         self.pump.starting = False  # Scrapy asks when the spider has said all it begins with
         if not (self.pump.ended and not self.is_busy()):
             self.pump.kick()
@@ -390,6 +389,11 @@ class ClusterFrontier:
                 fault=self.pump.shard_calls.fault,
             )
         self.pump.start()
+
+    def count(self, name: str) -> None:
+        """One more of what the run's limit of that name counts."""
+        if self.pump.tallies.count(name):
+            self.pump.kick()
 
     def widen(self, url: str) -> None:
         """Let the other workers know that this is a seed, too."""

@@ -7,16 +7,19 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import redis
 
-from sitecrawl.base.errors import StorageError
+from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.cluster.connection import back_off, check, connect, is_transient, shown
 from sitecrawl.cluster.options import ClusterOptions
-from sitecrawl.cluster.shards import open_crawl
+from sitecrawl.cluster.shards import call_join, open_crawl
 
 logger = logging.getLogger(__name__)
+
+_LOOK: Final = 0.2
+"""Seconds between two looks whether other workers are still believed alive."""
 
 Value = TypeVar("Value")
 
@@ -45,6 +48,34 @@ def join(options: ClusterOptions) -> Joined:
         return Joined(options, key, hasattr(client, "get_primaries"))
     except redis.RedisError as error:  # read-only, or not for this user
         raise StorageError(f"Redis at {shown(options.redis)} refuses the crawl: {error}") from error
+    finally:
+        client.close()
+
+
+def begin(joined: Joined, session: str) -> int:
+    """The worker called `session` begins to work. Returns the account of `max_pages`, as `account.lua` has it.
+
+    A crawl has one set of limits at a time: that of the worker that began while no other was at work. Raises
+    `OptionError` if others are, with other limits. One that was killed is believed alive for as long as its leases
+    last: that is waited for.
+    """
+    options, heard_of = joined.options, 0
+    client = connect(options.redis)
+    try:
+        while True:
+            answer = _patiently(lambda: call_join(client, options, session), shown(options.redis))
+            found = answer[b"limits"].decode()
+            if found == str(options.limits):
+                return int(answer[b"account"])
+            if 0 < heard_of < answer[b"alive"]:
+                raise OptionError(
+                    f"Other workers are at work on the crawl {options.crawl!r} with {found}, not {options.limits}: "
+                    "start with the same, or when they have ended"
+                )
+            if not heard_of:
+                logger.warning("The crawl has %s, not %s: waiting until no worker is at work", found, options.limits)
+            heard_of = int(answer[b"alive"])
+            time.sleep(_LOOK)
     finally:
         client.close()
 

@@ -13,14 +13,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
 from typing import Final
 
 import redis
 
-from sitecrawl.cluster.in_transit import Forward
+from sitecrawl.cluster.budget import Transfers
 from sitecrawl.cluster.shard_calls import ShardCalls
-from sitecrawl.cluster.shards import Call, pack
 from sitecrawl.credit.trust import HostGraph
 
 _DUTY_SECONDS: Final = 15.0
@@ -33,13 +31,11 @@ _EFFORT: Final = 50
 
 
 class Leader:
-    """`forward` hands on what a shard's outbox holds; `stream` is for the lambda page's parcels alone."""
+    """`transfers` are those between lambda pages."""
 
-    def __init__(self, shard_calls: ShardCalls, stream: str, forward: Callable[[int, Forward], None]) -> None:
+    def __init__(self, shard_calls: ShardCalls, transfers: Transfers) -> None:
         self._shard_calls = shard_calls
-        self._stream = stream
-        self._forward = forward
-        self._seqs: dict[int, int] = {}
+        self._transfers = transfers
         self._at = 0.0
         self._trust_at = 0.0
 
@@ -65,12 +61,7 @@ class Leader:
     async def _settle_lambda(self) -> None:
         held = {number: (shard["reserve"], shard["payees"]) for number, shard in self._shard_calls.shards.items()}
         for source, target, amount in transfers(held):
-            seq = self._seqs[source] = self._seqs.get(source, 0) + 1
-            args = self._shard_calls.args(source, stream=self._stream, seq=seq, target=str(target), amount=amount)
-            (answer,) = await self._shard_calls.call([Call(source, "lambda", args)])
-            if answer is not None and answer[b"sent"]:
-                blob = pack({"links": [], "arrived": int(answer[b"sent"])})
-                self._forward(target, Forward(source, self._shard_calls.session, self._stream, seq, blob))
+            await self._transfers.carry(source, target, amount)
 
     async def _reckon_trust(self) -> None:
         client, keys, shards = self._shard_calls.client, self._shard_calls.keys, self._shard_calls.shards

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import redis
 
+from sitecrawl.cluster.budget import Budget
 from sitecrawl.cluster.leased_hosts import Lease, LeasedHosts
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.shard_calls import ShardCalls
@@ -27,6 +28,7 @@ class Leasing:
         options: ClusterOptions,
         leased_hosts: LeasedHosts,
         scope: SharedScope,
+        budget: Budget,
         *,
         on_dead: Callable[[Lease], None],
     ) -> None:
@@ -34,6 +36,7 @@ class Leasing:
         self._options = options
         self._leased_hosts = leased_hosts
         self._scope = scope
+        self._budget = budget
         self._on_dead = on_dead
         self.orphans: list[tuple[int, str]] = []
         """Shards and sessions that are dead, and left something in their outboxes there."""
@@ -42,11 +45,7 @@ class Leasing:
     def wanted(self) -> int:
         """URLs: nothing until half of what is kept ahead is gone."""
         room = self._options.ahead - self._leased_hosts.waiting
-        wanted = room if 2 * room >= self._options.ahead else 0
-        if self._options.max_pages:
-            taken = self._shard_calls.total("fetched") + self._shard_calls.total("leased")
-            wanted = min(wanted, self._options.max_pages - taken)
-        return wanted
+        return room if 2 * room >= self._options.ahead else 0
 
     @property
     def poll(self) -> float:
@@ -65,22 +64,25 @@ class Leasing:
         if wanted <= 0 or not due:
             return False
         due.sort(key=lambda number: shards[number].numbers.get("best", 0.0), reverse=True)
-        rich = [number for number in due if shards[number]["ready"]][:_SHARDS_A_ROUND]
-        asked = rich + [number for number in due if not shards[number]["ready"]]
+        rich = [number for number in due if self._has_something(number)][:_SHARDS_A_ROUND]
+        asked = rich + [number for number in due if not self._has_something(number)]
         return await self.ask(asked, max(1, -(-wanted // max(1, len(rich)))), now)
+
+    def _has_something(self, shard: int) -> bool:
+        """Whether it could lend something, by what it last said."""
+        return self._shard_calls.shards[shard]["ready"] > 0 and self._budget.may_lend(shard)
 
     async def ask(self, asked: list[int], want: int, now: float) -> bool:
         """Ask these shards for `want` URLs each; whether any came."""
         options = self._options
-        span = int(_MILLISECONDS * options.host_seconds)
-        calls = [
-            Call(
-                shard,
-                "lease",
-                self._shard_calls.args(shard, want=want, hosts=want, span=span, most=options.host_batch),
-            )
-            for shard in asked
-        ]
+        given = {
+            "want": want,
+            "hosts": want,
+            "span": int(_MILLISECONDS * options.host_seconds),
+            "most": options.host_batch,
+            "account": self._budget.account,
+        }
+        calls = [Call(shard, "lease", self._shard_calls.args(shard, **given)) for shard in asked]
         answers = await self._shard_calls.call(calls)
         if any(answer is not None and answer[b"leases"] for answer in answers) and not await self._hear():
             return False
@@ -107,11 +109,11 @@ class Leasing:
             if self._leased_hosts.is_dead(lease):
                 self._on_dead(lease)
         self.orphans += [(number, session.decode()) for session in answer[b"orphans"]]
-        shard.ends = bool(answer[b"ends"])
+        shard.settled, shard.ends = bool(answer[b"settled"]), bool(answer[b"ends"])
         times = [self.poll]
         if answer[b"leases"]:
             times.append(0.0)
-        elif shard["ready"]:
+        elif self._has_something(number):
             times.append(0.2)
         waits = [shard.numbers.get(name, -1) for name in ("rest", "expires")]
         times += [wait / _MILLISECONDS + 0.002 for wait in waits if wait >= 0]

@@ -20,6 +20,9 @@ class WorkerListener(Listener, Protocol):
     def counted(self, name: str, number: int) -> None:
         """A figure for the crawl's statistics."""
 
+    def limit_met(self, name: str) -> None:
+        """The run has met one of its limits, which `CrawlLimits` calls so."""
+
     def withdrawn(self, rows: list[int]) -> None:
         """These rows of the page index are not this worker's to have."""
 

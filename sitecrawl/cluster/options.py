@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Final
 
 from sitecrawl.credit.trust import MAX_EDGES
@@ -14,6 +14,37 @@ WRAP: Final = 1 << 52
 """Modulo which dividends are counted: more than all credit."""
 BRINGS: Final = 128
 """A flag of links alone: the URL brings credit with it, as a seed does."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlLimits:
+    """Where a crawl ends, over all workers; 0 for no limit. But for `max_pages` they are those of a run."""
+
+    max_pages: int = 0
+    """URLs, as `SITECRAWL_MAX_PAGES`; the others as Scrapy's `CLOSESPIDER_*` of that name."""
+    timeout: float = 0.0
+    itemcount: int = 0
+    pagecount: int = 0
+    errorcount: int = 0
+    timeout_no_item: float = 0.0
+    pagecount_no_item: int = 0
+
+    @property
+    def of_run(self) -> dict[str, float]:
+        """Those of `CLOSESPIDER_*` that there are, by name."""
+        return {name: value for name, value in asdict(self).items() if value and name != "max_pages"}
+
+    def __str__(self) -> str:
+        """Those that there are, under the names of their settings."""
+        named = {closing(name).upper(): value for name, value in self.of_run.items()}
+        if self.max_pages:
+            named = {"SITECRAWL_MAX_PAGES": self.max_pages, **named}
+        return ", ".join(f"{name}={value}" for name, value in named.items()) or "no limits"
+
+
+def closing(name: str) -> str:
+    """Scrapy's finish reason for the limit of that name."""
+    return f"closespider_{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +77,7 @@ class ClusterOptions:
     """URLs of one host that are lent together, at most."""
     host_seconds: float = 2.0
     """For how long a host is lent, about."""
-    max_pages: int = 0
+    limits: CrawlLimits = CrawlLimits()
     cache: int = 65_536
     """Fingerprints that the worker knows to be known (CLOCK)."""
     seeds_key: str = ""

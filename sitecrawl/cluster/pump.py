@@ -4,8 +4,8 @@ It goes round: send parcels, forward outboxes, give hosts back, lease, renew; th
 to do. An idle worker is woken by a message when a shard has work again, and looks for itself now and then.
 
 The end. A shard has ended when nothing waits there that may be fetched, nothing is lent, its outbox is empty, and no
-worker is about to add its seeds. The crawl has ended when all shards have, at one moment: when they have been found
-so twice, and none has changed in between.
+worker is about to add its seeds. The crawl has ended when all shards have, or have but for what waits, of which none
+may lend any more (`budget`); at one moment: when they have been found so twice, and none has changed in between.
 
 Faults. Whatever fails because Redis cannot be reached is kept and sent again: parcels and forwards have numbers, so
 none counts twice; what a lost answer has lent is resigned afterwards, or runs out.
@@ -25,6 +25,7 @@ from typing import Any, Final
 import redis
 
 from sitecrawl.base.errors import StorageError
+from sitecrawl.cluster.budget import Budget, Transfers
 from sitecrawl.cluster.in_transit import InTransit, outbox_of
 from sitecrawl.cluster.journal import Journal
 from sitecrawl.cluster.leader import Leader
@@ -38,6 +39,7 @@ from sitecrawl.cluster.sending import Sending
 from sitecrawl.cluster.shard_calls import ShardCalls
 from sitecrawl.cluster.shards import Call, Shards
 from sitecrawl.cluster.shared_scope import SharedScope
+from sitecrawl.cluster.tallies import Tallies
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +55,8 @@ _RENEWALS: Final = 3
 
 class Pump:
     """See the module. `connect` gives another connection, to wait for messages on; `is_busy` says whether the worker
-    itself has something under way; `died` is told of a lease whose host is to be given up.
+    itself has something under way; `died` is told of a lease whose host is to be given up; `account` is that of the
+    crawl's `max_pages`.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class Pump:
         connect: Callable[[], Any],
         is_busy: Callable[[], bool],
         died: Callable[[Lease], None],
+        account: int,
         revival: float = 3600.0,
     ) -> None:
         self._options = options
@@ -93,8 +97,17 @@ class Pump:
             listener=listener,
             kick=self.kick,
         )
-        self.leasing = Leasing(self.shard_calls, options, leased_hosts, self.scope, on_dead=died)
-        self._leader = Leader(self.shard_calls, f"{self.stream}.lambda", self.in_transit.forward)
+        self.budget = Budget(self.shard_calls, options.limits.max_pages, account, self._transfers("budget"))
+        self.tallies = Tallies(
+            self.shard_calls,
+            options.limits,
+            self.stream,
+            clock=time.monotonic,
+            every=options.lease_seconds / _RENEWALS,
+            met=listener.limit_met,
+        )
+        self.leasing = Leasing(self.shard_calls, options, leased_hosts, self.scope, self.budget, on_dead=died)
+        self._leader = Leader(self.shard_calls, self._transfers("lambda"))
         self.seeds: SeedQueue | None = None
         self.ended = False
         self.closing = False
@@ -106,6 +119,9 @@ class Pump:
         self._kick = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._renewed = 0.0
+
+    def _transfers(self, step: str) -> Transfers:
+        return Transfers(self.shard_calls, step, f"{self.stream}.{step}", self.in_transit.forward)
 
     # Life
 
@@ -151,8 +167,8 @@ class Pump:
             while not self._is_over():
                 await self._round()
                 await self._sleep()
-            await self._resign(())
             await self._tell_starting(starting=False)
+            await self._resign((), leaves=True)
         except StorageError as error:
             self._listener.failed(error)
         except Exception as error:
@@ -164,13 +180,17 @@ class Pump:
 
     async def _round(self) -> None:
         now = time.monotonic()
+        await self.tallies(now)
         if self.shard_calls.in_doubt and not await self._is_back():
             return
         await self._sending.send_parcels()
         await self._sending.send_forwards()
         await self._give_back(now)
-        if not (self.closing or self.resting) and await self.leasing.lease(now):
-            self._listener.woken()
+        if not (self.closing or self.resting):
+            if await self.leasing.lease(now):
+                self._listener.woken()
+            if self.leasing.wanted > 0:
+                await self.budget.level()
         await self._renew(now)
         while self.leasing.orphans:
             await self._adopt(*self.leasing.orphans.pop())
@@ -196,7 +216,7 @@ class Pump:
     def _until_next(self, now: float) -> float:
         if self.in_transit.is_sending:
             return 0.0
-        times = [self._renewed + self._options.lease_seconds / _RENEWALS]
+        times = [self._renewed + self._options.lease_seconds / _RENEWALS, self.tallies.next_look()]
         if self.seeds is not None:
             times.append(self.seeds.next_look(now))
         if self.leasing.wanted > 0 and not (self.closing or self.resting):
@@ -237,6 +257,8 @@ class Pump:
             for lease in self._leased_hosts.leases.values():
                 tokens.setdefault(lease.shard, []).append(lease.token)
         arrived = {place: list(fields) for place, fields in self.in_transit.arrived.items() if fields}
+        if due:
+            tokens.setdefault(0, [])  # where a worker is believed alive by all others
         places = arrived.keys() | {(shard, self.shard_calls.session) for shard in tokens}
         await self._call_renew(
             {place: (tokens.get(place[0], []), arrived.get(place, [])) for place in sorted(places)}
@@ -261,17 +283,26 @@ class Pump:
             self._told_starting = starting
 
     async def _is_back(self) -> bool:
-        """After a fault: give back what a lost answer may have lent. Whether any shard takes it, and so writes."""
+        """After a fault: give back what a lost answer may have lent, and carry what it may have put into an outbox.
+
+        Whether any shard takes it, and so writes.
+        """
         answers = await self._resign(self._leased_hosts.leases)
+        await self._adopt_own()
         self.shard_calls.in_doubt = self.shard_calls.failures > 0
         return any(answer is not None for answer in answers)
 
-    async def _resign(self, keep: Iterable[tuple[int, int]]) -> list[dict[bytes, Any] | None]:
+    async def _resign(
+        self, keep: Iterable[tuple[int, int]], *, leaves: bool = False
+    ) -> list[dict[bytes, Any] | None]:
         """Give back what was lent, but for these shards and tokens. Each shard counts its tokens for itself."""
         kept: dict[int, list[int]] = {shard: [] for shard in self.shard_calls.shards}
         for shard, token in keep:
             kept[shard].append(token)
-        calls = [Call(shard, "resign", self.shard_calls.args(shard, keep=tokens)) for shard, tokens in kept.items()]
+        calls = [
+            Call(shard, "resign", self.shard_calls.args(shard, keep=tokens, leaves=int(leaves)))
+            for shard, tokens in kept.items()
+        ]
         return await self.shard_calls.call(calls)
 
     # After a crash: this worker's own, or another's
@@ -283,11 +314,16 @@ class Pump:
             await self._sending.send_parcels()
             if not self.shard_calls.failures:
                 await self._resign(())
-                for shard in self.shard_calls.shards:
-                    await self._adopt(shard, self.shard_calls.session)
+                await self._adopt_own()
+                await self.budget.open()
             if not self.shard_calls.failures:
                 return
             await asyncio.sleep(self.shard_calls.pause)
+
+    async def _adopt_own(self) -> None:
+        for shard in self.shard_calls.shards:
+            if not self.shard_calls.failures:
+                await self._adopt(shard, self.shard_calls.session)
 
     async def _adopt(self, shard: int, owner: str) -> None:
         """Forward what a worker that is no more has left in an outbox; whoever does so twice does no harm."""
@@ -315,16 +351,23 @@ class Pump:
             or self._is_busy()
         )
 
+    def _has_ended(self) -> bool:
+        """Whether all shards have said so: nothing is lent or on its way, and nothing is left to lend, or may be."""
+        shards = self.shard_calls.shards.values()
+        if not all(shard.settled for shard in shards):
+            return False
+        return self.budget.is_spent or (not self._options.watch and all(shard.ends for shard in shards))
+
     async def _look_for_the_end(self) -> None:
         shards = self.shard_calls.shards
-        if self.ended or self._options.watch or not all(shard.ends for shard in shards.values()):
+        if self.ended or not self._has_ended():
             return
         versions = []
         for _ in range(2):
             if await self.leasing.ask(list(shards), self._options.ahead, time.monotonic()):
                 self._listener.woken()
                 return
-            if not all(shard.ends for shard in shards.values()) or not self._is_idle():
+            if not self._has_ended() or not self._is_idle():
                 return
             versions.append([shard["version"] for shard in shards.values()])
         if versions[0] == versions[1]:
@@ -343,6 +386,7 @@ class Pump:
                     async for message in channel.listen():
                         if message["type"] == "message":
                             self.shard_calls.shards[int(message["data"])].look_at = 0.0
+                            self.tallies.look()
                             self._kick.set()
             except (redis.RedisError, OSError, ValueError, KeyError):
                 await asyncio.sleep(1.0)

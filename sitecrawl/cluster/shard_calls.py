@@ -20,13 +20,15 @@ _WRITES: Final = frozenset({"apply", "renew", "resign"})
 class Shard:
     """What is known of a shard since it last answered."""
 
-    __slots__ = ("ends", "look_at", "numbers")
+    __slots__ = ("ends", "look_at", "numbers", "settled")
 
     def __init__(self) -> None:
         self.numbers: dict[str, float] = {}
         """Its counts, as `finish` in shard.lua has them."""
+        self.settled = False
+        """Nothing was lent or on its way, then."""
         self.ends = False
-        """It had nothing left to do, then."""
+        """And nothing was left to do."""
         self.look_at = 0.0
         """When it may have something to lend, in monotonic seconds."""
 

@@ -19,7 +19,7 @@ from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.frontier.options import TrapOptions
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter, host_hash
 
-FORMAT: Final = "sitecrawl-cluster-2"
+FORMAT: Final = "sitecrawl-cluster-3"
 _PRELUDE: Final = ("shard", "judge", "seen")
 
 
@@ -137,6 +137,19 @@ def open_crawl(client: redis.Redis | redis.RedisCluster, options: ClusterOptions
             client.hsetnx(name, field, value)
         _compare(client.hgetall(name), wanted, options.crawl)  # type: ignore[arg-type]
     return bytes.fromhex(given.decode())
+
+
+def call_join(client: redis.Redis | redis.RedisCluster, options: ClusterOptions, session: str) -> dict[bytes, Any]:
+    """The answer of `join.lua`. Raises `redis.RedisError`."""
+    args = {
+        "session": session,
+        "ms": int(1000 * options.lease_seconds),
+        "limits": str(options.limits),
+        "max_pages": options.limits.max_pages,
+    }
+    answer: Any = client.eval(script("join")[0], 1, Keys(options.crawl, options.shards).base(0), pack(args))
+    found: dict[bytes, Any] = unpack(answer)
+    return found
 
 
 def _compare(found: Mapping[bytes, bytes], wanted: Mapping[bytes, bytes], crawl: str) -> None:

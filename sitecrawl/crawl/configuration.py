@@ -15,7 +15,7 @@ from scrapy.settings import BaseSettings
 
 from sitecrawl.base import limits
 from sitecrawl.base.errors import OptionError
-from sitecrawl.cluster.options import ClusterOptions
+from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.order import Order, order_named
@@ -232,10 +232,23 @@ def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
         hold=settings.getbool("SITECRAWL_HOLD_TRAPS"),
         unsafe=settings.getbool("SITECRAWL_CLUSTER_UNSAFE"),
         ahead=2 * settings.getint("CONCURRENT_REQUESTS"),
-        max_pages=settings.getint("SITECRAWL_MAX_PAGES"),
+        limits=crawl_limits(settings),
         cache=settings.getint("SITECRAWL_SEEN_CACHE"),
         seeds_key=key % {"name": spider},
         watch=settings.getbool("SITECRAWL_CLUSTER_WATCH"),
+    )
+
+
+def crawl_limits(settings: BaseSettings) -> CrawlLimits:
+    """Where a crawl by many workers ends."""
+    return CrawlLimits(
+        max_pages=settings.getint("SITECRAWL_MAX_PAGES"),
+        timeout=settings.getfloat("CLOSESPIDER_TIMEOUT"),
+        itemcount=settings.getint("CLOSESPIDER_ITEMCOUNT"),
+        pagecount=settings.getint("CLOSESPIDER_PAGECOUNT"),
+        errorcount=settings.getint("CLOSESPIDER_ERRORCOUNT"),
+        timeout_no_item=settings.getfloat("CLOSESPIDER_TIMEOUT_NO_ITEM"),
+        pagecount_no_item=settings.getint("CLOSESPIDER_PAGECOUNT_NO_ITEM"),
     )
 
 

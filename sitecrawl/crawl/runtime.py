@@ -22,10 +22,11 @@ from sitecrawl.base import descriptors
 from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.cluster.join import Joined
+from sitecrawl.cluster.options import closing
 from sitecrawl.cluster.seedqueue import fields_of
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import Checkpoints
-from sitecrawl.crawl.engine import in_progress, stop, wake
+from sitecrawl.crawl.engine import in_progress, is_closing, stop, wake
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.frontiers import join_crawl, own_frontier, worker_frontier
 from sitecrawl.crawl.pause import RESTS, Pause
@@ -320,6 +321,10 @@ class Runtime:
 
     def counted(self, name: str, number: int) -> None:
         self.stats.inc_value(name, number)
+
+    def limit_met(self, name: str) -> None:
+        if not is_closing(self.crawler):
+            stop(self.crawler, closing(name))
 
     def withdrawn(self, rows: list[int]) -> None:
         if self._store is not None:

@@ -26,7 +26,8 @@ URLS = tuple(f"http://{host}/{path}" for host in HOSTS for path in "123456")
 
 
 class LeaseMachine(RuleBasedStateMachine):
-    """The model: every URL is unknown, waiting, lent under one token, or done. A token belongs to one worker."""
+    """The model: every URL is unknown, waiting, lent under one token, or done. A token belongs to one worker. Of a
+    limit of pages no more is lent than is left."""
 
     redis: Any
 
@@ -45,6 +46,29 @@ class LeaseMachine(RuleBasedStateMachine):
     def begin(self) -> None:
         self.redis.flushall()
         self.steps = Steps(self.redis, shards=2)
+        self.pages = 0
+
+    @precondition(lambda self: not self.pages)
+    @rule(pages=st.integers(1, 8))
+    def limit(self, pages: int) -> None:
+        """From here on so many pages may be fetched, in all: what is lent ends, and waits again."""
+        self.pages = pages
+        self.steps.limit(pages)
+        self.waiting |= self.lent.keys()
+        self.lent.clear()
+        self.good.clear()
+
+    @precondition(lambda self: self.pages)
+    @rule(
+        worker=st.sampled_from(WORKERS), source=st.integers(0, 1), amount=st.integers(1, 4), times=st.integers(0, 2)
+    )
+    def carry(self, worker: str, source: int, amount: int, times: int) -> None:
+        """A part of the limit goes to the other shard; or stays on its way, where it counts as well."""
+        packed = self.steps.carry(source, 1 - source, amount, worker)
+        if packed is None:
+            return
+        for number in range(times):
+            assert self.steps.arrive(source, 1 - source, packed, worker) == (number == 0)
 
     @rule(url=st.sampled_from(URLS))
     def seeds(self, url: str) -> None:
@@ -158,6 +182,9 @@ class LeaseMachine(RuleBasedStateMachine):
             return
         assert self.steps.waiting() == self.waiting
         assert self.steps.done() == len(self.done)
+        if self.pages:
+            assert self.steps.budgets() == self.pages
+            assert not self.lent or len(self.done) + len(self.lent) <= self.pages
         audit(self.steps)
 
 

@@ -224,7 +224,7 @@ def leases_are_over(client: Any) -> bool:
 
 def test_idle_worker_costs_little(redis: Server, tmp_path: Path) -> None:
     """A worker that waits for work sends Redis less than five commands a second."""
-    settings = {"SITECRAWL_CLUSTER_WATCH": True, "SITECRAWL_CLUSTER_SHARDS": 16}
+    settings = {"SITECRAWL_CLUSTER_WATCH": True, "SITECRAWL_CLUSTER_SHARDS": 16, "SITECRAWL_LEASE_SECONDS": 30}
     with LocalWeb({"/": "one page"}) as web, fleet(tmp_path, 1, web.root, redis.url, **settings) as workers:
         with redis.client() as client:
             until(lambda: client.keys("*:done:*") and not client.keys("*:leases"), "Redis has the page")

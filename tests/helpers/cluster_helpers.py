@@ -39,9 +39,17 @@ class Steps:
         self.packer = Packer(self.keys.shard_of, Clock(1000))
         self.seqs: dict[tuple[str, int], int] = {}
         self.traps = TrapOptions()
+        self.account = 0
+        """Of the limit of pages; 0 while there has been none."""
 
     def call(self, shard: int, step: str, session: str = "one", **args: Any) -> dict[bytes, Any]:
-        common = {"session": session, "ms": 60_000, "channel": self.keys.channel, "shard": shard}
+        common = {
+            "session": session,
+            "ms": 60_000,
+            "channel": self.keys.channel,
+            "shard": shard,
+            "account": self.account,
+        }
         text, _ = script(step, self.traps)
         return unpack(self.client.eval(text, 1, self.keys.base(shard), pack({**common, **args})))
 
@@ -79,6 +87,43 @@ class Steps:
         self.call(
             shard, "release", session, hosts=[[lease[0], lease[1], pause, 0, 0, 1, 0, list(keys)]], revival=1000
         )
+
+    def limit(self, pages: int) -> None:
+        """From now on so many pages may be fetched, in all; shard 0 is granted them."""
+        self.account += 1
+        for shard in range(self.options.shards):
+            self.call(shard, "account", limited=1)
+        self.call(0, "account", limited=1, grant=pages - self.fetched())
+
+    def fetched(self) -> int:
+        return sum(int(self.state(shard).get("fetched", 0)) for shard in range(self.options.shards))
+
+    def carry(self, source: int, target: int, amount: int, session: str = "one") -> dict[str, Any] | None:
+        """Put a part of what `source` may lend on its way: what `arrive` takes; None if it had nothing to spare."""
+        stream = f"{session}.budget"
+        seq = self.seqs[stream, source] = self.seqs.get((stream, source), 0) + 1
+        answer = self.call(source, "budget", session, stream=stream, seq=seq, target=str(target), amount=amount)
+        if not answer[b"blob"]:
+            return None
+        return {"stream": f"{source}/{stream}", "seq": seq, "blob": answer[b"blob"], "pages": []}
+
+    def arrive(self, source: int, target: int, packed: dict[str, Any], session: str = "one") -> Any:
+        """1 if `target` took it, 0 if it had. In any case it leaves the outbox."""
+        taken = self._apply(target, packed, session)
+        field = f"{session}.budget:{packed['seq']}:{target}"
+        self.call(source, "renew", session, tokens=[], arrived=[field])
+        return taken
+
+    def budgets(self) -> int:
+        """What may be lent, is lent, has been fetched, and is on its way: the limit."""
+        total = 0
+        for shard in range(self.options.shards):
+            state, base = self.state(shard), self.keys.base(shard)
+            total += int(sum(state.get(name, 0) for name in ("budget", "leased", "fetched")))
+            for session in self.client.smembers(base + "outs"):
+                blobs = map(unpack, self.client.hvals(f"{base}out:{session.decode()}"))
+                total += sum(blob.get(b"budget", 0) for blob in blobs if blob.get(b"account") == self.account)
+        return total
 
     def expire(self, shard: int, token: int) -> None:
         """Let the time of a lease be over."""

@@ -61,6 +61,7 @@ class Heard:
         self.given: list[bytes] = []
         self.errors: list[StorageError] = []
         self.stale_rows: list[int] = []
+        self.met: list[str] = []
         self.checkpoint: Callable[[], None] = lambda: None
 
     def given_up(self, key: bytes) -> None:
@@ -72,6 +73,9 @@ class Heard:
         self.errors.append(error)
 
     def counted(self, name: str, number: int) -> None: ...
+
+    def limit_met(self, name: str) -> None:
+        self.met.append(name)
 
     def withdrawn(self, rows: list[int]) -> None:
         self.stale_rows += rows

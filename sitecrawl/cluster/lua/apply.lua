@@ -8,7 +8,8 @@
 --          from 1 in `pages`, 0 for none
 --   out    target shard -> what is for it, kept in the outbox until the worker says that it has arrived
 --   sent   the credit in `out`
---   blob   instead of all these: what another shard's outbox held, with the credit that comes with it
+--   blob   instead of all these: what another shard's outbox held: links, the credit that comes with them, a part of
+--          the budget and the account that it is of
 -- Returns {answers = {1 taken, 0 repeated, or the list of pages whose lease is over: nothing was taken, and
 -- what came after was not looked at}, new =
 -- URLs that were new, shard = ...}.
@@ -125,6 +126,7 @@ local function end_page(page)
   redis.call('HDEL', lease_key(token), key)
   redis.call('HDEL', base .. 'urls', key)
   S.leased = S.leased - 1
+  if page.state ~= C.FETCHED then S.budget = S.budget + 1 end
   S.reserve = S.reserve + url[CREDIT]
   host.queued, section.queued = host.queued - 1, section.queued - 1
   local names = {[C.FETCHED] = 'fetched', [C.FAILED] = 'failed', [C.EXCLUDED] = 'excluded'}
@@ -140,7 +142,7 @@ end
 local function wait_again(page)
   local url, host = read_url(page.key), page.host
   redis.call('HDEL', lease_key(page.token), page.key)
-  S.leased = S.leased - 1
+  S.leased, S.budget = S.leased - 1, S.budget + 1
   url[CREDIT] = url[CREDIT] + page.credit
   url[ATTEMPTS], url[REQUEST], url[PRIO], url[FLAGS] = url[ATTEMPTS] + 1, page.request, page.priority, page.flags
   S.serial = S.serial + 1
@@ -155,6 +157,7 @@ local function take(parcel)
   if parcel.blob then  -- from another shard's outbox
     local blob = cmsgpack.unpack(parcel.blob)
     parcel.links, parcel.arrived, parcel.pages, parcel.out, parcel.sent = blob.links, blob.arrived, {}, {}, 0
+    if blob.account == S.account then S.budget = S.budget + (blob.budget or 0) end
   end
   local stale = stale_pages(parcel.pages)
   if #stale > 0 then return stale end
@@ -177,9 +180,7 @@ local function take(parcel)
     if page.state == C.QUEUED then wait_again(page) else end_page(page) end
   end
   for target, blob in pairs(parcel.out) do
-    redis.call('HSET', base .. 'out:' .. args.session, parcel.stream .. ':' .. parcel.seq .. ':' .. target, blob)
-    redis.call('SADD', base .. 'outs', args.session)
-    S.outbox = S.outbox + 1
+    send(parcel.stream, parcel.seq, target, blob)
   end
   redis.call('HSET', base .. 'streams', parcel.stream, parcel.seq)
   S.version = S.version + 1
@@ -188,13 +189,13 @@ end
 
 local answers = {}
 redis.call('ZADD', base .. 'sessions', plain(now + args.ms), args.session)
-local idle = S.ready == 0
+local idle = not may_lend(S)
 for number, parcel in ipairs(args.parcels) do
   answers[number] = take(parcel)
   if type(answers[number]) == 'table' then break end  -- a later one of its stream would make it look taken
 end
 local shard = finish()
-if (idle and shard.ready > 0) or (shard.waiting == 0 and shard.leased == 0) then
+if (idle and may_lend(shard)) or may_have_ended(shard) then
   redis.call('PUBLISH', args.channel, args.shard)
 end
 return cmsgpack.pack({answers = answers, new = new_urls, shard = shard})

@@ -1,23 +1,17 @@
 -- Lends a worker the best URLs of the best hosts that politeness allows now, each host under one token.
 --
 -- args: session, ms (the leases' length), want (URLs), hosts (at most so many), span (milliseconds for which a host
--- is lent, about). Returns {leases = {{token, host, failures, crawl_delay, fetched, queued, urls}, ...}, orphans =
--- sessions that are dead and left something in their outbox, ends = 1 if nothing is left to do here, shard = ...}.
+-- is lent, about), account (the limit that the worker knows of: under another one nothing is lent). Returns {leases =
+-- {{token, host, failures, crawl_delay, fetched, queued, urls}, ...}, orphans = sessions that are dead and left
+-- something in their outbox, settled = 1 if nothing is lent or on its way from here, ends = 1 if then nothing is left to
+-- do here, either, shard = ...}.
 
 math.randomseed(clock[2])
 
 local function return_expired()
   for _, token in ipairs(redis.call('ZRANGEBYSCORE', base .. 'leases', '-inf', now, 'LIMIT', 0, 16)) do
-    local key = lease_key(token)
-    local host = known_host(redis.call('HGET', key, 'h'))
-    for _, field in ipairs(redis.call('HKEYS', key)) do
-      if #field == 16 then put_back(token, field, host) end
-    end
-    free_host(tonumber(token), host)
-    redis.call('DEL', key)
-    redis.call('ZREM', base .. 'leases', token)
+    end_lease(token)
     S.expired = S.expired + 1
-    S.version = S.version + 1
   end
 end
 
@@ -39,6 +33,7 @@ local function lend(token, host, key, section)
   redis.call('ZREM', queue_of(section), key)
   leave_ledger(url, host)
   S.waiting, S.leased, S.lent = S.waiting - 1, S.leased + 1, S.lent + url[CREDIT]
+  S.budget = S.budget - 1
   redis.call('HSET', lease_key(token), key, plain(url[CREDIT]))
   local lent = {key, url[URL], url[DEPTH], url[REFERRER], url[CREDIT], url[FLAGS], url[ATTEMPTS], url[REQUEST]}
   url[CREDIT], url[TOKEN] = 0, token
@@ -88,6 +83,7 @@ for _, section in pairs(dirty_heads) do write_head(section) end
 for _, host in pairs(hosts) do place(host) end
 wake()
 local left, served = args.want, 0
+if args.account ~= S.account then left = 0 elseif S.limited == 1 then left = math.min(left, S.budget) end
 while left > 0 and served < args.hosts do
   if S.demoted > 0 and by_credit and S.cost < J.probes * S.fetches and probe(false) then
     left, served = left - 1, served + 1
@@ -113,8 +109,9 @@ for _, session in ipairs(redis.call('SMEMBERS', base .. 'outs')) do
 end
 if served > 0 then S.version = S.version + 1 end
 local shard = finish()
-local ends = shard.ready == 0 and shard.rest < 0 and shard.leased == 0 and shard.outbox == 0 and shard.starting == 0
-  and not (shard.demoted > 0 and unit_to_probe(true, true))
+local settled = shard.leased == 0 and shard.outbox == 0 and shard.starting == 0
+local ends = settled and shard.ready == 0 and shard.rest < 0 and not (shard.demoted > 0 and unit_to_probe(true, true))
 local first = redis.call('ZRANGE', base .. 'leases', 0, 0, 'WITHSCORES')
 shard.expires = #first > 0 and math.max(0, tonumber(first[2]) - now) or -1
-return cmsgpack.pack({leases = leases, orphans = orphans, ends = ends and 1 or 0, shard = shard})
+return cmsgpack.pack({leases = leases, orphans = orphans, settled = settled and 1 or 0, ends = ends and 1 or 0,
+  shard = shard})

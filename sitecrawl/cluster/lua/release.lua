@@ -27,7 +27,7 @@ local function fail_all(host)
   end
 end
 
-local idle = S.ready == 0
+local idle = not may_lend(S)
 for _, given in ipairs(args.hosts) do
   local token, name, pause, failures, crawl_delay, pace, dead, keys = unpack(given)
   local key = lease_key(token)
@@ -57,5 +57,5 @@ for _, given in ipairs(args.hosts) do
   end
 end
 local shard = finish()
-if idle and shard.ready > 0 then redis.call('PUBLISH', args.channel, args.shard) end
+if idle and may_lend(shard) then redis.call('PUBLISH', args.channel, args.shard) end
 return cmsgpack.pack({shard = shard})

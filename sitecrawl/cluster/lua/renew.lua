@@ -20,7 +20,7 @@ for _, field in ipairs(args.arrived) do S.outbox = S.outbox - redis.call('HDEL',
 if #args.arrived > 0 then S.version = S.version + 1 end
 if redis.call('EXISTS', outbox) == 0 then redis.call('SREM', base .. 'outs', args.owner or args.session) end
 local shard = finish()
-if (has_begun or #args.arrived > 0) and shard.waiting == 0 and shard.leased == 0 and shard.outbox == 0 then
+if (has_begun or #args.arrived > 0) and may_have_ended(shard) and shard.outbox == 0 then
   redis.call('PUBLISH', args.channel, args.shard)  -- the crawl may be at its end
 end
 return cmsgpack.pack({over = over, shard = shard})

@@ -39,6 +39,19 @@ local function plain(number)
   return string.format('%.17g', number)
 end
 
+-- The crawl's limit of pages, as this shard's part of it: `budget`, how many more URLs may be lent here. Lending one takes
+-- one, and whatever comes of it but a fetched page gives it back; `budget.lua` carries it between shards. So budgets,
+-- what is lent, what is fetched, and what the outboxes hold of budgets add up to the limit. `account`: which limit that
+-- is; another one has another number, and begins with `account.lua`. `limited`: 0 where there is no limit. What is
+-- lent is counted then, too.
+
+local function may_lend(shard) return shard.ready > 0 and (S.limited == 0 or S.budget > 0) end
+
+-- Whether this was perhaps the last of the crawl.
+local function may_have_ended(shard)
+  return shard.leased == 0 and (shard.waiting == 0 or (S.limited == 1 and S.budget <= 0))
+end
+
 -- Records that this call has touched.
 
 local hosts, sections, dirty_heads = {}, {}, {}
@@ -275,7 +288,7 @@ local function put_back(token, key, host)
   local url = read_url(key)
   local credit = tonumber(redis.call('HGET', lease_key(token), key))
   redis.call('HDEL', lease_key(token), key)
-  S.leased = S.leased - 1
+  S.leased, S.budget = S.leased - 1, S.budget + 1
   S.lent = S.lent - credit
   url[CREDIT] = url[CREDIT] + credit
   enqueue(key, url, host, section_of(host, url[SECTION]))
@@ -284,6 +297,37 @@ end
 local function free_host(token, host)
   redis.call('HSET', lease_key(token), 'r', 1)
   if host.token == token then host.token = 0 end
+end
+
+-- The lease is over, and all that is left of it waits again.
+local function end_lease(token)
+  local key = lease_key(token)
+  local host = known_host(redis.call('HGET', key, 'h'))
+  for _, field in ipairs(redis.call('HKEYS', key)) do
+    if #field == 16 then put_back(tonumber(token), field, host) end
+  end
+  free_host(tonumber(token), host)
+  forget_if_over(tonumber(token))
+  S.version = S.version + 1
+end
+
+-- The outbox: what is for other shards, until the worker says that it has arrived.
+
+local function send(stream, seq, target, blob)
+  redis.call('HSET', base .. 'out:' .. args.session, stream .. ':' .. seq .. ':' .. target, blob)
+  redis.call('SADD', base .. 'outs', args.session)
+  S.outbox = S.outbox + 1
+end
+
+-- A part of what this shard holds, other than for its URLs: sent once under one number of a stream.
+local function send_part(blob)
+  local last = tonumber(redis.call('HGET', base .. 'streams', args.stream) or '0')
+  if args.seq <= last then return false end
+  send(args.stream, args.seq, args.target, cmsgpack.pack(blob))
+  redis.call('HSET', base .. 'streams', args.stream, args.seq)
+  redis.call('ZADD', base .. 'sessions', plain(now + args.ms), args.session)
+  S.version = S.version + 1
+  return cmsgpack.pack(blob)
 end
 
 -- Everything that this call has touched goes down; returns what every caller wants to know of the shard.
@@ -307,5 +351,6 @@ local function finish()
     waiting = S.waiting, leased = S.leased, fetched = S.fetched, failed = S.failed, excluded = S.excluded,
     known = S.known, silent = S.silent, version = S.version, outbox = S.outbox, reserve = S.reserve, payees = S.payees,
     starting = redis.call('ZCOUNT', base .. 'starting', now, '+inf'), demoted = S.demoted,
+    budget = S.budget, account = S.account,
   }
 end

@@ -1,0 +1,106 @@
+"""Scrapy's `CLOSESPIDER_*` over all workers: what each has counted is added up on shard 0.
+
+A worker tells how much it has counted since it was started, so what is told twice counts once. It does so at once
+when that is more than a small part of what is left to a limit, and otherwise once a second: near a limit every count
+is told by itself, and far from it they cost Redis next to nothing. Limits of time are those of the run, whose
+beginning Redis knows; a worker that cannot ask it goes by what it heard last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final
+
+from sitecrawl.cluster.options import CrawlLimits
+from sitecrawl.cluster.shard_calls import ShardCalls
+from sitecrawl.cluster.shards import Call
+
+_PART: Final = 32
+"""So many workers may each keep to themselves a part of what is left, and all of them together not all of it."""
+_SECONDS: Final = 1.0
+"""For which counts are kept back, at most."""
+_COUNTED: Final = ("itemcount", "pagecount", "errorcount")
+_TIMES: Final = ("timeout", "timeout_no_item")
+_MILLISECONDS: Final = 1000
+
+
+class Tallies:
+    """See the module. `met` is told, once, the name of the limit that the run has met; Redis is asked after `every`
+    seconds at the latest. Times are monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        shard_calls: ShardCalls,
+        limits: CrawlLimits,
+        stream: str,
+        *,
+        clock: Callable[[], float],
+        every: float,
+        met: Callable[[str], None],
+    ) -> None:
+        self._shard_calls = shard_calls
+        self._limits = limits.of_run
+        self._stream = stream
+        self._clock = clock
+        self._every = every
+        self._met = met
+        self._counts: Counter[str] = Counter()
+        self._told: Counter[str] = Counter()
+        self._bare = 0
+        self._left: dict[str, float] = {}
+        """To each limit, when it was last heard: a number, or milliseconds."""
+        self._heard_at = clock()
+        self._at = 0.0
+        self._is_met = False
+
+    def count(self, name: str) -> bool:
+        """One more of what the limit of that name counts. Whether Redis is to hear of it sooner than of the last."""
+        self._counts[name] += 1
+        if name == "itemcount":
+            self._bare = 0
+        elif name == "pagecount":
+            self._bare += 1
+        new = (self._counts - self._told).total()
+        left = min((left for limit, left in self._left.items() if limit not in _TIMES), default=0.0)
+        at = 0.0 if new * _PART >= left else self._clock() + _SECONDS
+        is_sooner = at < self._at
+        self._at = min(at, self._at)
+        return is_sooner
+
+    def next_look(self) -> float:
+        """When Redis is asked next."""
+        return self._at if self._limits and not self._is_met else float("inf")
+
+    def look(self) -> None:
+        """Ask soon: another worker may have met a limit."""
+        self._at = 0.0
+
+    async def __call__(self, now: float) -> None:
+        """Tell Redis what is due."""
+        if now < self.next_look():
+            return
+        counts = Counter(self._counts)
+        (answer,) = await self._shard_calls.call([Call(0, "tally", self._args(counts))])
+        if answer is None:
+            self._at = now + _SECONDS
+            if self._left.get("timeout", float("inf")) <= _MILLISECONDS * (now - self._heard_at):
+                self._end("timeout")
+            return
+        self._told, self._heard_at = counts, now
+        self._left = {name.decode(): left for name, left in answer[b"left"].items()}
+        times = [self._left[name] / _MILLISECONDS for name in _TIMES if name in self._left]
+        self._at = now + max(0.0, min([self._every, *times])) + 0.001
+        if answer[b"met"]:
+            self._end(answer[b"met"].decode())
+
+    def _args(self, counts: Counter[str]) -> dict[str, Any]:
+        limits = {name: _MILLISECONDS * value if name in _TIMES else value for name, value in self._limits.items()}
+        told = [counts[name] for name in _COUNTED]
+        return self._shard_calls.args(0, stream=self._stream, counts=told, bare=self._bare, limits=limits)
+
+    def _end(self, name: str) -> None:
+        if not self._is_met:
+            self._is_met = True
+            self._met(name)

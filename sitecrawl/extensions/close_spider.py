@@ -1,0 +1,43 @@
+"""Scrapy's `CloseSpider`, and what stands for it on a cluster, where its limits are those of all workers."""
+
+from __future__ import annotations
+
+from scrapy import signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.extensions.closespider import CloseSpider as OwnCloseSpider
+
+from sitecrawl.cluster.frontier import ClusterFrontier
+from sitecrawl.crawl.checkpoints import has_our_scheduler
+from sitecrawl.crawl.configuration import crawl_limits, only_looks, redis_of
+from sitecrawl.crawl.runtime import Runtime
+
+
+class CloseSpider:
+    """Extension for every `CLOSESPIDER_*`. It counts what Scrapy's does, for `team`, which knows when to end."""
+
+    def __init__(self, team: ClusterFrontier) -> None:
+        self._team = team
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> CloseSpider | OwnCloseSpider:
+        settings = crawler.settings
+        if redis_of(settings) is None or only_looks() or not has_our_scheduler(settings):
+            return OwnCloseSpider.from_crawler(crawler)
+        team = Runtime.of(crawler).team if crawl_limits(settings).of_run else None
+        if team is None:
+            raise NotConfigured
+        extension = cls(team)
+        crawler.signals.connect(extension.item_scraped, signals.item_scraped)
+        crawler.signals.connect(extension.response_received, signals.response_received)
+        crawler.signals.connect(extension.spider_error, signals.spider_error)
+        return extension
+
+    def item_scraped(self) -> None:
+        self._team.count("itemcount")
+
+    def response_received(self) -> None:
+        self._team.count("pagecount")
+
+    def spider_error(self) -> None:
+        self._team.count("errorcount")

@@ -1,0 +1,276 @@
+"""Crawls by several workers that are to end at a limit, whatever happens to the workers and to Redis on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from crawling import PROJECT, environment
+from fleet import Worker, stored
+from redis_servers import Server
+from waiting import until
+
+LEASE = 2
+"""Seconds of the workers' leases: a pause may be longer."""
+SHARDS = 4
+PATIENCE = 60.0
+"""Seconds without a fetch, and without a worker that ends, after which a crawl is taken for stuck."""
+_FORKS = PROJECT / "tests" / "hostile" / "crawl_forks.py"
+_LOOK = 0.1
+"""Seconds between two looks whether they have ended."""
+_REASON = re.compile(r"'finish_reason': '(\w+)'")
+
+
+class Fork:
+    """A worker's process, as far as `Worker` wants to know: `subprocess.Popen` in small."""
+
+    def __init__(self, pid: int, server: subprocess.Popen[str]) -> None:
+        self._pid = pid
+        self._server = server
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        assert self._server.stdout is not None
+        if self.returncode is None and select.select([self._server.stdout], [], [], 0)[0]:
+            self.returncode = int(self._server.stdout.readline())
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self._pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def wait(self) -> int:
+        return until(lambda: [code for code in (self.poll(),) if code is not None], "the end of a worker")[0]
+
+
+class ForkedWorker(Worker):
+    """A worker that begins as a fork of a process that has everything imported: so a start costs little."""
+
+    def __init__(
+        self, forks: subprocess.Popen[str], folder: Path, seeds: str, redis: str, **settings: object
+    ) -> None:
+        self._forks = forks
+        super().__init__(folder, seeds, redis, **settings)
+
+    def start(self) -> None:
+        assert self._forks.stdin is not None
+        assert self._forks.stdout is not None
+        words = self._command[self._command.index("scrapy") + 1 :]
+        self._forks.stdin.write(json.dumps([words, str(self.folder / "log")]) + "\n")
+        self._forks.stdin.flush()
+        self.process = Fork(int(self._forks.stdout.readline()), self._forks)  # type: ignore[assignment]
+
+
+@contextmanager
+def fork_servers(number: int) -> Iterator[list[subprocess.Popen[str]]]:
+    """So many workers at a time can begin as forks of these."""
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, str(_FORKS)],
+                    cwd=PROJECT,
+                    env=environment(SCRAPY_SETTINGS_MODULE="sitecrawl.settings"),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    bufsize=1,
+                )
+            )
+            for _ in range(number)
+        ]
+
+
+@dataclass
+class Result:
+    """What became of one crawl with `max_pages`."""
+
+    seed: int
+    limit: int
+    workers: int
+    faults: list[str] = field(default_factory=list)
+    ended: bool = False
+    """Whether all workers that lived ended by themselves, and then the dead ones that were started again."""
+    codes: list[int] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    fetched: int = 0
+    """URLs that Redis counts as fetched."""
+    stored: int = 0
+    """Pages in the workers' stores."""
+    seconds: float = 0.0
+
+    @property
+    def is_over(self) -> bool:
+        return max(self.fetched, self.stored) > self.limit
+
+    @property
+    def is_short(self) -> bool:
+        return min(self.fetched, self.stored) < self.limit
+
+    def __str__(self) -> str:
+        how = f"ended after {self.seconds:.1f} s" if self.ended else "DID NOT END"
+        return (
+            f"seed {self.seed}: {self.workers} workers, limit {self.limit}, fetched {self.fetched}, "
+            f"stored {self.stored}, {how}; {', '.join(self.faults) or 'no faults'}; {' '.join(self.reasons)}"
+        )
+
+
+class LimitedCrawl:
+    """A worker of each of `forks` on an empty Redis, and what is done to them. All is drawn from `seed`."""
+
+    def __init__(
+        self,
+        forks: Sequence[subprocess.Popen[str]],
+        folder: Path,
+        server: Server,
+        seeds: str,
+        *,
+        seed: int,
+        limit: int,
+        **settings: object,
+    ) -> None:
+        self.random = Random(seed)
+        self.result = Result(seed, limit, len(forks))
+        self._server = server
+        self._client = server.client()
+        self._client.flushall()
+        self.workers = [
+            ForkedWorker(
+                fork,
+                folder / f"worker-{number}",
+                seeds,
+                server.url,
+                SITECRAWL_LEASE_SECONDS=LEASE,
+                SITECRAWL_CLUSTER_SHARDS=SHARDS,
+                SITECRAWL_MAX_PAGES=limit,
+                SITECRAWL_DASHBOARD=False,
+                **settings,
+            )
+            for number, fork in enumerate(forks)
+        ]
+        self._dead: list[ForkedWorker] = []
+
+    def fetched(self) -> int:
+        """As Redis counts."""
+        found = [self._client.hget(f"sitecrawl:{{generic.{n}}}:state", "fetched") for n in range(SHARDS)]
+        return sum(int(number or 0) for number in found)
+
+    # Faults
+
+    def disturb(self, times: int) -> None:
+        """So many faults at random moments, as long as the crawl lasts."""
+        until(lambda: self.fetched() > 0, "a page", PATIENCE)
+        kinds = (self._kill, self._kill_for_good, self._pause, self._slow)
+        for _ in range(times):
+            time.sleep(self.random.uniform(0.0, 0.8))  # whatever they are doing then: any moment is a fact
+            if not self._alive():
+                return
+            self.random.choice(kinds)(self.random.choice(self._alive()))
+
+    def _alive(self) -> list[ForkedWorker]:
+        return [worker for worker in self.workers if worker.process.poll() is None]
+
+    def _note(self, what: str) -> None:
+        self.result.faults.append(what)
+
+    def _kill(self, worker: ForkedWorker) -> None:
+        self._note(f"{worker.folder.name} killed at {self.fetched()}")
+        worker.kill()
+        worker.start()
+
+    def _kill_for_good(self, worker: ForkedWorker) -> None:
+        """It is started again only when the others have ended."""
+        if len(self._alive()) < 2:
+            return
+        self._note(f"{worker.folder.name} killed for good at {self.fetched()}")
+        worker.kill()
+        self._dead.append(worker)
+
+    def _pause(self, worker: ForkedWorker) -> None:
+        """For less than its leases last, or for more."""
+        seconds = self.random.uniform(0.2, 2.0 * LEASE)
+        self._note(f"{worker.folder.name} paused for {seconds:.1f} s at {self.fetched()}")
+        worker.send(signal.SIGSTOP)
+        time.sleep(seconds)
+        worker.send(signal.SIGCONT)
+
+    def _slow(self, _: ForkedWorker) -> None:
+        milliseconds = self.random.randint(50, 1_500)
+        self._note(f"Redis held up for {milliseconds} ms at {self.fetched()}")
+        self._client.client_pause(milliseconds)
+
+    # The end
+
+    def end(self) -> Result:
+        """Wait until all workers have ended; those that were killed for good are started again for that, last."""
+        result, begun = self.result, time.monotonic()
+        result.ended = self._ends(self._alive())
+        result.seconds = time.monotonic() - begun
+        for worker in self._dead:
+            worker.start()
+        result.ended = self._ends(self._dead) and result.ended
+        result.codes = [worker.process.returncode for worker in self.workers if worker.process.poll() is not None]
+        result.reasons = [reason for worker in self.workers for reason in _REASON.findall(worker.log)]
+        result.fetched, result.stored = self.fetched(), stored(self.workers).total()
+        return result
+
+    def _ends(self, workers: Sequence[ForkedWorker]) -> bool:
+        """Whether these workers end by themselves, as long as anything goes on."""
+        seen, deadline = (-1, -1), 0.0
+        while left := sum(worker.process.poll() is None for worker in workers):
+            now = time.monotonic()
+            if (goes_on := (self.fetched(), left)) != seen:
+                seen, deadline = goes_on, now + PATIENCE
+            if now > deadline:
+                return False
+            time.sleep(_LOOK)
+        return True
+
+    def close(self) -> None:
+        for worker in self._alive():
+            worker.send(signal.SIGCONT)
+            worker.kill()
+        self._client.close()
+
+
+def attack(
+    forks: Sequence[subprocess.Popen[str]],
+    folder: Path,
+    server: Server,
+    seeds: str,
+    seed: int,
+    *,
+    faults: int,
+    limits: tuple[int, int],
+) -> Result:
+    """One crawl with what `seed` draws: two workers or more, a limit out of `limits`, up to so many faults."""
+    random = Random(f"crawl {seed}")
+    folder.mkdir(exist_ok=True)
+    crawl = LimitedCrawl(
+        forks[: random.randint(2, len(forks))],
+        folder,
+        server,
+        seeds,
+        seed=seed,
+        limit=random.randint(*limits),
+        DOWNLOAD_DELAY=random.choice((0, 0.05, 0.1)),
+    )
+    try:
+        crawl.disturb(random.randint(min(1, faults), faults))
+        return crawl.end()
+    finally:
+        crawl.close()
