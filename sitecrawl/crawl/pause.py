@@ -36,6 +36,7 @@ _WORDS: Final = {
     Want.PORTS: "no local port is free for another connection",
     Want.BUFFERS: "the system has no buffers for another connection",
     Want.NETWORK: "the network is down: no host can be reached",
+    Want.ANSWER: "no host answers: the network is down, or all hosts that were asked are",
     Want.NAMES: "no name server answers",
     Want.PROXIES: "no proxy answers",
     Want.PROXY: "a proxy does not answer, and nothing comes by another way",
@@ -48,7 +49,8 @@ class Pause:
     """See the module. `limit`: seconds; 0 for none. `is_under_way` says whether a visit, by its key, is not yet over.
 
     `begun` is called with each pause: no page will be asked for soon; `ended` when pages may be asked for again;
-    `give_up` with a finish reason, when that has not come to pass within the limit. `clock` gives monotonic seconds.
+    `give_up` with a finish reason, when that has not come to pass within the limit, at which a last page is handed
+    out to see. `clock` gives monotonic seconds.
     """
 
     def __init__(
@@ -108,7 +110,8 @@ class Pause:
             self._seconds = min(2 * self._seconds, LONGEST_PAUSE)
         else:
             return  # it was under way when the pause began
-        self.want, self._probe, self._until = want, None, now + self._seconds
+        self.want, self._probe = want, None
+        self._until = min(now + self._seconds, max(now, self._since + self._limit))
         self._begun()
         if now - self._since >= self._limit:
             self._give_up(f"no_{want}")

@@ -49,6 +49,8 @@ class Want(StrEnum):
     PORTS = "ports"
     BUFFERS = "buffers"
     NETWORK = "network"
+    ANSWER = "answer"
+    """A network, or a host that is there: nobody has ever been heard from, so which is not known."""
     NAMES = "names"
     PROXY = "proxy"
     """One, of several ways."""
@@ -222,7 +224,10 @@ class Blame:
             line, party, want = self.addresses, address or host, Want.NETWORK
         has_been_heard = self.names.has_been_heard or self.addresses.has_been_heard
         stated = stated and (line.was_heard(party) or not has_been_heard)
-        return want if await line.is_cut(party, stated=stated) else None
+        if not await line.is_cut(party, stated=stated):
+            return None
+        is_known = want is Want.NAMES or stated or line.has_been_heard
+        return want if is_known else Want.ANSWER
 
     async def _connect(self, address: str) -> bool:
         try:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 from http_clients import OK, answering, client, fetch, get, serving, standing
+from silence import silent
 from waiting import until_async
 
 from sitecrawl.http import Download, Lacking, Want
@@ -205,6 +206,23 @@ def test_the_own_silence_is_no_witness() -> None:
         assert not await line.is_cut("a", stated=False)
 
     lifeline(everybody, story)
+
+
+@pytest.mark.parametrize(("answered", "want"), [(False, Want.ANSWER), (True, Want.NETWORK)])
+def test_dead_hosts_or_a_dead_network(*, answered: bool, want: Want) -> None:
+    """Three silent addresses may be either while none has ever answered, also if names can be looked up."""
+
+    async def story() -> None:
+        blame = Blame(everybody, 0.1)
+        blame.names.heard("a.example")
+        with silent("127.0.0.9") as port:
+            if answered:
+                blame.answered("127.0.0.9", port)
+            asked = (blame.of_silence("a.example", f"192.0.2.{n}", stated=False) for n in (1, 2, 3))
+            assert want in await asyncio.gather(*asked)
+        blame.close()
+
+    asyncio.run(story())
 
 
 def test_a_host_is_asked_by_being_connected_to() -> None:

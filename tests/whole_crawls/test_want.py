@@ -7,13 +7,14 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from shutil import which
 
 import pytest
 from crawling import HELPERS, PROJECT, environment, scrapy, scrapy_command, states_of, stats_of
 from localweb import LocalWeb, linked
+from silence import silent
 from waiting import until
 
 from sitecrawl.frontier.record import UrlState
@@ -137,6 +138,26 @@ def test_no_network_at_all(tmp_path: Path, alone: Sequence[str]) -> None:
         )
     assert again.returncode == 0, again.stderr
     assert states_of(tmp_path / "job") == dict.fromkeys(seeds, UrlState.FETCHED)
+
+
+def test_seeds_that_are_all_dead(tmp_path: Path) -> None:
+    """The crawl ends, and claims no more than it knows: they are down, or the network is."""
+    with ExitStack() as stack:
+        addresses = [f"127.0.3.{number}" for number in range(1, 4)]
+        seeds = [f"http://{address}:{stack.enter_context(silent(address))}/" for address in addresses]
+        words = ("crawl", "generic", "-a", f"seeds={','.join(seeds)}")
+        settings = {
+            **SETTINGS,
+            "JOBDIR": tmp_path / "job",
+            "SITECRAWL_MAX_IDLE_TIME": 0.2,
+            "SITECRAWL_MAX_WANT_TIME": 1,
+        }
+        done = scrapy(*words, settings=settings)
+    assert done.returncode == 3, done.stderr
+    assert (
+        "stopped for want of something: no host answers: the network is down, or all hosts that were" in done.stderr
+    )
+    assert states_of(tmp_path / "job") == dict.fromkeys(seeds, UrlState.QUEUED)
 
 
 def proxied(path: str, host: str) -> str | None:
