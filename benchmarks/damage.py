@@ -2,12 +2,17 @@
 
     python benchmarks/damage.py --count 1000
     python benchmarks/damage.py --minutes 30 --seed 7
+    python benchmarks/damage.py --redis --count 200
 
 A crawl of a small local site is made in each phase: young (all in the log), half done, paused, finished, with many
 WARC files, recrawled. Each attack takes a copy of one and damages one or two of its files at random: a bit flips, the
 end is cut or lengthened, a block is zero, a file is empty or gone, two change places. Then it reads, starts, checks,
 repairs and resumes the crawl: `tests/hostile/attack.py` says what has to hold. A line tells of every attack that
 succeeds, with its number: `--only` makes that one again. The exit code is 1 if one does.
+
+With `--redis` it is the keys of a crawl of two workers on Redis, one to three of them at a time: gone, of another
+type, cut, scrambled. Then they are repaired with what is in the workers' directories, and both workers go on
+(`tests/hostile/redis_attack.py`).
 """
 
 from __future__ import annotations
@@ -17,13 +22,16 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 PROJECT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(PROJECT / "tests" / "hostile"), str(PROJECT / "tests" / "helpers"), str(PROJECT)]
 
+import redis_attack  # noqa: E402
 from attack import Outcome, attack  # noqa: E402
-from victims import PHASES, Range, range_in  # noqa: E402
+from victims import PHASES, range_in  # noqa: E402
 
 HEAD = """| phase | attacks | noticed by the check | named, not mended | faults |
 |---|---|---|---|---|"""
@@ -31,11 +39,13 @@ HEAD = """| phase | attacks | noticed by the check | named, not mended | faults 
 
 def main() -> int:
     arguments = parsed()
+    if arguments.redis:
+        return on_redis(arguments)
     phases = arguments.phases.split(",") if arguments.phases else list(PHASES)
     with tempfile.TemporaryDirectory(prefix="damage") as folder, range_in(Path(folder) / "range") as at:
         for phase in phases:
             at.begin(phase)
-        outcomes = list(attacks(at, phases, arguments))
+        outcomes = list(told(arguments, lambda number, seed: attack(at, phases[number % len(phases)], seed)))
     print(HEAD)
     for phase in phases:
         print(row(phase, [outcome for outcome in outcomes if outcome.phase == phase]))
@@ -49,18 +59,27 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="end after so long, whatever the count")
     parser.add_argument("--seed", default="1", help="decides what is done (default: 1)")
     parser.add_argument("--phases", help=f"only these, separated by commas (default: {','.join(PHASES)})")
+    parser.add_argument("--redis", action="store_true", help="spoil the keys of a crawl on Redis, not files")
     parser.add_argument("--only", type=int, help="the attack of this number alone")
     return parser.parse_args()
 
 
-def attacks(at: Range, phases: list[str], arguments: argparse.Namespace):
+def on_redis(arguments: argparse.Namespace) -> int:
+    with tempfile.TemporaryDirectory(prefix="damage") as folder, redis_attack.redis_range(Path(folder) / "r") as at:
+        outcomes = list(told(arguments, lambda _, seed: redis_attack.attack(at, seed)))
+    print(HEAD)
+    print(row("two workers on Redis", outcomes))
+    return int(any(outcome.faults for outcome in outcomes))
+
+
+def told(arguments: argparse.Namespace, attacked: Callable[[int, str], Any]) -> Iterator[Any]:
     """The outcomes, one after the other; what succeeds and what cannot be mended is told as it comes."""
     ends = time.monotonic() + arguments.minutes * 60
     numbers = range(arguments.count) if arguments.only is None else [arguments.only]
     for number in numbers:
         if time.monotonic() > ends:
             return
-        outcome = attack(at, phases[number % len(phases)], f"{arguments.seed} {number}")
+        outcome = attacked(number, f"{arguments.seed} {number}")
         if outcome.faults:
             print(f"attack {number}: {outcome}", flush=True)
         elif outcome.named:
@@ -68,7 +87,7 @@ def attacks(at: Range, phases: list[str], arguments: argparse.Namespace):
         yield outcome
 
 
-def row(phase: str, outcomes: list[Outcome]) -> str:
+def row(phase: str, outcomes: Sequence[Outcome | redis_attack.Outcome]) -> str:
     counted = Counter[str]()
     for outcome in outcomes:
         counted.update({"noticed": outcome.was_noticed, "named": bool(outcome.named), "faults": bool(outcome.faults)})

@@ -1,29 +1,28 @@
 """What a crawl's keys on Redis promise one another (docs/design/cluster.md), checked: each fault by the key's name.
 
-It reads in small pieces, in memory that does not grow with the crawl. While workers are at work each piece is of
-another moment, so there is nothing to be said of sums.
+It reads in small pieces. While workers are at work each piece is of another moment, so there is nothing to be said of
+sums; else a shard is added up by `shard_audit`.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from contextlib import contextmanager
 from typing import Any, Final
 
-import msgpack
-from redis import RedisError
+from redis import RedisError, ResponseError
 
 from sitecrawl.base.display import one_line
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.connection import connect, shown
-from sitecrawl.cluster.options import WRAP
-from sitecrawl.cluster.shards import Keys, unpack
-from sitecrawl.pagestore.lookup import host_of
+from sitecrawl.cluster.facts import REPAIR, Facts, facts_of
+from sitecrawl.cluster.records import A_TIME, FAR, Blob, Reading, is_tally, number_of
+from sitecrawl.cluster.shard_audit import ShardAudit
+from sitecrawl.cluster.shards import Keys
+from sitecrawl.cluster.survey import MOST_KEYS, Survey, literal
+from sitecrawl.urls.fingerprint import SIZE
 
-_A_TIME: Final = 500
-_KEY_BYTES: Final = 16
-_DONE_BYTES: Final = 7
 _TYPES: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("crawl", "state", "urls", "hosts", "sections", "streams", "trust", "graph", "seedhosts", "run", "tallies"),
@@ -36,10 +35,25 @@ _TYPES: Final[Mapping[str, str]] = {
     "duty": "string",
 }
 """Of what type a key is, by what comes after the shard's beginning, or by how that begins."""
-_RECORDS: Final = {"urls": 14, "hosts": 16, "sections": 10}
-"""How many values a record has, at least."""
-_URL, _SECTION, _CREDIT, _MARK, _TOKEN = 0, 1, 4, 5, 12
-_PAYEES, _OWN, _DIVIDEND_MARK, _REST = 5, 6, 7, 8
+NUMBERS: Final = ("state", "streams", "trust", "graph", "seedhosts")
+"""Hashes whose values are numbers."""
+DEADLINES: Final = ("leases", "sessions", "starting", "silent")
+"""Sorted sets whose scores are times."""
+
+
+@contextmanager
+def opened(params: Mapping[str, Any], crawl: str) -> Iterator[tuple[Any, Facts]]:
+    """A client for the crawl called `crawl`, and what it was begun with.
+
+    Raises `StorageError` if there is no such crawl, or Redis cannot be asked.
+    """
+    client: Any = connect(params)
+    try:
+        yield client, facts_of(client, crawl, shown(params))
+    except RedisError as error:
+        raise StorageError(f"Redis at {shown(params)} cannot be asked about the crawl: {error}") from error
+    finally:
+        client.close()
 
 
 def audit(params: Mapping[str, Any], crawl: str) -> tuple[list[str], bool]:
@@ -47,75 +61,144 @@ def audit(params: Mapping[str, Any], crawl: str) -> tuple[list[str], bool]:
 
     Raises `StorageError` if there is no such crawl, or Redis cannot be asked.
     """
-    client: Any = connect(params)
-    try:
-        shards = client.hget(Keys(crawl, 1).base(0) + "crawl", "shards")
-        if shards is None or not shards.isdigit():
-            raise StorageError(
-                f"There is no crawl {crawl!r} on Redis at {shown(params)}: SITECRAWL_CLUSTER_CRAWL names it"
-            )
-        keys = Keys(crawl, int(shards))
-        if is_quiet(client, keys):
-            return list(problems(client, keys)), False
-        return list(spoilt(client, keys, range(keys.shards))), True
-    except RedisError as error:
-        raise StorageError(f"Redis at {shown(params)} cannot be asked about the crawl: {error}") from error
-    finally:
-        client.close()
+    with opened(params, crawl) as (client, facts):
+        if is_quiet(client, facts.keys):
+            return [*unfinished(client, facts), *problems(client, facts)], False
+        return list(spoilt(client, facts, range(facts.keys.shards))), True
 
 
 def is_quiet(client: Any, keys: Keys) -> bool:
     """Whether no worker is believed to be alive."""
     now = int(1000 * time.time())
-    return not any(client.zcount(keys.base(shard) + "sessions", now, "+inf") for shard in range(keys.shards))
+    return not any(_alive(client, keys.base(shard) + "sessions", now) for shard in range(keys.shards))
 
 
-def problems(client: Any, keys: Keys) -> Iterator[str]:
+def _alive(client: Any, sessions: str, now: int) -> int:
+    """How many workers are; none where the key is something else, for then none could work."""
+    try:
+        return int(client.zcount(sessions, now, now + FAR))
+    except ResponseError:
+        return 0
+
+
+def problems(client: Any, facts: Facts) -> Iterator[str]:
     """All faults, in words. Raises `redis.RedisError` if Redis cannot be asked."""
-    found = spoilt(client, keys, range(keys.shards))
+    found = spoilt(client, facts, range(facts.keys.shards))
     first = next(found, None)
     if first is not None:  # what a shard promises can only be reckoned from what can be read
         yield first
         yield from found
         return
-    total = held = 0
-    for number in range(keys.shards):
-        shard = _Shard(client, keys.base(number))
-        yield from shard.problems()
-        total += shard.count("total")
-        held += shard.held()
+    yield from _run_faults(client, facts.keys.base(0))
+    total = held = sent = undelivered = 0
+    budget = 0
+    for number in range(facts.keys.shards):
+        survey = Survey(client, facts.keys, number, facts.fingerprints)
+        yield from ShardAudit(client, survey).problems()
+        total += survey.count("total")
+        held += survey.held
+        sent += survey.count("sent") - survey.count("arrived")
+        undelivered += in_outboxes(client, facts.keys, survey, number)
+        budget += _budget(client, facts.keys, survey, number)
     if held != total:
-        yield f"The credit of the crawl {keys.crawl!r} is {held:,}, not {total:,}"
+        yield f"The credit of the crawl {facts.keys.crawl!r} is {held:,}, not {total:,}"
+    if sent != undelivered:
+        yield f"The credit in outboxes of the crawl {facts.keys.crawl!r} is {undelivered:,}, not {sent:,}"
+    limit = _granted(client, facts.keys)
+    if limit and budget != limit:
+        yield f"max_pages of the crawl {facts.keys.crawl!r} is {limit:,}, and its parts add up to {budget:,}"
 
 
-def spoilt(client: Any, keys: Keys, shards: Iterable[int]) -> Iterator[str]:
-    """Keys of these shards that are not of their type, and records that cannot be read."""
-    for base in map(keys.base, shards):
-        wrong = set()
-        for name in client.scan_iter(_literal(base) + "*", count=10_000):
-            suffix = name[len(base.encode()) :].decode(errors="replace")
-            wanted, kind = _type_of(suffix), client.type(name).decode()
-            if wanted is None:
-                yield f"{_shown(name)}: no such key is the crawl's"
-            elif kind not in (wanted, "none"):  # none: it is gone by now
-                wrong.add(suffix)
-                yield f"{_shown(name)} is a {kind}, not a {wanted}"
-        for family in _RECORDS.keys() - wrong:
-            yield from _unreadable(client, base, family)
+def _run_faults(client: Any, base: str) -> Iterator[str]:
+    """What of the limits of the run cannot be read: no worker could begin."""
+    for field, value in client.hgetall(base + "run").items():
+        if field not in {b"limits", b"met"} and number_of(value) is None:
+            yield f"{base}run: {readable(field)} is no number"
+    for stream, packed in client.hscan_iter(base + "tallies", count=A_TIME):
+        if not is_tally(packed):
+            yield f"{base}tallies: that of {readable(stream)} cannot be read"
 
 
-def _unreadable(client: Any, base: str, family: str) -> Iterator[str]:
-    for field, packed in client.hscan_iter(base + family, count=_A_TIME):
-        if not _is_record(packed, _RECORDS[family]):
-            yield f"{base}{family}: the record of {_shown(field)} cannot be read"
+def _budget(client: Any, keys: Keys, survey: Survey, number: int) -> int:
+    """What the shard `number` has of `max_pages`: it may lend so many, has lent or fetched them, or sent them on."""
+    sent = (blob.budget for blob in _on_their_way(client, keys, survey, number))
+    return survey.count("budget") + survey.leased + survey.count("fetched") + sum(sent)
 
 
-def _is_record(packed: bytes, size: int) -> bool:
-    try:
-        record = unpack(packed)
-    except (ValueError, msgpack.UnpackException):
-        return False
-    return isinstance(record, list) and len(record) >= size
+def _granted(client: Any, keys: Keys) -> int:
+    """The limit of pages that all shards keep to; 0 if there is none, or it has only begun to be said."""
+    account, limit = (int(number_of(one) or 0) for one in client.hmget(keys.base(0) + "run", "account", "max_pages"))
+    states = [client.hmget(keys.base(shard) + "state", "account", "granted") for shard in range(keys.shards)]
+    accounts = {int(number_of(state[0]) or 0) for state in states}
+    return max(0, limit) if accounts == {account} == {int(number_of(states[0][1]) or 0)} else 0
+
+
+def in_outboxes(client: Any, keys: Keys, survey: Survey, number: int) -> int:
+    """The credit that has left the shard `number` and reached no other."""
+    return sum(blob.credit for blob in _on_their_way(client, keys, survey, number))
+
+
+def _on_their_way(client: Any, keys: Keys, survey: Survey, number: int) -> Iterator[Blob]:
+    for _, field, blob in survey.outbox():
+        if blob is not None and not has_arrived(client, keys, number, field):
+            yield blob
+
+
+def has_arrived(client: Any, keys: Keys, number: int, field: bytes) -> bool:
+    """Whether what the outbox of the shard `number` has under this field has been taken where it was to go."""
+    stream, seq, target = field.decode().rsplit(":", 2)
+    return int(client.hget(keys.base(int(target)) + "streams", f"{number}/{stream}") or 0) >= int(seq)
+
+
+def spoilt(client: Any, facts: Facts, shards: Iterable[int]) -> Iterator[str]:
+    """Keys of these shards that are not of their type, and what in them cannot be read."""
+    for shard in shards:
+        yield from _spoilt(client, facts, shard)
+
+
+def _spoilt(client: Any, facts: Facts, shard: int) -> Iterator[str]:
+    base, wrong = facts.keys.base(shard), set()
+    for name, wanted, kind in strangers(client, base):
+        wrong.add(name[len(base) :].decode(errors="replace"))
+        told = f"is a {kind}, not a {wanted}" if wanted else "is no key of the crawl"
+        yield f"{readable(name)} {told}"
+    if "crawl" not in wrong:
+        yield from (
+            f"{base}crawl: {readable(one)} is not as other shards have it" for one in facts.strange(client, shard)
+        )
+    reading = Reading(facts.keys, shard, facts.fingerprints)
+    readers = {"urls": reading.url, "hosts": reading.host, "sections": reading.section}
+    for family in readers.keys() - wrong:
+        for field, packed in client.hscan_iter(base + family, count=A_TIME):
+            if readers[family](field, packed) is None:
+                yield f"{base}{family}: the record of {readable(field)} cannot be read"
+    for family in set(NUMBERS) - wrong:
+        for field, value in client.hscan_iter(base + family, count=A_TIME):
+            if number_of(value) is None:
+                yield f"{base}{family}: {readable(field)} is no number"
+    for family in set(DEADLINES) - wrong:
+        yield from (f"{base}{family}: {readable(one)} never ends" for one in endless(client, base + family))
+
+
+def strangers(client: Any, base: str) -> Iterator[tuple[bytes, str | None, str]]:
+    """Keys that are not of their type: the type that they ought to have, None for no key of a crawl, and have."""
+    for name in client.scan_iter(literal(base) + "*", count=MOST_KEYS):
+        wanted, kind = _type_of(name[len(base) :].decode(errors="replace")), client.type(name).decode()
+        if kind not in (wanted, "none"):  # none: it is gone by now
+            yield name, wanted, kind
+
+
+def endless(client: Any, key: str) -> list[bytes]:
+    """Members whose time is further ahead than any that a worker notes down."""
+    found: list[bytes] = client.zrangebyscore(key, int(1000 * time.time()) + FAR, "+inf")
+    return found
+
+
+def unfinished(client: Any, facts: Facts) -> Iterator[str]:
+    """Shards on which a repair has begun and not ended: they must not be of another type."""
+    for base in map(facts.keys.base, range(facts.keys.shards)):
+        if client.type(base + "crawl") == b"hash" and client.hexists(base + "crawl", REPAIR):
+            yield f"{base}crawl: a repair has begun, and has not ended"
 
 
 def _type_of(suffix: str) -> str | None:
@@ -126,123 +209,6 @@ def _type_of(suffix: str) -> str | None:
     return _TYPES.get(head + colon)
 
 
-def _shown(name: bytes) -> str:
-    return one_line(name.decode(errors="backslashreplace"))
-
-
-def _literal(text: str) -> str:
-    """`text` as a pattern that matches it alone."""
-    return "".join(f"\\{letter}" if letter in "*?[]\\^{}" else letter for letter in text)
-
-
-class _Shard:
-    """One shard of which everything can be read."""
-
-    def __init__(self, client: Any, base: str) -> None:
-        self._client = client
-        self._base = base
-        self._state: dict[bytes, bytes] = client.hgetall(base + "state")
-        self._urls = self._waiting = self._leased = 0
-        self._credit = 0
-        """Of the URLs that wait, what came to those that are lent since they were, and what hosts have left over."""
-        self._lent = 0
-
-    def count(self, name: str) -> int:
-        return int(float(self._state.get(name.encode(), 0)))
-
-    def problems(self) -> Iterator[str]:
-        yield from self._of_urls()
-        yield from self._of_leases()
-        paid = self._add_hosts()
-        if paid != self._waiting:
-            yield f"{self._base}hosts: {paid:,} URLs are to be paid, and {self._waiting:,} wait"
-        queued = sum(map(self._client.zcard, self._client.scan_iter(_literal(self._base) + "q:*", count=10_000)))
-        if queued != self._waiting:
-            yield f"{self._base}q:*: {queued:,} entries for {self._waiting:,} URLs that wait"
-        done = sum(self.count(name) for name in ("fetched", "failed", "excluded"))
-        promised = {"waiting": self._waiting, "leased": self._leased, "lent": self._lent, "known": self._urls + done}
-        for name, number in promised.items():
-            if self.count(name) != number:
-                yield f"{self._base}state: {name} is {self.count(name):,}, not {number:,}"
-        yield from self._of_done()
-
-    def held(self) -> int:
-        """All credit of the shard; to be asked after `problems`."""
-        own = self.count("reserve") + self.count("sent") - self.count("arrived")
-        return own + self._credit + self._lent
-
-    def _of_urls(self) -> Iterator[str]:
-        """A URL that waits is in the queue of its section, once, and its host's; one that is lent is in no queue."""
-        urls = self._client.hscan_iter(self._base + "urls", count=_A_TIME)
-        while chunk := [(key, unpack(packed)) for key, packed in islice(urls, _A_TIME)]:
-            hosts = [host_of(record[_URL].decode(errors="replace")) for _, record in chunk]
-            with self._client.pipeline(transaction=False) as pipeline:
-                for (key, record), host in zip(chunk, hosts, strict=True):
-                    queue = f"{self._base}q:{host}".encode() + b"\0" + _bytes(record[_SECTION])
-                    pipeline.zscore(queue, key)
-                scores = pipeline.execute()
-            records = self._records(dict.fromkeys(hosts))
-            for (key, record), host, score in zip(chunk, hosts, scores, strict=True):
-                yield from self._of_url(key, record, records.get(host), is_queued=score is not None)
-
-    def _of_url(self, key: bytes, record: list[Any], host: list[Any] | None, *, is_queued: bool) -> Iterator[str]:
-        self._urls += 1
-        url = _shown(record[_URL])
-        if len(key) != _KEY_BYTES:
-            yield f"{self._base}urls: {_shown(key)} is no fingerprint"
-        if host is None:
-            yield f"{self._base}hosts: there is no host for {url}"
-        if is_queued == bool(record[_TOKEN]):
-            yield f"{self._base}urls: {url} is {'lent, and waits' if is_queued else 'neither lent, nor waits'}"
-        self._credit += int(record[_CREDIT])
-        if not record[_TOKEN]:
-            self._waiting += 1
-            if host is not None:
-                self._credit += (self._share(host)[0] - int(record[_MARK])) % WRAP
-
-    def _of_leases(self) -> Iterator[str]:
-        """What is lent has its token in its record."""
-        for token in self._client.zrange(self._base + "leases", 0, -1):
-            lease = self._client.hgetall(self._base + "l:" + token.decode())
-            lent = {field: int(credit) for field, credit in lease.items() if len(field) == _KEY_BYTES}
-            records = dict(
-                zip(lent, self._client.hmget(self._base + "urls", list(lent)) if lent else [], strict=True)
-            )
-            for key, packed in records.items():
-                self._leased += 1
-                self._lent += lent[key]
-                if packed is None or unpack(packed)[_TOKEN] != int(token):
-                    yield f"{self._base}l:{token.decode()}: {_shown(key)} is not lent by its record"
-
-    def _of_done(self) -> Iterator[str]:
-        """A URL that is done has a record of its own size."""
-        for name in self._client.scan_iter(_literal(self._base) + "done:*", count=10_000):
-            for field, value in self._client.hscan_iter(name, count=_A_TIME):
-                if len(field) != _KEY_BYTES or len(value) != _DONE_BYTES:
-                    yield f"{_shown(name)}: {_shown(field)} cannot be read"
-
-    def _add_hosts(self) -> int:
-        """What hosts have left over goes to the credit. Returns how many URLs they are to pay."""
-        paid = 0
-        for _, packed in self._client.hscan_iter(self._base + "hosts", count=_A_TIME):
-            host = unpack(packed)
-            paid += int(host[_PAYEES])
-            self._credit += self._share(host)[1]
-        return paid
-
-    def _records(self, hosts: Iterable[str]) -> dict[str, list[Any] | None]:
-        names = list(hosts)
-        found = self._client.hmget(self._base + "hosts", names) if names else []
-        return {name: None if packed is None else unpack(packed) for name, packed in zip(names, found, strict=True)}
-
-    def _share(self, host: list[Any]) -> tuple[int, int]:
-        """What each waiting URL of a host has got from the lambda page up to now, and what is left over."""
-        payees, own, mark, rest = (int(host[at]) for at in (_PAYEES, _OWN, _DIVIDEND_MARK, _REST))
-        if not payees:
-            return own, rest
-        share, rest = divmod((self.count("dividend") - mark) % WRAP + rest, payees)
-        return own + share, rest
-
-
-def _bytes(value: bytes | str) -> bytes:
-    return value if isinstance(value, bytes) else value.encode()
+def readable(name: bytes) -> str:
+    """A name for a line of a terminal."""
+    return name.hex() if len(name) == SIZE else one_line(name.decode(errors="backslashreplace"))

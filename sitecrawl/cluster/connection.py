@@ -37,6 +37,7 @@ _TRANSIENT: Final = (
     "NOREPLICAS",
     "BUSY",
     "OOM",
+    "REPAIR",
 )
 
 

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Final
 
 from sitecrawl.credit.trust import MAX_EDGES
 
 CREDIT_TOTAL: Final = 10**15
 """Units of credit of a thousand seeds. Less than in one process, for Lua's numbers are exact up to 2^53 only."""
+SEED_SHARE: Final = CREDIT_TOTAL // 1000
+"""What a seed brings."""
 MOST_CREDIT: Final = 4 * CREDIT_TOTAL
 """Over all shards."""
 WRAP: Final = 1 << 52
@@ -84,7 +86,7 @@ class ClusterOptions:
     """Redis list, set or sorted set with further seeds, as scrapy-redis has it; empty for none."""
     watch: bool = False
     """Stay when nothing is left to do."""
-    seed_share: int = field(default=CREDIT_TOTAL // 1000)
+    seed_share: int = SEED_SHARE
 
 
 def limits_of(options: ClusterOptions) -> dict[str, int]:

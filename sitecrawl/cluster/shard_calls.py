@@ -95,7 +95,7 @@ class ShardCalls:
         """A call has failed, to `shard` if it was a step. Raises `StorageError` if the next one would, too."""
         if not is_transient(error):
             where = "" if shard is None else f" on shard {shard} ({self.keys.base(shard)}*)"
-            advice = "`scrapy check-crawl redis://...` names the keys that are spoilt"
+            advice = "`scrapy check-crawl redis://...` names the keys that are spoilt, and `--repair` mends them"
             raise StorageError(f"Redis refuses the crawl's work{where}: {error}. {advice}") from error
         self.failures += 1
         self.in_doubt = True

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from scrapy.exceptions import UsageError
 
 from sitecrawl.checking import CheckResult, check, repair
 from sitecrawl.cluster.audit import audit
 from sitecrawl.cluster.connection import shown
+from sitecrawl.cluster.repair import repair as repair_redis
 from sitecrawl.console.base_command import DescribedCommand
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.configuration import CRAWLS
+from sitecrawl.crawldir.directory import workers_below
 from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
 
 _REDIS = ("redis://", "rediss://", "unix://")
@@ -21,11 +25,12 @@ _REDIS = ("redis://", "rediss://", "unix://")
 class Command(DescribedCommand):
     """Verify a crawl's directory: files, credit, counts, queue and stored pages, each against the others. Without a
     directory it is the newest below crawls/. The crawl must not be running. With the URL of a Redis it is what a
-    crawl of many workers has there, which SITECRAWL_CLUSTER_CRAWL names: its keys, records, counts and credit. Exit
+    crawl of many workers has there, which SITECRAWL_CLUSTER_CRAWL names: its keys, records, counts and credit. A
+    repair takes what the workers have stored from their directories, where they are named behind the URL. Exit
     codes: 0 when the crawl is sound, 1 when it is not, 2 when it cannot be checked.
     """
 
-    usage = "[options] [directory | redis://...]"
+    usage = "[options] [directory | redis://... [worker's directory ...]]"
     summary = "Verify a crawl's directory, and repair it"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -35,30 +40,29 @@ class Command(DescribedCommand):
         how.add_argument("--repair", action="store_true", help="rebuild what can be rebuilt from what is there")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if args and args[0].startswith(_REDIS):
+            if opts.quick:
+                raise UsageError("what is on Redis is checked wholly")
+            if len(args) > 1 and not opts.repair:
+                raise UsageError(f"unknown argument {args[1]!r}: workers' directories are for --repair")
+            with exit_code_on_error(self, 2):
+                self.exitcode = self._on_redis(args[0], args[1:], repairs=opts.repair)
+            return
         if len(args) > 1:
             raise UsageError(f"unknown argument {args[1]!r}")
-        if args and args[0].startswith(_REDIS):
-            if opts.repair or opts.quick:
-                raise UsageError("what is on Redis is checked wholly, and cannot be repaired from here")
-            with exit_code_on_error(self, 2):
-                self.exitcode = self._check_redis(args[0])
-            return
         with exit_code_on_error(self, 2):
             directory = crawl_directory(args[0] if args else None, CRAWLS)
             result = _repair(directory) if opts.repair else check(directory, quick=opts.quick)
             _tell(result, checked="sampled" if opts.quick else "read back")
             self.exitcode = 0 if result.is_sound else 1
 
-    def _check_redis(self, url: str) -> int:
+    def _on_redis(self, url: str, directories: list[str], *, repairs: bool) -> int:
         assert self.settings is not None
         self.settings.set("SITECRAWL_CLUSTER", url, "cmdline")
         params, crawl = configuration.redis_of(self.settings), configuration.shared_name(self.settings, "generic")
         assert params is not None
-        faults, has_workers = audit(params, crawl)
-        for fault in faults:
-            print(f"- {fault}")
-        if has_workers:
-            print("Note: workers are at work, so counts and credit were not checked")
+        faults = _repair_redis(params, crawl, directories) if repairs else _audit_redis(params, crawl)
+        _list(faults, [])
         sound = "is sound" if not faults else f"has {len(faults):,} faults"
         print(f"The crawl {crawl!r} on Redis at {shown(params)} {sound}")
         return 1 if faults else 0
@@ -68,19 +72,36 @@ def _repair(directory: Path) -> CheckResult:
     before, after = repair(directory)
     if before is not after:
         print(f"Found before the repair: {len(before.problems)}")
-        _list(before)
+        _list(before.problems, before.notes)
     return after
 
 
-def _list(result: CheckResult) -> None:
-    for problem in result.problems:
+def _audit_redis(params: Mapping[str, Any], crawl: str) -> list[str]:
+    faults, has_workers = audit(params, crawl)
+    if has_workers:
+        print("Note: workers are at work, so counts and credit were not checked")
+    return faults
+
+
+def _repair_redis(params: Mapping[str, Any], crawl: str, directories: list[str]) -> list[str]:
+    """The faults that are left."""
+    named = map(Path, directories)
+    found = repair_redis(params, crawl, [worker for path in named for worker in workers_below(path) or [path]])
+    if found.before:
+        print(f"Found before the repair: {len(found.before)}")
+    _list(found.before, found.notes)
+    return found.after
+
+
+def _list(problems: Sequence[object], notes: Sequence[str]) -> None:
+    for problem in problems:
         print(f"- {problem}")
-    for note in result.notes:
+    for note in notes:
         print(f"Note: {note}")
 
 
 def _tell(result: CheckResult, *, checked: str) -> None:
-    _list(result)
+    _list(result.problems, result.notes)
     numbers = f"{result.urls:,} URLs, {result.waiting:,} of them waiting, {result.captures:,} captures {checked}"
     if result.is_sound:
         print(f"{result.directory} is sound: {numbers}")

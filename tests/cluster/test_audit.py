@@ -11,6 +11,7 @@ from crawling import scrapy
 from redis_servers import Server, server
 
 from sitecrawl.cluster.audit import audit
+from sitecrawl.cluster.repair import repair
 from sitecrawl.cluster.shards import pack, unpack
 
 
@@ -69,6 +70,46 @@ def spoil_done(steps: Steps, base: str) -> None:
     steps.client.hset(name, b"x", b"y")
 
 
+def spoil_section(steps: Steps, base: str) -> None:
+    steps.client.hdel(base + "sections", *steps.client.hkeys(base + "sections"))
+
+
+def spoil_lease(steps: Steps, base: str) -> None:
+    steps.client.delete(base + "leases")
+
+
+def spoil_best(steps: Steps, base: str) -> None:
+    """Nothing of the host would be fetched any more."""
+    steps.client.delete(base + "best:a.example", base + "best:b.example")
+
+
+def spoil_number(steps: Steps, base: str) -> None:
+    steps.client.hset(base + "state", "serial", "12x")
+
+
+def forget_done(steps: Steps, base: str) -> None:
+    """What is done would be fetched again."""
+    steps.client.delete(*(name for name in steps.client.scan_iter(count=10_000) if b"}:done:" in name))
+
+
+def spoil_sessions(steps: Steps, base: str) -> None:
+    """It is of another type: no worker is alive by it."""
+    steps.client.set(base + "sessions", "x")
+
+
+def spoil_facts(steps: Steps, base: str) -> None:
+    steps.client.hset(base + "crawl", "mine", "x")
+
+
+def spoil_outbox(steps: Steps, base: str) -> None:
+    steps.client.hset(base + "out:one", "one:1:0", b"\xc1")
+
+
+def spoil_deadline(steps: Steps, base: str) -> None:
+    """The worker would be waited for to the end of time."""
+    steps.client.zadd(base + "starting", {"one": 9e15})
+
+
 def spoil_name(steps: Steps, base: str) -> None:
     steps.client.set(base + "mine", 1)
 
@@ -83,13 +124,22 @@ def spoil_name(steps: Steps, base: str) -> None:
         (spoil_queue, "neither lent, nor waits"),
         (spoil_host, "there is no host for http://a.example/"),
         (spoil_done, ": x cannot be read"),
-        (spoil_name, "mine: no such key is the crawl's"),
+        (spoil_name, "mine is no key of the crawl"),
+        (spoil_section, "sections: there is no section for "),
+        (spoil_lease, "leases: the lease 2 is not whole"),
+        (spoil_best, "best:*: the section "),
+        (spoil_number, "state: serial is no number"),
+        (forget_done, "done:*: 0 URLs, not 1"),
+        (spoil_sessions, "sessions is a string, not a zset"),
+        (spoil_facts, "crawl: mine is not as other shards have it"),
+        (spoil_outbox, "out:one: one:1:0 cannot be read"),
+        (spoil_deadline, "starting: one never ends"),
     ],
 )
-def test_each_fault_is_named(
+def test_each_fault_is_named_and_mended(
     steps: Steps, redis_server: Server, spoil: Callable[[Steps, str], None], words: str
 ) -> None:
-    """Before there is none; after, one line says which key it is."""
+    """Before there is none; after, one line says which key it is, and a repair leaves none."""
     params = {"url": redis_server.url}
     steps.client.delete(steps.keys.base(0) + "sessions")
     assert audit(params, "test") == ([], False)
@@ -97,6 +147,10 @@ def test_each_fault_is_named(
     faults, _ = audit(params, "test")
     assert any(words in fault for fault in faults), faults
     assert all("sitecrawl:{test.0}:" in fault or "credit" in fault for fault in faults)
+    found = repair(params, "test", [])
+    assert found.before == faults
+    assert found.after == []
+    assert audit(params, "test") == ([], False)
 
 
 def test_while_workers_are_at_work(steps: Steps, redis_server: Server) -> None:

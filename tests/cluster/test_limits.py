@@ -17,9 +17,12 @@ from syntheticweb import Web
 from waiting import until, until_async
 
 from sitecrawl.base.errors import OptionError
+from sitecrawl.cluster.audit import audit as faults_of
 from sitecrawl.cluster.budget import Part, moves
 from sitecrawl.cluster.join import begin, join
 from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
+from sitecrawl.cluster.repair import repair
+from sitecrawl.cluster.shards import Keys
 from sitecrawl.frontier.record import UrlState
 
 WAITS, FETCHED, FAILED, EXCLUDED = UrlState.QUEUED, UrlState.FETCHED, UrlState.FAILED, UrlState.EXCLUDED
@@ -289,6 +292,23 @@ def test_a_later_run_may_have_another_limit(redis: Server, web: Web, tmp_path: P
         worker = begin_again(redis, tmp_path / "worker", web.url(0), SITECRAWL_MAX_PAGES=limit)
         assert stored([worker]).total() == pages
     assert reasons(worker) == ["max_pages"] * 3
+
+
+def test_what_is_spoilt_is_reckoned_anew(redis: Server, web: Web, tmp_path: Path) -> None:
+    """Parts that do not add up, and a run that cannot be read: each is named, and after a repair the limit holds."""
+    params, spoils = (
+        {"url": redis.url},
+        ("HINCRBY state budget 3", "HSET run account x", "HSET tallies s x", "DEL run"),
+    )
+    for limit, spoil in zip((7, 12, 20, 30), spoils, strict=True):
+        worker = begin_again(redis, tmp_path / "worker", web.url(0), SITECRAWL_MAX_PAGES=limit)
+        assert stored([worker]).total() == limit
+        assert faults_of(params, "generic") == ([], False)
+        with redis.client() as client:
+            verb, name, *rest = spoil.split()
+            client.execute_command(verb, Keys("generic", 1).base(0) + name, *rest)
+        assert len(faults_of(params, "generic")[0]) == (verb != "DEL")
+        assert repair(params, "generic", []).after == []
 
 
 class TestRun:

@@ -11,6 +11,9 @@ from redis_servers import Server, server
 from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.in_transit import outbox_of
 from sitecrawl.cluster.parcel import Outcome
+from sitecrawl.cluster.shards import pack
+
+REQUEST = pack({"method": "POST"})
 
 
 @pytest.fixture(scope="module")
@@ -187,12 +190,12 @@ class TestParcels:
         shard = steps.keys.shard_of("a.example")
         (lease,) = steps.lease(shard)
         again = outcome(lease, lease[6][0], state=0)
-        again.request, again.flags = b"request", 2
+        again.request, again.flags = REQUEST, 2
         steps.send(steps.parcel(shard, [again]))
         steps.release(shard, lease)
         audit(steps)
         (lease,) = steps.lease(shard)
-        assert lease[6][0][5:] == [2, 1, b"request"]
+        assert lease[6][0][5:] == [2, 1, REQUEST]
 
     def test_known_link_travels_without_its_url(self, steps: Steps) -> None:
         """What the worker's cache knows is sent as a fingerprint."""

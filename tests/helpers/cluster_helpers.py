@@ -8,6 +8,7 @@ from typing import Any
 import redis
 
 from sitecrawl.cluster.audit import problems
+from sitecrawl.cluster.facts import facts_of
 from sitecrawl.cluster.options import BRINGS, ClusterOptions, limits_of
 from sitecrawl.cluster.parcel import Outcome, Packer, Parcel, ParcelLink
 from sitecrawl.cluster.shards import Keys, open_crawl, pack, script, unpack
@@ -34,8 +35,9 @@ class Steps:
         crawl = options.pop("crawl", "test")
         # A crawl of real workers has its spider's name.
         self.options = ClusterOptions({}, crawl, spider="" if crawl == "test" else crawl, **options)
-        open_crawl(client, self.options)
         self.keys = Keys(self.options.crawl, self.options.shards)
+        self.client.hsetnx(self.keys.base(0) + "crawl", "key", bytes(16).hex())
+        open_crawl(client, self.options)
         self.packer = Packer(self.keys.shard_of, Clock(1000))
         self.seqs: dict[tuple[str, int], int] = {}
         self.traps = TrapOptions()
@@ -153,5 +155,5 @@ def outcome(lease: list[Any], url: list[Any], *links: ParcelLink, state: int = 1
 
 def audit(steps: Steps) -> None:
     """Every count is that of the records, every URL is in one place, and no credit was made or lost."""
-    faults = list(problems(steps.client, steps.keys))
+    faults = list(problems(steps.client, facts_of(steps.client, steps.keys.crawl, "the test's Redis")))
     assert not faults, faults

@@ -134,6 +134,8 @@ local function end_page(page)
   if page.state == C.FETCHED then host.fetched = host.fetched + 1 end
   if not has(url[FLAGS], C.UNFILTERED) then
     redis.call('HSET', done_key(key), key, struct.pack('>BHf', page.state, page.status, url[HISTORY]))
+  else
+    S.forgotten = S.forgotten + 1
   end
   if page.state ~= C.EXCLUDED then learn(host, section, page.good, page.news_here, page.news_host) end
   forget_if_over(token)

@@ -4,23 +4,16 @@
 -- answered, 2 has ceased to), keys (URLs that wait again)}, revival (ms until a host that has ceased is asked again).
 -- A host whose token is not the one it is lent under now is left alone: the lease is over. Returns the shard.
 
-local function fail_one(host, section, key, url)
-  redis.call('ZREM', queue_of(section), key)
-  leave_ledger(url, host)
-  S.reserve = S.reserve + url[CREDIT]
-  S.waiting, S.failed = S.waiting - 1, S.failed + 1
-  host.queued, section.queued = host.queued - 1, section.queued - 1
-  redis.call('HDEL', base .. 'urls', key)
-  redis.call('HSET', done_key(key), key, struct.pack('>BHf', C.FAILED, 0, url[HISTORY]))
-end
-
 local function fail_all(host)
   for _, id in ipairs(redis.call('ZRANGE', base .. 'best:' .. host.name, 0, -1)) do
     local section = section_of(host, id)
     for _, key in ipairs(redis.call('ZRANGE', queue_of(section), 0, 499)) do
       local url = read_url(key)
       -- An awaited URL is handed out, to fail at once: someone is to be told.
-      if math.floor(url[FLAGS] / C.AWAITED) % 2 == 0 then fail_one(host, section, key, url) end
+      if math.floor(url[FLAGS] / C.AWAITED) % 2 == 0 then
+        end_waiting(host, section, key, url, C.FAILED, 0)
+        S.failed = S.failed + 1
+      end
     end
     touch(section)
     write_head(section)

@@ -13,6 +13,9 @@ if redis.replicate_commands then redis.replicate_commands() end  -- before Redis
 
 local base = KEYS[1]
 local args = cmsgpack.unpack(ARGV[1])
+if redis.call('HEXISTS', base .. 'crawl', 'repair') == 1 and not args.repair then
+  return redis.error_reply('REPAIR the crawl is being repaired: if that was killed, `scrapy check-crawl --repair` ends it')
+end
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)  -- Unix milliseconds
 

@@ -1,0 +1,200 @@
+"""A crawl on Redis that was spoilt is mended, and goes on. `tests/hostile/test_redis.py` has the workers to it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+import redis
+from cluster_helpers import Steps, audit, link, outcome, seed
+from console import command
+from redis_damages import spoil
+from redis_servers import Server, server
+
+from sitecrawl.base.errors import StorageError
+from sitecrawl.cluster.audit import audit as faults_of
+from sitecrawl.cluster.connection import is_transient
+from sitecrawl.cluster.facts import REPAIR
+from sitecrawl.cluster.in_transit import outbox_of
+from sitecrawl.cluster.parcel import ParcelLink
+from sitecrawl.cluster.repair import repair
+
+SEED = os.environ.get("DAMAGE_SEED", "standing")
+SHARDS = 3
+HOSTS = [f"h{number}.example" for number in range(6)]
+URLS = [f"http://{HOSTS[number % 6]}/{'ab'[number % 2]}/{number}" for number in range(60)]
+
+
+@pytest.fixture(scope="module")
+def redis_server() -> Iterator[Server]:
+    with server() as started:
+        yield started
+
+
+@pytest.fixture
+def walk(redis_server: Server) -> Iterator[Walk]:
+    with redis_server.client() as client:
+        client.flushall()
+        yield Walk(Steps(client, shards=SHARDS))
+
+
+class Walk:
+    """A crawl over `URLS`, step by step."""
+
+    def __init__(self, steps: Steps) -> None:
+        self.steps = steps
+        self.client: Any = steps.client
+        self.fetched: list[str] = []
+        steps.add(seed(URLS[0]))
+
+    @staticmethod
+    def links(url: str) -> list[ParcelLink]:
+        number = URLS.index(url)
+        return [link(URLS[to]) for to in (2 * number + 1, 2 * number + 2, 7 * number % 60) if to < len(URLS)]
+
+    def go(self, session: str, most: int = len(URLS)) -> None:
+        """Until nothing is lent any more, or `most` pages have been fetched."""
+        before = -1
+        while before < len(self.fetched) < most:
+            before = len(self.fetched)
+            for shard in range(SHARDS):
+                self._fetch(shard, session)
+
+    def _fetch(self, shard: int, session: str) -> None:
+        for lease in self.steps.lease(shard, session, want=3):
+            for fields in lease[6]:
+                self._fetch_one(shard, lease, fields, session)
+            self.steps.release(shard, lease, session=session)
+
+    def _fetch_one(self, shard: int, lease: list[Any], fields: list[Any], session: str, *, forwards: bool = True):
+        url = fields[1].decode()
+        parcel = self.steps.parcel(shard, [outcome(lease, fields, *self.links(url))], session)
+        assert self.steps.send(parcel, session) == 1
+        self.fetched.append(url)
+        if forwards:
+            self.steps.forward(parcel, session)
+
+    def die(self) -> None:
+        """Both workers, with URLs lent to them, and something in an outbox."""
+        for shard in range(SHARDS):
+            self.steps.lease(shard, "two", want=2)
+            for lease in self.steps.lease(shard, "one", want=1):
+                self._fetch_one(shard, lease, lease[6][0], "one", forwards=False)
+            self.client.delete(self.steps.keys.base(shard) + "sessions")
+
+    def take_over(self) -> None:
+        """As a worker does that comes: what the dead have left is forwarded, what they were lent is returned."""
+        for shard in range(SHARDS):
+            base = self.steps.keys.base(shard)
+            for owner in map(bytes.decode, self.client.smembers(base + "outs")):
+                for target, forward in outbox_of(shard, owner, self.client.hgetall(f"{base}out:{owner}")):
+                    self.steps._apply(target, forward.parcel(), "three")
+                    field = f"{forward.stream}:{forward.seq}:{target}"
+                    self.steps.call(shard, "renew", "three", tokens=[], arrived=[field], owner=owner)
+            for token in self.client.zrange(base + "leases", 0, -1):
+                self.steps.expire(shard, int(token))
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_whatever_is_spoilt(number: int, walk: Walk, redis_server: Server) -> None:
+    """The repair leaves a crawl that is sound, goes on to its end, and fetches nothing twice that it knows of."""
+    random, params = Random(f"{SEED} {number}"), {"url": redis_server.url}
+    walk.go("one", most=random.randrange(5, 50))
+    walk.die()
+    assert faults_of(params, "test") == ([], False)
+    spoils = [spoil(walk.client, random) for _ in range(random.randint(1, 3))]
+    found = repair(params, "test", [])
+    assert found.after == [], spoils
+    walk.take_over()
+    walk.go("three", most=2 * len(URLS))
+    audit(walk.steps)
+    assert walk.steps.waiting() == set()
+    lost = [note for note in found.notes if "are lost" in note or "to be done" in note]
+    if not lost:
+        assert len(walk.fetched) == len(set(walk.fetched)), spoils
+
+
+def test_what_is_lost_is_said(walk: Walk, redis_server: Server) -> None:
+    """URLs whose text stands nowhere any more are counted, and it is said what brings them back."""
+    walk.go("one", most=10)
+    walk.die()
+    shard = next(n for n in range(SHARDS) if walk.client.hlen(walk.steps.keys.base(n) + "urls") > 1)
+    number = walk.client.hlen(walk.steps.keys.base(shard) + "urls")
+    walk.client.delete(walk.steps.keys.base(shard) + "urls")
+    found = repair({"url": redis_server.url}, "test", [])
+    assert f"{number} URLs that waited are lost: no key has their text any more" in found.notes
+    assert any(note.startswith("name the workers' directories") for note in found.notes)
+    assert any("missing: the lambda page has them" in note for note in found.notes)
+    audit(walk.steps)
+
+
+def test_workers_are_not_disturbed(walk: Walk, redis_server: Server) -> None:
+    """While one is alive nothing is repaired, and it goes on."""
+    walk.client.hincrby(walk.steps.keys.base(0) + "state", "waiting", 3)
+    with pytest.raises(StorageError, match="are at work"):
+        repair({"url": redis_server.url}, "test", [])
+    walk.go("one")
+    assert set(walk.fetched) == set(URLS)
+
+
+def test_a_repair_that_was_killed(walk: Walk, redis_server: Server) -> None:
+    """Until it is begun again and ends, workers wait and change nothing; the check says why."""
+    params = {"url": redis_server.url}
+    walk.die()
+    for shard in range(SHARDS):
+        walk.client.hset(walk.steps.keys.base(shard) + "crawl", REPAIR, "1")
+    before = walk.client.hgetall(walk.steps.keys.base(0) + "state")
+    with pytest.raises(redis.ResponseError, match="check-crawl --repair") as refused:
+        walk.steps.lease(0)
+    assert is_transient(refused.value)
+    assert walk.client.hgetall(walk.steps.keys.base(0) + "state") == before
+    assert "a repair has begun, and has not ended" in faults_of(params, "test")[0][0]
+    assert repair(params, "test", []).after == []
+    assert faults_of(params, "test") == ([], False)
+    walk.take_over()
+    walk.go("three")
+    assert set(walk.fetched) == set(URLS)
+
+
+def test_no_shard_knows_the_crawl(walk: Walk, redis_server: Server) -> None:
+    """Without the key of the fingerprints nobody can go on: that is said, and nothing is touched."""
+    walk.die()
+    for shard in range(SHARDS):
+        walk.client.hdel(walk.steps.keys.base(shard) + "crawl", "key")
+    before = {name: walk.client.dump(name) for name in walk.client.keys("*")}
+    with pytest.raises(StorageError, match=r"was begun with \(key\)"):
+        repair({"url": redis_server.url}, "test", [])
+    assert {name: walk.client.dump(name) for name in walk.client.keys("*")} == before
+
+
+def test_the_command(walk: Walk, redis_server: Server) -> None:
+    """It says what it found and what is left; directories are taken with --repair alone."""
+    walk.go("one", most=5)
+    walk.die()
+    walk.client.set(walk.steps.keys.base(1) + "hosts", "x")
+    words = ("check-crawl", redis_server.url, "-s", "SITECRAWL_CLUSTER_CRAWL=test")
+    asked = command(*words, "crawls/mine")
+    assert asked.returncode == 2
+    assert "workers' directories are for --repair" in asked.stderr + asked.stdout
+    mended = command(*words, "--repair")
+    assert mended.returncode == 0, mended.stdout + mended.stderr
+    first, *_, last = mended.stdout.splitlines()
+    assert first == "Found before the repair: 1"
+    assert last == f"The crawl 'test' on Redis at {redis_server.url} is sound"
+    audit(walk.steps)
+
+
+def test_a_host_that_nobody_would_ask(walk: Walk, redis_server: Server) -> None:
+    """A host that has URLs waiting and is not on the workbench is named, and comes back."""
+    params = {"url": redis_server.url}
+    for shard in range(SHARDS):
+        base = walk.steps.keys.base(shard)
+        walk.client.delete(base + "sessions", base + "ready", base + "rest")
+    (fault,) = faults_of(params, "test")[0]
+    assert "ready: h0.example is there, or is not, against its record" in fault
+    assert repair(params, "test", []).after == []
+    walk.go("one")
+    assert set(walk.fetched) == set(URLS)
