@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -24,6 +24,7 @@ _Values = Sequence[str | float] | Mapping[str, str | float]
 
 _CHUNK = 500
 """Rows a query. Between two, no transaction is open that would keep a running crawl's WAL from shrinking."""
+_BY_GET = "kind = 'page' AND method = 'GET'"
 _MAX_HEADS = 1 << 20
 """Bytes of a record that are no body: its own head, with a URL, and that of the HTTP message."""
 LAST_ID = (1 << 63) - 1
@@ -106,6 +107,12 @@ class PageReader:
     def captures(self, after: int = 0, last: int = LAST_ID) -> Iterator[Capture]:
         """Those with an id beyond `after` and up to `last`, oldest first; read as they are consumed."""
         return self._walk("id > :after AND id <= :end AND ", {"after": after, "end": last})
+
+    def last_pages(self, keys: Collection[str]) -> list[tuple[str, float]]:
+        """When pages with these keys were fetched last by GET, in Unix seconds: (key, time)."""
+        marks = ", ".join("?" * len(keys))
+        query = f"SELECT url_key, max(fetched) FROM pages WHERE url_key IN ({marks}) AND {_BY_GET} GROUP BY url_key"  # noqa: S608 - only marks
+        return self.rows(query, list(keys))
 
     def newest_pages(self, limit: int) -> Iterator[Capture]:
         """The last `limit` HTML pages, the newest first, each with the body of its own; read as they are consumed."""

@@ -1,18 +1,26 @@
-"""One reader over the page stores of all workers of a crawl: `DIR/worker-*`, each with an index of its own."""
+"""One reader over the page stores of all workers of a crawl: `DIR/worker-*`, each with an index of its own.
+
+A worker that is killed may have stored pages that it never told of. Their leases run out, other workers fetch them
+again, and those pages are the crawl's. So of pages that several workers have stored, the one that was fetched last
+counts, and the others are not shown.
+"""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from sitecrawl.crawldir.directory import WORKER_PREFIX
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.reader import PageFilter, PageReader, StoredPage
 from sitecrawl.pagestore.warc_store import INDEX_FILE
+
+_CHUNK: Final = 500
+"""Captures that are looked up in one go."""
 
 
 class WorkersReader:
@@ -23,14 +31,36 @@ class WorkersReader:
         self._readers = [PageReader(place) for place in stores_below(directory)]
 
     def find(self, url: str, *, all: bool = False) -> list[Capture]:  # noqa: A002 - as in `PageReader`
-        found = [capture for reader in self._readers for capture in reader.find(url, all=all)]
+        found = [
+            capture for reader in self._readers for capture in self._counting(reader, reader.find(url, all=True))
+        ]
         found.sort(key=lambda capture: capture.fetched, reverse=True)
         return found if all else sorted(found, key=lambda capture: capture.kind != "page")[:1]
 
     def pages(self, wanted: PageFilter | None = None, limit: int | None = None) -> Iterator[Capture]:
         """Oldest first, as far as each worker has them so: by the ends of their downloads."""
-        merged = heapq.merge(*(reader.pages(wanted) for reader in self._readers), key=lambda one: one.fetched)
-        return islice(merged, limit)
+        found = (self._counting(reader, reader.pages(wanted)) for reader in self._readers)
+        return islice(heapq.merge(*found, key=lambda one: one.fetched), limit)
+
+    def _counting(self, reader: PageReader, captures: Iterable[Capture]) -> Iterator[Capture]:
+        """Those of `reader` that count."""
+        remaining = iter(captures)
+        while chunk := list(islice(remaining, _CHUNK)):
+            own = self._readers.index(reader)
+            newest = self._newest({capture.url_key for capture in chunk if is_page(capture)})
+            yield from (
+                capture
+                for capture in chunk
+                if not is_page(capture) or newest.get(capture.url_key, (0.0, own))[1] == own
+            )
+
+    def _newest(self, keys: Collection[str]) -> dict[str, tuple[float, int]]:
+        """When the last page of each URL was fetched, and the number of the reader that has it."""
+        newest: dict[str, tuple[float, int]] = {}
+        for number, reader in enumerate(self._readers):
+            for key, fetched in reader.last_pages(keys):
+                newest[key] = max(newest.get(key, (fetched, number)), (fetched, number))
+        return newest
 
     def read(self, capture: Capture) -> StoredPage:
         reader = next(reader for reader in self._readers if reader.get(capture.id) == capture)
@@ -47,6 +77,11 @@ class WorkersReader:
 def stores_below(directory: Path) -> list[Path]:
     """The workers' directories below that of a crawl on a cluster."""
     return sorted(index.parent for index in directory.glob(f"{WORKER_PREFIX}*/{INDEX_FILE}"))
+
+
+def is_page(capture: Capture) -> bool:
+    """Whether it is a page that a URL stands for: it came by GET."""
+    return capture.kind == "page" and capture.method == "GET"
 
 
 Reader = PageReader | WorkersReader

@@ -1,0 +1,55 @@
+"""The page stores of several workers, read as one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pagestore_helpers import STARTED, exchange, page
+
+from sitecrawl.pagestore.reader import PageFilter
+from sitecrawl.pagestore.warc_store import WarcStore
+from sitecrawl.pagestore.workers import WorkersReader
+
+ROOT = "http://site.example/"
+
+
+def store(directory: Path, *fetches: tuple[str, float], status: int = 200) -> None:
+    """Pages of these names, fetched so many seconds after the crawl began."""
+    written = WarcStore(directory)
+    for name, seconds in fetches:
+        body = f"<title>{name}</title>{directory.name}".encode()
+        found = exchange(ROOT + name, body=body, status=status, started=STARTED + seconds)
+        written.put(found, page(found) if status == 200 else None)
+    written.checkpoint()
+    written.close()
+
+
+def test_a_page_that_two_workers_have_stored(tmp_path: Path) -> None:
+    """The one that was fetched last counts: what came before was under a lease that ran out."""
+    store(tmp_path / "worker-1", ("a", 1), ("b", 2), ("c", 9))
+    store(tmp_path / "worker-2", ("c", 3), ("b", 5), ("d", 6))
+    with WorkersReader(tmp_path) as reader:
+        shown = list(reader.pages())
+        bodies = {reader.read(capture).body.rpartition(b">")[2].decode() + capture.url[-2:] for capture in shown}
+        assert bodies == {"worker-1/a", "worker-2/b", "worker-1/c", "worker-2/d"}
+        assert [capture.url[-1] for capture in shown] == ["a", "b", "d", "c"]
+        assert [capture.url[-1] for capture in reader.pages(PageFilter(url_like="b"), limit=5)] == ["b"]
+        (found,) = reader.find(ROOT + "b", all=True)
+        assert found.fetched == STARTED + 5
+
+
+def test_of_two_at_one_moment_one_counts(tmp_path: Path) -> None:
+    """Clocks may agree to the last digit."""
+    store(tmp_path / "worker-1", ("a", 1))
+    store(tmp_path / "worker-2", ("a", 1))
+    with WorkersReader(tmp_path) as reader:
+        assert len(list(reader.pages())) == 1
+
+
+def test_what_is_no_page_is_listed(tmp_path: Path) -> None:
+    """An attempt that failed on one worker is no second page."""
+    store(tmp_path / "worker-1", ("a", 1), status=503)
+    store(tmp_path / "worker-2", ("a", 2))
+    with WorkersReader(tmp_path) as reader:
+        assert [capture.status for capture in reader.find(ROOT + "a", all=True)] == [200, 503]
+        assert len(list(reader.pages())) == 2
