@@ -68,6 +68,7 @@ class _Mending:
         self._found = found
         self._lost: Counter[str] = Counter()
         self._restored: Counter[str] = Counter()
+        self._extra = 0
 
     def run(self) -> None:
         was_killed = any(unfinished(self._client, self._facts))
@@ -75,7 +76,9 @@ class _Mending:
         self._shut()
         self._mend_shards()
         if self._stores:
-            self._restored = StoredPages(self._client, self._facts, self._stores).restore()
+            pages = StoredPages(self._client, self._facts, self._stores)
+            self._restored = pages.restore()
+            self._extra = pages.withdraw_extra()
         self._forget_limits()
         self._tell()
         if was_killed or self._has_lost:  # nobody knows what a repair that was killed has dropped
@@ -165,6 +168,7 @@ class _Mending:
             "links in {:,} outboxes are lost": self._lost["links"],
             "{:,} pages that workers have stored count as fetched now": restored["unknown"] + restored["waited"],
             "{:,} URLs of which a worker has yet to tell wait again": restored["lost"],
+            "{:,} pages count as `other` now, as another worker has stored them too": self._extra,
         }
         self._found.notes += [words.format(number) for words, number in told.items() if number]
 

@@ -1,8 +1,9 @@
 """What the stored pages of the workers say to the frontier on Redis, after that was damaged.
 
-A page that is stored and of which Redis knows nothing, or whose URL waits there, would be fetched and stored a second
-time: it counts as fetched from now on. A page that its worker has yet to tell of is left to that: if its lease is
-over by then, the page is withdrawn, so its URL has to wait again.
+A page that is stored and of which Redis knows nothing, or whose URL waits there, would be fetched and stored again:
+it counts as fetched from now on. A page that its worker has yet to tell of is left to that: if its lease is over by
+then, the page is withdrawn, so its URL has to wait again. Of pages that several workers have stored one stays, one
+of which Redis has heard, and of these the last.
 """
 
 from __future__ import annotations
@@ -42,6 +43,9 @@ class StoredPages:
         self._stores = stores
         self._fingerprints = facts.fingerprints
         self._unsent = _keys_of(parcel for store in stores for parcel in store.unsent)
+        """Fingerprints of URLs of which Redis may not have heard."""
+        self._untold: defaultdict[Path, set[bytes]] = defaultdict(set)
+        """Those of which it certainly has not, by their worker."""
         self._readings = [Reading(facts.keys, shard, self._fingerprints) for shard in range(facts.keys.shards)]
 
     def restore(self) -> Counter[str]:
@@ -61,6 +65,30 @@ class StoredPages:
         )
         return Counter(unknown=sum(found[shard, _UNKNOWN] for shard in blind), waited=waited, lost=lost)
 
+    def withdraw_extra(self) -> int:
+        """To be called last. Returns how many pages are none any more, as another worker has them."""
+        extra = 0
+        for store in self._stores:
+            rows = [row for chunk in chunks(store.pages()) for row in self._extra(store, chunk)]
+            if rows:
+                store.withdraw(rows)
+                extra += len(rows)
+        return extra
+
+    def _extra(self, store: WorkerStore, captures: Sequence[Capture]) -> Iterator[int]:
+        """Rows of pages that another worker's page stands for."""
+        keys = {capture.url_key: self._fingerprints.url(capture.url_key) for capture in captures}
+        best: dict[str, tuple[bool, float, Path]] = {}
+        for other in self._stores:
+            for url, fetched in other.last_pages(keys):
+                found = keys[url] not in self._untold[other.directory], fetched, other.directory
+                best[url] = max(best.get(url, found), found)
+        for capture in captures:
+            is_told, _, directory = best[capture.url_key]
+            shard = self._facts.keys.shard_of(capture.host)
+            if is_told and directory != store.directory and self._is_done(shard, keys[capture.url_key]):
+                yield capture.id
+
     def _recall_parcels(self) -> None:
         """A shard that forgot the numbers of its streams would refuse what it has taken, and pages be withdrawn."""
         holders: defaultdict[bytes, set[Path]] = defaultdict(set)
@@ -68,13 +96,12 @@ class StoredPages:
             for capture in store.pages():
                 if (key := self._fingerprints.url(capture.url_key)) in self._unsent:
                     holders[key].add(store.directory)
-        untaken = []
         for store in self._stores:
             for parcel in store.unsent:
                 own = [key for key in _keys_of([parcel]) if holders[key] <= {store.directory}]
                 if not self._is_taken(parcel, own):
-                    untaken.append(parcel)
-        self._unsent = _keys_of(untaken)
+                    self._untold[store.directory] |= _keys_of([parcel])
+        self._unsent = set().union(*self._untold.values())
 
     def _is_taken(self, parcel: Parcel, own: Iterable[bytes]) -> bool:
         """Whether its shard has it; `own` are those of its pages that no other worker has stored."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -16,6 +16,8 @@ from sitecrawl.crawldir.directory import manifest_of
 from sitecrawl.crawldir.meta import LINKS_READ, PAGES
 from sitecrawl.pagestore import Capture, PageReader
 from sitecrawl.pagestore.index import Position
+from sitecrawl.pagestore.warc_store import WarcStore
+from sitecrawl.pagestore.workers import is_page
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 _FROM_THE_FIRST: Final = bytes(8)
@@ -36,7 +38,7 @@ class WorkerStore:
         self._database = Database(directory / "db", hash_name=HASH_NAME)
         try:
             position = self._database.get("meta", PAGES)
-            self._last_id = Position(**json.loads(position)).last_id if position else 0
+            self._position = json.loads(position) if position else None
             self.unsent = Journal(self._database).load()
             """Parcels of which Redis may not have heard."""
         except BaseException:
@@ -45,12 +47,27 @@ class WorkerStore:
 
     def pages(self) -> Iterator[Capture]:
         """The pages that came by GET, up to the last checkpoint."""
-        if not self._last_id:
-            return
+        last = Position(**(self._position or {})).last_id
+        if last:
+            with closing(PageReader(self.directory)) as reader:
+                yield from filter(is_page, reader.captures(last=last))
+
+    def last_pages(self, keys: Collection[str]) -> list[tuple[str, float]]:
+        """As `PageReader.last_pages`."""
+        if not self._position:
+            return []
         with closing(PageReader(self.directory)) as reader:
-            for capture in reader.captures(last=self._last_id):
-                if capture.kind == "page" and capture.method == "GET":
-                    yield capture
+            return reader.last_pages(keys)
+
+    def withdraw(self, rows: Sequence[int]) -> None:
+        """These are not the pages of their URLs, which other workers have stored."""
+        with closing(WarcStore(self.directory)) as store:
+            store.recover(self._position)
+            store.withdraw(rows)
+            self._position = store.checkpoint()
+        batch = self._database.batch()
+        batch.put("meta", PAGES, json.dumps(self._position).encode())
+        self._database.write(batch)
 
     def read_links_again(self) -> None:
         """Let the worker's next start read the links of all its pages, as one process does after a repair."""

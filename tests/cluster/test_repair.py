@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -13,14 +15,19 @@ from cluster_helpers import Steps, audit, link, outcome, seed
 from console import command
 from redis_damages import spoil
 from redis_servers import Server, server
+from worker_directories import kinds, worker_directory
 
-from sitecrawl.base.errors import StorageError
+from sitecrawl.base.errors import FormatMismatch, StorageError
+from sitecrawl.checking import check
 from sitecrawl.cluster.audit import audit as faults_of
 from sitecrawl.cluster.connection import is_transient
 from sitecrawl.cluster.facts import REPAIR
 from sitecrawl.cluster.in_transit import outbox_of
 from sitecrawl.cluster.parcel import ParcelLink
 from sitecrawl.cluster.repair import repair
+from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.meta import LINKS_READ
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 SEED = os.environ.get("DAMAGE_SEED", "standing")
 SHARDS = 3
@@ -168,6 +175,77 @@ def test_no_shard_knows_the_crawl(walk: Walk, redis_server: Server) -> None:
     with pytest.raises(StorageError, match=r"was begun with \(key\)"):
         repair({"url": redis_server.url}, "test", [])
     assert {name: walk.client.dump(name) for name in walk.client.keys("*")} == before
+
+
+class TestDirectories:
+    """What the workers have stored, and have yet to tell."""
+
+    def test_pages_that_redis_forgot(self, walk: Walk, redis_server: Server, tmp_path: Path) -> None:
+        """What is stored counts as fetched, and nothing is stored again; the links are read once more."""
+        walk.go("one", most=20)
+        walk.die()
+        job = worker_directory(tmp_path / "w", dict.fromkeys(walk.fetched, 1.0))
+        walk.client.delete(*(name for name in walk.client.keys("*") if b"}:done:" in name))
+        found = repair({"url": redis_server.url}, "test", [job])
+        assert found.after == []
+        assert f"{len(walk.fetched)} pages that workers have stored count as fetched now" in found.notes
+        with closing(Database(job / "db", hash_name=HASH_NAME)) as database:
+            assert database.get("meta", LINKS_READ) == bytes(8)
+        walk.take_over()
+        walk.go("three")
+        assert sorted(walk.fetched) == sorted(URLS)
+        assert walk.steps.waiting() == set()
+
+    def test_parcels_whose_numbers_are_forgotten(self, walk: Walk, redis_server: Server, tmp_path: Path) -> None:
+        """A parcel that was taken is a repetition after the repair, too: its page is not withdrawn."""
+        shard = walk.steps.keys.shard_of(HOSTS[0])
+        (lease,) = walk.steps.lease(shard)
+        parcel = walk.steps.parcel(shard, [outcome(lease, lease[6][0], *walk.links(URLS[0]))])
+        assert walk.steps.send(parcel) == 1
+        walk.die()
+        walk.client.delete(walk.steps.keys.base(shard) + "streams")
+        walk.client.hset(walk.steps.keys.base(shard) + "state", "waiting", "x")
+        job = worker_directory(tmp_path / "w", {URLS[0]: 1.0}, parcel)
+        assert repair({"url": redis_server.url}, "test", [job]).after == []
+        assert walk.steps.send(parcel) == 0
+
+    def test_a_page_that_is_yet_to_be_told(self, walk: Walk, redis_server: Server, tmp_path: Path) -> None:
+        """Its URL waits again where its record is gone, for its worker's parcel will be refused."""
+        shard = walk.steps.keys.shard_of(HOSTS[0])
+        (lease,) = walk.steps.lease(shard)
+        parcel = walk.steps.parcel(shard, [outcome(lease, lease[6][0], *walk.links(URLS[0]))])
+        walk.client.delete(walk.steps.keys.base(shard) + "urls", walk.steps.keys.base(shard) + "sessions")
+        job = worker_directory(tmp_path / "w", {URLS[0]: 1.0}, parcel)
+        found = repair({"url": redis_server.url}, "test", [job])
+        assert found.after == []
+        assert "1 URLs of which a worker has yet to tell wait again" in found.notes
+        assert walk.steps.waiting() == {URLS[0]}
+        assert walk.steps.send(parcel) == [1]
+
+    def test_a_page_that_two_have_stored(self, walk: Walk, redis_server: Server, tmp_path: Path) -> None:
+        """The one of which Redis has heard stays; the other counts as `other`, also if it was fetched later."""
+        shard = walk.steps.keys.shard_of(HOSTS[0])
+        (lease,) = walk.steps.lease(shard, "two")
+        untold = walk.steps.parcel(shard, [outcome(lease, lease[6][0])], "two")
+        walk.steps.expire(shard, lease[0])
+        walk.go("one", most=1)
+        walk.die()
+        one = worker_directory(tmp_path / "one", {URLS[0]: 1.0, URLS[1]: 3.0})
+        two = worker_directory(tmp_path / "two", {URLS[0]: 2.0, URLS[1]: 4.0}, untold)
+        found = repair({"url": redis_server.url}, "test", [one, two])
+        assert found.after == []
+        assert "2 pages count as `other` now, as another worker has stored them too" in found.notes
+        assert kinds(one) == {URLS[0]: "page", URLS[1]: "other"}
+        assert kinds(two) == {URLS[0]: "other", URLS[1]: "page"}
+        assert check(one).is_sound
+        assert check(two).is_sound
+
+    def test_another_crawls_directory(self, walk: Walk, redis_server: Server, tmp_path: Path) -> None:
+        """It is refused before anything is changed."""
+        walk.die()
+        job = worker_directory(tmp_path / "w", {}, key=bytes(15) + b"x")
+        with pytest.raises(FormatMismatch, match="does not belong to the crawl 'test'"):
+            repair({"url": redis_server.url}, "test", [job])
 
 
 def test_the_command(walk: Walk, redis_server: Server) -> None:
