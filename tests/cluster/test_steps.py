@@ -11,7 +11,9 @@ from redis_servers import Server, server
 from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.in_transit import outbox_of
 from sitecrawl.cluster.parcel import Outcome
-from sitecrawl.cluster.shards import pack
+from sitecrawl.cluster.shards import pack, unpack
+from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.trap_state import Reason
 
 REQUEST = pack({"method": "POST"})
 
@@ -37,6 +39,16 @@ def two_hosts(steps: Steps) -> tuple[str, str]:
     return first, next(h for h in hosts if steps.keys.shard_of(h) != steps.keys.shard_of(first))
 
 
+def hold(steps: Steps, base: str, host: str) -> None:
+    """Hold a host back as a trap, as the judge does."""
+    record = unpack(steps.client.hget(base + "hosts", host))
+    record[-1][1], record[-1][3] = 1, int(Reason.GROWS)
+    steps.client.hset(base + "hosts", host, pack(record))
+    steps.client.sadd(base + "demoted", host)
+    steps.client.hincrby(base + "state", "demoted", 1)
+    steps.client.zrem(base + "ready", host)
+
+
 class TestLease:
     def test_host_is_lent_to_one_worker_at_a_time(self, steps: Steps) -> None:
         """While a host is lent, no other worker gets any of its URLs."""
@@ -57,6 +69,17 @@ class TestLease:
         answer = steps.call(shard, "lease", "two", want=5, hosts=5, span=1000, most=5)
         assert answer[b"leases"] == []
         assert 59_000 < answer[b"shard"][b"rest"] <= 60_000
+
+    def test_probed_section_leaves_nothing_behind(self, steps: Steps) -> None:
+        """A section whose last URL went as a probe of its host is not offered when that host is set free."""
+        steps.add(seed("http://a.example/x/1"))
+        shard = steps.keys.shard_of("a.example")
+        base = steps.keys.base(shard)
+        hold(steps, base, "a.example")
+        (lease,) = steps.lease(shard)
+        steps.release(shard, lease)
+        assert steps.send(steps.parcel(shard, [outcome(lease, lease[6][0], state=UrlState.EXCLUDED)])) == 1
+        audit(steps)
 
     def test_unfetched_urls_wait_again(self, steps: Steps) -> None:
         """URLs that a worker gives back can be lent again, with their credit."""

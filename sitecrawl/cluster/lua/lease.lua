@@ -74,6 +74,7 @@ local function probe(last)
   if not key then return false end
   local token, urls = open(unit[1])
   urls[1] = lend(token, unit[1], key, section)
+  write_head(section)
   place(unit[1])
   return true
 end
