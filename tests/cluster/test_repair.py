@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,8 +15,10 @@ import pytest
 import redis
 from cluster_helpers import Steps, audit, link, outcome, seed
 from console import command
+from crawling import PROJECT
 from redis_damages import spoil
 from redis_servers import Server, server
+from waiting import until
 from worker_directories import kinds, worker_directory
 
 from sitecrawl.base.errors import FormatMismatch, StorageError
@@ -147,8 +151,8 @@ def test_workers_are_not_disturbed(walk: Walk, redis_server: Server) -> None:
     assert set(walk.fetched) == set(URLS)
 
 
-def test_a_repair_that_was_killed(walk: Walk, redis_server: Server) -> None:
-    """Until it is begun again and ends, workers wait and change nothing; the check says why."""
+def test_while_a_repair_has_not_ended(walk: Walk, redis_server: Server) -> None:
+    """Workers wait and change nothing; the check says why, and the next repair ends it."""
     params = {"url": redis_server.url}
     walk.die()
     for shard in range(SHARDS):
@@ -164,6 +168,23 @@ def test_a_repair_that_was_killed(walk: Walk, redis_server: Server) -> None:
     walk.take_over()
     walk.go("three")
     assert set(walk.fetched) == set(URLS)
+
+
+def test_a_repair_that_is_killed(walk: Walk, redis_server: Server) -> None:
+    """Whatever it had done by then, the next one ends it."""
+    walk.go("one", most=30)
+    walk.die()
+    for shard in range(SHARDS):
+        walk.client.delete(walk.steps.keys.base(shard) + "hosts", walk.steps.keys.base(shard) + "state")
+    params, first = {"url": redis_server.url}, walk.steps.keys.base(0) + "crawl"
+    code = f"from sitecrawl.cluster.repair import repair; repair({params!r}, 'test', [])"
+    with subprocess.Popen([sys.executable, "-c", code], cwd=PROJECT) as process:
+        until(lambda: walk.client.hexists(first, REPAIR) or process.poll() is not None, "the repair has begun")
+        process.kill()
+    assert repair(params, "test", []).after == []
+    walk.take_over()
+    walk.go("three")
+    assert sorted(walk.fetched) == sorted(URLS)
 
 
 def test_no_shard_knows_the_crawl(walk: Walk, redis_server: Server) -> None:
