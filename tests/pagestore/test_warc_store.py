@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pagestore_helpers import STARTED, assert_checkers_pass, exchange, page, stored, warc_files
+from pagestore_helpers import STARTED, assert_checkers_pass, exchange, faults, page, stored, warc_files
 from warcio.archiveiterator import ArchiveIterator
 
 from sitecrawl.base.errors import InvalidUrl
@@ -40,6 +40,16 @@ def test_any_exchange_is_stored_and_accepted_by_both_checkers(answers):
             payloads = [reader.read(capture).payload for capture in reader.pages()]
         assert payloads == [body for _, _, body in answers]
         assert_checkers_pass(directory)
+
+
+def test_both_checkers_look(tmp_path, store):
+    """A body that is not the one whose digest stands there is accepted by neither."""
+    store.put(exchange(body=b"the page"))
+    store.checkpoint()
+    (path,) = warc_files(tmp_path)
+    assert faults(path) == {}
+    path.write_bytes(gzip.decompress(path.read_bytes()).replace(b"the page", b"the rage"))
+    assert faults(path.rename(tmp_path / "plain.warc")).keys() == {"warcio", "fastwarc"}
 
 
 def test_a_page_has_its_facts_in_the_index(tmp_path, store):
