@@ -2,6 +2,7 @@
 
     python benchmarks/damage.py --count 1000
     python benchmarks/damage.py --minutes 30 --seed 7
+    python benchmarks/damage.py --first 500 --count 500
     python benchmarks/damage.py --redis --count 200
 
 A crawl of a small local site is made in each phase: young (all in the log), half done, paused, finished, with many
@@ -59,8 +60,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=float("inf"), help="end after so long, whatever the count")
     parser.add_argument("--seed", default="1", help="decides what is done (default: 1)")
     parser.add_argument("--phases", help=f"only these, separated by commas (default: {','.join(PHASES)})")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first attack (default: 0)")
     parser.add_argument("--redis", action="store_true", help="spoil the keys of a crawl on Redis, not files")
-    parser.add_argument("--only", type=int, help="the attack of this number alone")
+    parser.add_argument("--only", type=int, nargs="+", help="the attacks of these numbers alone")
     return parser.parse_args()
 
 
@@ -75,8 +77,7 @@ def on_redis(arguments: argparse.Namespace) -> int:
 def told(arguments: argparse.Namespace, attacked: Callable[[int, str], Any]) -> Iterator[Any]:
     """The outcomes, one after the other; what succeeds and what cannot be mended is told as it comes."""
     ends = time.monotonic() + arguments.minutes * 60
-    numbers = range(arguments.count) if arguments.only is None else [arguments.only]
-    for number in numbers:
+    for number in arguments.only or range(arguments.first, arguments.first + arguments.count):
         if time.monotonic() > ends:
             return
         outcome = attacked(number, f"{arguments.seed} {number}")
@@ -90,7 +91,9 @@ def told(arguments: argparse.Namespace, attacked: Callable[[int, str], Any]) -> 
 def row(phase: str, outcomes: Sequence[Outcome | redis_attack.Outcome]) -> str:
     counted = Counter[str]()
     for outcome in outcomes:
-        counted.update({"noticed": outcome.was_noticed, "named": bool(outcome.named), "faults": bool(outcome.faults)})
+        counted["noticed"] += outcome.was_noticed
+        counted["named"] += bool(outcome.named)
+        counted["faults"] += bool(outcome.faults)
     return f"| {phase} | {len(outcomes):,} | {counted['noticed']} | {counted['named']} | {counted['faults']} |"
 
 
