@@ -107,7 +107,7 @@ def _take(counted: Host | Section, tally: Tally) -> None:
 
 def _mend_hosts(survey: Survey, changes: Changes) -> Iterator[Problem]:
     dividend = survey.ledger.policy.dividend
-    wrong, absurd, example = 0, 0, ""
+    wrong, absurd, left, example = 0, 0, 0, ""
     for key, host in survey.hosts.items():
         tally = survey.by_host.get(key, Tally())
         is_wrong = not _follows(host, tally)
@@ -124,6 +124,9 @@ def _mend_hosts(survey: Survey, changes: Changes) -> Iterator[Problem]:
         if is_lost or is_absurd(survey.owed_to(host), survey.ledger):
             absurd += not is_lost
             host.mark, is_wrong = dividend, True
+        if host.rest and not tally.queued:  # the first that waits there would not be paid it (`HostsPolicy.enter`)
+            left += 1
+            host.rest, is_wrong = 0, True
         if is_wrong:
             changes.batch.put("hosts", key, host.pack())
     if wrong:
@@ -134,6 +137,12 @@ def _mend_hosts(survey: Survey, changes: Changes) -> Iterator[Problem]:
         )
     if absurd:
         yield Problem("credit", f"{absurd:,} hosts are owed more than there is", "owes them nothing")
+    if left:
+        yield Problem(
+            "credit",
+            f"{left:,} hosts hold credit for pages that wait, and none does",
+            "gives it to the lambda page",
+        )
 
 
 def _mend_sections(database: Database, survey: Survey, changes: Changes) -> Iterator[Problem]:

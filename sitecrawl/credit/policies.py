@@ -34,7 +34,7 @@ class Account(Protocol):
     mark: int
     """The policy's dividend up to which the host has been settled."""
     rest: int
-    """What was paid to the host and does not divide by its pages."""
+    """What was paid to the host and does not divide by its pages; 0 where none waits."""
 
 
 class LambdaPolicy(ABC):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from frontier_helpers import Bench, digest
+from frontier_helpers import Bench, all_credit, digest
 
 from sitecrawl.checking.frontier import mend_frontier
 from sitecrawl.checking.survey import Survey
+from sitecrawl.frontier.hosts import Host
 
 
 def test_a_pool_that_is_lost(tmp_path, monkeypatch):
@@ -24,4 +25,29 @@ def test_a_pool_that_is_lost(tmp_path, monkeypatch):
     found = crawl.frontier.hosts.find("z.b.com")
     assert found is not None
     assert (found.name, found.queued) == ("*.b.com", 2)
+    crawl.database.close()
+
+
+def test_credit_on_the_account_of_a_host_that_waits_for_nothing(tmp_path):
+    """The lambda page gets it: the first URL that waits there again would not be paid it, and it would be lost."""
+    crawl = Bench(tmp_path / "db", "aopic")
+    crawl.add("1", "2", "3")
+    crawl.drain()
+    crawl.commit()
+    total = crawl.frontier.link_credit.ledger.total
+    key = digest("a.example", 8)
+    host = Host.unpack(key, crawl.database.get("hosts", key) or b"")
+    host.rest = 14
+    crawl.frontier.link_credit.ledger.reserve -= 14
+    crawl.commit()
+    batch = crawl.database.batch()
+    batch.put("hosts", key, host.pack())
+    crawl.database.write(batch)
+    found = [str(problem) for problem in mend_frontier(crawl.database, Survey(crawl.database), dry=False)]
+    assert "1 hosts hold credit for pages that wait, and none does" in found[0]
+    assert not list(mend_frontier(crawl.database, Survey(crawl.database), dry=True))
+    crawl.crash()
+    crawl.add("4", "5", depth=1)
+    crawl.commit()
+    assert all_credit(crawl.frontier) == total
     crawl.database.close()
