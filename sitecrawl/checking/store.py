@@ -25,7 +25,7 @@ from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.files import WarcFiles, serial_of
 from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.options import WarcOptions
-from sitecrawl.pagestore.reader import LAST_ID, PageReader
+from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
 
 SAMPLES: Final = 1_000
@@ -73,19 +73,6 @@ class Index(PageReader):
         except (StorageError, ValueError, TypeError) as error:
             self.close()
             raise CorruptFile(f"{self.path} has no checkpoint: {error}") from error
-
-    def captures(self, after: int = 0, last: int = LAST_ID) -> Iterator[Capture]:
-        for row in super().captures(after, last):
-            if not _is_typed(row):
-                raise CorruptFile(f"{self.path} has values of a type that their columns cannot have")
-            yield row
-
-
-def _is_typed(row: Capture) -> bool:
-    """Whether what is compared with the files has its type: in SQLite a damaged row may hold anything."""
-    texts = row.url, row.url_key, row.method, row.kind, row.digest, row.warc_file
-    numbers = row.status, row.payload_size, row.warc_offset, row.warc_length
-    return all(isinstance(text, str) for text in texts) and all(isinstance(number, int) for number in numbers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,8 @@ CREATE TABLE checkpoint (
 );
 INSERT INTO checkpoint VALUES (0, NULL, 0, 0);
 """  # noqa: S608 - only columns
+_TABLES = {statement.strip() for statement in _SCHEMA.split(";") if "CREATE" in statement}
+"""Tables and indexes as SQLite keeps them."""
 _INSERT = "INSERT INTO pages VALUES (" + ", ".join("?" * len(Capture._fields)) + ")"  # noqa: S608 - only marks
 _ORIGINAL = """
 SELECT id, url, fetched FROM pages
@@ -225,7 +227,10 @@ def _create(path: Path) -> None:
 
 
 def check_format(db: sqlite3.Connection, path: Path) -> None:
-    """Raises `CorruptFile` for a database that is no page index, `FormatMismatch` for one of another version."""
+    """Raises `CorruptFile` for a database that is no page index, `FormatMismatch` for one of another version.
+
+    What others have put into it besides does not matter.
+    """
     application = db.execute("PRAGMA application_id").fetchone()[0]
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION_ID:
@@ -236,6 +241,10 @@ def check_format(db: sqlite3.Connection, path: Path) -> None:
     if version != VERSION:
         raise FormatMismatch(
             f"{path} has page index format {version}, and this version reads {VERSION}: use the version that wrote it"
+        )
+    if not {sql for (sql,) in db.execute("SELECT sql FROM sqlite_schema")} >= _TABLES:
+        raise CorruptFile(
+            f"{path} has not the tables of a page index: `scrapy check-crawl --repair {path.parent}` makes it again"
         )
 
 

@@ -12,8 +12,9 @@ from sitecrawl.base.errors import CorruptFile, StorageError
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.page.codings import MAX_CONTENT, without_codings
 from sitecrawl.page.items import Headers
-from sitecrawl.pagestore import record
+from sitecrawl.pagestore import columns, record
 from sitecrawl.pagestore.capture import Capture
+from sitecrawl.pagestore.columns import Check
 from sitecrawl.pagestore.gzipping import decompress_member
 from sitecrawl.pagestore.index import connect_read_only
 from sitecrawl.pagestore.lookup import candidate_keys, with_slash
@@ -136,10 +137,19 @@ class PageReader:
                 return
             last, left = chunk[-1].id, left - size
 
-    def rows(self, query: str, values: _Values = ()) -> list[tuple[Any, ...]]:
-        """What a question in SQL to the table `pages` gives: sums over all captures."""
+    def rows(self, query: str, values: _Values = (), *, checks: Sequence[Check] = ()) -> list[tuple[Any, ...]]:
+        """What a question in SQL to the table `pages` gives: sums over all captures.
+
+        Raises `CorruptFile` where one of `checks`, if there are any, says no to its column.
+        """
         with file_errors(self.path):
-            return self._db.execute(query, values).fetchall()
+            rows = self._db.execute(query, values).fetchall()
+        if checks and not all(check(value) for row in rows for check, value in zip(checks, row, strict=True)):
+            raise CorruptFile(
+                f"{self.path} has values that their columns cannot have: "
+                f"`scrapy check-crawl --repair {self.directory}` makes it again"
+            )
+        return rows
 
     def read(self, capture: Capture) -> StoredPage:
         """The stored response of a capture. Raises `CorruptFile` if its record is not what the index says."""
@@ -173,7 +183,7 @@ class PageReader:
 
     def _select(self, condition: str, values: _Values) -> list[Capture]:
         query = f"SELECT {', '.join(Capture._fields)} FROM pages WHERE {condition}"  # noqa: S608 - no value goes into it
-        return list(map(Capture._make, self.rows(query, values)))
+        return list(map(Capture._make, self.rows(query, values, checks=columns.CAPTURE)))
 
     def _record(self, capture: Capture) -> record.Record:
         path = self.directory / WARC_DIRECTORY / capture.warc_file
@@ -181,7 +191,7 @@ class PageReader:
             raise StorageError(f"{path} is missing: the index says that it holds {capture.url}")
         with file_errors(path), path.open("rb") as file:
             file.seek(capture.warc_offset)
-            member = file.read(capture.warc_length)
+            member = file.read(min(capture.warc_length, path.stat().st_size))
         try:
             return record.parse(decompress_member(member, capture.payload_size + _MAX_HEADS))
         except ValueError as error:

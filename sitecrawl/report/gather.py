@@ -16,6 +16,7 @@ from sitecrawl.crawldir.history import History
 from sitecrawl.frontier.held import HeldSet
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.reader import FrontierReader
+from sitecrawl.pagestore.columns import is_number, is_text, is_time, or_null
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.warc_store import INDEX_FILE
 from sitecrawl.report import graph
@@ -54,6 +55,10 @@ _STORED = """
 SELECT count(*), coalesce(sum(payload_size), 0), min(fetched), max(fetched),
 coalesce(sum(revisit_of IS NOT NULL AND kind = 'page'), 0) FROM pages
 """
+_OF_SLOW: Final = (is_text, is_number, is_number, is_number)
+_OF_TYPES: Final = (is_text, is_number, is_number)
+_OF_REPEATED: Final = (is_text, or_null(is_text), is_number, is_number, is_text)
+_OF_STORED: Final = (is_number, is_number, or_null(is_time), or_null(is_time), is_number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +151,7 @@ def _graph(reader: FrontierReader, largest: list[Host], urls: UrlTotals) -> grap
 
 
 def _facts(reader: PageReader) -> Iterator[str]:
-    for host, *numbers in reader.rows(_FACTS):
+    for host, *numbers in reader.rows(_FACTS, checks=[is_text, *[is_number] * 4]):
         yield from HostPages(*numbers).facts(host)
 
 
@@ -156,9 +161,10 @@ def _read_pages(directory: Path, manifest: Manifest, dead: set[bytes], search_pa
     with PageReader(directory) as reader:
         fingerprints = Fingerprinter(bytes.fromhex(manifest.key))
         searched = find_linkers(reader, fingerprints, dead, search_pages if dead else 0)
-        captures, size, first, last, copies = reader.rows(_STORED)[0]
+        captures, size, first, last, copies = reader.rows(_STORED, checks=_OF_STORED)[0]
         return Stored(
             captures, size, first, last, copies,
-            tuple(reader.rows(_SLOW)), tuple(reader.rows(_TYPES)), tuple(islice(reader.rows(_REPEATED), ROWS)),
+            tuple(reader.rows(_SLOW, checks=_OF_SLOW)), tuple(reader.rows(_TYPES, checks=_OF_TYPES)),
+            tuple(islice(reader.rows(_REPEATED, checks=_OF_REPEATED), ROWS)),
             tuple(islice(_facts(reader), ROWS)),
         ), searched  # fmt: skip

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 from pagestore_helpers import STARTED, exchange, page, warc_files
 
@@ -141,6 +144,58 @@ def test_a_damaged_record_is_named(crawl, reader, damage):
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(CorruptFile, match="no intact record at offset"):
         reader.read(reader.find(SEARCH)[0])
+
+
+def on_schema(crawl, change, *values):
+    """Let the text that defines the table `pages` be `change`; returns what it was."""
+    with closing(sqlite3.connect(crawl / "pages.sqlite")) as index, index:
+        index.execute("PRAGMA writable_schema = ON")
+        ((before,),) = index.execute("SELECT sql FROM sqlite_schema WHERE name = 'pages'")
+        index.execute(f"UPDATE sqlite_schema SET sql = {change} WHERE name = 'pages'", values)
+    return before
+
+
+def test_a_column_of_another_name(crawl):
+    """A flipped bit can rename one, and to SQLite that is a table like any other."""
+    on_schema(crawl, "replace(sql, 'referrer', 'refesrer')")
+    with pytest.raises(CorruptFile, match="has not the tables of a page index"):
+        PageReader(crawl)
+
+
+def test_what_others_have_put_beside_the_tables(crawl):
+    """An index of one's own, or a view, is no damage."""
+    with closing(sqlite3.connect(crawl / "pages.sqlite")) as index, index:
+        index.execute("CREATE INDEX mine ON pages (title)")
+        index.execute("CREATE VIEW titles AS SELECT title FROM pages")
+    with PageReader(crawl) as reader:
+        assert reader.get(1) is not None
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("fetched", "NULL"), ("fetched", "'x'"), ("fetched", "1e300"), ("fetched", "-1.0"), ("fetched", "9e999"),
+        ("payload_size", "x'00'"), ("payload_size", "1 << 60"), ("status", "'x'"),
+        ("url", "x'00'"), ("title", "x'00'"),
+        ("warc_offset", "-5"), ("warc_length", "1 << 62"), ("charset", "x'ff'"), ("revisit_of", "'x'"),
+    ],
+)  # fmt: skip
+def test_a_value_that_its_column_cannot_have(crawl, column, value):
+    """SQLite gives whatever damage has made of a row: it is named, and not passed on."""
+    as_it_was = on_schema(crawl, "replace(sql, 'NOT NULL', '')")
+    with closing(sqlite3.connect(crawl / "pages.sqlite")) as index, index:
+        index.execute(f"UPDATE pages SET {column} = {value} WHERE id = 1")
+    on_schema(crawl, "?", as_it_was)
+    with PageReader(crawl) as reader:
+        with pytest.raises(CorruptFile, match="values that their columns cannot have"):
+            list(reader.pages())
+        assert reader.get(2) is not None
+
+
+def test_a_length_beyond_the_file(crawl, reader):
+    """No more is read than the file has."""
+    with pytest.raises(CorruptFile, match="no intact record at offset"):
+        reader.read(reader.get(1)._replace(warc_length=1 << 52))
 
 
 def test_a_body_that_changed_is_noticed(crawl, reader):
