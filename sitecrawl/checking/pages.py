@@ -30,6 +30,7 @@ SELECT url_key FROM pages WHERE kind = 'page' AND method = 'GET' AND id <= ? GRO
 _TWICE = f"SELECT count(*), min(url_key) FROM ({_SEVERAL})"  # noqa: S608 - no value goes into it
 
 
+_PAGES: Final = frozenset({"page", "quarantined"})
 _AS_FETCHED: Final = "notes them as fetched, so that they are not stored twice, and has their links read again"
 
 
@@ -70,18 +71,16 @@ def mend_pages(
 def captures_with_records(
     database: Database, index: Index, fingerprints: Fingerprinter, last_id: int
 ) -> Iterator[tuple[bytes, Capture, UrlRecord | None]]:
-    """Every page that came by GET, with the fingerprint of its URL and its record."""
-    wanted = (one for one in index.captures(last=last_id) if one.method == "GET" and one.kind == "page")
+    """Every page that came by GET, read or quarantined, with the fingerprint of its URL and its record."""
+    wanted = (one for one in index.captures(last=last_id) if one.method == "GET" and one.kind in _PAGES)
     for batch in batches(wanted):
         keys = [fingerprints.url(capture.url_key) for capture in batch]
         yield from zip(keys, batch, readable(database, keys), strict=True)
 
 
 def is_too_early(record: UrlRecord | None) -> bool:
-    """Whether the URL of a stored page is to be fetched; what a spider put back may be."""
-    if record is None:
-        return False
-    return record.state == UrlState.QUEUED and not record.attempts and not record.flags & Flag.REQUEST
+    """Whether the URL of a stored page is to be fetched; what was asked for again may be."""
+    return record is not None and record.state == UrlState.QUEUED and not record.flags & Flag.AGAIN
 
 
 def _without_capture(database: Database, index: Index, last_id: int) -> Iterator[tuple[bytes, UrlRecord]]:
@@ -141,7 +140,8 @@ def _note_as_fetched(
         else:
             continue
         assert fetched is not None
-        fetched.state, fetched.flags = UrlState.FETCHED, fetched.flags | Flag.STORED
+        fetched.state, fetched.credit = UrlState.FETCHED, 0  # which the lambda page gets
+        fetched.flags = fetched.flags & ~(Flag.REQUEST | Flag.AWAITED) | Flag.STORED
         if capture.url_key in several:
             fetched.flags |= Flag.AGAIN
         fetched.status, fetched.fetched = capture.status, capture.fetched

@@ -1,6 +1,7 @@
 """Makes the page store again from its WARC files.
 
-What the files hold up to `state.position` is what there is; bytes that are no record are taken out of them.
+What the files hold up to `state.position` is what there is; bytes that are no record, or one that stood before, are
+taken out of them.
 Rows of the old index are kept where they agree with their record; any other is read off the record, without the
 download's duration, which stands nowhere else. The record says itself what the crawl made of the response.
 
@@ -17,14 +18,14 @@ from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
-from sitecrawl.base.errors import StorageError
+from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.checking.store import Index, PageStoreState, Pair, disagreement, pairs
 from sitecrawl.checking.warcwalk import Stretch
 from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.page.codings import without_codings
 from sitecrawl.page.items import Exchange, PageItem
-from sitecrawl.page.links import read_page
+from sitecrawl.page.links import read_page, unread_page
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture, Place, describe
 from sitecrawl.pagestore.files import serial_of
@@ -55,7 +56,7 @@ def rebuild(state: PageStoreState, *, referrer: Referrer) -> Position:
     index = PageIndex(draft)
     with closing(index):
         rebuilder = _Rebuilder(state, index, referrer)
-        with closing(_old_rows(state, limit)) as rows:
+        with closing(_old_rows(state, limit)) as rows, index.by_time():
             for pair in pairs(state, rows, limit):
                 rebuilder.take(pair)
         rebuilder.end_file()
@@ -124,7 +125,7 @@ class _Rebuilder:
     def _answer(self, stretch: Stretch, old: Capture | None) -> None:
         request = self._request
         capture = self._capture(stretch, old if old is not None and not disagreement(old, stretch) else None)
-        if capture is None:
+        if capture is None or self._index.has(capture):
             self._drop()
             return
         if request is not None:
@@ -135,7 +136,7 @@ class _Rebuilder:
         self._index.add(capture._replace(id=self._index.last_id + 1, warc_offset=offset, warc_length=stretch.length))
 
     def _capture(self, stretch: Stretch, old: Capture | None) -> Capture | None:
-        """The row for an answer; None for a revisit whose body is lost."""
+        """The row for an answer; None for a revisit whose body is lost, and for what no crawl has written."""
         assert stretch.record is not None
         assert self._name is not None
         original = None
@@ -151,19 +152,26 @@ class _Rebuilder:
         ):
             return None
         place = Place(self._name, stretch.offset, stretch.length, digest, original.id if original else None)
-        return self._described(stretch.record, place, original)
+        try:
+            return self._described(stretch.record, place, original)
+        except (KeyError, ValueError, InvalidUrl):
+            return None
 
     def _described(self, answer: Record, place: Place, original: Original | None) -> Capture:
         request = self._request.record if self._request is not None else None
         exchange = _exchange(answer, request)
         reading = record.reading_of(answer)
+        first = None if original is None else self._row(original.id)
+        size = len(exchange.body) if first is None else first.payload_size
         if reading is None or reading.depth is None:
-            size = len(exchange.body) if original is None else self._row(original.id).payload_size
             return describe(0, exchange, None, place)._replace(payload_size=size)
         referrer = self._referrer(exchange.url) if exchange.method == "GET" else None
-        if original is None or exchange.status == record.NOT_MODIFIED:
+        if reading.kind == "quarantined":  # it would break this process too
+            page = unread_page(exchange.url, exchange.headers, reading.kind)
+            page.depth, page.referrer = reading.depth, referrer
+            return describe(0, exchange, page, place)._replace(payload_size=size)
+        if first is None or exchange.status == record.NOT_MODIFIED:
             return describe(0, exchange, _page(exchange, reading.depth, referrer), place)
-        first = self._row(original.id)
         of_body = {name: getattr(first, name) for name in _OF_BODY}
         return describe(0, exchange, None, place)._replace(
             **of_body, kind=reading.kind, depth=reading.depth, referrer=referrer

@@ -24,7 +24,7 @@ from sitecrawl.isolation.content import DIGEST_SIZE, text_digest
 from sitecrawl.isolation.facts import Reading
 from sitecrawl.isolation.parsers import NoParser, ParserOptions, Parsers, Quarantined
 from sitecrawl.page.items import Headers, PageItem, pairs
-from sitecrawl.page.links import PageOptions, read_page
+from sitecrawl.page.links import PageOptions, read_page, unread_page
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class PageReading:
             self._count(response.url, error)
             if not page:
                 raise
-            return self._kept(with_content(response, b""), Reading(_quarantined(response.url, headers, error)))
+            return self._kept(with_content(response, b""), Reading(unread_page(response.url, headers, error.reason)))
         decoded = with_content(response, content.body, content.codings)
         return decoded if content.reading is None else self._kept(decoded, content.reading)
 
@@ -84,7 +84,7 @@ class PageReading:
             reading = self._parsers.read(url, body, headers, max_size=len(body), decode=False).reading
         except Quarantined as error:
             self._count(url, error)
-            return _quarantined(url, headers, error)
+            return unread_page(url, headers, error.reason)
         assert reading is not None
         if met is not None:
             met.update(reading.met)
@@ -146,10 +146,3 @@ def with_content(response: Response, body: bytes, codings: Sequence[bytes] = ())
         ip_address=response.ip_address,
         protocol=response.protocol,
     )
-
-
-def _quarantined(url: str, headers: Headers, error: Quarantined) -> PageItem:
-    """Only what the headers declare, and neither body nor links."""
-    page = read_page(url, b"", [pair for pair in headers if pair[0].lower() == b"content-type"])
-    page.charset, page.quarantined = None, error.reason
-    return page

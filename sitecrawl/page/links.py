@@ -176,6 +176,13 @@ def read_page(
     return page
 
 
+def unread_page(url: str, headers: Headers, reason: str) -> PageItem:
+    """The page of a response that broke its reader, for `reason`: what its headers declare, no body and no links."""
+    page = read_page(url, b"", [pair for pair in headers if pair[0].lower() == b"content-type"])
+    page.charset, page.quarantined = None, reason
+    return page
+
+
 def _values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
     return [value.decode("utf-8", "replace") for key, value in headers if key.lower() == name]
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple, get_type_hints
 
@@ -69,6 +69,11 @@ FROM pages AS last JOIN pages AS held ON held.id = coalesce(last.revisit_of, las
 WHERE last.url_key = ? AND last.status = 200 AND last.method = 'GET' AND held.payload_size > 0
 ORDER BY last.id DESC LIMIT 1
 """
+_SAME = """
+SELECT 1 FROM pages WHERE fetched BETWEEN :fetched - 1e-6 AND :fetched + 1e-6
+AND +url_key = :url_key AND method = :method LIMIT 1
+"""
+"""A record's date is to the microsecond. The plus keeps SQLite from going through all captures of the URL."""
 _CHECKPOINT = "UPDATE checkpoint SET number = ?, warc_file = ?, warc_offset = ?, last_id = ?"
 BESIDE = ("-wal", "-shm", "-journal")
 """Ends of the names of what SQLite keeps beside a database."""
@@ -162,6 +167,22 @@ class PageIndex:
             found = Original(*row)
         self._remember(digest, found)
         return found
+
+    def has(self, capture: Capture) -> bool:
+        """Whether a row is of the same exchange: the same URL at the same moment. To be asked `by_time`."""
+        with file_errors(self.path):
+            return self._db.execute(_SAME, capture._asdict()).fetchone() is not None
+
+    @contextmanager
+    def by_time(self) -> Iterator[None]:
+        """Rows are found by their times meanwhile. After an error the file, made anew, is of no use."""
+        with file_errors(self.path):
+            self._begin()
+            self._db.execute("CREATE INDEX pages_fetched ON pages (fetched)")
+        yield
+        with file_errors(self.path):
+            self._begin()
+            self._db.execute("DROP INDEX pages_fetched")
 
     def last_version(self, url_key: str) -> tuple[str, Original] | None:
         """The digest of the last success of a URL, and the capture that has its body; None without one."""

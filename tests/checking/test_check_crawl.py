@@ -190,6 +190,21 @@ def stored_too_early(directory: Path) -> None:
     change(directory, "urls", key, record.pack())
 
 
+def request_stored_too_early(directory: Path) -> None:
+    """As of a page that a redirect led to, in its second attempt."""
+    key, record = some_record(directory, UrlState.FETCHED)
+    record.state, record.attempts = UrlState.QUEUED, 1
+    record.flags |= Flag.REQUEST | Flag.AWAITED
+    change(directory, "urls", key, record.pack())
+    change(directory, "requests", key, b"\x80")
+
+
+def append_again(directory: Path) -> None:
+    """The records of a WARC file stand in it once more."""
+    file = min(directory.glob("warc/*.gz"))
+    file.write_bytes(file.read_bytes() * 2)
+
+
 def empty_filter(directory: Path) -> None:
     ScalableBloom(kind_named("pybloom-live"), capacity=1_000, error_rate=0.01).save(
         directory / "seen.bloom", HASH_NAME
@@ -256,6 +271,7 @@ HEALED = {
     "seeds unreadable": (lambda job: change(job, "edges", bytes(8), b"?"), "db/edges: 1 rows"),
     "page forgotten": (forget_page, "1 stored pages are of URLs that the frontier does not know"),
     "page too early": (stored_too_early, "1 pages are stored, and their URLs still wait"),
+    "request too early": (request_stored_too_early, "1 pages are stored, and their URLs still wait"),
     "position lost": (meta(b"pages", None), "position of the page store is missing"),
     "position unreadable": (meta(b"pages", b"{"), "position of the page store .* cannot be read"),
     "filter": (empty_filter, "seen.bloom: .* known URLs are not in the filter"),
@@ -275,6 +291,7 @@ HEALED = {
     ),
     "WARC file damaged": (overwrite("warc/*.gz", 0.5), "hold no whole record"),
     "WARC file cut": (cut("warc/*.gz", 0.6), "the last checkpoint counts on"),
+    "WARC records twice": (append_again, "records have no row"),
     "WARC file lost": (remove("warc/*.gz"), "rows have no record"),
 }  # fmt: skip
 
@@ -314,6 +331,14 @@ def test_the_crawl_goes_on(job: Path, web: LocalWeb) -> None:
     """After damages that could lose a page, or store one twice, the crawl ends complete, each page once."""
     for name in ("queue entry lost", "page forgotten", "page too early", "filter", "section lost", "row lost"):
         HEALED[name][0](job)
+    assert told(repair(job)[1]) == []
+    ends_complete(web, job)
+
+
+def test_nothing_is_stored_twice(job: Path, web: LocalWeb) -> None:
+    """Neither what stands twice in a file, nor what a request that is older than the page would fetch again."""
+    append_again(job)
+    request_stored_too_early(job)
     assert told(repair(job)[1]) == []
     ends_complete(web, job)
 

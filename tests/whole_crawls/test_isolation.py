@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from crawling import HELPERS, environment, scrapy, states_of, stats_of
 from localweb import Answer, LocalWeb, Page, linked
 
+from sitecrawl.checking import repair
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.pagestore.reader import PageFilter, PageReader
 
@@ -111,6 +113,18 @@ def test_a_crawl_with_quarantined_pages_is_sound(broken: tuple[Path, str, str]) 
     assert done.returncode == 0, done.stdout + done.stderr
     listed = scrapy("pages", "-d", str(jobdir), "--kind", "quarantined", "--format", "urls")
     assert sorted(listed.stdout.split()) == [f"{root}/hang", f"{root}/segfault", f"{root}/swap"]
+
+
+@pytest.mark.parametrize("lost", ["pages.sqlite", "db"])
+def test_a_repair_leaves_them_quarantined(lost: str, broken: tuple[Path, str, str], tmp_path: Path) -> None:
+    """An index that is made again has the rows of the old one; and the frontier knows that they were fetched."""
+    job = shutil.copytree(broken[0], tmp_path / "job")
+    before = index_of(job)
+    shutil.rmtree(job / lost) if lost == "db" else (job / lost).unlink()
+    assert repair(job)[1].problems == []
+    assert index_of(job) == before
+    assert set(states_of(job).values()) == {UrlState.FETCHED}
+    assert states_of(job).keys() == states_of(broken[0]).keys()
 
 
 def test_a_robots_txt_that_breaks_its_reader_allows_nothing(tmp_path: Path) -> None:
