@@ -21,6 +21,7 @@ from sitecrawl.checking.changes import Changes
 from sitecrawl.checking.frontier import mend_frontier
 from sitecrawl.checking.numbers import load_counts
 from sitecrawl.checking.pages import Known, mend_pages
+from sitecrawl.checking.places import check_places, finish_exchange, put_back
 from sitecrawl.checking.problems import Problem
 from sitecrawl.checking.rebuilding import rebuild
 from sitecrawl.checking.salvage import finish_move, is_readable, salvage
@@ -84,6 +85,7 @@ def check(directory: Path, *, quick: bool = False) -> CheckResult:
     """
     result = CheckResult(directory)
     with _alone(directory):
+        result.problems += check_places(directory)
         manifest = _manifest(directory, result)
         path = directory / "db"
         if damage := is_readable(path):
@@ -98,39 +100,31 @@ def _manifest(directory: Path, result: CheckResult) -> Manifest | None:
     """What `crawl.json` says; None, with a problem, where it is lost, or says what the database's copy does not."""
     with file_errors(directory):
         had_database = (directory / "db").exists()  # a crawl makes it after the manifest, perhaps just now
+    copy, may_have_one = _copy_of_manifest(directory)
     lost = "it is missing, and with it the key of all fingerprints"
     try:
         manifest = read_manifest(directory)
     except (CorruptFile, FormatMismatch) as error:
         manifest, lost = None, str(error)
-        if isinstance(error, FormatMismatch) and not _is_ours(directory):
+        if isinstance(error, FormatMismatch) and copy is None and not may_have_one:
             raise
     else:
         if manifest is None and not had_database:
             manifest = manifest_of(directory)  # which says why there is none
-        if manifest is not None and _contradicts(directory, manifest):
+        if manifest is not None and copy is not None and not is_copy(copy, manifest):
             manifest, lost = None, DIFFERS
     if manifest is None:
         result.problems.append(Problem(MANIFEST, lost, "takes the copy in the database"))
     return manifest
 
 
-def _is_ours(directory: Path) -> bool:
-    """Whether the database has a copy of `crawl.json`, or may turn out to have one when it is mended."""
+def _copy_of_manifest(directory: Path) -> tuple[bytes | None, bool]:
+    """What the database has of `crawl.json`, and whether it may turn out to have it when it is mended."""
     try:
         with closing(Database(directory / "db", hash_name=HASH_NAME, read_only=True)) as database:
-            return database.get("meta", COPY) is not None
+            return database.get("meta", COPY), False
     except StorageError as error:
-        return isinstance(error, CorruptFile)
-
-
-def _contradicts(directory: Path, manifest: Manifest) -> bool:
-    """Whether the database can be read, and has a copy of another `crawl.json`."""
-    try:
-        with closing(Database(directory / "db", hash_name=HASH_NAME, read_only=True)) as database:
-            return not is_copy(database, manifest)
-    except StorageError:
-        return False
+        return None, isinstance(error, CorruptFile)
 
 
 @contextmanager
@@ -199,6 +193,7 @@ def repair(directory: Path) -> tuple[CheckResult, CheckResult]:
     """
     with file_errors(directory):
         finish_move(directory)
+        finish_exchange(directory)
     before = after = check(directory)
     for _ in range(_ROUNDS):
         if all(not problem.repairable for problem in after.problems):
@@ -217,6 +212,7 @@ def repair(directory: Path) -> tuple[CheckResult, CheckResult]:
 
 
 def _mend(directory: Path, result: CheckResult) -> None:
+    put_back(directory)
     if is_readable(directory / "db"):
         damaged = salvage(directory)
         result.notes.append(f"the damaged database is kept as {damaged}: delete it when the crawl is as it should be")

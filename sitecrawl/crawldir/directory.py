@@ -116,9 +116,9 @@ def keep_copy(database: Database, directory: CrawlDirectory) -> None:
         raise _damaged(directory.path / MANIFEST, DIFFERS)
 
 
-def is_copy(database: Database, manifest: Manifest) -> bool:
-    """Whether `database` has no copy of another manifest."""
-    return database.get("meta", meta.MANIFEST) in {None, _packed(manifest)}
+def is_copy(copy: bytes, manifest: Manifest) -> bool:
+    """Whether `copy`, of a database, is one of `manifest`."""
+    return copy == _packed(manifest)
 
 
 def restore_manifest(path: Path, database: Database) -> None:

@@ -50,7 +50,7 @@ class WarcFiles:
 
     def listing(self) -> list[str]:
         """Names of the crawl's WARC files, oldest first. Files of other origin in the directory are not touched."""
-        names = [path.name for path in self.directory.iterdir() if _FILE_NAME.fullmatch(path.name)]
+        names = [path.name for path in self.directory.iterdir() if is_name_of_ours(path.name)]
         return sorted(names, key=serial_of)
 
     def make_room(self, size: int) -> None:
@@ -117,6 +117,11 @@ class WarcFiles:
             self._file = path.open("xb", buffering=0)
             self._serial, self.name, self.offset, self._path = serial, name, 0, path
             sync_directory(self.directory)
+
+
+def is_name_of_ours(name: str) -> bool:
+    """Whether a WARC file of that name is a crawl's."""
+    return _FILE_NAME.fullmatch(name) is not None
 
 
 def serial_of(name: str) -> int:
