@@ -1,4 +1,11 @@
-"""A WARC file from its first byte to its last: its records, and what between them is none."""
+"""A WARC file from its first byte to its last: its records, and what between them is none.
+
+Where a record is damaged, the next one is looked for at every place where a gzip member may begin. Bodies come from
+the web, and what does not compress stands in the file as it came: so who serves them can put a million beginnings
+there, each of which unpacks to all that comes after it, and to no record. So what is unpacked in vain is counted: a
+file may cost `Work.LEAST` bytes and, for each byte that was passed, `Work.PER_BYTE` more. Who is out of them looks at
+no more beginnings until enough has been passed. Whole records cost nothing of it, for there each byte is read once.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +14,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore import record
@@ -16,7 +23,10 @@ from sitecrawl.pagestore.record import Record
 
 _MEMBER: Final = b"\x1f\x8b\x08"
 """How a gzip member begins (RFC 1952)."""
-_CHUNK: Final = 256 << 10
+_RECORD: Final = b"WARC/"
+_FIRST_STEP: Final = 1 << 10
+"""Bytes of a member that are unpacked at first: what stands behind its end is copied."""
+_STEP: Final = 256 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,47 +47,98 @@ class Stretch:
         return self.record is not None and self.record.type in {"response", "revisit"}
 
 
-def walk(path: Path, end: int | None = None) -> Iterator[Stretch]:
+class Work:
+    """What may still be unpacked in vain: see the module."""
+
+    LEAST: ClassVar[int] = 5 << 28
+    """Bytes: more than a record has with the DOWNLOAD_MAXSIZE of Scrapy itself, and some seconds."""
+    PER_BYTE: ClassVar[int] = 16
+    """Bytes."""
+    BEGIN: ClassVar[int] = 4 << 10
+    """Bytes that could be unpacked in the time that it takes to begin."""
+
+    def __init__(self) -> None:
+        self.left = self.LEAST
+        self.spent = 0
+        self._passed = 0
+
+    def passed(self, offset: int) -> None:
+        """The file was looked at up to `offset`."""
+        self.left += self.PER_BYTE * max(0, offset - self._passed)
+        self._passed = max(self._passed, offset)
+
+    def spend(self, size: int) -> None:
+        self.left -= size
+        self.spent += size
+
+
+def walk(path: Path, end: int | None = None, work: Work | None = None) -> Iterator[Stretch]:
     """The stretches of `path`, in their order and without gaps, up to the offset `end`."""
     with file_errors(path), path.open("rb") as file:
         size = path.stat().st_size
         if not size:
             return
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            yield from _walk(data, size if end is None else min(end, size))
+            yield from _walk(data, size if end is None else min(end, size), work or Work())
 
 
-def _walk(data: mmap.mmap, end: int) -> Iterator[Stretch]:
+def _walk(data: mmap.mmap, end: int, work: Work) -> Iterator[Stretch]:
     offset = 0
     while offset < end:
-        found = _record(data, offset, end)
+        found = _record(data, offset, end, work)
         if found is None:
-            found = Stretch(offset, _next_record(data, offset + 1, end), None)
+            found = Stretch(offset, _next_record(data, offset + 1, end, work), None)
         yield found
         offset = found.end
 
 
-def _next_record(data: mmap.mmap, start: int, end: int) -> int:
+def _next_record(data: mmap.mmap, start: int, end: int, work: Work) -> int:
     """Where the next record begins; `end` if none does."""
     while (start := data.find(_MEMBER, start, end)) >= 0:
-        if _record(data, start, end) is not None:
+        if _record(data, start, end, work) is not None:
             return start
         start += 1
     return end
 
 
-def _record(data: mmap.mmap, offset: int, end: int) -> Stretch | None:
-    """The record that begins at `offset`, if one does and is whole."""
-    stream = zlib.decompressobj(GZIP_WINDOW)
-    parts: list[bytes] = []
-    at = offset
-    try:
-        while not stream.eof and at < end:
-            chunk = data[at : min(at + _CHUNK, end)]
-            parts.append(stream.decompress(chunk))
-            at += len(chunk)
-        if not stream.eof:
-            return None
-        return Stretch(offset, at - len(stream.unused_data), record.parse(b"".join(parts)))
-    except (zlib.error, ValueError):
+def _record(data: mmap.mmap, offset: int, end: int, work: Work) -> Stretch | None:
+    """The record that begins at `offset`, if one does, is whole, and there is work left to find it."""
+    work.passed(offset)
+    if work.left <= 0:
         return None
+    unpacking = _Unpacking(data, offset, end)
+    try:
+        content = unpacking.content(work.left)
+        return Stretch(offset, unpacking.at, record.parse(content))
+    except (zlib.error, ValueError):
+        work.spend(Work.BEGIN + unpacking.size)
+        return None
+
+
+class _Unpacking:
+    """Takes a gzip member apart."""
+
+    def __init__(self, data: mmap.mmap, offset: int, end: int) -> None:
+        self._data = data
+        self._end = end
+        self.at = offset
+        """Where what was not unpacked yet begins."""
+        self.size = 0
+        """Bytes that came out so far."""
+
+    def content(self, most: int) -> bytes:
+        """Raises `ValueError` or `zlib.error` for what is no whole member of at most so many bytes with a record."""
+        stream = zlib.decompressobj(GZIP_WINDOW)
+        parts: list[bytes] = []
+        step = _FIRST_STEP
+        while not stream.eof:
+            given = self._data[self.at : min(self.at + step, self._end)]
+            parts.append(stream.decompress(given, most + 1 - self.size))
+            self.size += len(parts[-1])
+            self.at += len(given) - len(stream.unused_data if stream.eof else stream.unconsumed_tail)
+            step = min(2 * step, _STEP)
+            if len(parts) == 1 and not _RECORD.startswith(parts[0][: len(_RECORD)]):
+                raise ValueError("no WARC record")
+            if self.size > most or (not given and not parts[-1]):
+                raise ValueError("too large, or not whole")
+        return b"".join(parts)
