@@ -153,7 +153,7 @@ class PageReader:
 
     def read(self, capture: Capture) -> StoredPage:
         """The stored response of a capture. Raises `CorruptFile` if its record is not what the index says."""
-        message = record.parse_http(self._record(capture).block)
+        message = record.parse_http(self.stored_record(capture).block)
         payload = message.body
         if capture.revisit_of is not None:
             original = self.get(capture.revisit_of)
@@ -161,7 +161,7 @@ class PageReader:
                 raise CorruptFile(
                     f"{self.path}: capture {capture.id} refers to {capture.revisit_of}, which is missing"
                 )
-            held = record.parse_http(self._record(original).block)
+            held = record.parse_http(self.stored_record(original).block)
             payload = held.body
             if (
                 capture.status == record.NOT_MODIFIED
@@ -185,7 +185,8 @@ class PageReader:
         query = f"SELECT {', '.join(Capture._fields)} FROM pages WHERE {condition}"  # noqa: S608 - no value goes into it
         return list(map(Capture._make, self.rows(query, values, checks=columns.CAPTURE)))
 
-    def _record(self, capture: Capture) -> record.Record:
+    def stored_record(self, capture: Capture) -> record.Record:
+        """The record of a capture's response. Raises `StorageError` where it is missing, `CorruptFile` if damaged."""
         path = self.directory / WARC_DIRECTORY / capture.warc_file
         if not path.is_file():
             raise StorageError(f"{path} is missing: the index says that it holds {capture.url}")

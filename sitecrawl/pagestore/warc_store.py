@@ -25,7 +25,7 @@ from sitecrawl.crawldir.meta import PAGES
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.pagestore import record
-from sitecrawl.pagestore.capture import Place, clean_text, describe, kind_of
+from sitecrawl.pagestore.capture import Capture, Place, clean_text, describe, kind_of
 from sitecrawl.pagestore.files import WarcFiles
 from sitecrawl.pagestore.gzipping import compress_member
 from sitecrawl.pagestore.index import Original, PageIndex, Position
@@ -70,12 +70,23 @@ class WarcStore(Participant):
             digest, original = self._body_of(exchange)
             reading = record.Reading(kind_of(exchange, page), page.depth if page is not None else None)
             request, response = _members(exchange, digest, original, reading, self._options.masked)
-            place = self._append(request, response, digest, original)
+            place = self._append(request, response, digest, original.id if original else None)
             self._index.add(describe(self._index.last_id + 1, exchange, page, place))
 
     @property
     def last_id(self) -> int:
         """The id of the last capture."""
+        return self._index.last_id
+
+    def adopt(self, capture: Capture, request: bytes, response: bytes, revisit_of: int | None) -> int:
+        """Stores a capture of another page store with its records, gzip members as they stand there. Returns its id.
+
+        `revisit_of` is the id that the capture with its body has here.
+        """
+        self._check_usable()
+        with self._no_way_back():
+            place = self._append(request, response, capture.digest, revisit_of)
+            self._index.add(capture._replace(id=self._index.last_id + 1, **place._asdict()))
         return self._index.last_id
 
     def withdraw(self, ids: Sequence[int]) -> None:
@@ -125,7 +136,7 @@ class WarcStore(Participant):
         self._files.close()
         self._index.close()
 
-    def _append(self, request: bytes, response: bytes, digest: str, original: Original | None) -> Place:
+    def _append(self, request: bytes, response: bytes, digest: str, revisit_of: int | None) -> Place:
         self._files.make_room(len(request) + len(response))
         self._files.append(request + response)
         assert self._files.name is not None
@@ -134,7 +145,7 @@ class WarcStore(Participant):
             warc_offset=self._files.offset - len(response),
             warc_length=len(response),
             digest=digest,
-            revisit_of=original.id if original else None,
+            revisit_of=revisit_of,
         )
 
     def _cut(self, position: Position) -> None:

@@ -8,7 +8,7 @@ counts, and the others are not shown.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final, Self
@@ -24,29 +24,27 @@ _CHUNK: Final = 500
 
 
 class WorkersReader:
-    """Reads the pages of all workers below `directory`. Raises `StorageError` as `PageReader` does."""
+    """Reads the pages of all workers below `directory`, or in `stores`. Raises as `PageReader` does."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, stores: Sequence[Path] | None = None) -> None:
         self.directory = directory
-        self._readers = [PageReader(place) for place in stores_below(directory)]
+        self.readers = [PageReader(place) for place in (stores_below(directory) if stores is None else stores)]
 
     def find(self, url: str, *, all: bool = False) -> list[Capture]:  # noqa: A002 - as in `PageReader`
-        found = [
-            capture for reader in self._readers for capture in self._counting(reader, reader.find(url, all=True))
-        ]
+        found = [capture for reader in self.readers for capture in self.counting(reader, reader.find(url, all=True))]
         found.sort(key=lambda capture: capture.fetched, reverse=True)
         return found if all else sorted(found, key=lambda capture: capture.kind != "page")[:1]
 
     def pages(self, wanted: PageFilter | None = None, limit: int | None = None) -> Iterator[Capture]:
         """Oldest first, as far as each worker has them so: by the ends of their downloads."""
-        found = (self._counting(reader, reader.pages(wanted)) for reader in self._readers)
+        found = (self.counting(reader, reader.pages(wanted)) for reader in self.readers)
         return islice(heapq.merge(*found, key=lambda one: one.fetched), limit)
 
-    def _counting(self, reader: PageReader, captures: Iterable[Capture]) -> Iterator[Capture]:
+    def counting(self, reader: PageReader, captures: Iterable[Capture]) -> Iterator[Capture]:
         """Those of `reader` that count."""
         remaining = iter(captures)
         while chunk := list(islice(remaining, _CHUNK)):
-            own = self._readers.index(reader)
+            own = self.readers.index(reader)
             newest = self._newest({capture.url_key for capture in chunk if is_page(capture)})
             yield from (
                 capture
@@ -57,20 +55,20 @@ class WorkersReader:
     def _newest(self, keys: Collection[str]) -> dict[str, tuple[float, int]]:
         """When the last page of each URL was fetched, and the number of the reader that has it."""
         newest: dict[str, tuple[float, int]] = {}
-        for number, reader in enumerate(self._readers):
+        for number, reader in enumerate(self.readers):
             for key, fetched in reader.last_pages(keys):
                 newest[key] = max(newest.get(key, (fetched, number)), (fetched, number))
         return newest
 
     def read(self, capture: Capture) -> StoredPage:
-        reader = next(reader for reader in self._readers if reader.get(capture.id) == capture)
+        reader = next(reader for reader in self.readers if reader.get(capture.id) == capture)
         return reader.read(capture)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for reader in self._readers:
+        for reader in self.readers:
             reader.close()
 
 

@@ -1,0 +1,40 @@
+"""`scrapy collect`: the pages of many workers in one place."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from scrapy.exceptions import UsageError
+
+from sitecrawl.console.base_command import DescribedCommand
+from sitecrawl.crawl import configuration
+from sitecrawl.pagestore.collecting import collect
+from sitecrawl.pagestore.console import exit_code_on_error
+from sitecrawl.pagestore.workers import stores_below
+
+
+class Command(DescribedCommand):
+    """Write what the workers of a crawl have stored into one new directory: WARC files and page index, every page
+    once. The workers' directories stay as they are. What they have stored up to their last checkpoints is taken, so
+    they may be at work.
+    """
+
+    usage = "[options] <worker's directory, or that of all> ..."
+    summary = "Write the pages of many workers into one place"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("-o", "--output", metavar="DIR", help="where to; it must be empty, or new")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        assert self.settings is not None
+        if not args or opts.output is None:
+            raise UsageError("Name the workers' directories, and where to: scrapy collect crawls/mine -o crawls/all")
+        target = Path(opts.output)
+        with exit_code_on_error(self):
+            workers = [worker for path in map(Path, args) for worker in stores_below(path) or [path]]
+            found = collect(workers, target, configuration.warc(self.settings, target.name))
+            print(f"{found.captures:,} captures, {found.pages:,} of them pages: scrapy pages -d {target}")
+            if found.left_out:
+                print(f"Left out: {found.left_out:,} that do not count, as other workers have stored these pages")

@@ -1,0 +1,98 @@
+"""The page stores of several workers become one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from console import command
+from pagestore_helpers import STARTED, assert_checkers_pass, exchange, page, warc_files
+
+from sitecrawl.base.errors import CorruptFile, StorageError
+from sitecrawl.pagestore import PageReader
+from sitecrawl.pagestore.collecting import Collected, collect
+from sitecrawl.pagestore.options import WarcOptions
+from sitecrawl.pagestore.warc_store import WarcStore
+
+ROOT = "http://site.example/"
+SAME = b"<title>the same</title>" * 10
+
+
+def store(directory: Path, *fetches: tuple[str, float, bytes], size: int = 10**9) -> WarcStore:
+    """Pages of these names and bodies, fetched so many seconds after the crawl began."""
+    written = WarcStore(directory, WarcOptions(name=directory.name, max_file_size=size))
+    for name, seconds, body in fetches:
+        found = exchange(ROOT + name, body=body, started=STARTED + seconds)
+        written.put(found, page(found))
+    written.checkpoint()
+    return written
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Path:
+    """Two workers: `b` was stored by both, and the one that does not count has a body that a later page refers to."""
+    store(tmp_path / "worker-1", ("a", 1, b"a"), ("b", 2, SAME), ("e", 7, SAME), ("x", 8, b"x"), size=900).close()
+    second = store(tmp_path / "worker-2", ("c", 3, b"c"), ("b", 5, b"b"), ("d", 6, SAME))
+    second.withdraw([1])
+    second.checkpoint()
+    second.close()
+    return tmp_path
+
+
+def contents(directory: Path) -> list[tuple[str, str, bytes]]:
+    with PageReader(directory) as reader:
+        return [(one.url.removeprefix(ROOT), one.kind, reader.read(one).body) for one in reader.pages()]
+
+
+def test_every_page_once(crawl: Path, tmp_path: Path) -> None:
+    """In the order of their fetches, with their bodies; of what does not count only what others refer to."""
+    target = tmp_path / "all"
+    found = collect([crawl / "worker-1", crawl / "worker-2"], target, WarcOptions())
+    assert contents(target) == [
+        ("a", "page", b"a"),
+        ("b", "other", SAME),
+        ("b", "page", b"b"),
+        ("d", "page", SAME),
+        ("e", "page", SAME),
+        ("x", "page", b"x"),
+    ]
+    assert found == Collected(captures=6, pages=5, left_out=1)
+    assert_checkers_pass(target)
+
+
+def test_records_stay_as_they_are(crawl: Path, tmp_path: Path) -> None:
+    """Request and response of each capture, byte for byte; each file has its own warcinfo."""
+    collect([crawl / "worker-1"], tmp_path / "all", WarcOptions(max_file_size=1500))
+    sources = b"".join(path.read_bytes() for path in warc_files(crawl / "worker-1"))
+    with PageReader(tmp_path / "all") as reader:
+        for capture in reader.captures():
+            data = (tmp_path / "all" / "warc" / capture.warc_file).read_bytes()
+            end = capture.warc_offset + capture.warc_length
+            assert data[capture.warc_offset : end] in sources
+    assert len(warc_files(tmp_path / "all")) > 1
+    assert_checkers_pass(tmp_path / "all")
+
+
+def test_the_command(crawl: Path, tmp_path: Path) -> None:
+    """It takes the directory that the workers are below, and what it writes can be read as a crawl's is."""
+    target = tmp_path / "all"
+    done = command("collect", str(crawl), "-o", str(target))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("6 captures, 5 of them pages: ")
+    listed = command("pages", "-d", str(target), "--kind", "page", "--format", "urls")
+    assert listed.stdout.split() == [ROOT + name for name in "abdex"]
+    again = command("collect", str(crawl), "-o", str(target))
+    assert again.returncode == 1
+    assert "is not empty" in again.stderr
+
+
+def test_what_cannot_be_collected(crawl: Path, tmp_path: Path) -> None:
+    """A file that is missing, or ends too early, is named."""
+    first, *_ = warc_files(crawl / "worker-2")
+    first.write_bytes(first.read_bytes()[:-10])
+    with pytest.raises(CorruptFile, match=first.name):
+        collect([crawl / "worker-2"], tmp_path / "cut", WarcOptions())
+    shutil.rmtree(crawl / "worker-2" / "warc")
+    with pytest.raises(StorageError, match=first.name):
+        collect([crawl / "worker-2"], tmp_path / "missing", WarcOptions())
