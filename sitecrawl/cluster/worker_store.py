@@ -15,7 +15,6 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import manifest_of
 from sitecrawl.crawldir.meta import LINKS_READ, PAGES
 from sitecrawl.pagestore import Capture, PageReader
-from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.warc_store import WarcStore
 from sitecrawl.pagestore.workers import is_page
 from sitecrawl.urls.fingerprint import HASH_NAME
@@ -25,7 +24,8 @@ _FROM_THE_FIRST: Final = bytes(8)
 
 
 class WorkerStore:
-    """Of the crawl with these `facts`. While it is open, no worker can have the directory.
+    """Of the crawl with these `facts`. While it is open, no worker can have the directory. What came after the last
+    checkpoint is given up, as by the worker's next start.
 
     Raises `StorageError` if there is none, `CorruptFile` if it is damaged; `CrawlDirectoryInUse` if its worker runs;
     `FormatMismatch` if it is another crawl's.
@@ -38,7 +38,9 @@ class WorkerStore:
         self._database = Database(directory / "db", hash_name=HASH_NAME)
         try:
             position = self._database.get("meta", PAGES)
-            self._position = json.loads(position) if position else None
+            with closing(WarcStore(directory)) as store:
+                store.recover(json.loads(position) if position else None)
+                self._position = store.checkpoint()
             self.unsent = Journal(self._database).load()
             """Parcels of which Redis may not have heard."""
         except BaseException:
@@ -46,16 +48,12 @@ class WorkerStore:
             raise
 
     def pages(self) -> Iterator[Capture]:
-        """The pages that came by GET, up to the last checkpoint."""
-        last = Position(**(self._position or {})).last_id
-        if last:
-            with closing(PageReader(self.directory)) as reader:
-                yield from filter(is_page, reader.captures(last=last))
+        """The pages that came by GET."""
+        with closing(PageReader(self.directory)) as reader:
+            yield from filter(is_page, reader.captures())
 
     def last_pages(self, keys: Collection[str]) -> list[tuple[str, float]]:
         """As `PageReader.last_pages`."""
-        if not self._position:
-            return []
         with closing(PageReader(self.directory)) as reader:
             return reader.last_pages(keys)
 

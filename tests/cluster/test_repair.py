@@ -16,6 +16,7 @@ import redis
 from cluster_helpers import Steps, audit, link, outcome, seed
 from console import command
 from crawling import PROJECT
+from pagestore_helpers import exchange, page
 from redis_damages import spoil
 from redis_servers import Server, server
 from waiting import until
@@ -31,6 +32,7 @@ from sitecrawl.cluster.parcel import ParcelLink
 from sitecrawl.cluster.repair import repair
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import LINKS_READ
+from sitecrawl.pagestore.warc_store import WarcStore
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 SEED = os.environ.get("DAMAGE_SEED", "standing")
@@ -260,6 +262,20 @@ class TestDirectories:
         assert kinds(two) == {URLS[0]: "other", URLS[1]: "page"}
         assert check(one).is_sound
         assert check(two).is_sound
+
+    def test_pages_behind_the_last_checkpoint(self, walk: Walk, redis_server: Server, tmp_path: Path) -> None:
+        """The worker was killed before its database knew them: they do not count, and go as by its next start."""
+        walk.go("one")
+        walk.die()
+        job = worker_directory(tmp_path / "w", {URLS[0]: 1.0})
+        behind = exchange(URLS[1])
+        with closing(WarcStore(job)) as store:
+            store.put(behind, page(behind))
+            store.checkpoint()
+        assert len(kinds(job)) == 2
+        assert repair({"url": redis_server.url}, "test", [job]).after == []
+        assert kinds(job) == {URLS[0]: "page"}
+        assert check(job).is_sound
 
     def test_another_crawls_directory(self, walk: Walk, redis_server: Server, tmp_path: Path) -> None:
         """It is refused before anything is changed."""
