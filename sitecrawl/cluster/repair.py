@@ -79,6 +79,8 @@ class _Mending:
             pages = StoredPages(self._client, self._facts, self._stores)
             self._restored = pages.restore()
             self._extra = pages.withdraw_extra()
+        if not self._spoilt():
+            self._settle()
         self._forget_limits()
         self._tell()
         if was_killed or self._has_lost:  # nobody knows what a repair that was killed has dropped
@@ -115,7 +117,6 @@ class _Mending:
         for _ in range(_ROUNDS):
             spoilt = self._spoilt()
             if not spoilt:
-                self._settle()
                 return
             shards = [Rebuilding(self._client, self._facts, number) for number in spoilt]
             for shard in shards:

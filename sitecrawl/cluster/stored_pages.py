@@ -20,6 +20,7 @@ from sitecrawl.cluster.parcel import Outcome, Packer, Parcel, ParcelLink
 from sitecrawl.cluster.rebuilding import mend
 from sitecrawl.cluster.records import Reading, chunks
 from sitecrawl.cluster.shards import pack, script
+from sitecrawl.cluster.survey import MOST_KEYS, literal
 from sitecrawl.cluster.worker_store import WorkerStore
 from sitecrawl.frontier.record import Flag, UrlState
 from sitecrawl.pagestore import Capture
@@ -99,7 +100,9 @@ class StoredPages:
         for store in self._stores:
             for parcel in store.unsent:
                 own = [key for key in _keys_of([parcel]) if holders[key] <= {store.directory}]
-                if not self._is_taken(parcel, own):
+                if self._is_taken(parcel, own):
+                    self._recall_forwards(parcel)
+                else:
                     self._untold[store.directory] |= _keys_of([parcel])
         self._unsent = set().union(*self._untold.values())
 
@@ -112,6 +115,20 @@ class StoredPages:
         if is_taken:
             self._client.hset(streams, parcel.stream, parcel.seq)
         return is_taken
+
+    def _recall_forwards(self, parcel: Parcel) -> None:
+        """What it had for other shards, and what has left the outbox, has arrived: its worker will send it again."""
+        keys = self._facts.keys
+        fields = {
+            field
+            for name in self._client.scan_iter(f"{literal(keys.base(parcel.shard))}out:*", count=MOST_KEYS)
+            for field in self._client.hkeys(name)
+        }
+        for target in {keys.shard_of(link.host) for one in parcel.outcomes for link in one.links} - {parcel.shard}:
+            streams, stream = keys.base(target) + "streams", f"{parcel.shard}/{parcel.stream}"
+            has_left = f"{parcel.stream}:{parcel.seq}:{target}".encode() not in fields
+            if has_left and int(self._client.hget(streams, stream) or 0) < parcel.seq:
+                self._client.hset(streams, stream, parcel.seq)
 
     def _is_done(self, shard: int, key: bytes) -> bool:
         return bool(self._client.hexists(self._done_key(shard, key), key))

@@ -232,6 +232,21 @@ class TestDirectories:
         assert repair({"url": redis_server.url}, "test", [job]).after == []
         assert walk.steps.send(parcel) == 0
 
+    def test_what_had_arrived_arrives_once(self, walk: Walk, redis_server: Server, tmp_path: Path) -> None:
+        """A worker forwards a parcel's links again: shards that forgot their streams know them all the same."""
+        shard = walk.steps.keys.shard_of(HOSTS[0])
+        (lease,) = walk.steps.lease(shard)
+        parcel = walk.steps.parcel(shard, [outcome(lease, lease[6][0], *walk.links(URLS[0]))])
+        assert walk.steps.send(parcel) == 1
+        walk.steps.forward(parcel)
+        for number in range(SHARDS):
+            walk.client.delete(walk.steps.keys.base(number) + "sessions", walk.steps.keys.base(number) + "streams")
+        job = worker_directory(tmp_path / "w", {URLS[0]: 1.0}, parcel)
+        assert repair({"url": redis_server.url}, "test", [job]).after == []
+        assert walk.steps.send(parcel) == 0
+        walk.steps.forward(parcel)
+        audit(walk.steps)
+
     def test_a_page_that_is_yet_to_be_told(self, walk: Walk, redis_server: Server, tmp_path: Path) -> None:
         """Its URL waits again where its record is gone, for its worker's parcel will be refused."""
         shard = walk.steps.keys.shard_of(HOSTS[0])
