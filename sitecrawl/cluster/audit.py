@@ -29,7 +29,9 @@ _TYPES: Final[Mapping[str, str]] = {
         "hash",
     ),
     **dict.fromkeys(("done:", "l:", "out:", "told", "wish"), "hash"),
-    **dict.fromkeys(("q:", "best:", "ready", "rest", "silent", "leases", "sessions", "starting", "heard"), "zset"),
+    **dict.fromkeys(
+        ("q:", "best:", "ready", "rest", "deep", "silent", "leases", "sessions", "starting", "heard"), "zset"
+    ),
     **dict.fromkeys(("outs", "demoted"), "set"),
     "scope": "list",
     "duty": "string",
@@ -94,7 +96,7 @@ def problems(client: Any, facts: Facts) -> Iterator[str]:
     budget = 0
     for number in range(facts.keys.shards):
         survey = Survey(client, facts.keys, number, facts.fingerprints)
-        yield from ShardAudit(client, survey).problems()
+        yield from ShardAudit(client, survey, keeps_levels=facts.keeps_levels).problems()
         total += survey.count("total")
         held += survey.held
         sent += survey.count("sent") - survey.count("arrived")

@@ -14,7 +14,7 @@ from sitecrawl.urls.fingerprint import HASH_NAME, KEY_SIZE, Fingerprinter
 
 REPAIR: Final = b"repair"
 """A field of `crawl` while the crawl is repaired: no step does anything then (`shard.lua`)."""
-_FIELDS: Final = (b"format", b"spider", b"hash", b"shards", b"buckets", b"order", b"hold", b"key")
+_FIELDS: Final = (b"format", b"spider", b"hash", b"shards", b"buckets", b"order", b"max_depth", b"hold", b"key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,11 @@ class Facts:
     @property
     def buckets(self) -> int:
         return int(self.fields[b"buckets"])
+
+    @property
+    def keeps_levels(self) -> bool:
+        """Whether no URL is lent before all of the levels above are done."""
+        return int(self.fields[b"max_depth"]) > 0 and self.fields[b"order"] != b"dfs"
 
     def strange(self, client: Any, shard: int) -> Iterator[bytes]:
         """Fields of a shard that are not as most have them."""
@@ -85,6 +90,8 @@ def _most(found: Iterable[Mapping[bytes, bytes]], field: bytes) -> bytes:
 def _is_fact(field: bytes, value: bytes) -> bool:
     if field in {b"shards", b"buckets"}:
         return value.isdigit() and int(value) > 0
+    if field == b"max_depth":
+        return value.isdigit()
     if field == b"key":
         return len(value) == 2 * KEY_SIZE and all(letter in b"0123456789abcdef" for letter in value)
     if field == b"hold":

@@ -53,14 +53,13 @@ class ClusterFrontier:
         listener: WorkerListener,
         clock: Callable[[], float],
         politeness: PolitenessOptions,
-        max_depth: int = 0,
     ) -> None:
         options = joined.options
         self._options = options
         self._listener = listener
         self._clock = clock
         self._host_key = host_key
-        self._max_depth = max_depth
+        self._max_depth = options.max_depth
         self.keys = Keys(options.crawl, options.shards)
         self.known = Clock(options.cache)
         self._journal = Journal(database)

@@ -38,6 +38,7 @@ class Leasing:
         self._scope = scope
         self._budget = budget
         self._on_dead = on_dead
+        self._level = 0
         self.orphans: list[tuple[int, str]] = []
         """Shards and sessions that are dead, and left something in their outboxes there."""
 
@@ -46,6 +47,22 @@ class Leasing:
         """URLs: nothing until half of what is kept ahead is gone."""
         room = self._options.ahead - self._leased_hosts.waiting
         return room if 2 * room >= self._options.ahead else 0
+
+    @property
+    def level(self) -> int:
+        """How far from the seeds the crawl has come, where it goes level by level."""
+        return max(self._level, *(shard["level"] for shard in self._shard_calls.shards.values()))
+
+    def next_level(self) -> int | None:
+        """That of the next URLs which wait for theirs; None if none does, by what the shards last said."""
+        found = [shard.numbers.get("deep", -1) for shard in self._shard_calls.shards.values()]
+        return min((int(level) for level in found if level >= 0), default=None)
+
+    def descend(self, level: int) -> None:
+        """All of the levels above are done."""
+        self._level = level
+        for shard in self._shard_calls.shards.values():
+            shard.look_at = 0.0
 
     @property
     def poll(self) -> float:
@@ -81,6 +98,7 @@ class Leasing:
             "span": int(_MILLISECONDS * options.host_seconds),
             "most": options.host_batch,
             "account": self._budget.account,
+            "level": self.level,
         }
         calls = [Call(shard, "lease", self._shard_calls.args(shard, **given)) for shard in asked]
         answers = await self._shard_calls.call(calls)

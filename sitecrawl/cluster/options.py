@@ -79,6 +79,8 @@ class ClusterOptions:
     """URLs of one host that are lent together, at most."""
     host_seconds: float = 2.0
     """For how long a host is lent, about."""
+    max_depth: int = 0
+    """Links from a seed, at most; 0 for no limit. Fixed when the crawl begins."""
     limits: CrawlLimits = CrawlLimits()
     cache: int = 65_536
     """Fingerprints that the worker knows to be known (CLOCK)."""

@@ -5,7 +5,8 @@ to do. An idle worker is woken by a message when a shard has work again, and loo
 
 The end. A shard has ended when nothing waits there that may be fetched, nothing is lent, its outbox is empty, and no
 worker is about to add its seeds. The crawl has ended when all shards have, or have but for what waits, of which none
-may lend any more (`budget`); at one moment: when they have been found so twice, and none has changed in between.
+may lend any more (`budget`); at one moment: when they have been found so twice, and none has changed in between. With
+a depth limit that is the end of a level, as long as something waits for a deeper one.
 
 Faults. Whatever fails because Redis cannot be reached is kept and sent again: parcels and forwards have numbers, so
 none counts twice; what a lost answer has lent is resigned afterwards, or runs out.
@@ -40,6 +41,7 @@ from sitecrawl.cluster.shard_calls import ShardCalls
 from sitecrawl.cluster.shards import Call, Shards
 from sitecrawl.cluster.shared_scope import SharedScope
 from sitecrawl.cluster.tallies import Tallies
+from sitecrawl.cluster.wakeups import Wakeups
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +79,6 @@ class Pump:
         self._options = options
         self._leased_hosts = leased_hosts
         self._listener = listener
-        self._connect = connect
         self._is_busy = is_busy
         self._revival = revival
         faulted = partial(listener.counted, "cluster/faults", 1)
@@ -117,6 +118,7 @@ class Pump:
         """The worker's spider has not yet said what it begins with."""
         self._told_starting: bool | None = None
         self._kick = asyncio.Event()
+        self._wakeups = Wakeups(connect, shards.keys.channel, self._called)
         self._tasks: list[asyncio.Task[None]] = []
         self._renewed = 0.0
 
@@ -127,7 +129,7 @@ class Pump:
 
     def start(self) -> None:
         loop = asyncio.get_running_loop()
-        self._tasks = [loop.create_task(self._run()), loop.create_task(self._listen())]
+        self._tasks = [loop.create_task(self._run()), loop.create_task(self._wakeups.listen())]
 
     def kick(self) -> None:
         """There is something to do."""
@@ -160,6 +162,7 @@ class Pump:
             for task in pending:
                 task.cancel()
             _, pending = await asyncio.wait(pending, timeout=_DEAF)
+        await self._wakeups.close()
 
     async def _run(self) -> None:
         try:
@@ -352,15 +355,17 @@ class Pump:
         )
 
     def _has_ended(self) -> bool:
-        """Whether all shards have said so: nothing is lent or on its way, and nothing is left to lend, or may be."""
+        """Whether nothing is lent or on its way, and nothing is left to lend, or may be: as all shards last said."""
         shards = self.shard_calls.shards.values()
         if not all(shard.settled for shard in shards):
             return False
-        return self.budget.is_spent or (not self._options.watch and all(shard.ends for shard in shards))
+        return self.budget.is_spent or all(shard.ends for shard in shards)
 
     async def _look_for_the_end(self) -> None:
-        shards = self.shard_calls.shards
-        if self.ended or not self._has_ended():
+        """Of the crawl; or, where it goes level by level, of this level."""
+        shards, deeper = self.shard_calls.shards, self.leasing.next_level()
+        waits = self._options.watch and deeper is None and not self.budget.is_spent
+        if self.ended or waits or not self._has_ended():
             return
         versions = []
         for _ in range(2):
@@ -370,26 +375,17 @@ class Pump:
             if not self._has_ended() or not self._is_idle():
                 return
             versions.append([shard["version"] for shard in shards.values()])
-        if versions[0] == versions[1]:
+        if versions[0] != versions[1]:
+            return
+        if (deeper := self.leasing.next_level()) is not None and not self.budget.is_spent:
+            self.leasing.descend(deeper)
+            self._kick.set()
+        elif not self._options.watch or self.budget.is_spent:
             self.ended = True
             self._listener.woken()
 
-    # Being woken
-
-    async def _listen(self) -> None:
-        """Wait for messages that a shard has work; without them the worker looks for itself, only later."""
-        while True:
-            client = self._connect()
-            try:
-                async with client.pubsub() as channel:
-                    await channel.subscribe(self.shard_calls.keys.channel)
-                    async for message in channel.listen():
-                        if message["type"] == "message":
-                            self.shard_calls.shards[int(message["data"])].look_at = 0.0
-                            self.tallies.look()
-                            self._kick.set()
-            except (redis.RedisError, OSError, ValueError, KeyError):
-                await asyncio.sleep(1.0)
-            finally:
-                with contextlib.suppress(redis.RedisError, OSError):
-                    await client.aclose()
+    def _called(self, shard: int) -> None:
+        """The shard has said that there is work, or that the crawl may have ended."""
+        self.shard_calls.shards[shard].look_at = 0.0
+        self.tallies.look()
+        self._kick.set()

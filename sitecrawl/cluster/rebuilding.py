@@ -275,7 +275,9 @@ class Rebuilding:
     def _queue_again(self, survey: Survey) -> None:
         """Queues and workbench, from nothing."""
         derived = [*survey.keys_of("q"), *survey.keys_of("best")]
-        for chunk in chunks(iter([*derived, *(f"{self._base}{name}".encode() for name in ("ready", "rest"))])):
+        for chunk in chunks(
+            iter([*derived, *(f"{self._base}{name}".encode() for name in ("ready", "rest", "deep"))])
+        ):
             self._client.unlink(*chunk)
         for waiting in chunks(self._waiting(survey)):
             mend(self._client, self._base, waiting=waiting)

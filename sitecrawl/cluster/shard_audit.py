@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from sitecrawl.base.display import one_line
 from sitecrawl.cluster.records import A_TIME, FAR, HostRecord, SectionRecord, Url, chunks
 from sitecrawl.cluster.survey import Survey, Tally
 from sitecrawl.urls.fingerprint import SIZE
 
+_BELOW: Final = -(2.0**100)
+"""The score of a URL that waits for its level (`shard.lua`)."""
+
 
 class ShardAudit:
     """Compares the numbers that stand on Redis with what `survey` adds up to: it is filled on the way."""
 
-    def __init__(self, client: Any, survey: Survey) -> None:
+    def __init__(self, client: Any, survey: Survey, *, keeps_levels: bool) -> None:
+        self._keeps_levels = keeps_levels
+        self._deep = 0
+        """URLs that wait for their level."""
         self._client = client
         self._survey = survey
         self._base = survey.base
@@ -45,6 +51,8 @@ class ShardAudit:
 
     def _of_url(self, key: bytes, url: Url, *, is_queued: bool) -> Iterator[str]:
         text, is_lent = one_line(url.url.decode()), self._survey.is_lent(key, url)
+        is_deep = self._keeps_levels and url.depth > self._survey.count("level") and url.priority <= 0
+        self._deep += is_deep and not is_lent
         if url.host not in self._survey.hosts:
             yield f"{self._base}hosts: there is no host for {text}"
         if url.section_key not in self._survey.sections:
@@ -98,7 +106,12 @@ class ShardAudit:
         queued, queues = 0, set()
         for name in self._survey.keys_of("q"):
             queued += self._client.zcard(name)
-            queues.add(self._survey.suffix(name, "q"))
+            ((_, score),) = self._client.zrevrange(name, 0, 0, withscores=True)
+            if score > _BELOW:
+                queues.add(self._survey.suffix(name, "q"))
+        deep = self._client.zcard(self._base + "deep")
+        if deep != self._deep:
+            yield f"{self._base}deep: {deep:,} URLs, and {self._deep:,} wait for their level"
         if queued != self._survey.waiting:
             yield f"{self._base}q:*: {queued:,} entries for {self._survey.waiting:,} URLs that wait"
         best = {

@@ -38,7 +38,7 @@ class Shard:
     def hear(self, answer: dict[bytes, float], *, changed: bool) -> None:
         """`changed`: what was done may have left something to lend, a probe of what is held back, or nothing."""
         self.numbers = {name.decode(): value for name, value in answer.items()}
-        is_empty = not any(self.numbers[name] for name in ("waiting", "leased", "outbox"))
+        is_empty = self.numbers["rest"] < 0 and not any(self.numbers[name] for name in ("ready", "leased", "outbox"))
         if changed and (self.numbers["ready"] or self.numbers["demoted"] or is_empty):
             self.look_at = 0.0
         elif self.numbers["rest"] >= 0:

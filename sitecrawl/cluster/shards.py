@@ -125,6 +125,7 @@ def open_crawl(client: redis.Redis | redis.RedisCluster, options: ClusterOptions
         b"shards": str(options.shards).encode(),
         b"buckets": str(options.buckets).encode(),
         b"order": options.order.encode(),
+        b"max_depth": str(options.max_depth).encode(),
         b"hold": b"01"[options.hold : options.hold + 1],
     }
     first = keys.base(0) + "crawl"

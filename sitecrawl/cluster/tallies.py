@@ -23,6 +23,7 @@ _SECONDS: Final = 1.0
 _COUNTED: Final = ("itemcount", "pagecount", "errorcount")
 _TIMES: Final = ("timeout", "timeout_no_item")
 _MILLISECONDS: Final = 1000
+_MILLISECOND: Final = 0.001
 
 
 class Tallies:
@@ -62,12 +63,15 @@ class Tallies:
             self._bare = 0
         elif name == "pagecount":
             self._bare += 1
-        new = (self._counts - self._told).total()
-        left = min((left for limit, left in self._left.items() if limit not in _TIMES), default=0.0)
-        at = 0.0 if new * _PART >= left else self._clock() + _SECONDS
+        at = 0.0 if self._is_much() else self._clock() + _SECONDS
         is_sooner = at < self._at
         self._at = min(at, self._at)
         return is_sooner
+
+    def _is_much(self) -> bool:
+        """Whether what Redis has not heard is more than a small part of what is left to a limit."""
+        left = [self._left.get(limit, 0.0) for limit in self._limits if limit not in _TIMES]
+        return bool(left) and (self._counts - self._told).total() * _PART >= min(left)
 
     def next_look(self) -> float:
         """When Redis is asked next."""
@@ -82,16 +86,17 @@ class Tallies:
         if now < self.next_look():
             return
         counts = Counter(self._counts)
+        self._at = float("inf")  # what comes while the answer does not may be due before the next look
         (answer,) = await self._shard_calls.call([Call(0, "tally", self._args(counts))])
         if answer is None:
-            self._at = now + _SECONDS
+            self._at = min(self._at, now + _SECONDS)
             if self._left.get("timeout", float("inf")) <= _MILLISECONDS * (now - self._heard_at):
                 self._end("timeout")
             return
         self._told, self._heard_at = counts, now
         self._left = {name.decode(): left for name, left in answer[b"left"].items()}
         times = [self._left[name] / _MILLISECONDS for name in _TIMES if name in self._left]
-        self._at = now + max(0.0, min([self._every, *times])) + 0.001
+        self._at = min(self._at, now + max(0.0, min([self._every, *times])) + _MILLISECOND)
         if answer[b"met"]:
             self._end(answer[b"met"].decode())
 

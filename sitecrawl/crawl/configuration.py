@@ -232,6 +232,7 @@ def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
         hold=settings.getbool("SITECRAWL_HOLD_TRAPS"),
         unsafe=settings.getbool("SITECRAWL_CLUSTER_UNSAFE"),
         ahead=2 * settings.getint("CONCURRENT_REQUESTS"),
+        max_depth=settings.getint("DEPTH_LIMIT"),
         limits=crawl_limits(settings),
         cache=settings.getint("SITECRAWL_SEEN_CACHE"),
         seeds_key=key % {"name": spider},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
 from functools import lru_cache
@@ -22,8 +21,6 @@ from sitecrawl.frontier.crawl_seen import CrawlSeen
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.urls.fingerprint import HASH_NAME
 
-logger = logging.getLogger(__name__)
-
 HOST_KEYS_KEPT: Final = 16_384
 """Hosts whose keys stay in memory."""
 
@@ -37,13 +34,6 @@ def capabilities(settings: BaseSettings) -> Capability:
 def join_crawl(crawler: Crawler) -> Joined | None:
     """The crawl on Redis that the settings name, if they do."""
     options = configuration.cluster(crawler.settings, crawler.spidercls.name)
-    depth = crawler.settings.getint("DEPTH_LIMIT")
-    if options is not None and depth > 0 and Capability.LIMITS not in ClusterFrontier.can:
-        logger.warning(
-            "Workers do not go level by level: what is first found by a longer way counts as that deep, so a depth "
-            "limit of %d may leave out some pages that one process would fetch",
-            depth,
-        )
     return join(options) if options is not None else None
 
 
@@ -63,7 +53,6 @@ def worker_frontier(
         listener=listener,
         clock=time.monotonic,
         politeness=configuration.politeness(settings),
-        max_depth=settings.getint("DEPTH_LIMIT"),
     )
 
 

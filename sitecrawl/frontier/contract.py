@@ -31,10 +31,8 @@ class Capability(EnumFlag):
     """It knows the record of every URL: `urls` answers for all, and `add` and `expand` tell how many were new."""
     AGAIN = auto()
     """URLs that have come to their end can be queued once more."""
-    LIMITS = auto()
-    """`max_pages` and `max_depth` are exact."""
     NONE = 0
-    ALL = RECORDS | AGAIN | LIMITS
+    ALL = RECORDS | AGAIN
 
 
 class Totals(Protocol):

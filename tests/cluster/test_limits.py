@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster_helpers import Steps, audit, outcome, seed
+from cluster_helpers import KEY, Steps, audit, link, outcome, seed
 from cluster_workers import Worker as BareWorker
 from cluster_workers import working
 from fleet import Worker, fleet, stored, web_of
+from frontiers import abandon
 from redis_servers import Server, server
 from syntheticweb import Web
 from waiting import until, until_async
@@ -24,6 +27,8 @@ from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
 from sitecrawl.cluster.repair import repair
 from sitecrawl.cluster.shards import Keys
 from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.visit import Visit
+from sitecrawl.page.items import Link
 
 WAITS, FETCHED, FAILED, EXCLUDED = UrlState.QUEUED, UrlState.FETCHED, UrlState.FAILED, UrlState.EXCLUDED
 
@@ -224,7 +229,7 @@ class TestWorkers:
             dying.frontier.start()
             await dying.seed(*(f"http://h{n}.example/" for n in range(9)))
             await dying.visits(3)
-            await dying.frontier.pump.cease()  # as in a kill: nothing is given back
+            await abandon(dying.frontier)
             dying.database.close()
             async with working(redis, tmp_path / "living", **limited) as living:
                 for visit in await living.visits(3):
@@ -311,6 +316,103 @@ def test_what_is_spoilt_is_reckoned_anew(redis: Server, web: Web, tmp_path: Path
         assert repair(params, "generic", []).after == []
 
 
+class TestLevels:
+    """`max_depth`."""
+
+    def test_a_level_waits_for_the_last_of_the_one_above(self, steps: Steps) -> None:
+        """A shard lends what is no deeper than the crawl has come; the rest waits in its place, and is counted."""
+        deep = Steps(steps.client, crawl="deep", shards=2, max_depth=3)
+        host = next(name for n in range(40) if deep.keys.shard_of(name := f"h{n}.example") == 0)
+        deep.add(seed(f"http://{host}/"), *(link(f"http://{host}/{depth}", depth=depth) for depth in (2, 1, 2)))
+        deep.add(link(f"http://{host}/first", depth=3, priority=1))  # what a spider wants before any link
+        lent = []
+        for deep.level in (0, 0, 1, 2, 3):
+            for lease in deep.lease(0):
+                lent.append((deep.level, sorted(url[1].decode().rpartition("/")[2] for url in lease[6])))
+                deep.release(0, lease)
+        assert lent == [(0, ["", "first"]), (1, ["1"]), (2, ["2"])]
+        audit(deep)
+
+    def test_a_repair_leaves_levels_as_they_are(self, steps: Steps) -> None:
+        """What waits for its level does so again, when queues and workbench have been made from nothing."""
+        deep = Steps(steps.client, crawl="deep", shards=1, max_depth=3)
+        deep.add(seed("http://a.example/"), *(link(f"http://a.example/{n}", depth=n % 3 + 1) for n in range(6)))
+        params = {"connection_pool": steps.client.connection_pool}
+        for spoil in ("DEL deep", "DEL ready", "ZADD deep 1 stranger", "SET deep x"):
+            verb, name, *rest = spoil.split()
+            steps.client.execute_command(verb, deep.keys.base(0) + name, *rest)
+            steps.client.delete(deep.keys.base(0) + "sessions")  # nobody is at work any more
+            repaired = repair(params, "deep", [])
+            assert (len(repaired.before) > 0, repaired.after) == (True, []), spoil
+        assert steps.client.zcard(deep.keys.base(0) + "deep") == 6
+        (lease,) = deep.lease(0)
+        assert [url[1] for url in lease[6]] == [b"http://a.example/"]
+
+    def test_what_is_deeper_is_no_work(self, steps: Steps) -> None:
+        """The level has ended when only that is left."""
+        deep = Steps(steps.client, crawl="deep", shards=1, max_depth=3)
+        deep.add(seed("http://a.example/"), link("http://a.example/1", depth=1))
+        (lease,) = deep.lease(0)
+        assert deep.send(deep.parcel(0, [outcome(lease, lease[6][0])])) == 1
+        deep.release(0, lease)
+        answer = deep.call(0, "lease", want=9, hosts=9, span=1, most=9)
+        assert (answer[b"ends"], answer[b"shard"][b"deep"], answer[b"shard"][b"waiting"]) == (1, 1, 1)
+        audit(deep)
+
+    @pytest.mark.parametrize("shards", [1, 4])
+    @pytest.mark.parametrize("depth", [1, 3])
+    def test_max_depth_is_exact(self, redis: Server, tmp_path: Path, depth: int, shards: int) -> None:
+        """All pages within so many links of a seed, by the shortest way, although that is found late."""
+        home, slow = "http://h0.example", "http://h1.example"
+
+        def links_of(url: str) -> list[str]:
+            # The short way to the far page leads over a slow host: it is found after the long one.
+            if url == f"{slow}/":
+                return [f"{slow}/1", f"{home}/far"]
+            if url.startswith(f"{home}/far"):
+                return [f"{url}r"]
+            step = int(url.rpartition("/")[2] or 0)
+            return [f"{url.rpartition('/')[0]}/{step + 1}", *([f"{home}/far"] if step == 2 else [])]
+
+        async def run() -> dict[str, int]:
+            found: dict[str, int] = {}
+            async with working(redis, tmp_path, shards=shards, max_depth=depth) as worker:
+                await worker.seed(f"{home}/", f"{slow}/")
+                held: list[Visit] = []
+                looks = 0
+                while not worker.frontier.is_finished() or held:
+                    visit = worker.frontier.next()
+                    if visit is not None and visit.url == f"{slow}/":
+                        held.append(visit)
+                    elif visit is not None:
+                        self.fetch(worker, visit, links_of, found)
+                    elif held and (looks := looks + 1) > 20:  # nothing else comes
+                        self.fetch(worker, held.pop(), links_of, found)
+                    await asyncio.sleep(0.02)
+            return found
+
+        far = {f"{home}/far{'r' * (step - 1)}": step for step in range(1, depth + 1)}
+        steps = {f"{host}/{step or ''}": step for host in (home, slow) for step in range(depth + 1)}
+        assert asyncio.run(run()) == {**steps, **far}
+
+    def fetch(
+        self, worker: BareWorker, visit: Visit, links_of: Callable[[str], list[str]], found: dict[str, int]
+    ) -> None:
+        assert visit.url not in found
+        found[visit.url] = visit.depth
+        links = [Link(url, url.split("/")[2], key=KEY.url(url)) for url in links_of(visit.url)]
+        worker.frontier.expand(visit, links)
+        worker.frontier.downloaded(visit, 0.0)
+        worker.frontier.done(visit, FETCHED, status=200)
+        worker.checkpoint()
+
+    def test_it_is_fixed_when_the_crawl_begins(self, redis: Server) -> None:
+        """What was deeper has been left out by then."""
+        join(ClusterOptions({"url": redis.url}, "test", shards=1, max_depth=3))
+        with pytest.raises(OptionError, match="max_depth '3', not '4'"):
+            join(ClusterOptions({"url": redis.url}, "test", shards=1, max_depth=4))
+
+
 class TestRun:
     """`CLOSESPIDER_*`."""
 
@@ -362,15 +464,28 @@ class TestRun:
         begin(join(options), "one")
         assert self.tell(steps, "one again", 0, 0, 0) == ""
 
-    @pytest.mark.parametrize("counted", ["response_received", "item_scraped"])
-    def test_workers_end_together(self, redis: Server, web: Web, tmp_path: Path, counted: str) -> None:
+    def test_when_a_count_is_told(self, redis: Server, tmp_path: Path) -> None:
+        """At once near a limit, and soon far from it; where there is none of counts, nothing is in a hurry."""
+
+        async def run(**limits: int) -> list[bool]:
+            async with working(redis, tmp_path / "-".join(limits), limits=CrawlLimits(**limits)) as worker:
+                tallies = worker.frontier.pump.tallies
+                await until_async(lambda: time.monotonic() < tallies.next_look() < inf, "an answer")
+                now = time.monotonic()
+                tallies.count("pagecount")
+                return [tallies.next_look() <= now, now < tallies.next_look() <= time.monotonic() + 1]
+
+        assert asyncio.run(run(pagecount=30)) == [True, False]
+        assert asyncio.run(run(pagecount=3000)) == [False, True]
+        assert asyncio.run(run(timeout=3000)) == [False, True]
+
+    def test_workers_end_together(self, redis: Server, web: Web, tmp_path: Path) -> None:
         """When all of them together have counted so much, and not each of them."""
-        name = {"response_received": "PAGECOUNT", "item_scraped": "ITEMCOUNT"}[counted]
-        settings = {f"CLOSESPIDER_{name}": 60, "CONCURRENT_REQUESTS": 4, "DOWNLOAD_DELAY": 0.3}
+        settings = {"CLOSESPIDER_ITEMCOUNT": 60, "CONCURRENT_REQUESTS": 4, "DOWNLOAD_DELAY": 0.3}
         with fleet(tmp_path, 2, web.url(0), redis.url, **settings) as workers:
             assert [worker.wait() for worker in workers] == [0, 0]
-            assert [reasons(worker) for worker in workers] == [[f"closespider_{name.lower()}"]] * 2
-            total = sum(int(number) for worker in workers for number in stat(worker, f"{counted}_count"))
+            assert [reasons(worker) for worker in workers] == [["closespider_itemcount"]] * 2
+            total = sum(int(number) for worker in workers for number in stat(worker, "item_scraped_count"))
         assert 60 <= total < 120
 
     def test_time_is_up_for_all(self, redis: Server, web: Web, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from limited import attack, fork_servers
 from redis_servers import server
 
 
-@pytest.mark.parametrize("seed", [5, 6, 13])
+@pytest.mark.parametrize("seed", [6, 13])
 def test_a_limit_under_faults(seed: int, tmp_path: Path) -> None:
     """The crawl ends, and as many pages are stored as are wanted."""
     with server() as started, web_of(300) as web, fork_servers(2) as forks:

@@ -43,6 +43,7 @@ class Steps:
         self.traps = TrapOptions()
         self.account = 0
         """Of the limit of pages; 0 while there has been none."""
+        self.level = 0
 
     def call(self, shard: int, step: str, session: str = "one", **args: Any) -> dict[bytes, Any]:
         common = {
@@ -51,6 +52,7 @@ class Steps:
             "channel": self.keys.channel,
             "shard": shard,
             "account": self.account,
+            "level": self.level,
         }
         text, _ = script(step, self.traps)
         return unpack(self.client.eval(text, 1, self.keys.base(shard), pack({**common, **args})))

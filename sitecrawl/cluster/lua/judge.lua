@@ -5,7 +5,7 @@
 
 local J = C.traps
 
-local holds = by_credit and redis.call('HGET', base .. 'crawl', 'hold') ~= '0'
+local holds = by_credit and not keeps_levels and redis.call('HGET', base .. 'crawl', 'hold') ~= '0'
 
 local function trust_of(name) return tonumber(redis.call('HGET', base .. 'trust', name) or '0') end
 

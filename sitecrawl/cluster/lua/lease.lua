@@ -1,7 +1,8 @@
 -- Lends a worker the best URLs of the best hosts that politeness allows now, each host under one token.
 --
 -- args: session, ms (the leases' length), want (URLs), hosts (at most so many), span (milliseconds for which a host
--- is lent, about), account (the limit that the worker knows of: under another one nothing is lent). Returns {leases =
+-- is lent, about), account (the limit that the worker knows of: under another one nothing is lent), level (of which, on all
+-- shards, all above are done; the crawl's, where it goes level by level). Returns {leases =
 -- {{token, host, failures, crawl_delay, fetched, queued, urls}, ...}, orphans = sessions that are dead and left
 -- something in their outbox, settled = 1 if nothing is lent or on its way from here, ends = 1 if then nothing is left to
 -- do here, either, shard = ...}.
@@ -12,6 +13,20 @@ local function return_expired()
   for _, token in ipairs(redis.call('ZRANGEBYSCORE', base .. 'leases', '-inf', now, 'LIMIT', 0, 16)) do
     end_lease(token)
     S.expired = S.expired + 1
+  end
+end
+
+local AT_ONCE = 500  -- URLs whose level has come
+
+local function open_level()
+  if args.level > S.level then S.level, S.version = args.level, S.version + 1 end
+  for _, key in ipairs(redis.call('ZRANGEBYSCORE', base .. 'deep', '-inf', S.level, 'LIMIT', 0, AT_ONCE)) do
+    local url = read_url(key)
+    local section = section_of(known_host(url[URL]:match('://([^/]*)')), url[SECTION])
+    redis.call('ZREM', base .. 'deep', key)
+    redis.call('ZADD', queue_of(section), plain(score_of(url)), key)
+    touch(section)
+    S.version = S.version + 1
   end
 end
 
@@ -80,6 +95,7 @@ local function probe(last)
 end
 
 return_expired()
+if keeps_levels then open_level() end
 for _, section in pairs(dirty_heads) do write_head(section) end
 for _, host in pairs(hosts) do place(host) end
 wake()
@@ -111,7 +127,9 @@ end
 if served > 0 then S.version = S.version + 1 end
 local shard = finish()
 local settled = shard.leased == 0 and shard.outbox == 0 and shard.starting == 0
-local ends = settled and shard.ready == 0 and shard.rest < 0 and not (shard.demoted > 0 and unit_to_probe(true, true))
+local opens = shard.deep >= 0 and shard.deep <= S.level
+local ends = settled and not opens and shard.ready == 0 and shard.rest < 0
+  and not (shard.demoted > 0 and unit_to_probe(true, true))
 local first = redis.call('ZRANGE', base .. 'leases', 0, 0, 'WITHSCORES')
 shard.expires = #first > 0 and math.max(0, tonumber(first[2]) - now) or -1
 return cmsgpack.pack({leases = leases, orphans = orphans, settled = settled and 1 or 0, ends = ends and 1 or 0,

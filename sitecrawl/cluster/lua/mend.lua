@@ -7,7 +7,7 @@ for _, one in ipairs(args.waiting) do
   local host, key = known_host(one[1]), one[2]
   local url = read_url(key)
   local section = section_of(host, url[SECTION])
-  redis.call('ZADD', queue_of(section), plain(score_of(url)), key)
+  line_up(key, url, section)
   touch(section)
 end
 

@@ -12,6 +12,7 @@ end
 -- A URL that waits does so no longer: it is done.
 local function end_waiting(host, section, key, url, state, status)
   redis.call('ZREM', queue_of(section), key)
+  if keeps_levels then redis.call('ZREM', base .. 'deep', key) end
   leave_ledger(url, host)
   S.reserve = S.reserve + url[CREDIT]
   S.waiting = S.waiting - 1

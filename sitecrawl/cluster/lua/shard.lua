@@ -50,11 +50,6 @@ end
 
 local function may_lend(shard) return shard.ready > 0 and (S.limited == 0 or S.budget > 0) end
 
--- Whether this was perhaps the last of the crawl.
-local function may_have_ended(shard)
-  return shard.leased == 0 and (shard.waiting == 0 or (S.limited == 1 and S.budget <= 0))
-end
-
 -- Records that this call has touched.
 
 local hosts, sections, dirty_heads = {}, {}, {}
@@ -184,8 +179,19 @@ end
 
 -- Order (sitecrawl.frontier.order): a queue's scores, and preferences between sections.
 
-local order = redis.call('HGET', base .. 'crawl', 'order') or 'aopic'
+local order, max_depth = unpack(redis.call('HMGET', base .. 'crawl', 'order', 'max_depth'))
+order = order or 'aopic'
 local by_credit = order == 'aopic'
+
+-- Levels. A depth limit is exact only if all of a level are done, on all shards, before any of the next is lent: else what
+-- is found by a longer way first is taken for deeper than it is. So a URL below `S.level` waits behind all others of its
+-- queue, under one score, and in base.."deep" by its depth, until a lease says that its level has come (lease.lua). What
+-- a spider wants before any link waits for no level. Nothing is held back as a trap then: no level would ever end.
+
+local keeps_levels = tonumber(max_depth or '0') > 0 and order ~= 'dfs'
+local BELOW = -2 ^ 100
+
+local function waits_for_level(url) return keeps_levels and url[DEPTH] > S.level and url[PRIO] <= 0 end
 
 local function credit_class(credit)
   if credit <= 0 then return 0 end
@@ -202,7 +208,7 @@ local function place_of(url)
   return math.floor(2 ^ 46 + math.atan(url[SCORE] or 0) * 2 ^ 44)  -- best
 end
 
-local function score_of(url) return url[PRIO] * PRIORITY + place_of(url) end
+local function score_of(url) return waits_for_level(url) and BELOW or url[PRIO] * PRIORITY + place_of(url) end
 
 local function class_of(score)
   return math.floor((score - math.floor(score / PRIORITY) * PRIORITY) / CLASS)
@@ -223,7 +229,7 @@ local function write_head(section)
   local best = base .. 'best:' .. section.host.name
   if section.trap.demoted == 1 then redis.call('ZREM', best, section.id); return end
   local head = redis.call('ZREVRANGE', queue_of(section), 0, 0, 'WITHSCORES')
-  if #head == 0 then
+  if #head == 0 or tonumber(head[2]) == BELOW then
     redis.call('ZREM', best, section.id)
   else
     redis.call('ZADD', best, plain(preference(tonumber(head[2]), section.worth)), section.id)
@@ -237,11 +243,16 @@ local function read_url(key)
   return packed and cmsgpack.unpack(packed)
 end
 
+local function line_up(key, url, section)
+  redis.call('ZADD', queue_of(section), plain(score_of(url)), key)
+  if waits_for_level(url) then redis.call('ZADD', base .. 'deep', url[DEPTH], key) end
+end
+
 -- The URL begins to wait; `write_url` follows from here.
 local function enqueue(key, url, host, section)
   url[TOKEN] = 0
   enter_ledger(url, host)
-  redis.call('ZADD', queue_of(section), plain(score_of(url)), key)
+  line_up(key, url, section)
   S.waiting = S.waiting + 1
   write_url(key, url)
   touch(section)
@@ -333,6 +344,12 @@ local function send_part(blob)
   return cmsgpack.pack(blob)
 end
 
+-- Whether this was perhaps the last of the crawl, or of its level.
+local function may_have_ended(shard)
+  if shard.leased > 0 then return false end
+  return (shard.ready == 0 and shard.rest < 0) or (S.limited == 1 and S.budget <= 0)
+end
+
 -- Everything that this call has touched goes down; returns what every caller wants to know of the shard.
 local function finish()
   for _, section in pairs(dirty_heads) do write_head(section) end
@@ -347,6 +364,7 @@ local function finish()
   end
   if #changed > 0 then redis.call('HSET', base .. 'state', unpack(changed)) end
   local rest = redis.call('ZRANGE', base .. 'rest', 0, 0, 'WITHSCORES')
+  local deep = keeps_levels and redis.call('ZRANGE', base .. 'deep', 0, 0, 'WITHSCORES') or {}
   local first = S.ready > 0 and redis.call('ZREVRANGE', base .. 'ready', 0, 0, 'WITHSCORES') or {}
   return {
     ready = S.ready, rest = #rest > 0 and math.max(0, tonumber(rest[2]) - now) or -1,
@@ -354,6 +372,6 @@ local function finish()
     waiting = S.waiting, leased = S.leased, fetched = S.fetched, failed = S.failed, excluded = S.excluded,
     known = S.known, silent = S.silent, version = S.version, outbox = S.outbox, reserve = S.reserve, payees = S.payees,
     starting = redis.call('ZCOUNT', base .. 'starting', now, '+inf'), demoted = S.demoted,
-    budget = S.budget, account = S.account,
+    budget = S.budget, account = S.account, level = S.level, deep = #deep > 0 and tonumber(deep[2]) or -1,
   }
 end
