@@ -158,7 +158,7 @@ class DiskFrontier:
         record = self.urls.get(visit.key)
         if record is None or self._is_too_deep(depth):
             return 0
-        links = list({link.key: link for link in reversed(found) if link.key != visit.key}.values())[::-1]
+        links = _first_of_each(found, but=visit.key)
         host = self.url_states.host_of(record)
         tenth = self.link_credit.spend(record, host, links, rest=rest)
         self.urls.put(visit.key, record)
@@ -410,3 +410,12 @@ class DiskFrontier:
 
     def stats(self) -> dict[str, int | float]:
         return {}
+
+
+def _first_of_each(found: Sequence[Link], *, but: bytes) -> list[Link]:
+    """The links in their order, each URL once, where it stands first."""
+    links: dict[bytes, Link] = {}
+    for link in found:
+        if link.key != but:
+            links.setdefault(link.key, link)
+    return list(links.values())

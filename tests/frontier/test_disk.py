@@ -400,6 +400,16 @@ def bench(tmp_path):
     benches.pop().database.close()
 
 
+def test_a_url_that_a_page_links_to_twice(bench):
+    """It counts where it stands first: what stands between is newer."""
+    crawl = bench("bfs")
+    crawl.add("home")
+    home = crawl.take("home")
+    crawl.link(home, url("b"), url("a"), url("b"))
+    crawl.finish(home)
+    assert crawl.drain() == ["b", "a"]
+
+
 LEVELS = FrontierOptions(max_depth=5)
 
 
