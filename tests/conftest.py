@@ -12,21 +12,31 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 LONGEST: Final = (
-    "benchmarks/test_sites.py",
-    "cluster/test_worker.py",
-    "crash/test_cluster_faults.py",
-    "project/test_documented_usage.py",
-    "whole_crawls/test_politeness.py",
     "crash/test_torn_files.py",
-    "crash/test_disk_full.py",
+    "checking/test_check_crawl.py",
+    "cluster/test_worker.py",
+    "spiders/test_generic.py",
+    "sitemaps/test_crawled.py",
     "benchmarks/test_judgement.py",
+    "frontier/test_forms.py",
+    "crash/test_disk_full.py",
+    "commands/test_page.py",
+    "dashboard/test_live.py",
+    "console/test_progress.py",
+    "whole_crawls/test_politeness.py",
+    "benchmarks/test_sites.py",
+    "commands/test_keywordhunter.py",
+    "project/test_parts.py",
+    "dashboard/test_browser.py",
+    "project/test_installed.py",
+    "extensions/test_download_handler.py",
     "crash/test_kills.py",
     "whole_crawls/test_shutdown.py",
-    "frontier/test_forms.py",
+    "project/test_documented_usage.py",
+    "crash/test_cluster_faults.py",
     "whole_crawls/test_real_sites.py",
-    "project/test_installed.py",
 )
-"""Files that take longest, most of them with few tests. They come first: whichever of files that are run beside one
+"""Files that take longest, the longest first. They come first: whichever of files that are run beside one
 another began last would have the machine to itself."""
 
 

@@ -11,19 +11,20 @@ from killing import CONCURRENCY, Sitecrawl, kill, run, survive, web_of
 from sitecrawl.checking import check
 from sitecrawl.crawl.checkpoints import PAGES_PER_CHECKPOINT
 
-KILLS = 5
+PAGES = 600
+KILLS = 3
 
 
 def test_killed_at_random_moments(tmp_path: Path) -> None:
     """Every page is stored exactly once, as in an undisturbed crawl; a kill costs one checkpoint at the most."""
-    with web_of(900, latency=0.005) as web:
+    with web_of(PAGES, latency=0.005) as web:
         for name in ("calm", "killed"):
             (tmp_path / name).mkdir()
         calm, killed = Sitecrawl(tmp_path / "calm"), Sitecrawl(tmp_path / "killed")
         assert run(calm, web)[0] == 0
         undisturbed = dict(calm.pages())
         assert undisturbed.keys() == web.urls()
-    with web_of(900, latency=0.005) as web:
+    with web_of(PAGES, latency=0.005) as web:
         losses = survive(killed, web, KILLS, Random(1), longest=1.2)
         assert losses.kills >= KILLS - 2  # it may end before its time
         assert (losses.lost, losses.twice, losses.error) == (0, 0, "")
@@ -32,7 +33,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
         assert {url.rpartition("/")[2]: body for url, body in killed.pages()} == bodies
     report = check(killed.job)
     assert [str(problem) for problem in report.problems] == []
-    assert (report.urls, report.waiting) == (900, 0)
+    assert (report.urls, report.waiting) == (PAGES, 0)
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from bisect import insort
-from pathlib import Path
+from itertools import count
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.queue import DiskQueue
@@ -41,24 +46,25 @@ def take_all(queue: DiskQueue) -> list[bytes]:
 
 
 class QueueMachine(RuleBasedStateMachine):
-    """Entries are taken in order and once; a checkpoint may come at any time, and so may a crash."""
+    """Entries are taken in order and once; a checkpoint may come at any time, and so may a crash.
+
+    All examples are on one database, as the queues of a crawl are; each has a prefix of its own.
+    """
+
+    database: Database
+    prefixes = count()
 
     @initialize(head=st.integers(1, 3))
     def open(self, head):
-        self.path = Path(tempfile.mkdtemp())
-        self.database = Database(self.path / "db", hash_name="test")
+        self.prefix = next(self.prefixes).to_bytes(len(PREFIX), "big")
         self.head = head
-        self.queue = DiskQueue(self.database, PREFIX, empty=True, head=head)
+        self.queue = DiskQueue(self.database, self.prefix, empty=True, head=head)
         self.waiting: list[bytes] = []
         self.volatile: set[bytes] = set()
         self.stored: set[bytes] = set()
         self.open_puts: set[bytes] = set()
         self.open_deletes: set[bytes] = set()
         self.ever: set[bytes] = set()
-
-    def teardown(self):
-        self.database.close()
-        shutil.rmtree(self.path)
 
     @rule(entry=ENTRIES, volatile=st.booleans())
     def push(self, entry, volatile):
@@ -82,9 +88,9 @@ class QueueMachine(RuleBasedStateMachine):
         """What was taken is done by now, so it goes from the disk."""
         batch = self.database.batch()
         for entry in self.open_puts:
-            batch.put("queue", PREFIX + entry, b"")
+            batch.put("queue", self.prefix + entry, b"")
         for entry in self.open_deletes:
-            batch.delete("queue", PREFIX + entry)
+            batch.delete("queue", self.prefix + entry)
         self.database.write(batch, sync=False)
         self.stored = (self.stored | self.open_puts) - self.open_deletes
         self.open_puts.clear()
@@ -93,13 +99,11 @@ class QueueMachine(RuleBasedStateMachine):
 
     @precondition(lambda self: self.ever)
     @rule(told=st.booleans())
-    def reopen(self, told):
-        """The queue may be told what the disk holds first."""
-        self.database.close()
-        self.database = Database(self.path / "db", hash_name="test")
-        self.queue = DiskQueue(self.database, PREFIX, empty=False, head=self.head)
+    def crash(self, told):
+        """What is in memory is gone. The queue may be told what the disk holds first."""
+        self.queue = DiskQueue(self.database, self.prefix, empty=False, head=self.head)
         if told:
-            self.queue.begin(*self.database.first_keys("queue", [PREFIX]))
+            self.queue.begin(*self.database.first_keys("queue", [self.prefix]))
         self.open_puts.clear()
         self.open_deletes.clear()
         self.volatile.clear()
@@ -111,8 +115,10 @@ class QueueMachine(RuleBasedStateMachine):
             assert self.queue.peek() == (self.waiting[0] if self.waiting else None)
 
 
-TestQueueMachine = QueueMachine.TestCase
-TestQueueMachine.settings = settings(max_examples=40, stateful_step_count=40)
+def test_any_steps(database):
+    """See the machine."""
+    QueueMachine.database = database
+    run_state_machine_as_test(QueueMachine, settings=settings(max_examples=100, stateful_step_count=40))
 
 
 @pytest.mark.parametrize("head", [1, 2, 3])

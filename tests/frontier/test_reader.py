@@ -262,12 +262,12 @@ class TestLive:
         crawl = Crawl(directory)
         for turn in range(3):
             crawl.add(*(f"{turn}-{n}" for n in range(20)), host=f"{turn}.com")
-            crawl.restart()
+            crawl.reopen()
         before = set(crawl.path.glob("*.sst"))
         with crawl.read() as reader:
             for turn in range(3, 9):
                 crawl.add(*(f"{turn}-{n}" for n in range(20)), host=f"{turn}.com")
-                crawl.restart()
+                crawl.reopen()
             assert before - set(crawl.path.glob("*.sst"))
             assert len(list(reader.waiting())) == len(reader.top_urls(1000)) == 60
 

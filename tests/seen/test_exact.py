@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocksdict import Options, Rdict
 from seen_helpers import MemorySet
@@ -83,6 +83,7 @@ class TestContract:
         assert len(exact) == 0
 
 
+@settings(max_examples=30)  # each opens it several times; benchmarks/seen.py compares many more keys
 @given(batches=st.lists(few_keys, max_size=12), spill=st.integers(1, 12), flush_every=st.integers(1, 5))
 def test_against_a_python_set(
     tmp_path_factory: pytest.TempPathFactory, batches: list[list[bytes]], spill: int, flush_every: int
