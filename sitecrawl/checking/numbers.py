@@ -31,6 +31,7 @@ def mend_numbers(database: Database, survey: Survey, changes: Changes) -> Iterat
     meta = Overlay(database, "meta")
     yield from _mend_counts(survey, meta)
     yield from _mend_hosts(survey, changes)
+    yield from _mend_accounts(survey, changes)
     yield from _mend_sections(database, survey, changes)
     if survey.seeds and database.get("edges", SEEDS) is None:
         changes.batch.put("edges", SEEDS, edges_row(survey.seeds))
@@ -106,42 +107,49 @@ def _take(counted: Host | Section, tally: Tally) -> None:
 
 
 def _mend_hosts(survey: Survey, changes: Changes) -> Iterator[Problem]:
-    dividend = survey.ledger.policy.dividend
-    wrong, absurd, left, example = 0, 0, 0, ""
+    wrong, example = 0, ""
     for key, host in survey.hosts.items():
         tally = survey.by_host.get(key, Tally())
-        is_wrong = not _follows(host, tally)
-        if is_wrong:
-            wrong += 1
-            example = example or (
-                f"{host.name} counts {host.known:,} known, {host.queued:,} queued, {host.fetched:,} fetched, and has "
-                f"records of {tally.known:,}, {tally.queued:,}, {tally.fetched:,}"
-            )
-            if tally.queued and not host.queued:  # as if it began to wait now
-                host.mark = dividend
-            _take(host, tally)
-        is_lost = survey.has_lost_ledger and host.mark != dividend
-        if is_lost or is_absurd(survey.owed_to(host), survey.ledger):
-            absurd += not is_lost
-            host.mark, is_wrong = dividend, True
-        if host.rest and not tally.queued:  # the first that waits there would not be paid it (`HostsPolicy.enter`)
-            left += 1
-            host.rest, is_wrong = 0, True
-        if is_wrong:
-            changes.batch.put("hosts", key, host.pack())
+        if _follows(host, tally):
+            continue
+        wrong += 1
+        example = example or (
+            f"{host.name} counts {host.known:,} known, {host.queued:,} queued, {host.fetched:,} fetched, and has "
+            f"records of {tally.known:,}, {tally.queued:,}, {tally.fetched:,}"
+        )
+        if tally.queued and not host.queued:  # as if it began to wait now
+            host.mark = survey.ledger.policy.dividend
+        _take(host, tally)
+        changes.batch.put("hosts", key, host.pack())
     if wrong:
         yield Problem(
             "db/hosts",
             f"the numbers of {wrong:,} hosts are not those of their URLs: {example}",
             "takes the numbers of the records",
         )
+
+
+def _mend_accounts(survey: Survey, changes: Changes) -> Iterator[Problem]:
+    """Those of hosts with the lambda page. `_mend_hosts` comes before."""
+    dividend = survey.ledger.policy.dividend
+    absurd = left = 0
+    for key, host in survey.hosts.items():
+        before = host.mark, host.rest
+        if survey.has_lost_ledger:
+            host.mark = dividend
+        elif is_absurd(survey.owed_to(host), survey.ledger):
+            absurd += 1
+            host.mark = dividend
+        if host.rest and not host.queued:  # the first that waits there would not be paid it (`HostsPolicy.enter`)
+            left += 1
+            host.rest = 0
+        if before != (host.mark, host.rest):
+            changes.batch.put("hosts", key, host.pack())
     if absurd:
         yield Problem("credit", f"{absurd:,} hosts are owed more than there is", "owes them nothing")
     if left:
         yield Problem(
-            "credit",
-            f"{left:,} hosts hold credit for pages that wait, and none does",
-            "gives it to the lambda page",
+            "credit", f"{left:,} hosts hold credit for pages that wait, and none does", "gives it to the lambda page"
         )
 
 
