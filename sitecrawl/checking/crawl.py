@@ -241,11 +241,12 @@ def _mend_pages(directory: Path, database: Database, fingerprints: Fingerprinter
     counts = load_counts(Overlay(database, "meta"))
     state = PageStoreState.of(directory, database)
     position = state.position
-    if position is None:
-        return
     changes = Changes(database, dry=False)
     if any(check_store(state, [], quick=False)):
-        position = rebuild(state, referrer=Known(database, fingerprints).referrer)
+        whole = replace(state, position=position or Position())
+        position = rebuild(whole, referrer=Known(database, fingerprints).referrer)
+    if position is None:
+        return
     changes.batch.put("meta", PAGES, json.dumps(position._asdict()).encode())
     changes.end()
     if database.get("meta", WORKER) is not None:

@@ -148,8 +148,8 @@ def check_store(state: PageStoreState, notes: list[str], *, quick: bool) -> Iter
     with index:
         limit = state.position or Position()
         yield from _check_position(index, limit, notes)
-        lengths = list(_check_lengths(state, limit))
-        yield from lengths
+        for position in dict.fromkeys((limit, index.position)):  # the store is cut back to its own before the crawl's
+            yield from _check_lengths(state, position)
         try:
             yield from _check_index(index, limit, quick=quick)
             compare = _check_samples if quick else _check_all

@@ -18,18 +18,18 @@ import pytest
 from console import command
 from crawling import PROJECT, crawl, environment, scrapy_command
 from localweb import LocalWeb, linked
-from pagestore_helpers import assert_checkers_pass, warc_files
+from pagestore_helpers import assert_checkers_pass, exchange, warc_files
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, NothingYet, StorageError
 from sitecrawl.checking import CheckResult, check, repair
 from sitecrawl.checking.salvage import salvage
 from sitecrawl.crawldir.database import FAMILIES, Database
-from sitecrawl.crawldir.directory import MANIFEST, CrawlDirectory
+from sitecrawl.crawldir.directory import MANIFEST, CrawlDirectory, keep_copy
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.link_credit import SEEDS, read_edges
 from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
-from sitecrawl.pagestore import Capture, PageReader
+from sitecrawl.pagestore import Capture, PageReader, WarcStore
 from sitecrawl.seen.bloom import ScalableBloom
 from sitecrawl.seen.bloom_kinds import kind_named
 from sitecrawl.urls.fingerprint import HASH_NAME
@@ -350,6 +350,30 @@ def test_all_stored_pages_lost(job: Path, web: LocalWeb) -> None:
     _, after = repair(job)
     assert (told(after), after.captures) == ([], 0)
     ends_complete(web, job)
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_pages_of_a_checkpoint_that_was_not_finished(job: Path, is_first: bool) -> None:
+    """The page store is ahead, as a kill leaves it, and what it is ahead by is lost: it can be opened."""
+    if is_first:
+        shutil.rmtree(job)
+        with closing(opened(CrawlDirectory(job, "generic").path)) as database:
+            keep_copy(database, CrawlDirectory(job, "generic"))
+        known = UrlRecord("http://a/", UrlState.EXCLUDED, host=bytes(8), section=bytes(4), rank=bytes(12))
+        change(job, "urls", bytes(16), known.pack())
+    store = WarcStore(job)
+    before = store.last_id
+    store.put(exchange())
+    store.checkpoint()
+    store.close()
+    file = warc_files(job)[-1]
+    file.write_bytes(file.read_bytes()[:-10])
+    found, after = repair(job)
+    assert any("the last checkpoint counts on" in line for line in told(found))
+    assert told(after) == []
+    store = WarcStore(job)
+    assert store.last_id == before
+    store.close()
 
 
 def test_the_request_of_a_url_is_lost(job: Path) -> None:
