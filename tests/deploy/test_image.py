@@ -48,9 +48,18 @@ def health(*words: str, **changes: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment(**changes), capture_output=True, text=True, check=False)
 
 
+def pages(installed: Environment, directory: Path) -> set[str]:
+    """The URLs of the pages that the workers in `directory` have stored; none before they have begun."""
+    words = ("pages", "-d", str(directory), "--kind", "page", "--format", "urls")
+    return set(installed.scrapy(*words, cwd=directory.parent.parent, **IMAGE).stdout.split())
+
+
 def test_compose_s_crawl(installed: Environment, web: LocalWeb, tmp_path: Path) -> None:
-    """The command of compose.yaml crawls with two workers, is well while it does, and tells no secret."""
-    port = free_port()
+    """The command of compose.yaml crawls with two workers, is well while it does, and tells no secret.
+
+    They stay when nothing is left, so that they can be asked how they are.
+    """
+    port, crawled = free_port(), tmp_path / "crawl" / "mine"
     with server() as redis, redis.client() as client:
         client.config_set("requirepass", PASSWORD)
         url = f"redis://:{PASSWORD}@127.0.0.1:{redis.port}/0"
@@ -73,7 +82,7 @@ def test_compose_s_crawl(installed: Environment, web: LocalWeb, tmp_path: Path) 
         asked = {"HEALTH_PORT": str(port), "HEALTH_TOKEN_FILE": str(tmp_path / "dashboard_token")}
         log = (tmp_path / "log").open("w+")
         process = subprocess.Popen(
-            [installed.python, "-m", "scrapy", *command, "-s", "DOWNLOAD_DELAY=0.3"],
+            [installed.python, "-m", "scrapy", *command, "-a", "watch=1", "-s", "SITECRAWL_DELAY_FACTOR=0"],
             cwd=home,
             env=environment(**IMAGE),
             stdout=log,
@@ -87,21 +96,20 @@ def test_compose_s_crawl(installed: Environment, web: LocalWeb, tmp_path: Path) 
             (tmp_path / "other_token").write_text(f"{TOKEN}x")
             wrong = health(**{**asked, "HEALTH_TOKEN_FILE": str(tmp_path / "other_token")})
             assert (wrong.returncode, "answers 404" in wrong.stdout) == (1, True)
-            assert process.wait(90) == 0
+            until(
+                lambda: len(pages(installed, crawled)) == 21,
+                lambda: f"all is stored: {(tmp_path / 'log').read_text()}",
+            )
+            process.terminate()
+            assert process.wait(60) == 0
         finally:
             process.terminate()
             process.wait(30)
             log.close()
         assert health(**asked).returncode == 1
-    crawled = tmp_path / "crawl" / "mine"
     told = "".join(path.read_text() for path in (tmp_path / "log", *crawled.glob("*.log")))
     assert "21 pages" in told
     assert PASSWORD not in told
-    listed = installed.scrapy(
-        "pages", "-d", str(crawled), "--kind", "page", "--format", "urls",
-        cwd=home, **IMAGE,
-    )  # fmt: skip
-    assert len(set(listed.stdout.split())) == 21
 
 
 def test_health_without_a_crawl(tmp_path: Path) -> None:
