@@ -12,6 +12,8 @@ from sitecrawl.base.errors import CorruptFile, StorageError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
+_NO_TEXT = "Could not decode to UTF-8"
+"""How `sqlite3` begins an error of its own, which has no name: nobody stores such a text."""
 
 
 @contextmanager
@@ -35,7 +37,7 @@ def _database_error(path: Path, error: sqlite3.Error) -> StorageError:
     name = getattr(error, "sqlite_errorname", "")
     if name == "SQLITE_FULL":
         return disk_full(path)
-    if name.startswith(_DAMAGED):
+    if name.startswith(_DAMAGED) or str(error).startswith(_NO_TEXT):
         return CorruptFile(
             f"{path} is no intact SQLite database ({error}): "
             f"`scrapy check-crawl --repair {path.parent}` makes it again"
