@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from sitecrawl.base.batches import batches
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.checking.changes import Changes
 from sitecrawl.checking.numbers import mend_numbers
 from sitecrawl.checking.problems import Problem
-from sitecrawl.checking.survey import Survey, batches, is_absurd, readable, records, unpacked
+from sitecrawl.checking.survey import Survey, is_absurd, readable, records, unpacked
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import LINKS_READ
 from sitecrawl.credit.policies import owed

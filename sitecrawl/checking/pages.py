@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from sitecrawl.base.batches import batches
 from sitecrawl.checking.changes import Changes
 from sitecrawl.checking.frontier import entry_of
 from sitecrawl.checking.problems import Problem
 from sitecrawl.checking.store import Index
-from sitecrawl.checking.survey import Survey, batches, readable, records
+from sitecrawl.checking.survey import Survey, readable, records
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import LINKS_READ
 from sitecrawl.frontier.hosts import KEY_BYTES

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from sitecrawl.base.batches import batches
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.checking.problems import Problem
-from sitecrawl.checking.survey import batches
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import SEEN_SERIAL
 from sitecrawl.frontier.crawl_seen import SEEN_FILE

@@ -6,9 +6,7 @@ Memory holds a tally for every host and every section, and nothing for a URL.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from itertools import islice
-from typing import Final, TypeVar
+from collections.abc import Iterator
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Database
@@ -18,11 +16,6 @@ from sitecrawl.credit.policies import WRAP, owed, policy_named
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
 from sitecrawl.frontier.order import goes_last, level_of
 from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
-
-_BATCH: Final = 1_000
-"""Rows that are looked up in one go."""
-
-T = TypeVar("T")
 
 
 class Tally:
@@ -142,12 +135,6 @@ def unpacked(data: bytes | None) -> UrlRecord | None:
         return None if data is None else UrlRecord.unpack(data)
     except CorruptFile:
         return None
-
-
-def batches(rows: Iterable[T], size: int = _BATCH) -> Iterator[list[T]]:
-    remaining = iter(rows)
-    while batch := list(islice(remaining, size)):
-        yield batch
 
 
 def _ledger(database: Database) -> tuple[Ledger, bool]:

@@ -13,15 +13,13 @@ from typing import Any, Final
 
 from redis import RedisError, ResponseError
 
-from sitecrawl.base.display import one_line
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.connection import connect, shown
 from sitecrawl.cluster.facts import REPAIR, Facts, facts_of
-from sitecrawl.cluster.records import A_TIME, FAR, Blob, Reading, is_tally, number_of
+from sitecrawl.cluster.records import A_TIME, FAR, Blob, Reading, is_tally, number_of, readable
 from sitecrawl.cluster.shard_audit import ShardAudit
 from sitecrawl.cluster.shards import Keys
 from sitecrawl.cluster.survey import MOST_KEYS, Survey, literal
-from sitecrawl.urls.fingerprint import SIZE
 
 _TYPES: Final[Mapping[str, str]] = {
     **dict.fromkeys(
@@ -209,8 +207,3 @@ def _type_of(suffix: str) -> str | None:
         return exact
     head, colon, _ = suffix.partition(":")
     return _TYPES.get(head + colon)
-
-
-def readable(name: bytes) -> str:
-    """A name for a line of a terminal."""
-    return name.hex() if len(name) == SIZE else one_line(name.decode(errors="backslashreplace"))

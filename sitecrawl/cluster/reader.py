@@ -16,6 +16,7 @@ from typing import Any, Final, Self, cast
 
 from redis import RedisError
 
+from sitecrawl.base.batches import batches
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.connection import connect, shown
 from sitecrawl.cluster.shards import Keys, unpack
@@ -178,15 +179,14 @@ class ClusterReader:
             captures = (
                 one for one in pages.pages() if one.method == "GET" and one.kind in {"page", "redirect", "error"}
             )
-            while chunk := list(islice(captures, _A_TIME)):
+            for chunk in batches(captures, _A_TIME):
                 yield from self._done(chunk)
 
     def _done(self, captures: Iterable[Capture]) -> Iterator[tuple[str, KnownUrl]]:
         pipeline, asked = self._client.pipeline(), list(captures)
         for capture in asked:
             key = self._fingerprints.url(capture.url_key)
-            bucket = int.from_bytes(key[4:8], "big") % self._buckets
-            pipeline.hget(f"{self._keys.base(self._keys.shard_of(capture.host))}done:{bucket}", key)
+            pipeline.hget(self._keys.done(self._keys.shard_of(capture.host), key, self._buckets), key)
         for capture, packed in zip(asked, pipeline.execute(), strict=True):
             if packed is not None:
                 state, status, history = _DONE.unpack(packed)

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from time import gmtime
 from typing import Any, Final
 
+from sitecrawl.base.batches import batches
 from sitecrawl.cluster.audit import DEADLINES, NUMBERS, endless, strangers
 from sitecrawl.cluster.facts import Facts
 from sitecrawl.cluster.options import MOST_CREDIT, SEED_SHARE
@@ -24,7 +25,6 @@ from sitecrawl.cluster.records import (
     HostRecord,
     SectionRecord,
     Url,
-    chunks,
     lease_of,
     number_of,
 )
@@ -84,11 +84,11 @@ class Rebuilding:
 
     def _drop(self, family: str | bytes, fields: Iterable[bytes]) -> None:
         key = self._base + family if isinstance(family, str) else family
-        for chunk in chunks(iter(fields)):
+        for chunk in batches(fields, A_TIME):
             self._client.hdel(key, *chunk)
 
     def _set_scores(self, name: str, scores: Mapping[bytes, float]) -> None:
-        for chunk in chunks(iter(scores.items())):
+        for chunk in batches(scores.items(), A_TIME):
             self._client.zadd(self._base + name, dict(chunk))
 
     def _drop_leases(self) -> None:
@@ -233,7 +233,7 @@ class Rebuilding:
         )
 
     def _write(self, family: str, records: Mapping[bytes, bytes]) -> None:
-        for chunk in chunks(iter(records.items())):
+        for chunk in batches(records.items(), A_TIME):
             self._client.hset(self._base + family, mapping=dict(chunk))
 
     # What follows from them
@@ -244,7 +244,7 @@ class Rebuilding:
         silent = {name for name, host in survey.hosts.items() if host.dead}
         for name, members in (("demoted", {key for key, one in records.items() if one.is_held}), ("outs", outs)):
             self._client.delete(self._base + name)
-            for chunk in chunks(iter(members)):
+            for chunk in batches(members, A_TIME):
                 self._client.sadd(self._base + name, *chunk)
         listed = set(self._client.zrange(self._base + "silent", 0, -1))
         if listed - silent:
@@ -275,11 +275,10 @@ class Rebuilding:
     def _queue_again(self, survey: Survey) -> None:
         """Queues and workbench, from nothing."""
         derived = [*survey.keys_of("q"), *survey.keys_of("best")]
-        for chunk in chunks(
-            iter([*derived, *(f"{self._base}{name}".encode() for name in ("ready", "rest", "deep"))])
-        ):
+        derived += [f"{self._base}{name}".encode() for name in ("ready", "rest", "deep")]
+        for chunk in batches(derived, A_TIME):
             self._client.unlink(*chunk)
-        for waiting in chunks(self._waiting(survey)):
+        for waiting in batches(self._waiting(survey), A_TIME):
             mend(self._client, self._base, waiting=waiting)
 
     def _waiting(self, survey: Survey) -> Iterator[tuple[bytes, bytes]]:

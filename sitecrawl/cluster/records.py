@@ -6,13 +6,12 @@ checksums, so of a number that was changed into another that could be nobody can
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import islice
 from math import isfinite
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 import msgpack
 
+from sitecrawl.base.display import one_line
 from sitecrawl.cluster.shards import Keys, unpack
 from sitecrawl.frontier.record import Flag
 from sitecrawl.pagestore.lookup import host_of, url_key
@@ -27,7 +26,6 @@ NEW_TRAP: Final = (1, 0, 0, 0, 0, 0, 0)
 """Novelty, whether it is held back, since when, for what reason, fetches and costs up to then, limit."""
 _TRAP_DEMOTED = 1
 _COUNTED: Final = 3
-_T = TypeVar("_T")
 
 
 class Url(NamedTuple):
@@ -191,11 +189,6 @@ def number_of(text: bytes | None) -> float | None:
     return number if isfinite(number) else None
 
 
-def chunks(rows: Iterator[_T], size: int = A_TIME) -> Iterator[list[_T]]:
-    while chunk := list(islice(rows, size)):
-        yield chunk
-
-
 def blob_of(packed: bytes) -> Blob | None:
     """What an outbox holds; None where that cannot be read."""
     try:
@@ -239,3 +232,8 @@ def _is_request(packed: Any) -> bool:
         return isinstance(packed, bytes) and isinstance(msgpack.unpackb(packed, strict_map_key=False), dict)
     except (ValueError, TypeError, msgpack.UnpackException):
         return False
+
+
+def readable(name: bytes) -> str:
+    """A name for a line of a terminal."""
+    return name.hex() if len(name) == SIZE else one_line(name.decode(errors="backslashreplace"))

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterator
 from typing import Any, Final
 
+from sitecrawl.base.batches import batches
 from sitecrawl.base.display import one_line
-from sitecrawl.cluster.records import A_TIME, FAR, HostRecord, SectionRecord, Url, chunks
+from sitecrawl.cluster.records import A_TIME, FAR, HostRecord, SectionRecord, Url, readable
 from sitecrawl.cluster.survey import Survey, Tally
-from sitecrawl.urls.fingerprint import SIZE
 
 _BELOW: Final = -(2.0**100)
 """The score of a URL that waits for its level (`shard.lua`)."""
@@ -99,7 +99,7 @@ class ShardAudit:
         for key, section in self._survey.sections.items():
             queued = self._survey.by_section[key].queued if key in self._survey.by_section else 0
             if section.queued != queued:
-                yield f"{self._base}sections: {_text(key)}: {section.queued:,} are queued, not {queued:,}"
+                yield f"{self._base}sections: {readable(key)}: {section.queued:,} are queued, not {queued:,}"
 
     def _of_queues(self) -> Iterator[str]:
         """A section with waiting URLs is among its host's best, unless it is held back."""
@@ -123,24 +123,24 @@ class ShardAudit:
         wanted = {key for key in queues if key in sections and not sections[key].is_held}
         for key in best ^ wanted:
             told = "is missing" if key in wanted else "has nothing to offer"
-            yield f"{self._base}best:*: the section {_text(key)} {told}"
+            yield f"{self._base}best:*: the section {readable(key)} {told}"
 
     def _of_workbench(self) -> Iterator[str]:
         """A host that may be lent is ready, or rests."""
         placed = set(self._client.zrange(self._base + "ready", 0, -1))
         resting = set(self._client.zrange(self._base + "rest", 0, -1))
-        yield from (f"{self._base}rest: {_text(name)} rests, and is ready" for name in placed & resting)
+        yield from (f"{self._base}rest: {readable(name)} rests, and is ready" for name in placed & resting)
         names = list(self._survey.hosts)
-        for chunk in chunks(iter(names), A_TIME):
+        for chunk in batches(names, A_TIME):
             with self._client.pipeline(transaction=False) as pipeline:
                 for name in chunk:
                     pipeline.exists(self._base.encode() + b"best:" + name)
                 offers = pipeline.execute()
             for name, offer in zip(chunk, offers, strict=True):
                 if (name in placed | resting) != may_be_lent(self._survey.hosts[name], offers=bool(offer)):
-                    yield f"{self._base}ready: {_text(name)} is there, or is not, against its record"
+                    yield f"{self._base}ready: {readable(name)} is there, or is not, against its record"
         for name in (placed | resting) - self._survey.hosts.keys():
-            yield f"{self._base}ready: {_text(name)} is no host"
+            yield f"{self._base}ready: {readable(name)} is no host"
 
     def _of_sets(self) -> Iterator[str]:
         records: dict[bytes, HostRecord | SectionRecord] = {**self._survey.hosts, **self._survey.sections}
@@ -153,11 +153,11 @@ class ShardAudit:
             "outs": (outs, self._client.smembers(self._base + "outs")),
         }
         for name, (wanted, there) in found.items():
-            yield from (f"{self._base}{name}: {_text(one)} is missing" for one in wanted - there)
-            yield from (f"{self._base}{name}: {_text(one)} does not belong there" for one in there - wanted)
+            yield from (f"{self._base}{name}: {readable(one)} is missing" for one in wanted - there)
+            yield from (f"{self._base}{name}: {readable(one)} does not belong there" for one in there - wanted)
         for key, field, blob in self._survey.outbox():
             if blob is None:
-                yield f"{_text(key)}: {_text(field)} cannot be read"
+                yield f"{readable(key)}: {readable(field)} cannot be read"
 
     def _of_done(self) -> Iterator[str]:
         """A URL that is done has a record of its own size, unless it was to be forgotten."""
@@ -165,7 +165,7 @@ class ShardAudit:
         for name, field, state in self._survey.done():
             found += 1
             if state is None:
-                yield f"{_text(name)}: {_text(field)} cannot be read"
+                yield f"{readable(name)}: {readable(field)} cannot be read"
         ended = sum(self._survey.count(name) for name in ("fetched", "failed", "excluded"))
         wanted = ended - self._survey.count("forgotten")
         if found != wanted:
@@ -192,7 +192,3 @@ class ShardAudit:
 def may_be_lent(host: HostRecord, *, offers: bool) -> bool:
     """Whether a host belongs on the workbench, now or after its rest."""
     return offers and not host.token and not host.dead and not host.is_held
-
-
-def _text(name: bytes) -> str:
-    return name.hex() if len(name) == SIZE else one_line(name.decode(errors="backslashreplace"))

@@ -55,6 +55,10 @@ class Keys:
         """What all keys of a shard begin with. The hash tag keeps them in one slot."""
         return f"sitecrawl:{{{self.crawl}.{shard}}}:"
 
+    def done(self, shard: int, key: bytes, buckets: int) -> str:
+        """Where a URL stands when it is done, by its fingerprint: as in `seen.lua`."""
+        return f"{self.base(shard)}done:{int.from_bytes(key[4:8], 'big') % buckets}"
+
     def shard_of(self, host: str) -> int:
         return host_hash(host) % self.shards
 

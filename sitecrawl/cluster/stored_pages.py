@@ -14,11 +14,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from sitecrawl.base.batches import batches
 from sitecrawl.cluster.facts import Facts
 from sitecrawl.cluster.options import ClusterOptions, limits_of
 from sitecrawl.cluster.parcel import Outcome, Packer, Parcel, ParcelLink
 from sitecrawl.cluster.rebuilding import mend
-from sitecrawl.cluster.records import Reading, chunks
+from sitecrawl.cluster.records import A_TIME, Reading
 from sitecrawl.cluster.shards import pack, script
 from sitecrawl.cluster.survey import MOST_KEYS, literal
 from sitecrawl.cluster.worker_store import WorkerStore
@@ -70,7 +71,7 @@ class StoredPages:
         """To be called last. Returns how many pages are none any more, as another worker has them."""
         extra = 0
         for store in self._stores:
-            rows = [row for chunk in chunks(store.pages()) for row in self._extra(store, chunk)]
+            rows = [row for chunk in batches(store.pages(), A_TIME) for row in self._extra(store, chunk)]
             if rows:
                 store.withdraw(rows)
                 extra += len(rows)
@@ -134,8 +135,7 @@ class StoredPages:
         return bool(self._client.hexists(self._done_key(shard, key), key))
 
     def _done_key(self, shard: int, key: bytes) -> str:
-        """As in `seen.lua`."""
-        return f"{self._facts.keys.base(shard)}done:{int.from_bytes(key[4:8], 'big') % self._facts.buckets}"
+        return self._facts.keys.done(shard, key, self._facts.buckets)
 
     def _forgotten(self, shard: int) -> int:
         return int(float(self._client.hget(self._facts.keys.base(shard) + "state", "forgotten") or 0))
@@ -143,7 +143,7 @@ class StoredPages:
     def _cases(self) -> Iterator[tuple[int, list[tuple[int, _Page]]]]:
         """Shards, and how it stands with some pages there."""
         for store in self._stores:
-            for chunk in chunks(store.pages()):
+            for chunk in batches(store.pages(), A_TIME):
                 by_shard: defaultdict[int, list[_Page]] = defaultdict(list)
                 for capture in chunk:
                     page = _Page(self._fingerprints.url(capture.url_key), capture)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from sitecrawl.base.batches import batches
 from sitecrawl.cluster.options import WRAP
 from sitecrawl.cluster.records import (
     A_TIME,
@@ -22,7 +23,6 @@ from sitecrawl.cluster.records import (
     SectionRecord,
     Url,
     blob_of,
-    chunks,
     lease_of,
     number_of,
 )
@@ -99,7 +99,7 @@ class Survey:
 
     def urls(self) -> Iterator[list[tuple[bytes, Url | None]]]:
         """All URLs that are not done, some at a time; None where the record cannot be read."""
-        for chunk in chunks(self.rows("urls")):
+        for chunk in batches(self.rows("urls"), A_TIME):
             yield [(key, self.reading.url(key, packed)) for key, packed in chunk]
 
     def done(self) -> Iterator[tuple[bytes, bytes, UrlState | None]]:

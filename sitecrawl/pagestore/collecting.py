@@ -12,10 +12,10 @@ import zlib
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from sitecrawl.base.batches import batches
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore import record
@@ -84,7 +84,7 @@ class _Collecting:
         """All captures of a worker, in the order of its files."""
         originals = {row for (row,) in reader.rows("SELECT DISTINCT revisit_of FROM pages WHERE revisit_of > 0")}
         captures, file, end = reader.captures(last=len(self._ids[number]) - 1), "", 0
-        while chunk := list(islice(captures, _CHUNK)):
+        for chunk in batches(captures, _CHUNK):
             counting = {capture.id for capture in self._reader.counting(reader, chunk) if capture.kind != "other"}
             for capture in chunk:
                 start = end if capture.warc_file == file else 0

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final, Self
 
+from sitecrawl.base.batches import batches
 from sitecrawl.crawldir.directory import WORKER_PREFIX
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.capture import Capture
@@ -42,8 +43,7 @@ class WorkersReader:
 
     def counting(self, reader: PageReader, captures: Iterable[Capture]) -> Iterator[Capture]:
         """Those of `reader` that count."""
-        remaining = iter(captures)
-        while chunk := list(islice(remaining, _CHUNK)):
+        for chunk in batches(captures, _CHUNK):
             own = self.readers.index(reader)
             newest = self._newest({capture.url_key for capture in chunk if is_page(capture)})
             yield from (

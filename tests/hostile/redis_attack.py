@@ -80,10 +80,12 @@ class RedisRange:
         """Two workers, one after the other; both are killed before the crawl is through."""
         for number, worker in enumerate(WORKERS, 1):
             job = self.folder / worker
-            process = self.start(job, CONCURRENT_REQUESTS=2, CONCURRENT_REQUESTS_PER_DOMAIN=1)
+            # Slowly: on a busy machine the first worker would fetch what the second one is to find.
+            process = self.start(job, CONCURRENT_REQUESTS=2, CONCURRENT_REQUESTS_PER_DOMAIN=1, DOWNLOAD_DELAY=0.2)
             try:
                 wanted = number * PAGES // 4
                 until(lambda: self._fetched() >= wanted, f"{wanted} pages have been fetched")  # noqa: B023
+                until((job / "pages.sqlite").exists, f"{worker} has a directory of its own")
             finally:
                 os.kill(process, signal.SIGKILL)
                 self.forks.end()

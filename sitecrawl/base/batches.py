@@ -1,0 +1,16 @@
+"""Rows some at a time: to look up many in one go takes little longer than to look up one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def batches(rows: Iterable[T], size: int = 1_000) -> Iterator[list[T]]:
+    """All of `rows`, in lists of `size`; the last one may have fewer."""
+    remaining = iter(rows)
+    while batch := list(islice(remaining, size)):
+        yield batch
