@@ -18,7 +18,8 @@ Where we deviate, and why:
 - Seeds that are added later bring new credit with them, as much as each of the first had.
 
 Invariant, whenever no call is under way: the balances of all waiting pages, what is left on hosts' accounts, what
-the lambda page holds and what is pending add up to `total`.
+the lambda page holds and what is pending add up to `total`. Where many ledgers share a crawl, their totals and what
+is on its way between them add up to all that seeds ever brought.
 """
 
 from __future__ import annotations
@@ -125,6 +126,16 @@ class Ledger:
         """What was spent on a page that there is no record of any more goes to the lambda page."""
         self.pending -= amount
         self.reserve += amount
+
+    def send(self, amount: int) -> None:
+        """What was spent on a page of another ledger's leaves this one's books."""
+        self.pending -= amount
+        self.total -= amount
+
+    def receive(self, amount: int) -> None:
+        """What was spent on a page of this ledger's has come from another one; then it is like any other."""
+        self.pending += amount
+        self.total += amount
 
     def give_up(self, page: Purse) -> None:
         """What the page holds goes to the lambda page: it will not be fetched (again)."""

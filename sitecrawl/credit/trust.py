@@ -7,7 +7,13 @@ Garcia-Molina and Pedersen, "Combating web spam with TrustRank", VLDB 2004). Wha
 the seeds. Links of a host that is held back as a trap pass nothing on.
 
 Trust flows in rounds, one now and then as the crawl goes on, each from where the last one ended. An older state is
-forgotten as fast as rounds from the seeds would get to the new one, and the crawl never waits for many at once.
+forgotten as fast as rounds from the seeds would get to the new one, and the crawl never waits for many at once. What
+flows adds up to less than 1, as hosts keep or lose some of it; a host's trust is its share of what there is.
+
+Many graphs may share a crawl, each with the hosts of its own. Then what flows to hosts elsewhere is `outflow`, and
+what comes from there is heard now and then (`hear`). Each round makes less of a difference than the one before,
+whichever graph it is in and however late its news, so all come to what one graph of all hosts would (Chazan and
+Miranker, "Chaotic relaxation", 1969).
 
 The graph counts, for every pair of hosts, the pages of the one that link to the other. It is kept in memory, at
 most `MAX_EDGES` of it, about 200 bytes each; pairs beyond are counted as dropped,
@@ -17,22 +23,42 @@ and their trust stays with the source.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 DAMPING: Final = 0.85
 ROUNDS: Final = 20
 MAX_EDGES: Final = 250_000
 
 
+class Elsewhere(NamedTuple):
+    """What other graphs of the same crawl have told."""
+
+    inflow: Mapping[bytes, float] = {}
+    """What flows to hosts that are here."""
+    total: float = 0.0
+    """What there is of trust."""
+    seeds: float = 0.0
+    """How many seeds."""
+
+
 class HostGraph:
-    """Hosts are named by their keys (bytes)."""
+    """Hosts are named by their keys (bytes). `is_here` tells the hosts of this graph, where there are others."""
 
     def __init__(
-        self, edges: Iterable[tuple[bytes, bytes, float]] = (), seeds: Iterable[tuple[bytes, float]] = ()
+        self,
+        edges: Iterable[tuple[bytes, bytes, float]] = (),
+        seeds: Iterable[tuple[bytes, float]] = (),
+        is_here: Callable[[bytes], bool] | None = None,
     ) -> None:
+        self._is_here = is_here
+        self._elsewhere = Elsewhere()
+        self.outflow: dict[bytes, float] = {}
+        """What flows to each host elsewhere, as of the last `flow`."""
+        self.total = 0.0
+        """What there is of trust here, as of then."""
         self._edges: dict[bytes, dict[bytes, float]] = {}
         self._seeds = dict(seeds)
-        self._seed_count = sum(self._seeds.values())
+        self.seed_count = sum(self._seeds.values())
         self._trust: dict[bytes, float] = {}
         self._count = 0
         self.dropped = 0
@@ -47,7 +73,7 @@ class HostGraph:
     def seed(self, host: bytes) -> None:
         self._seeds[host] = self._seeds.get(host, 0.0) + 1
         self._has_new_seeds = True
-        self._seed_count += 1
+        self.seed_count += 1
 
     def link(self, source: bytes, target: bytes, weight: float) -> None:
         """A page of `source` links to `target`."""
@@ -76,7 +102,17 @@ class HostGraph:
         A seed's host that came since then has its share of the seeds.
         """
         known = self._trust.get(host)
-        return self._seeds.get(host, 0.0) / max(self._seed_count, 1.0) if known is None else known
+        if known is None:
+            return self._seeds.get(host, 0.0) / max(self._all_seeds, 1.0)
+        return known / (self.total + self._elsewhere.total)
+
+    @property
+    def _all_seeds(self) -> float:
+        return self.seed_count + self._elsewhere.seeds
+
+    def hear(self, elsewhere: Elsewhere) -> None:
+        """What others have told by now, for the rounds that come."""
+        self._elsewhere = elsewhere
 
     def recompute(self, is_demoted: Callable[[bytes], bool]) -> None:
         """Let the trust flow anew, from the seeds, for `ROUNDS` rounds."""
@@ -86,24 +122,26 @@ class HostGraph:
 
     def flow(self, is_demoted: Callable[[bytes], bool]) -> None:
         """Let the trust flow on by one round, a pass over the graph: every host passes on what it has."""
-        if not self._seed_count:
+        if not (seeds := self._all_seeds):
             return
-        held = self._trust or {host: share / self._seed_count for host, share in self._seeds.items()}
-        moved = dict.fromkeys(self._seeds, 0.0)
+        held = self._trust or {host: share / seeds for host, share in self._seeds.items()}
+        moved = {host: (1 - DAMPING) * share / seeds for host, share in self._seeds.items()}
+        for host, amount in self._elsewhere.inflow.items():
+            moved[host] = moved.get(host, 0.0) + amount
         for source, targets in self._edges.items():
             if (trust := held.get(source)) and not is_demoted(source):
                 share = DAMPING * trust / sum(targets.values())
                 for target, pages in targets.items():
                     if target != source:
                         moved[target] = moved.get(target, 0.0) + share * pages
-        rest = (1 - sum(moved.values())) / self._seed_count
-        for host, seeds in self._seeds.items():
-            moved[host] += rest * seeds
-        self._trust = moved
+        if self._is_here is not None:
+            self.outflow = {host: moved.pop(host) for host in list(moved) if not self._is_here(host)}
+        self._trust, self.total = moved, sum(moved.values())
 
     def reached(self, is_demoted: Callable[[bytes], bool]) -> set[bytes]:
         """The hosts that links lead to from the seeds' without passing through one that is demoted."""
-        found, waiting = set(self._seeds), list(self._seeds)
+        waiting = [*self._seeds, *self._elsewhere.inflow]
+        found = set(waiting)
         while waiting:
             source = waiting.pop()
             if not is_demoted(source):

@@ -31,6 +31,7 @@ from sitecrawl.frontier.dispatcher import Dispatcher
 from sitecrawl.frontier.duplicates import ContentIndex, Verdict
 from sitecrawl.frontier.forms import Forms
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
+from sitecrawl.frontier.intake import Intake
 from sitecrawl.frontier.link_credit import LinkCredit
 from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.order import Order, goes_last
@@ -38,6 +39,7 @@ from sitecrawl.frontier.record import GONE, MAX_STATUS, NO_REFERRER, Flag, UrlSt
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.silent_hosts import SilentHosts
 from sitecrawl.frontier.tables import HostTable, UrlTable
+from sitecrawl.frontier.territory import Message, Outbox, Territory
 from sitecrawl.frontier.trap_judge import TrapJudge
 from sitecrawl.frontier.url_states import UrlStates
 from sitecrawl.frontier.visit import News, Visit
@@ -48,7 +50,8 @@ class DiskFrontier:
     """See the module; what its calls mean is said in `contract.Frontier`.
 
     `host_key` gives the key of a host by its name, `fingerprint` that of a URL; `clock` gives monotonic seconds,
-    `wall` Unix seconds; `listener` hears what happens by itself.
+    `wall` Unix seconds; `listener` hears what happens by itself. With a `territory` it has the sites of that alone:
+    what leads elsewhere goes to the `outbox`, for the caller to carry, and what others have sent comes by `receive`.
     """
 
     can: Final = Capability.ALL
@@ -66,12 +69,12 @@ class DiskFrontier:
         wall: Callable[[], float],
         politeness: PolitenessOptions,
         options: FrontierOptions,
+        territory: Territory | None = None,
     ) -> None:
         self._database = database
         self._order = order
         self._clock = clock
         self._politeness = politeness
-        self._options = options
         self._keeps_levels = options.max_depth > 0 and order.by_level
         self._meta = Overlay(database, "meta")
         self.counts = Counts(self._meta)
@@ -80,8 +83,13 @@ class DiskFrontier:
         self.seen = seen.open(database, self.urls, self.counts.serial)
         self.hosts = HostTable(database, host_key)
         self._content = ContentIndex(database)
+        self.outbox = Outbox(territory) if territory is not None else None
         self.link_credit = LinkCredit(
-            database, self.urls, self.hosts, lambda: Ledger(policy_named(options.lambda_policy))
+            database,
+            self.urls,
+            self.hosts,
+            lambda: Ledger(policy_named(options.lambda_policy)),
+            territory.has if territory is not None else None,
         )
         # A level is not over before all of it is done, so nothing of it can be held back; the limit ends traps.
         holds = order.by_credit and not self._keeps_levels
@@ -107,6 +115,15 @@ class DiskFrontier:
         )
         self._parts = self.url_states, self._meta, self.urls, self.link_credit, self._content, self.forms
         self.url_states.form_section = self.forms.section_for
+        self._intake = Intake(
+            self.seen,
+            self.url_states,
+            self.link_credit,
+            in_flight=self.in_flight,
+            place=self._place,
+            outbox=self.outbox,
+            max_depth=options.max_depth,
+        )
         self._load()
         self.dispatcher = Dispatcher(
             order,
@@ -141,46 +158,10 @@ class DiskFrontier:
     # Growth
 
     def add(self, found: Sequence[Link], *, depth: int, referrer: bytes = NO_REFERRER) -> int:
-        if self._is_too_deep(depth):
-            return 0
-        new = self._unseen(found)
-        credit = 0 if depth else self.link_credit.ledger.seed(len(new))
-        flags = Flag.NONE if depth else Flag.SEED
-        hosts = [self.url_states.insert(f, depth=depth, referrer=referrer, flags=flags, credit=credit) for f in new]
-        self._place(hosts)
-        return len(new)
-
-    def _is_too_deep(self, depth: int) -> bool:
-        return 0 < self._options.max_depth < depth
+        return self._intake.add(found, depth=depth, referrer=referrer)
 
     def expand(self, visit: Visit, found: Sequence[Link], *, rest: int = 0) -> int:
-        depth = visit.depth + 1
-        record = self.urls.get(visit.key)
-        if record is None or self._is_too_deep(depth):
-            return 0
-        links = _first_of_each(found, but=visit.key)
-        host = self.url_states.host_of(record)
-        tenth = self.link_credit.spend(record, host, links, rest=rest)
-        self.urls.put(visit.key, record)
-        self.hosts.changed(host)
-        unseen = self._unseen(links)
-        new = {link.key for link in unseen}
-        known = [link for link in links if link.key not in new]
-        self.link_credit.owe(known, tenth)
-        hosts = [self.url_states.insert(link, depth=depth, referrer=visit.key, tenth=tenth) for link in unseen]
-        self.link_credit.link_hosts(record, host, links)
-        section = host.sections[record.section]
-        visit.news.links += sum([self.hosts.has(host, link.host) for link in links])
-        for link, target in zip(unseen, hosts, strict=True):
-            found_in = target.sections[self.urls.section_of(link.key)]
-            if not found_in.trap.is_joined:  # it is no other form of a page there
-                visit.news.add(host, section, target, found_in)
-        hosts += filter(None, (self.url_states.prefer(link.key, link.priority) for link in known if link.priority))
-        self._place(hosts)
-        return len(new)
-
-    def _unseen(self, found: Sequence[Link]) -> list[Link]:
-        return [f for f, is_new in zip(found, self.seen.add_many([f.key for f in found]), strict=True) if is_new]
+        return self._intake.expand(visit, found, rest=rest)
 
     def add_request(
         self,
@@ -193,24 +174,14 @@ class DiskFrontier:
         referrer: bytes = NO_REFERRER,
         brings_credit: bool = False,
     ) -> bool:
-        if not flags & Flag.UNFILTERED and not self.seen.add_many([found.key])[0]:
-            return False
-        if request is not None:
-            self.url_states.put_request(found.key, request)
-            flags |= Flag.REQUEST
-        brings_credit |= depth == 0 and referrer == NO_REFERRER
-        credit = self.link_credit.ledger.seed(1) if brings_credit else 0
-        host = self.url_states.insert(
-            found, depth=depth, referrer=referrer, priority=priority, flags=flags, credit=credit
+        wanted = replace(found, priority=priority or found.priority)
+        return self._intake.add_request(
+            Message(wanted, depth, referrer, flags=flags, request=request), brings_credit=brings_credit
         )
-        if (visit := self.in_flight.get(referrer)) is not None:
-            page = self.url_states.known(visit.key)
-            linking = self.url_states.host_of(page)
-            section = host.sections[self.urls.section_of(found.key)]
-            visit.news.links += host is linking
-            visit.news.add(linking, linking.sections[page.section], host, section)
-        self._place([host])
-        return True
+
+    def receive(self, messages: Iterable[Message]) -> None:
+        """Let in what other frontiers have sent, as if it had been found here."""
+        self._intake.receive(messages)
 
     def again(self, key: bytes, *, priority: int = 0, request: bytes | None = None) -> bool:
         """The lambda page gives it credit, for its new links."""
@@ -410,12 +381,3 @@ class DiskFrontier:
 
     def stats(self) -> dict[str, int | float]:
         return {}
-
-
-def _first_of_each(found: Sequence[Link], *, but: bytes) -> list[Link]:
-    """The links in their order, each URL once, where it stands first."""
-    links: dict[bytes, Link] = {}
-    for link in found:
-        if link.key != but:
-            links.setdefault(link.key, link)
-    return list(links.values())

@@ -20,6 +20,7 @@ from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
 from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 from sitecrawl.frontier.tables import HostTable, UrlTable
+from sitecrawl.frontier.territory import Message
 from sitecrawl.page.items import FOLLOW, NOFOLLOW, Link
 
 _HOST_PAGES = struct.Struct(f">{KEY_BYTES}sd")
@@ -29,10 +30,15 @@ SEEDS = bytes(KEY_BYTES)
 
 
 class LinkCredit:
-    """Keeps the ledger and the graph of hosts."""
+    """Keeps the ledger and the graph of hosts. `is_here` tells which hosts are its frontier's; without it all are."""
 
     def __init__(
-        self, database: Database, urls: UrlTable, hosts: HostTable, new_ledger: Callable[[], Ledger]
+        self,
+        database: Database,
+        urls: UrlTable,
+        hosts: HostTable,
+        new_ledger: Callable[[], Ledger],
+        is_here: Callable[[bytes], bool] | None = None,
     ) -> None:
         self.urls = urls
         self.hosts = hosts
@@ -40,7 +46,7 @@ class LinkCredit:
         self._meta = Overlay(database, "meta")
         stored = self._meta.get(LEDGER)
         self.ledger = new_ledger() if stored is None else Ledger.unpack(stored)
-        self.graph = load_graph(database)
+        self.graph = load_graph(database, is_here)
         self._owed: defaultdict[bytes, int] = defaultdict(int)
         """Credit that is on its way to known URLs until the checkpoint."""
 
@@ -67,6 +73,20 @@ class LinkCredit:
             targets[host.key] = 1.0  # what links within its host keeps trust there
         for target, pages in targets.items():
             self.graph.link(host.key, target, pages)
+
+    def send(self, message: Message) -> None:
+        """The credit of `message`, a seed's or what a page has spent, leaves with it."""
+        self.ledger.pending += message.credit
+        self.ledger.send(message.amount)
+
+    def receive(self, message: Message, *, is_new: bool) -> None:
+        """A message has come to a URL that is new, and to be inserted with its credit, or known."""
+        self.ledger.receive(message.amount)
+        if is_new:
+            self.ledger.pending -= message.credit
+        else:
+            self.ledger.lose(message.credit)
+            self.owe([message.link], message.tenth or 0)
 
     def give(self, record: UrlRecord, amount: int) -> None:
         """Credit that was spent reaches `record`."""
@@ -112,7 +132,7 @@ def edges_row(targets: Mapping[bytes, float]) -> bytes:
     return b"".join(itertools.starmap(_HOST_PAGES.pack, targets.items()))
 
 
-def load_graph(database: Database) -> HostGraph:
+def load_graph(database: Database, is_here: Callable[[bytes], bool] | None = None) -> HostGraph:
     """The graph of hosts as it was stored. Raises `CorruptFile`."""
     edges, seeds = [], []
     for source, target, pages in read_edges(database):
@@ -120,7 +140,15 @@ def load_graph(database: Database) -> HostGraph:
             seeds.append((target, pages))
         else:
             edges.append((source, target, pages))
-    return HostGraph(edges, seeds)
+    return HostGraph(edges, seeds, is_here)
+
+
+def read_seeds(database: Database) -> Iterator[tuple[bytes, float]]:
+    """The hosts of seeds, each with the number of its seeds. Raises `CorruptFile`."""
+    try:
+        yield from _HOST_PAGES.iter_unpack(database.get("edges", SEEDS) or b"")
+    except struct.error as error:
+        raise CorruptFile(f"The seeds' hosts in {database.path} cannot be read: {error}") from error
 
 
 def read_edges(database: Database) -> Iterator[tuple[bytes, bytes, float]]:

@@ -44,7 +44,8 @@ from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.trap_state import Reason, TrapState
 from sitecrawl.frontier.visit import News
 
-_STATE = struct.Struct(">QdQ")
+JUDGE_STATE: Final = struct.Struct(">QdQ")
+"""`good`, `cost` and `repeats`, as they are stored."""
 _EDGES_A_FETCH = 50
 """Edges of the graph of hosts that a fetch may pay for: each takes about 0.2 us when trust flows."""
 COMPARED: Final = 64
@@ -380,12 +381,12 @@ class TrapJudge:
         return sorted(fair, key=lambda s: self.random.random() ** (1 / s.queued), reverse=True)
 
     def pack(self) -> bytes:
-        return _STATE.pack(self.good, self.cost, self.repeats)
+        return JUDGE_STATE.pack(self.good, self.cost, self.repeats)
 
     def unpack(self, data: bytes) -> None:
         """Raises `CorruptFile` for bytes that no `pack` wrote."""
         try:
-            self.good, self.cost, self.repeats = _STATE.unpack(data)
+            self.good, self.cost, self.repeats = JUDGE_STATE.unpack(data)
         except struct.error as error:
             raise CorruptFile(f"The judge's record of {len(data)} bytes cannot be read: {error}") from error
 

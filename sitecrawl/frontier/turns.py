@@ -68,7 +68,7 @@ class HostTurns:
         self._graph = graph
         turns = [host.turn for host in waiting]
         self._hosts = len(turns)
-        self._clock = min(turns, default=0.0)
+        self._clock = min((turn for turn in turns if turn >= 0), default=0.0)
 
     def preference(self, host: Host, entry: bytes) -> bytes:
         """How soon `host`, which would take `entry` next, may take it: the least first."""

@@ -1,0 +1,168 @@
+"""What comes into a frontier: seeds, the links of a page, a spider's requests, and what other frontiers have sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.link_credit import LinkCredit
+from sitecrawl.frontier.record import Flag
+from sitecrawl.frontier.territory import Message, Outbox
+from sitecrawl.frontier.url_states import UrlStates
+from sitecrawl.frontier.visit import Visit
+from sitecrawl.page.items import Link
+from sitecrawl.seen.tiered import SeenSet
+
+
+class Intake:
+    """Each URL that is new goes into the queue of its section, once; one that is another frontier's to the `outbox`.
+
+    `in_flight` are the visits under way, `place` puts a host that has work on the workbench. Links more than
+    `max_depth` from a seed are left out; 0 for no limit.
+    """
+
+    def __init__(
+        self,
+        seen: SeenSet,
+        states: UrlStates,
+        link_credit: LinkCredit,
+        *,
+        in_flight: Mapping[bytes, Visit],
+        place: Callable[[Iterable[Host]], None],
+        outbox: Outbox | None,
+        max_depth: int,
+    ) -> None:
+        self._seen = seen
+        self._states = states
+        self._link_credit = link_credit
+        self._urls = link_credit.urls
+        self._hosts = link_credit.hosts
+        self._in_flight = in_flight
+        self._place = place
+        self._outbox = outbox
+        self._max_depth = max_depth
+
+    def add(self, found: Sequence[Link], *, depth: int, referrer: bytes) -> int:
+        """See `contract.Frontier`."""
+        if self._is_too_deep(depth):
+            return 0
+        here, elsewhere = self._split(found)
+        new = self._unseen(here)
+        count = len(new) + len(elsewhere)
+        credit = 0 if depth else self._link_credit.ledger.seed(count)
+        flags = Flag.NONE if depth else Flag.SEED
+        self._send(Message(link, depth, referrer, credit=credit, flags=flags) for link in elsewhere)
+        self._place(
+            [self._states.insert(one, depth=depth, referrer=referrer, flags=flags, credit=credit) for one in new]
+        )
+        return count
+
+    def expand(self, visit: Visit, found: Sequence[Link], *, rest: int) -> int:
+        """See `contract.Frontier`."""
+        depth = visit.depth + 1
+        record = self._urls.get(visit.key)
+        if record is None or self._is_too_deep(depth):
+            return 0
+        links = _first_of_each(found, but=visit.key)
+        host = self._states.host_of(record)
+        tenth = self._link_credit.spend(record, host, links, rest=rest)
+        self._urls.put(visit.key, record)
+        self._hosts.changed(host)
+        here, elsewhere = self._split(links)
+        self._send(Message(link, depth, visit.key, tenth) for link in elsewhere)
+        unseen = self._unseen(here)
+        new = {link.key for link in unseen}
+        known = [link for link in here if link.key not in new]
+        self._link_credit.owe(known, tenth)
+        hosts = [self._states.insert(link, depth=depth, referrer=visit.key, tenth=tenth) for link in unseen]
+        self._link_credit.link_hosts(record, host, links)
+        section = host.sections[record.section]
+        visit.news.links += sum([self._hosts.has(host, link.host) for link in links])
+        for link, target in zip(unseen, hosts, strict=True):
+            found_in = target.sections[self._urls.section_of(link.key)]
+            if not found_in.trap.is_joined:  # it is no other form of a page there
+                visit.news.add(host, section, target, found_in)
+        hosts += filter(None, (self._states.prefer(link.key, link.priority) for link in known if link.priority))
+        self._place(hosts)
+        return len(new)
+
+    def add_request(self, wanted: Message, *, brings_credit: bool) -> bool:
+        """Queue what a spider asked for, and False if it was seen. `brings_credit`: as a seed does, which `wanted` is
+        if it has neither depth nor referrer.
+        """
+        link = wanted.link
+        elsewhere = bool(self._split([link])[1])
+        if not elsewhere and not self._is_new(wanted):
+            return False
+        if brings_credit or (wanted.depth == 0 and not any(wanted.referrer)):
+            wanted = wanted._replace(credit=self._link_credit.ledger.seed(1))
+        if elsewhere:
+            self._send([wanted])
+            return True
+        host = self._insert(wanted)
+        if (visit := self._in_flight.get(wanted.referrer)) is not None:
+            page = self._states.known(visit.key)
+            linking = self._states.host_of(page)
+            section = host.sections[self._urls.section_of(link.key)]
+            visit.news.links += host is linking
+            visit.news.add(linking, linking.sections[page.section], host, section)
+        self._place([host])
+        return True
+
+    def receive(self, messages: Iterable[Message]) -> None:
+        """Let in what other frontiers have sent, as if it had been found here."""
+        hosts: list[Host] = []
+        for message in messages:
+            hosts += filter(None, [self._admit(message)])
+        self._place(hosts)
+
+    def _admit(self, message: Message) -> Host | None:
+        """Gives the host of which a place in the queue has changed."""
+        is_new = self._is_new(message)
+        self._link_credit.receive(message, is_new=is_new)
+        if is_new:
+            return self._insert(message)
+        link = message.link
+        return self._states.prefer(link.key, link.priority) if link.priority else None
+
+    def _insert(self, message: Message) -> Host:
+        link, flags = message.link, message.flags
+        if message.request is not None:
+            self._states.put_request(link.key, message.request)
+            flags |= Flag.REQUEST
+        return self._states.insert(
+            link,
+            depth=message.depth,
+            referrer=message.referrer,
+            flags=flags,
+            credit=message.credit,
+            tenth=message.tenth,
+        )
+
+    def _is_new(self, message: Message) -> bool:
+        return bool(message.flags & Flag.UNFILTERED) or self._seen.add_many([message.link.key])[0]
+
+    def _unseen(self, found: Sequence[Link]) -> list[Link]:
+        return [f for f, is_new in zip(found, self._seen.add_many([f.key for f in found]), strict=True) if is_new]
+
+    def _is_too_deep(self, depth: int) -> bool:
+        return 0 < self._max_depth < depth
+
+    def _split(self, found: Sequence[Link]) -> tuple[Sequence[Link], Sequence[Link]]:
+        """Those that are here, and those elsewhere."""
+        return (found, ()) if self._outbox is None else self._outbox.split(found)
+
+    def _send(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            assert self._outbox is not None
+            self._link_credit.send(message)
+            self._outbox.add(message)
+
+
+def _first_of_each(found: Sequence[Link], *, but: bytes) -> list[Link]:
+    """The links in their order, each URL once, where it stands first."""
+    links: dict[bytes, Link] = {}
+    for link in found:
+        if link.key != but:
+            links.setdefault(link.key, link)
+    return list(links.values())

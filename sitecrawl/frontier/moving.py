@@ -1,0 +1,246 @@
+"""Partitions of the web (`frontier.territory`) that come to a crawl's database, or leave it.
+
+All that is known of a site lies in rows that name its region, so a partition is its rows, and a few numbers (`Facts`)
+that stand for all of a crawl. What depends on the number of rows (counts, credit, what the judge adds up) is counted
+from them as they come and go, so that the database agrees with itself whoever has written them. A move is one batch:
+it happens or does not. No frontier may be open meanwhile that is used afterwards: one that is opened then knows of it
+(`DiskFrontier.succeed`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.meta import JUDGE, LEDGER, SEEN_SERIAL
+from sitecrawl.crawldir.overlay import Overlay
+from sitecrawl.credit.ledger import Ledger
+from sitecrawl.credit.policies import WRAP, owed
+from sitecrawl.frontier.counts import Counts
+from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.link_credit import SEEDS, edges_row, read_seeds
+from sitecrawl.frontier.order import goes_last, level_of
+from sitecrawl.frontier.queue import DiskQueue
+from sitecrawl.frontier.record import UrlRecord, UrlState
+from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.territory import Territory
+from sitecrawl.frontier.trap_judge import JUDGE_STATE
+from sitecrawl.frontier.trap_state import TrapState
+from sitecrawl.urls.fingerprint import REGION_SIZE
+
+Row = tuple[str, bytes, bytes]
+"""Family, key, value."""
+_BY_REGION: Final = (
+    "hosts",
+    "sections",
+    "urls",
+    "queue",
+    "requests",
+    "given_up",
+    "sites",
+    "edges",
+    "classes",
+    "rules",
+    "sitemaps",
+)
+"""Families whose keys begin with a region."""
+_REGION_AT: Final = {
+    ("content", b"T"): 1,
+    ("content", b"N"): 1,
+    ("revisits", b"P"): 1,
+    ("revisits", b"D"): 9,
+}
+"""Where it stands in the others' keys, by what these begin with."""
+
+
+class Facts(NamedTuple):
+    """What of the totals of a crawl goes with one partition. They are those of the moment of its rows."""
+
+    dividend: int
+    """What the lambda page has paid to each host so far: to which what hosts are owed is compared."""
+    reserve: int
+    """The partition's share of what the lambda page holds."""
+    serial: int
+    """The newest URL's number."""
+    seeds: list[tuple[bytes, float]]
+    """The keys of seeds' hosts, with the number of their seeds."""
+
+
+def region_of_row(family: str, key: bytes, value: bytes) -> bytes | None:
+    """The region of what the row is about; None where it is about the whole crawl."""
+    if family in _BY_REGION:
+        return None if key == SEEDS else key[:REGION_SIZE]
+    if family == "content" and key[:1] == b"D":  # a body may be that of pages of many sites: it goes with the first
+        return value[:REGION_SIZE]
+    at = _REGION_AT.get((family, key[:1]))
+    return None if at is None else key[at : at + REGION_SIZE]
+
+
+def rows_of(database: Database, regions: range) -> Iterator[Row]:
+    """All rows of `regions`, those of hosts before those of their URLs. Costs a scan of pages' digests and of visits
+    that are due, besides.
+    """
+    first = regions.start.to_bytes(REGION_SIZE, "big")
+    end = regions.stop.to_bytes(REGION_SIZE + 1, "big")[1:]  # empty behind the last region
+    for family in _BY_REGION:
+        for key, value in database.scan(family, first, end if any(end) else None):
+            if key != SEEDS:
+                yield family, key, value
+    for family in ("content", "revisits"):
+        for key, value in database.scan(family):
+            region = region_of_row(family, key, value)
+            if region is not None and int.from_bytes(region, "big") in regions:
+                yield family, key, value
+
+
+@dataclass
+class _Sums:
+    """What the rows of a partition add up to. Hosts are to be told before their URLs."""
+
+    dividend: int
+    states: Counter[UrlState] = field(default_factory=Counter)
+    levels: Counter[int] = field(default_factory=Counter)
+    payees: int = 0
+    credit: int = 0
+    """What waiting pages hold, and what stands on their hosts' accounts."""
+    spent: float = 0.0
+    good: int = 0
+    repeats: int = 0
+    cost: float = 0.0
+    _dividends: defaultdict[bytes, int] = field(default_factory=lambda: defaultdict(int))
+
+    def host(self, host: Host) -> None:
+        self.good += host.good
+        self.repeats += round(host.trap.same * host.fetched)
+        self.trap(host.trap)
+        if host.queued:
+            self.payees += 1
+            self.credit += owed(self.dividend, host.mark) + host.rest
+            self._dividends[host.key] = host.dividend
+
+    def trap(self, trap: TrapState) -> None:
+        self.cost += trap.cost * trap.demoted
+
+    def url(self, record: UrlRecord) -> None:
+        self.states[record.state] += 1
+        self.spent += record.history
+        self.credit += record.credit
+        if record.state == UrlState.QUEUED:
+            self.credit += owed(self._dividends[record.host], record.mark)
+            if not goes_last(record.rank):
+                self.levels[level_of(record.rank)] += 1
+
+
+class Move:
+    """See the module. Nothing is written before `commit`. `lambda_ledger`: that of a crawl that has none yet."""
+
+    def __init__(self, database: Database, territory: Territory, lambda_ledger: Ledger) -> None:
+        self._database = database
+        self._territory = territory
+        self._batch = database.batch()
+        self._meta = Overlay(database, "meta")
+        self._counts = Counts(self._meta)
+        ledger = self._meta.get(LEDGER)
+        self._ledger = lambda_ledger if ledger is None else Ledger.unpack(ledger)
+        judge = self._meta.get(JUDGE)
+        self._good, self._cost, self._repeats = (0, 0.0, 0) if judge is None else JUDGE_STATE.unpack(judge)
+        self._seeds = dict(read_seeds(database))
+
+    def take(self, rows: Iterable[Row], facts: Facts) -> None:
+        """`rows` of a partition come, as another database had them when its facts were `facts`; those of hosts before
+        those of URLs. Raises `CorruptFile`.
+        """
+        sums = _Sums(facts.dividend)
+        for family, key, value in rows:
+            if family == "hosts":
+                host = Host.unpack(key, value)
+                sums.host(host)
+                self._batch.put(family, key, self._settled(host, facts.dividend))
+            else:
+                self._tell(sums, family, key, value)
+                self._batch.put(family, key, value)
+        self._add(sums, 1)
+        self._ledger.total += facts.reserve
+        self._ledger.reserve += facts.reserve
+        self._counts.serial = max(self._counts.serial, facts.serial)
+        self._seeds.update(facts.seeds)
+
+    def _settled(self, host: Host, dividend: int) -> bytes:
+        """The host's record, with what it is owed as before, by the dividend that is paid here. Its turn, on a clock
+        that is not ours, is over.
+        """
+        host.mark = (self._ledger.policy.dividend - owed(dividend, host.mark)) % WRAP
+        host.turn = -1.0
+        return host.pack()
+
+    def drop(self, partition: int, reserve: int) -> None:
+        """A partition goes, with so much of what the lambda page holds."""
+        sums = _Sums(self._ledger.policy.dividend)
+        for family, key, value in rows_of(self._database, self._territory.regions(partition)):
+            if family == "hosts":
+                sums.host(Host.unpack(key, value))
+            else:
+                self._tell(sums, family, key, value)
+            self._batch.delete(family, key)
+        self._add(sums, -1)
+        self._ledger.total -= reserve
+        self._ledger.reserve -= reserve
+        self._seeds = {
+            host: number for host, number in self._seeds.items() if self._territory.partition(host) != partition
+        }
+
+    def _tell(self, sums: _Sums, family: str, key: bytes, value: bytes) -> None:
+        if family == "urls":
+            sums.url(UrlRecord.unpack(value))
+        elif family == "sections":
+            sums.trap(Section.unpack(key, value, DiskQueue(self._database, key, empty=True)).trap)
+
+    def _add(self, sums: _Sums, sign: int) -> None:
+        counts, ledger = self._counts, self._ledger
+        counts.queued += sign * sums.states[UrlState.QUEUED]
+        counts.fetched += sign * sums.states[UrlState.FETCHED]
+        counts.failed += sign * sums.states[UrlState.FAILED]
+        counts.excluded += sign * sums.states[UrlState.EXCLUDED]
+        for level, number in sums.levels.items():
+            counts.levels[level] += sign * number
+        ledger.total += sign * sums.credit
+        ledger.spent += sign * sums.spent
+        ledger.policy.payees += sign * sums.payees
+        self._good += sign * sums.good
+        self._cost = max(0.0, self._cost + sign * sums.cost)
+        self._repeats = max(0, self._repeats + sign * sums.repeats)
+
+    def commit(self) -> None:
+        """Write all of it."""
+        self._counts.levels = +self._counts.levels
+        self._counts.store(self._meta)
+        self._meta.put(LEDGER, self._ledger.pack())
+        self._meta.put(JUDGE, JUDGE_STATE.pack(self._good, self._cost, self._repeats))
+        self._meta.delete(SEEN_SERIAL)  # the saved filter lacks what has come
+        self._meta.flush(self._batch)
+        self._batch.put("edges", SEEDS, edges_row(self._seeds))
+        self._database.write(self._batch)
+
+
+def facts_of(database: Database, territory: Territory) -> dict[int, Facts]:
+    """Those of each partition that is held, as of the last checkpoint."""
+    meta = Overlay(database, "meta")
+    stored = meta.get(LEDGER)
+    ledger = None if stored is None else Ledger.unpack(stored)
+    serial = Counts(meta).serial
+    seeds: defaultdict[int, list[tuple[bytes, float]]] = defaultdict(list)
+    for host, number in read_seeds(database):
+        seeds[territory.partition(host)].append((host, number))
+    held, reserve = sorted(territory.held), 0 if ledger is None else ledger.reserve
+    return {
+        partition: Facts(
+            0 if ledger is None else ledger.policy.dividend,
+            reserve // len(held) + (place < reserve % len(held)),
+            serial,
+            seeds[partition],
+        )
+        for place, partition in enumerate(held)
+    }

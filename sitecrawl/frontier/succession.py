@@ -1,0 +1,72 @@
+"""A frontier that goes on where another was, over the same database, when partitions have come or gone.
+
+What is on disk it finds there. What is not is taken over: URLs in flight, how soon each host may be asked, which have
+failed of late, and the filter of the URL-seen test, which takes long to fill. Not so requests that are in memory
+only: `before` must have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.tables import UrlTable
+from sitecrawl.frontier.visit import Visit
+from sitecrawl.seen.clock import Clock
+from sitecrawl.seen.tiered import SeenSet
+
+
+def succeed(before: DiskFrontier, after: DiskFrontier, now: float) -> list[Visit]:
+    """Let `after` take over at `now` on its clock. Returns the visits whose URLs it has not: they are others' now."""
+    for host in list(before.hosts.live()):
+        if (heir := after.hosts.get(host.key)) is not None:
+            _take_over(host, heir)
+            after.hosts.changed(heir)
+    lost = [visit for visit in before.in_flight.values() if not _goes_on(visit, after, now)]
+    after.dispatcher.place(after.hosts.live())
+    return lost
+
+
+def _take_over(host: Host, heir: Host) -> None:
+    heir.failures, heir.failing, heir.silent = host.failures, host.failing, host.silent
+    heir.free_at, heir.ip = host.free_at, host.ip
+
+
+def _goes_on(visit: Visit, after: DiskFrontier, now: float) -> bool:
+    record = after.urls.get(visit.key)
+    if record is None:
+        return False
+    after.in_flight[visit.key] = visit
+    if visit.host is not None:
+        host = after.url_states.host_of(record)
+        free_at = host.free_at
+        after.dispatcher.workbench.start(host, now)
+        host.free_at = free_at  # it was asked when the visit began
+        visit.host, visit.ip = host, host.ip
+    return True
+
+
+class SeenBefore:
+    """Keeps the seen set of a frontier that is succeeded, for URLs that have `come` as well (a `SeenKeeper`).
+
+    What has gone stays in the filter: the exact set has the last word, so there must be one.
+    """
+
+    def __init__(self, before: SeenSet, come: Iterable[bytes], cache: int) -> None:
+        self._before = before
+        self._come = come
+        self._cache = cache
+
+    def open(self, database: Database, urls: UrlTable, serial: int) -> SeenSet:
+        seen = SeenSet(Clock(self._cache), self._before.bloom, urls)
+        seen.stats = self._before.stats
+        if self._before.is_filling:
+            seen.rebuild_gradually(urls.keys(), len(urls))
+        elif seen.bloom is not None:
+            seen.bloom.add_many(self._come)
+        return seen
+
+    def save(self, database: Database, seen: SeenSet, serial: int) -> None:
+        """Nothing is kept: a frontier that has no predecessor fills its filter again."""

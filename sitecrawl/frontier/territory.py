@@ -1,0 +1,116 @@
+"""Which part of the web a frontier has, where many frontiers share one crawl, and what it tells the others.
+
+Sites are cut into *partitions* by the regions that their keys begin with (`urls.fingerprint`), as Mercator's host
+splitter did (Heydon and Najork 1999, section 3.7): all that is known of a site is in one partition, so one frontier
+judges it, is polite to it and knows which of its URLs were seen. What a page here says of a URL elsewhere is a
+`Message`. It takes along the credit that was spent on the link: no credit is made or lost on the way.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import msgpack
+
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.frontier.record import NO_REFERRER, Flag
+from sitecrawl.page.items import Link
+from sitecrawl.urls.fingerprint import REGION_SIZE, region_of
+
+_REGIONS: Final = 1 << 8 * REGION_SIZE
+
+
+@dataclass(frozen=True, slots=True)
+class Territory:
+    """The partitions `held` of so many. Those of a region are next to those of the next one."""
+
+    partitions: int
+    held: frozenset[int]
+
+    def partition(self, key: bytes) -> int:
+        """Where a key of a URL or a host belongs, by its first bytes."""
+        return int.from_bytes(key[:REGION_SIZE], "big") * self.partitions // _REGIONS
+
+    def has(self, key: bytes) -> bool:
+        return self.partition(key) in self.held
+
+    def regions(self, partition: int) -> range:
+        """The regions of a partition."""
+        first, end = (-(-number * _REGIONS // self.partitions) for number in (partition, partition + 1))
+        return range(first, end)
+
+
+class Message(NamedTuple):
+    """A URL that was found or asked for in one frontier, for the one that has its site."""
+
+    link: Link
+    depth: int
+    referrer: bytes = NO_REFERRER
+    tenth: int | None = None
+    """What a tenth of a page's link to it is worth; None where no page's link leads to it."""
+    credit: int = 0
+    """What it brings beside that: a seed's share."""
+    flags: int = Flag.NONE
+    request: bytes | None = None
+    """What its request is beside a GET."""
+
+    @property
+    def amount(self) -> int:
+        """All credit that is on its way with it."""
+        return self.credit + (self.tenth or 0) * self.link.weight
+
+    def fields(self) -> Sequence[Any]:
+        """For MessagePack."""
+        link = self.link
+        target = [link.url, link.host, link.nofollow, link.priority, link.score, link.key]
+        return [*target, *self[1:]]
+
+    @classmethod
+    def of(cls, fields: Sequence[Any]) -> Message:
+        """The message whose `fields` these are. Raises `ValueError` or `TypeError` for others."""
+        url, host, nofollow, priority, score, key, *rest = fields
+        return cls(Link(url, host, nofollow=nofollow, priority=priority, score=score, key=key), *rest)
+
+
+class Outbox:
+    """Messages for other frontiers, by the partition that they are for, until the next checkpoint takes them."""
+
+    def __init__(self, territory: Territory) -> None:
+        self._territory = territory
+        self._waiting: defaultdict[int, list[Message]] = defaultdict(list)
+
+    def split(self, links: Iterable[Link]) -> tuple[list[Link], list[Link]]:
+        """Those that are here, and those elsewhere."""
+        here: list[Link] = []
+        sent: list[Link] = []
+        for link in links:
+            (here if self._territory.has(region_of(link.host)) else sent).append(link)
+        return here, sent
+
+    def add(self, message: Message) -> None:
+        self._waiting[self._territory.partition(region_of(message.link.host))].append(message)
+
+    def take(self) -> dict[int, list[Message]]:
+        """All that waits; the caller keeps it from now on."""
+        taken, self._waiting = self._waiting, defaultdict(list)
+        return taken
+
+    def __len__(self) -> int:
+        return sum(map(len, self._waiting.values()))
+
+
+def pack(messages: Iterable[Message]) -> bytes:
+    """About 150 bytes each."""
+    packed: bytes = msgpack.packb([message.fields() for message in messages])
+    return packed
+
+
+def unpack(data: bytes) -> Iterator[Message]:
+    """Raises `CorruptFile` for bytes that no `pack` wrote."""
+    try:
+        yield from map(Message.of, msgpack.unpackb(data))
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise CorruptFile(f"Messages of {len(data)} bytes cannot be read: {error}") from error
