@@ -70,13 +70,22 @@ class Ledger:
         self.seed_share = 0
         """What every seed brings."""
 
+    def share(self, seeds: int) -> int:
+        """What each of `seeds` seeds brings; the first that are told of decide on it."""
+        self.seed_share = self.seed_share or TOTAL // max(seeds, _LONE_SEED_SHARES)
+        return self.seed_share
+
     def seed(self, seeds: int) -> int:
         """Make the credit of `seeds` new seeds; returns each one's."""
-        self.seed_share = self.seed_share or TOTAL // max(seeds, _LONE_SEED_SHARES)
-        new = min(self.seed_share * seeds, max(0, _LARGEST - self.total))
-        self.total += new
+        new = self.make(self.share(seeds) * seeds)
         self.reserve += new % seeds if seeds else 0
         return new // seeds if seeds else 0
+
+    def make(self, amount: int) -> int:
+        """Make so much credit, or what there may still be; returns it."""
+        new = min(amount, max(0, _LARGEST - self.total))
+        self.total += new
+        return new
 
     def grant(self) -> int:
         """The lambda page pays a page that is to be fetched again: a seed's share, if it holds so much."""

@@ -57,8 +57,8 @@ class HostGraph:
         self.total = 0.0
         """What there is of trust here, as of then."""
         self._edges: dict[bytes, dict[bytes, float]] = {}
-        self._seeds = dict(seeds)
-        self.seed_count = sum(self._seeds.values())
+        self.seeds = dict(seeds)
+        self.seed_count = sum(self.seeds.values())
         self._trust: dict[bytes, float] = {}
         self._count = 0
         self.dropped = 0
@@ -71,7 +71,7 @@ class HostGraph:
             self._count += 1
 
     def seed(self, host: bytes) -> None:
-        self._seeds[host] = self._seeds.get(host, 0.0) + 1
+        self.seeds[host] = self.seeds.get(host, 0.0) + 1
         self._has_new_seeds = True
         self.seed_count += 1
 
@@ -103,7 +103,7 @@ class HostGraph:
         """
         known = self._trust.get(host)
         if known is None:
-            return self._seeds.get(host, 0.0) / max(self._all_seeds, 1.0)
+            return self.seeds.get(host, 0.0) / max(self._all_seeds, 1.0)
         return known / (self.total + self._elsewhere.total)
 
     @property
@@ -124,8 +124,8 @@ class HostGraph:
         """Let the trust flow on by one round, a pass over the graph: every host passes on what it has."""
         if not (seeds := self._all_seeds):
             return
-        held = self._trust or {host: share / seeds for host, share in self._seeds.items()}
-        moved = {host: (1 - DAMPING) * share / seeds for host, share in self._seeds.items()}
+        held = self._trust or {host: share / seeds for host, share in self.seeds.items()}
+        moved = {host: (1 - DAMPING) * share / seeds for host, share in self.seeds.items()}
         for host, amount in self._elsewhere.inflow.items():
             moved[host] = moved.get(host, 0.0) + amount
         for source, targets in self._edges.items():
@@ -140,7 +140,7 @@ class HostGraph:
 
     def reached(self, is_demoted: Callable[[bytes], bool]) -> set[bytes]:
         """The hosts that links lead to from the seeds' without passing through one that is demoted."""
-        waiting = [*self._seeds, *self._elsewhere.inflow]
+        waiting = [*self.seeds, *self._elsewhere.inflow]
         found = set(waiting)
         while waiting:
             source = waiting.pop()
@@ -156,7 +156,7 @@ class HostGraph:
 
     def new_seeds(self) -> Mapping[bytes, float] | None:
         """All seeds' hosts with the number of their seeds; None if none came since `saved`."""
-        return self._seeds if self._has_new_seeds else None
+        return self.seeds if self._has_new_seeds else None
 
     def saved(self) -> None:
         self._changed.clear()

@@ -49,9 +49,10 @@ class Intake:
         here, elsewhere = self._split(found)
         new = self._unseen(here)
         count = len(new) + len(elsewhere)
-        credit = 0 if depth else self._link_credit.ledger.seed(count)
+        ledger = self._link_credit.ledger
+        share, credit = (0, 0) if depth else (ledger.share(count), ledger.seed(len(new)))
         flags = Flag.NONE if depth else Flag.SEED
-        self._send(Message(link, depth, referrer, credit=credit, flags=flags) for link in elsewhere)
+        self._send(Message(link, depth, referrer, credit=share, flags=flags) for link in elsewhere)
         self._place(
             [self._states.insert(one, depth=depth, referrer=referrer, flags=flags, credit=credit) for one in new]
         )
@@ -95,7 +96,7 @@ class Intake:
         if not elsewhere and not self._is_new(wanted):
             return False
         if brings_credit or (wanted.depth == 0 and not any(wanted.referrer)):
-            wanted = wanted._replace(credit=self._link_credit.ledger.seed(1))
+            wanted = wanted._replace(credit=self._link_credit.ledger.share(1))
         if elsewhere:
             self._send([wanted])
             return True
@@ -118,11 +119,11 @@ class Intake:
 
     def _admit(self, message: Message) -> Host | None:
         """Gives the host of which a place in the queue has changed."""
-        is_new = self._is_new(message)
-        self._link_credit.receive(message, is_new=is_new)
-        if is_new:
+        self._link_credit.ledger.receive(message.amount)
+        if self._is_new(message):
             return self._insert(message)
         link = message.link
+        self._link_credit.owe([link], message.tenth or 0)
         return self._states.prefer(link.key, link.priority) if link.priority else None
 
     def _insert(self, message: Message) -> Host:
@@ -135,7 +136,7 @@ class Intake:
             depth=message.depth,
             referrer=message.referrer,
             flags=flags,
-            credit=message.credit,
+            credit=self._link_credit.ledger.make(message.credit),
             tenth=message.tenth,
         )
 
@@ -155,7 +156,7 @@ class Intake:
     def _send(self, messages: Iterable[Message]) -> None:
         for message in messages:
             assert self._outbox is not None
-            self._link_credit.send(message)
+            self._link_credit.ledger.send(message.amount)
             self._outbox.add(message)
 
 

@@ -20,7 +20,6 @@ from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
 from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 from sitecrawl.frontier.tables import HostTable, UrlTable
-from sitecrawl.frontier.territory import Message
 from sitecrawl.page.items import FOLLOW, NOFOLLOW, Link
 
 _HOST_PAGES = struct.Struct(f">{KEY_BYTES}sd")
@@ -73,20 +72,6 @@ class LinkCredit:
             targets[host.key] = 1.0  # what links within its host keeps trust there
         for target, pages in targets.items():
             self.graph.link(host.key, target, pages)
-
-    def send(self, message: Message) -> None:
-        """The credit of `message`, a seed's or what a page has spent, leaves with it."""
-        self.ledger.pending += message.credit
-        self.ledger.send(message.amount)
-
-    def receive(self, message: Message, *, is_new: bool) -> None:
-        """A message has come to a URL that is new, and to be inserted with its credit, or known."""
-        self.ledger.receive(message.amount)
-        if is_new:
-            self.ledger.pending -= message.credit
-        else:
-            self.ledger.lose(message.credit)
-            self.owe([message.link], message.tenth or 0)
 
     def give(self, record: UrlRecord, amount: int) -> None:
         """Credit that was spent reaches `record`."""

@@ -149,16 +149,19 @@ class Move:
         self._good, self._cost, self._repeats = (0, 0.0, 0) if judge is None else JUDGE_STATE.unpack(judge)
         self._seeds = dict(read_seeds(database))
 
-    def take(self, rows: Iterable[Row], facts: Facts) -> None:
+    def take(self, rows: Iterable[Row], facts: Facts) -> tuple[Facts, list[Row]]:
         """`rows` of a partition come, as another database had them when its facts were `facts`; those of hosts before
-        those of URLs. Raises `CorruptFile`.
+        those of URLs. Returns the facts that are right here, and the rows that have changed for it. Raises
+        `CorruptFile`.
         """
         sums = _Sums(facts.dividend)
+        changed: list[Row] = []
         for family, key, value in rows:
             if family == "hosts":
                 host = Host.unpack(key, value)
                 sums.host(host)
-                self._batch.put(family, key, self._settled(host, facts.dividend))
+                changed.append((family, key, self._settled(host, facts.dividend)))
+                self._batch.put(*changed[-1])
             else:
                 self._tell(sums, family, key, value)
                 self._batch.put(family, key, value)
@@ -167,6 +170,7 @@ class Move:
         self._ledger.reserve += facts.reserve
         self._counts.serial = max(self._counts.serial, facts.serial)
         self._seeds.update(facts.seeds)
+        return facts._replace(dividend=self._ledger.policy.dividend), changed
 
     def _settled(self, host: Host, dividend: int) -> bytes:
         """The host's record, with what it is owed as before, by the dividend that is paid here. Its turn, on a clock
@@ -213,6 +217,10 @@ class Move:
         self._cost = max(0.0, self._cost + sign * sums.cost)
         self._repeats = max(0, self._repeats + sign * sums.repeats)
 
+    def note(self, name: bytes, value: bytes) -> None:
+        """Write that, too, of the crawl as a whole (`crawldir.meta`)."""
+        self._meta.put(name, value)
+
     def commit(self) -> None:
         """Write all of it."""
         self._counts.levels = +self._counts.levels
@@ -225,22 +233,15 @@ class Move:
         self._database.write(self._batch)
 
 
-def facts_of(database: Database, territory: Territory) -> dict[int, Facts]:
-    """Those of each partition that is held, as of the last checkpoint."""
-    meta = Overlay(database, "meta")
-    stored = meta.get(LEDGER)
-    ledger = None if stored is None else Ledger.unpack(stored)
-    serial = Counts(meta).serial
-    seeds: defaultdict[int, list[tuple[bytes, float]]] = defaultdict(list)
-    for host, number in read_seeds(database):
-        seeds[territory.partition(host)].append((host, number))
-    held, reserve = sorted(territory.held), 0 if ledger is None else ledger.reserve
-    return {
-        partition: Facts(
-            0 if ledger is None else ledger.policy.dividend,
-            reserve // len(held) + (place < reserve % len(held)),
-            serial,
-            seeds[partition],
-        )
-        for place, partition in enumerate(held)
+def facts_of(
+    territory: Territory, ledger: Ledger, serial: int, seeds: Iterable[tuple[bytes, float]]
+) -> dict[int, Facts]:
+    """Those of each partition that is held, of the crawl's: what the lambda page holds is split evenly."""
+    by_partition: defaultdict[int, list[tuple[bytes, float]]] = defaultdict(list)
+    for host, number in seeds:
+        by_partition[territory.partition(host)].append((host, number))
+    held = sorted(territory.held)
+    shares = {
+        one: ledger.reserve // len(held) + (place < ledger.reserve % len(held)) for place, one in enumerate(held)
     }
+    return {one: Facts(ledger.policy.dividend, shares[one], serial, by_partition[one]) for one in held}

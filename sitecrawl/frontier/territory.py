@@ -52,15 +52,15 @@ class Message(NamedTuple):
     tenth: int | None = None
     """What a tenth of a page's link to it is worth; None where no page's link leads to it."""
     credit: int = 0
-    """What it brings beside that: a seed's share."""
+    """What it brings as a seed, if it is new where it comes to: no ledger has it before."""
     flags: int = Flag.NONE
     request: bytes | None = None
     """What its request is beside a GET."""
 
     @property
     def amount(self) -> int:
-        """All credit that is on its way with it."""
-        return self.credit + (self.tenth or 0) * self.link.weight
+        """The credit that was spent on it, and is on its way with it."""
+        return (self.tenth or 0) * self.link.weight
 
     def fields(self) -> Sequence[Any]:
         """For MessagePack."""

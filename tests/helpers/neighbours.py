@@ -19,7 +19,7 @@ from sitecrawl.credit.trust import Elsewhere
 from sitecrawl.frontier.crawl_seen import SeenKeeper
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts import PolitenessOptions
-from sitecrawl.frontier.moving import Move, facts_of, rows_of
+from sitecrawl.frontier.moving import Facts, Move, facts_of, rows_of
 from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.order import Order
 from sitecrawl.frontier.record import UrlState
@@ -56,6 +56,11 @@ class Neighbour:
         seen: SeenKeeper = SeenBefore(self.frontier.seen, come, 2)
         before, self.frontier = self.frontier, self._make(self.database, territory=self.territory, seen=seen)
         return succeed(before, self.frontier, time.monotonic())
+
+    def facts(self) -> dict[int, Facts]:
+        frontier = self.frontier
+        ledger, seeds = frontier.link_credit.ledger, frontier.link_credit.graph.seeds
+        return facts_of(self.territory, ledger, frontier.counts.serial, seeds.items())
 
     def move(self) -> Move:
         return Move(self.database, self.territory, Ledger(policy_named("hosts")))
@@ -133,7 +138,7 @@ class Neighbourhood:
         giver = self.holder(partition)
         if giver is to:
             return
-        facts = facts_of(giver.database, giver.territory)[partition]
+        facts = giver.facts()[partition]
         rows = list(rows_of(giver.database, giver.territory.regions(partition)))
         leaving, coming = giver.move(), to.move()
         leaving.drop(partition, facts.reserve)

@@ -1,0 +1,134 @@
+"""What a worker has changed in one partition between two checkpoints: an entry of the partition's log.
+
+An entry holds rows as the database has them, so whoever replays a partition's entries in their order has the rows
+that its last holder had. Redis keeps entries, and knows nothing of what is in them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgpack
+
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.crawldir.database import Batch
+from sitecrawl.frontier.moving import Facts, Row, region_of_row
+from sitecrawl.frontier.territory import Territory
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+_LEVEL: Final = 3
+_HOSTS: Final = "hosts"
+
+Changes = dict[tuple[str, bytes], bytes | None]
+"""Family and key → the value, None where the row went."""
+
+
+class RecordingBatch(Batch):
+    """Writes `into` another batch, and remembers what that changes in each partition. Rows about the crawl as a whole
+    are the worker's own.
+    """
+
+    __slots__ = ("_into", "_territory", "changes")
+
+    def __init__(self, into: Batch, territory: Territory) -> None:
+        self._into = into
+        self._territory = territory
+        self.changes: defaultdict[int, Changes] = defaultdict(dict)
+
+    def put(self, family: str, key: bytes, value: bytes) -> None:
+        self._into.put(family, key, value)
+        self._remember(family, key, value)
+
+    def delete(self, family: str, key: bytes) -> None:
+        self._into.delete(family, key)
+        self._remember(family, key, None)
+
+    def _remember(self, family: str, key: bytes, value: bytes | None) -> None:
+        if (region := region_of_row(family, key, value or b"")) is not None:
+            self.changes[self._territory.partition(region)][family, key] = value
+
+
+@dataclass
+class Entry:
+    """One of a partition's log, with all that happens at once with it."""
+
+    partition: int
+    number: int
+    """Entries of a partition are numbered from 1 on, without a gap, whoever makes them."""
+    data: bytes
+    """See `pack_entry`."""
+    tally: bytes = b""
+    """What the other workers want to know of the partition: MessagePack, for Redis a text."""
+    heard: int = 0
+    """How many bundles of messages from other partitions it has in it."""
+    sends: dict[int, bytes] = field(default_factory=dict)
+    """A bundle of messages for each other partition."""
+    rows: list[int] = field(default_factory=list)
+    """Of the page index: pages that count if the entry does."""
+
+    def pack(self) -> bytes:
+        """For the worker's journal."""
+        packed: bytes = msgpack.packb(
+            [self.partition, self.number, self.data, self.tally, self.heard, list(self.sends.items()), self.rows]
+        )
+        return packed
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Entry:
+        """Raises `CorruptFile` for bytes that no `pack` wrote."""
+        try:
+            partition, number, changes, tally, heard, sends, rows = msgpack.unpackb(data)
+            return cls(partition, number, changes, tally, heard, dict(sends), rows)
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
+            raise CorruptFile(f"An entry of {len(data)} bytes in the journal cannot be read: {error}") from error
+
+
+def pack_entry(facts: Facts, changes: Mapping[tuple[str, bytes], bytes | None]) -> bytes:
+    """MessagePack [facts, [[family, key, value or nil], ...]], compressed by Zstandard."""
+    rows = [(family, key, value) for (family, key), value in changes.items()]
+    packed: bytes = zstd.compress(msgpack.packb([list(facts), rows]), _LEVEL)
+    return packed
+
+
+def replay(entries: Iterable[bytes]) -> tuple[Facts, list[Row]]:
+    """The facts and rows of a partition after all of its `entries`, hosts first. Raises `CorruptFile`."""
+    facts, held = Facts(0, 0, 0, []), dict[tuple[str, bytes], bytes]()
+    for data in entries:
+        facts, rows = _unpack(data)
+        for family, key, value in rows:
+            if value is None:
+                held.pop((family, key), None)
+            else:
+                held[family, key] = value
+    found = [(family, key, value) for (family, key), value in held.items()]
+    return facts, sorted(found, key=lambda row: row[0] != _HOSTS)
+
+
+def snapshot(facts: Facts, rows: Iterable[Row], size: int) -> Iterator[bytes]:
+    """Entries that say all there is of a partition, with about so many bytes of rows each."""
+    changes: Changes = {}
+    held = 0
+    for family, key, value in rows:
+        changes[family, key] = value
+        held += len(key) + len(value)
+        if held >= size:
+            yield pack_entry(facts, changes)
+            changes, held = {}, 0
+    yield pack_entry(facts, changes)
+
+
+def _unpack(data: bytes) -> tuple[Facts, list[Any]]:
+    try:
+        facts, rows = msgpack.unpackb(zstd.decompress(data))
+        dividend, reserve, serial, seeds = facts
+        return Facts(dividend, reserve, serial, [tuple(seed) for seed in seeds]), rows
+    except (ValueError, TypeError, msgpack.UnpackException, zstd.ZstdError) as error:
+        raise CorruptFile(f"An entry of {len(data)} bytes cannot be read: {error}") from error

@@ -1,0 +1,177 @@
+"""The partitions that a worker has: what it knows of its lease on each, and what Redis has yet to hear of them.
+
+Whatever a checkpoint changes in a partition is an entry of its log, which is written into the worker's own database
+in the same batch as the rows themselves. So after a crash either both are there, and the entry is sent (again: its
+number tells Redis whether it was), or neither, and the pages are fetched again. The same goes for messages that come
+from no page of a partition: seeds, and what a spider asks for by itself.
+
+Layout, in the family `meta`: docs/formats/database.md.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import msgpack
+
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.cluster.entries import Entry
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.meta import ENTRY, HELD, TOLD, WORKER
+from sitecrawl.frontier.moving import Facts
+
+_END: Final = b"\xff" * 16
+_NO_FACTS: Final = Facts(0, 0, 0, [])
+
+
+@dataclass
+class Held:
+    """A partition that this worker has, or had up to now."""
+
+    partition: int
+    token: int
+    number: int
+    """Of its newest entry, which Redis may not have yet."""
+    unsent: deque[Entry] = field(default_factory=deque)
+    received: int = 0
+    """Bundles that were let in since the last entry was made."""
+    read: int = 0
+    """Bundles of its inbox that were let in and are there still."""
+    outgoing: dict[str, bytes] = field(default_factory=dict)
+    """Bundles of its outbox that may not have arrived, by `number:partition`."""
+    arrived: list[str] = field(default_factory=list)
+    """Those that have, and are in the outbox still."""
+    facts: Facts = _NO_FACTS
+    """As of the last checkpoint."""
+    tally: bytes = b""
+    """As of its newest entry."""
+    is_leaving: bool = False
+    """It is to go to another worker."""
+    has_left: bool = False
+    """It is gone from the database, and Redis has to hear the last of it."""
+    is_lost: bool = False
+    """Another worker has it."""
+    is_sure: bool = True
+    """Redis has confirmed that it is this worker's since the worker began."""
+
+
+class Told(NamedTuple):
+    """A bundle of messages that come from no page, the `number`th of this worker."""
+
+    number: int
+    partition: int
+    bundle: bytes
+
+
+class Holdings:
+    """See the module; `session` is the worker's name, of 16 hexadecimal digits. Raises `CorruptFile`."""
+
+    def __init__(self, database: Database, new_session: str) -> None:
+        self._database = database
+        stored = database.get("meta", WORKER)
+        self.session = new_session if stored is None else stored.hex()
+        self.held: dict[int, Held] = {}
+        self.departed: list[Held] = []
+        self.told: dict[int, Told] = {}
+        """Not delivered yet, by number."""
+        self._last_told = 0
+        self._sent: list[Entry] = []
+        self._delivered: list[Told] = []
+        self._load()
+
+    def _load(self) -> None:
+        try:
+            for partition, token, number, has_left in msgpack.unpackb(self._database.get("meta", HELD) or b"\x90"):
+                self.add(Held(partition, token, number, is_sure=False, has_left=has_left))
+            for key, data in self._database.scan("meta", TOLD, TOLD + _END):
+                number = int.from_bytes(key[len(TOLD) :], "big")
+                self.told[number] = Told(number, *msgpack.unpackb(data))
+                self._last_told = number
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
+            raise CorruptFile(f"What a worker has in {self._database.path} cannot be read: {error}") from error
+        for _, data in self._database.scan("meta", ENTRY, ENTRY + _END):
+            entry = Entry.unpack(data)
+            for held in (*self.held.values(), *self.departed):
+                if held.partition == entry.partition:
+                    held.unsent.append(entry)
+
+    def add(self, held: Held) -> None:
+        if held.has_left:
+            self.departed.append(held)
+        else:
+            self.held[held.partition] = held
+
+    def flush(self, batch: Batch, entries: Iterable[Entry], told: Iterable[tuple[int, bytes]]) -> None:
+        """Write new entries and messages, and forget those that have arrived."""
+        batch.put("meta", WORKER, bytes.fromhex(self.session))
+        for sent in self._sent:
+            batch.delete("meta", _key(sent))
+        for delivered in self._delivered:
+            batch.delete("meta", TOLD + delivered.number.to_bytes(8, "big"))
+        self._sent, self._delivered = [], []
+        for entry in entries:
+            batch.put("meta", *self.journal(entry))
+        for partition, bundle in told:
+            self._last_told += 1
+            self.told[self._last_told] = Told(self._last_told, partition, bundle)
+            batch.put("meta", TOLD + self._last_told.to_bytes(8, "big"), msgpack.packb([partition, bundle]))
+        batch.put("meta", HELD, self.packed())
+
+    def journal(self, entry: Entry) -> tuple[bytes, bytes]:
+        """The row that keeps a new entry until Redis has it, to be written at once with what it is about."""
+        held = self.held[entry.partition]
+        held.number, held.received = entry.number, held.received - entry.heard
+        held.unsent.append(entry)
+        return _key(entry), entry.pack()
+
+    def packed(self) -> bytes:
+        """The row of all that is held, or was and Redis has to hear the last of."""
+        rows = [[one.partition, one.token, one.number, one.has_left] for one in (*self.held.values(), *self.departed)]
+        packed: bytes = msgpack.packb(rows)
+        return packed
+
+    def confirmed(self, held: Held, number: int) -> None:
+        """Redis has all entries of a partition up to that number."""
+        while held.unsent and held.unsent[0].number <= number:
+            entry = held.unsent.popleft()
+            held.read -= entry.heard
+            held.outgoing.update((f"{entry.number}:{target}", bundle) for target, bundle in entry.sends.items())
+            self._sent.append(entry)
+
+    def delivered(self, told: Told) -> None:
+        self._delivered.append(self.told.pop(told.number))
+
+    def drop(self, held: Held) -> None:
+        """The partition goes from this worker's database: to another worker that has it already, or may have it."""
+        del self.held[held.partition]
+        if held.is_lost:
+            self._sent += held.unsent
+        else:
+            held.has_left = True
+            self.departed.append(held)
+
+    def gone(self, held: Held) -> None:
+        """Redis has heard the last of a partition that has left."""
+        self.departed.remove(held)
+        self._sent += held.unsent
+
+    def rows(self, held: Held) -> Iterator[int]:
+        """Pages of a partition that Redis has not heard of."""
+        for entry in held.unsent:
+            yield from entry.rows
+
+
+def _key(entry: Entry) -> bytes:
+    return ENTRY + entry.partition.to_bytes(2, "big") + entry.number.to_bytes(8, "big")
+
+
+def tally_of(packed: bytes) -> Mapping[str, Any]:
+    """What a worker tells of a partition. Raises `CorruptFile`."""
+    try:
+        found: Mapping[str, Any] = msgpack.unpackb(packed) if packed else {}
+    except (ValueError, msgpack.UnpackException) as error:
+        raise CorruptFile(f"A partition's tally cannot be read: {error}") from error
+    return found

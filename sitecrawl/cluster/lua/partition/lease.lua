@@ -1,0 +1,11 @@
+-- Lend the partition to a worker, if nobody has it.
+--
+-- ARGV: session, ms, the last token it had (0 for none). Returns the new token and 1 if nobody had the partition since
+-- that one, or nothing. A token is given once, so that whoever had an older one is told that it is over.
+local base, session, ms, last = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
+local held = redis.call('GET', base .. 'lease')
+if held and string.sub(held, string.find(held, ':') + 1) ~= session then return false end
+local before = tonumber(redis.call('GET', base .. 'token') or '0')
+local token = redis.call('INCR', base .. 'token')
+redis.call('SET', base .. 'lease', token .. ':' .. session, 'PX', ms)
+return {token, before == last and 1 or 0}

@@ -1,0 +1,242 @@
+"""Workers that share a crawl through a real Redis: no page is lost or counts twice, whoever dies and when."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from frontier_helpers import all_credit
+from frontiers import Heard, PlainSeen
+from redis_servers import Server, server
+
+from sitecrawl.cluster.connection import connect_async
+from sitecrawl.cluster.exchange import Exchange
+from sitecrawl.cluster.holdings import Holdings
+from sitecrawl.cluster.partition_store import PartitionStore
+from sitecrawl.cluster.shards import Keys
+from sitecrawl.cluster.shared_frontier import SharedFrontier
+from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.options import FrontierOptions
+from sitecrawl.frontier.order import order_named
+from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.visit import Visit
+from sitecrawl.page.items import Link
+from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+
+PARTITIONS = 6
+PAGES = 120
+HOSTS = 16
+LEASE = 0.4
+RUDE = PolitenessOptions(delay_factor=0.0, failure_delay=0.0, per_ip=0, max_failures=0)
+FINGERPRINTS = Fingerprinter(bytes(16))
+
+
+def url_of(page: int) -> str:
+    return f"http://h{page % HOSTS}.example/t{page % 3}/p{page}"
+
+
+def links_of(page: int) -> list[Link]:
+    random = Random(page)
+    return [link((page + 1) % PAGES), *(link(random.randrange(PAGES)) for _ in range(4))]
+
+
+def link(page: int) -> Link:
+    url = url_of(page)
+    return Link(url, url[7:].partition("/")[0], key=FINGERPRINTS.url(url))
+
+
+class Worker:
+    """One worker, driven by hand; `rows` are its pages that are safe, and have not been withdrawn."""
+
+    def __init__(self, folder: Path, redis: str) -> None:
+        self.database = Database(folder / "db", hash_name=HASH_NAME)
+        self.folder = folder
+        self.heard = Heard()
+        holdings = Holdings(self.database, secrets.token_hex(8))
+        self.frontier = SharedFrontier(
+            self.database,
+            holdings,
+            PARTITIONS,
+            make=self._make,
+            seen=PlainSeen(),
+            listener=self.heard,
+            clock=time.monotonic,
+            cache=2,
+        )
+        client = connect_async({"url": redis}, cluster=False)
+        self.store = PartitionStore(client, Keys("shared", PARTITIONS), holdings.session, LEASE)
+        self.exchange = Exchange(self.store, self.frontier, time.monotonic)
+        self.in_flight: list[Visit] = []
+        self.pending: dict[int, str] = {}
+        self.rows: dict[int, str] = {}
+
+    def _make(self, database: Database, territory: Any, seen: Any) -> DiskFrontier:
+        return DiskFrontier(
+            database,
+            order_named("aopic"),
+            seen=seen,
+            host_key=FINGERPRINTS.host,
+            fingerprint=FINGERPRINTS.url,
+            listener=self.heard,
+            clock=time.monotonic,
+            wall=time.time,
+            politeness=RUDE,
+            options=FrontierOptions(),
+            territory=territory,
+        )
+
+    def fetch(self, row: int) -> bool:
+        """Take a page, and end one that was taken before."""
+        if (visit := self.frontier.next()) is not None:
+            self.in_flight.append(visit)
+        if (len(self.in_flight) < 3 and visit is not None) or not self.in_flight:
+            return visit is not None
+        done = self.in_flight.pop(0)
+        page = int(done.url.rpartition("p")[2])
+        self.frontier.downloaded(done, 0.0)
+        self.frontier.expand(done, links_of(page))
+        self.pending[row] = done.url
+        self.frontier.done(done, UrlState.FETCHED, status=200, row=row)
+        return True
+
+    def checkpoint(self) -> None:
+        batch = self.database.batch()
+        self.frontier.flush(batch)
+        self.database.write(batch, sync=False)
+        self.frontier.flushed()
+        self.rows |= self.pending
+        self.pending = {}
+        self._withdraw()
+
+    def _withdraw(self) -> None:
+        for row in self.heard.stale_rows:
+            self.rows.pop(row, None)
+            self.pending.pop(row, None)
+        self.heard.stale_rows.clear()
+
+    async def round(self) -> None:
+        await self.exchange.round()
+
+    async def kill(self) -> None:
+        self.database.close()
+        await self.store.client.aclose()
+
+    async def void(self) -> None:
+        """It will never come back: what Redis has not heard of does not count."""
+        holdings = self.frontier.holdings
+        for held in (*holdings.held.values(), *holdings.departed):
+            accepted = await self.store.accepted(held.partition, held.token)
+            for entry in held.unsent:
+                if entry.number > accepted:
+                    for row in entry.rows:
+                        self.rows.pop(row, None)
+
+
+class Crowd:
+    def __init__(self, folder: Path, redis: Server) -> None:
+        self.folder = folder
+        self.redis = redis
+        self.workers: list[Worker] = []
+        self.safe: Counter[str] = Counter()
+        self.row = 0
+        self.made = 0
+
+    def start(self, folder: Path | None = None) -> Worker:
+        if folder is None:
+            folder = self.folder / str(self.made)
+            folder.mkdir()
+            self.made += 1
+        worker = Worker(folder, self.redis.url)
+        self.workers.append(worker)
+        worker.frontier.add([link(0), link(1)], depth=0)
+        worker.checkpoint()
+        return worker
+
+    async def run(self, random: Random, *, kills: int = 0) -> Counter[str]:
+        """Until a worker sees the end. Each kill comes at some moment; half of the killed come back."""
+        deadline = time.monotonic() + 60
+        while not any(worker.exchange.has_ended for worker in self.workers):
+            assert time.monotonic() < deadline, [vars(one) for one in self.workers[0].frontier.holdings.held.values()]
+            worker = random.choice(self.workers)
+            for _ in range(random.randrange(8)):
+                self.row += 1
+                worker.fetch(self.row)
+            if random.random() < 0.5 or worker.frontier.wants_checkpoint:
+                worker.checkpoint()
+            if random.random() < 0.7:
+                await worker.round()
+            if kills and random.random() < 0.02:
+                kills -= 1
+                await self._kill(worker, comes_back=random.random() < 0.5)
+            await asyncio.sleep(0)
+        for worker in self.workers:
+            for _ in range(3):  # it hears what it has lost, and what it had not sent is sent
+                await worker.round()
+                worker.checkpoint()
+            self.safe.update(worker.rows.values())
+            assert all_credit(worker.frontier.frontier) == worker.frontier.frontier.link_credit.ledger.total
+        return self.safe
+
+    async def _kill(self, worker: Worker, *, comes_back: bool) -> None:
+        self.workers.remove(worker)
+        if not comes_back:
+            await worker.void()
+            self.safe.update(worker.rows.values())
+        await worker.kill()
+        again = self.start(worker.folder if comes_back else None)
+        if comes_back:
+            again.rows = worker.rows
+
+
+@pytest.fixture(scope="module")
+def redis() -> Iterator[Server]:
+    with server() as started:
+        yield started
+
+
+@asynccontextmanager
+async def crowd_of(workers: int, folder: Path, redis: Server) -> AsyncIterator[Crowd]:
+    with redis.client() as client:
+        client.flushall()
+    crowd = Crowd(folder, redis)
+    for _ in range(workers):
+        crowd.start()
+    try:
+        yield crowd
+    finally:
+        for worker in crowd.workers:
+            await worker.kill()
+
+
+def all_pages() -> Counter[str]:
+    return Counter(url_of(page) for page in range(PAGES))
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_workers_share_a_crawl(tmp_path: Path, redis: Server, workers: int) -> None:
+    async def crawl() -> None:
+        async with crowd_of(workers, tmp_path, redis) as crowd:
+            assert await crowd.run(Random(1)) == all_pages()
+
+    asyncio.run(crawl())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_workers_that_are_killed(tmp_path: Path, redis: Server, seed: int) -> None:
+    """Some come back to their directories, for others new ones begin; all pages are stored, and each counts once."""
+
+    async def crawl() -> None:
+        async with crowd_of(3, tmp_path, redis) as crowd:
+            assert await crowd.run(Random(seed), kills=4) == all_pages()
+
+    asyncio.run(crawl())
