@@ -16,7 +16,7 @@ import msgpack
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch
-from sitecrawl.frontier.moving import Facts, Row, region_of_row
+from sitecrawl.frontier.moving import NO_FACTS, Facts, Row, region_of_row
 from sitecrawl.frontier.territory import Territory
 
 if sys.version_info >= (3, 14):
@@ -100,7 +100,7 @@ def pack_entry(facts: Facts, changes: Mapping[tuple[str, bytes], bytes | None]) 
 
 def replay(entries: Iterable[bytes]) -> tuple[Facts, list[Row]]:
     """The facts and rows of a partition after all of its `entries`, hosts first. Raises `CorruptFile`."""
-    facts, held = Facts(0, 0, 0, []), dict[tuple[str, bytes], bytes]()
+    facts, held = NO_FACTS, dict[tuple[str, bytes], bytes]()
     for data in entries:
         facts, rows = _unpack(data)
         for family, key, value in rows:
@@ -128,7 +128,7 @@ def snapshot(facts: Facts, rows: Iterable[Row], size: int) -> Iterator[bytes]:
 def _unpack(data: bytes) -> tuple[Facts, list[Any]]:
     try:
         facts, rows = msgpack.unpackb(zstd.decompress(data))
-        dividend, reserve, serial, seeds = facts
-        return Facts(dividend, reserve, serial, [tuple(seed) for seed in seeds]), rows
+        dividend, reserve, serial, seeds, forgotten = facts
+        return Facts(dividend, reserve, serial, [tuple(seed) for seed in seeds], forgotten), rows
     except (ValueError, TypeError, msgpack.UnpackException, zstd.ZstdError) as error:
         raise CorruptFile(f"An entry of {len(data)} bytes cannot be read: {error}") from error

@@ -12,16 +12,25 @@ to do, no bundle is on its way, and nothing of that has changed when all of it i
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
+import redis
+
+from sitecrawl.base.errors import StorageError
+from sitecrawl.cluster.connection import back_off, is_transient
 from sitecrawl.cluster.entries import Entry, replay, snapshot
-from sitecrawl.cluster.holdings import Held, tally_of
+from sitecrawl.cluster.holdings import Held, Holdings, tally_of
+from sitecrawl.cluster.listener import WorkerListener
 from sitecrawl.cluster.partition_store import Fenced, PartitionStore, Standing
-from sitecrawl.cluster.shared_frontier import Arrival, SharedFrontier
 from sitecrawl.credit.trust import Elsewhere
+from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.moving import Facts, Row
+from sitecrawl.frontier.territory import Territory
 
 BUNDLES: Final = 50
 """Bundles of an inbox that are let in within one round."""
@@ -32,13 +41,67 @@ COMPACT: Final = 64
 _PART: Final = 1 << 20
 """Bytes of rows in one part of a snapshot."""
 _TRUST_SECONDS: Final = 2.0
+_EVERY: Final = 0.2
+"""Seconds between two rounds of a worker that has nothing to tell."""
+_SOON: Final = 0.005
+_CLOSING: Final = 10.0
+"""Seconds for which the end waits for Redis; what is not sent by then is sent by the next start."""
+
+logger = logging.getLogger(__name__)
+
+
+class Arrival(NamedTuple):
+    """A partition that was lent, with all there is of it."""
+
+    held: Held
+    facts: Facts
+    rows: Sequence[Row]
+
+
+class Totals(NamedTuple):
+    """The crawl's counts, as Redis has heard of them last."""
+
+    queued: int = 0
+    fetched: int = 0
+    failed: int = 0
+    excluded: int = 0
+
+    @property
+    def known(self) -> int:
+        return sum(self)
+
+
+class Worker(Protocol):
+    """What of a worker's frontier its talk with Redis is about."""
+
+    holdings: Holdings
+    frontier: DiskFrontier
+    territory: Territory
+    arrivals: list[Arrival]
+    counts: Totals
+    is_working: bool
+    has_ended: bool
+
+    @property
+    def is_idle(self) -> bool: ...
+
+    def receive(self, partition: int, bundle: bytes) -> None: ...
+
+    def withdraw(self, held: Held) -> None: ...
 
 
 class Exchange:
     """See the module. `clock` gives monotonic seconds."""
 
-    def __init__(self, store: PartitionStore, frontier: SharedFrontier, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        store: PartitionStore,
+        frontier: Worker,
+        listener: WorkerListener,
+        clock: Callable[[], float],
+    ) -> None:
         self._store = store
+        self._listener = listener
         self._frontier = frontier
         self._holdings = frontier.holdings
         self._clock = clock
@@ -46,7 +109,77 @@ class Exchange:
         self._before: list[Standing] | None = None
         self._entries: defaultdict[int, int] = defaultdict(int)
         """Entries in the log of each partition."""
-        self.has_ended = False
+        self._kick = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._is_closing = False
+
+    # Life
+
+    def kick(self) -> None:
+        """There is something to tell."""
+        self._kick.set()
+
+    def start(self) -> None:
+        """Begin to talk, inside the event loop."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def close(self) -> None:
+        """Send what is left, let others have what this worker had, and stop."""
+        self._is_closing = True
+        self._kick.set()
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=_CLOSING)
+        await self.cease()
+        with contextlib.suppress(redis.RedisError, OSError):
+            await self._store.client.aclose()
+
+    async def abandon(self) -> None:
+        """As a kill leaves it: nothing more is sent, and nothing is given back."""
+        await self.cease()
+        await self._store.client.aclose()
+
+    async def cease(self) -> None:
+        """End the task where it is. Before Python 3.12 `asyncio.wait_for`, which redis-py uses, may swallow a
+        cancellation: so it is said until it is heard.
+        """
+        while self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task], timeout=0.1)
+
+    async def _run(self) -> None:
+        failures = 0
+        try:
+            while not self._is_closing:
+                try:
+                    await self.round()
+                    failures = 0
+                except (redis.RedisError, OSError) as error:
+                    failures += 1
+                    self._fault(error, failures)
+                await self._sleep(back_off(failures) or _EVERY)
+            await self.leave()
+        except StorageError as error:
+            self._listener.failed(error)
+        except (redis.RedisError, OSError) as error:
+            logger.warning("What Redis has not heard of is sent by the next start: %s", error)
+        except Exception as error:
+            logger.exception("The worker's connection to Redis broke down")
+            self._listener.failed(StorageError(f"The worker's connection to Redis broke down: {error!r}"))
+
+    def _fault(self, error: BaseException, failures: int) -> None:
+        """Raises `StorageError` if the next attempt would fail, too."""
+        if not is_transient(error):
+            raise StorageError(f"Redis refuses the crawl's work: {error}") from error
+        self._listener.counted("cluster/faults", 1)
+        if failures == 1:
+            logger.warning("Waiting for Redis: %s", error or type(error).__name__)
+
+    async def _sleep(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._kick.wait()
+        self._kick.clear()
+        await asyncio.sleep(_SOON)
 
     async def round(self) -> None:
         """Raises `redis.RedisError`; then it is to be repeated."""
@@ -58,7 +191,9 @@ class Exchange:
         await self._hear()
         await self._share_trust(alive)
         await self._rebalance(len(alive))
-        await self._look_for_the_end()
+        await self._look_around()
+        if self._frontier.arrivals or self._frontier.has_ended:
+            self._listener.woken()
 
     async def _resume(self) -> None:
         """What this worker had when it ended is its own still, if nobody has had it since."""
@@ -143,6 +278,7 @@ class Exchange:
             if not held.is_lost and not held.is_leaving:
                 for bundle in await self._store.inbox(held.partition, held.read, BUNDLES):
                     self._frontier.receive(held.partition, bundle)
+                    self._listener.woken()
 
     async def _share_trust(self, alive: Sequence[str]) -> None:
         if (now := self._clock()) < self._trust_at:
@@ -185,16 +321,20 @@ class Exchange:
                 self._frontier.arrivals.append(Arrival(held, facts, rows))
                 most -= 1
 
-    async def _look_for_the_end(self) -> None:
-        """See the module."""
-        nobody_waits = self._frontier.is_idle and not self._holdings.told and not self._frontier.arrivals
-        if not nobody_waits:
-            self._before = None
-            return
+    async def _look_around(self) -> None:
+        """How it stands with the crawl as a whole, and whether it has ended: see the module."""
         standing = await self._store.standing()
-        idle = all(tally_of(one.tally).get("idle") and not one.waiting for one in standing)
-        self.has_ended = idle and standing == self._before
+        tallies = [tally_of(one.tally) for one in standing]
+        sums = [sum(counts) for counts in zip(*(tally.get("states", [0] * 4) for tally in tallies), strict=True)]
+        self._frontier.counts = Totals(*sums)
+        is_here = self._frontier.is_idle and not self._holdings.told and not self._frontier.arrivals
+        idle = is_here and all(
+            tally.get("idle") and not one.waiting for tally, one in zip(tallies, standing, strict=True)
+        )
+        self._frontier.has_ended = idle and standing == self._before
         self._before = standing if idle else None
+        if idle and not self._frontier.has_ended:
+            self._kick.set()
 
     async def leave(self) -> None:
         """The worker ends: what Redis has wholly, others may have at once."""

@@ -21,10 +21,10 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.cluster.entries import Entry
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import ENTRY, HELD, TOLD, WORKER
-from sitecrawl.frontier.moving import Facts
+from sitecrawl.frontier.counts import PartCounts
+from sitecrawl.frontier.moving import NO_FACTS, Facts
 
 _END: Final = b"\xff" * 16
-_NO_FACTS: Final = Facts(0, 0, 0, [])
 
 
 @dataclass
@@ -44,7 +44,8 @@ class Held:
     """Bundles of its outbox that may not have arrived, by `number:partition`."""
     arrived: list[str] = field(default_factory=list)
     """Those that have, and are in the outbox still."""
-    facts: Facts = _NO_FACTS
+    counts: PartCounts = field(default_factory=PartCounts)
+    facts: Facts = NO_FACTS
     """As of the last checkpoint."""
     tally: bytes = b""
     """As of its newest entry."""
@@ -84,8 +85,10 @@ class Holdings:
 
     def _load(self) -> None:
         try:
-            for partition, token, number, has_left in msgpack.unpackb(self._database.get("meta", HELD) or b"\x90"):
-                self.add(Held(partition, token, number, is_sure=False, has_left=has_left))
+            for place in msgpack.unpackb(self._database.get("meta", HELD) or b"\x90"):
+                partition, token, number, has_left, states, forgotten = place
+                counts = PartCounts(states, forgotten)
+                self.add(Held(partition, token, number, counts=counts, is_sure=False, has_left=has_left))
             for key, data in self._database.scan("meta", TOLD, TOLD + _END):
                 number = int.from_bytes(key[len(TOLD) :], "big")
                 self.told[number] = Told(number, *msgpack.unpackb(data))
@@ -129,8 +132,12 @@ class Holdings:
 
     def packed(self) -> bytes:
         """The row of all that is held, or was and Redis has to hear the last of."""
-        rows = [[one.partition, one.token, one.number, one.has_left] for one in (*self.held.values(), *self.departed)]
-        packed: bytes = msgpack.packb(rows)
+        packed: bytes = msgpack.packb(
+            [
+                [one.partition, one.token, one.number, one.has_left, one.counts.states, one.counts.forgotten]
+                for one in (*self.held.values(), *self.departed)
+            ]
+        )
         return packed
 
     def confirmed(self, held: Held, number: int) -> None:

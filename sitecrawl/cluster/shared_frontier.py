@@ -12,28 +12,34 @@ database.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final, Protocol
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 import msgpack
 
 from sitecrawl.cluster.entries import Entry, RecordingBatch, pack_entry
+from sitecrawl.cluster.exchange import Arrival, Exchange, Totals
 from sitecrawl.cluster.holdings import Held, Holdings
+from sitecrawl.cluster.listener import WorkerListener
+from sitecrawl.cluster.partition_store import PartitionStore
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import HELD
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
-from sitecrawl.frontier.contract import Capability, Listener
+from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.crawl_seen import SeenKeeper
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.duplicates import Verdict
-from sitecrawl.frontier.moving import Facts, Move, Row, facts_of
-from sitecrawl.frontier.record import NO_REFERRER, UrlState
+from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.moving import Facts, Move, facts_of
+from sitecrawl.frontier.record import NO_REFERRER, RANK_BYTES, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.succession import SeenBefore, succeed
+from sitecrawl.frontier.tables import HostTable, UrlTable
 from sitecrawl.frontier.territory import Message, Territory, pack, unpack
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
+from sitecrawl.urls.fingerprint import region_of
 
 UNSENT: Final = 50
 """Entries that Redis has not taken, over all partitions and checkpoints, with which a worker fetches on."""
@@ -41,20 +47,9 @@ _DRAIN: Final = 1.0
 """Seconds for which hosts of a partition that is to leave rest, again and again, until nothing of it is in flight."""
 
 
-class WorkerListener(Listener, Protocol):
-    """What a worker's frontier tells the crawl by itself, beside what any does."""
-
-    def withdrawn(self, rows: list[int]) -> None:
-        """Pages in these rows of the page index do not count: another worker has their partition now."""
-
-
-class Arrival:
-    """A partition that was lent, with all there is of it."""
-
-    def __init__(self, held: Held, facts: Facts, rows: Sequence[Row]) -> None:
-        self.held = held
-        self.facts = facts
-        self.rows = rows
+_SOON: Final = 0.02
+"""Seconds after which a worker that has nothing to do makes a checkpoint of what it has done."""
+_NO_PRIORITY: Final = (1 << 31).to_bytes(4, "big") + bytes(RANK_BYTES - 4)
 
 
 class SharedFrontier:
@@ -64,13 +59,13 @@ class SharedFrontier:
     first one. `clock` gives monotonic seconds, as the frontier's.
     """
 
-    can: Final = Capability.ALL
+    can: Final = Capability.NONE
 
     def __init__(
         self,
         database: Database,
         holdings: Holdings,
-        partitions: int,
+        store: PartitionStore,
         *,
         make: Callable[[Database, Territory, SeenKeeper], DiskFrontier],
         seen: SeenKeeper,
@@ -84,8 +79,10 @@ class SharedFrontier:
         self._clock = clock
         self._cache = cache
         self.holdings = holdings
-        self._partitions = partitions
-        self.frontier = make(database, self._territory(), seen)
+        self._partitions = store.keys.shards
+        self.territory = self._territory()
+        """What this worker has now."""
+        self.frontier = make(database, self.territory, seen)
         self.arrivals: list[Arrival] = []
         """What the next checkpoint lets in."""
         self.is_working = False
@@ -93,26 +90,66 @@ class SharedFrontier:
         self._rows: defaultdict[int, list[int]] = defaultdict(list)
         self._entries: list[Entry] = []
         self._orphans: set[bytes] = set()
+        """URLs in flight whose partition is another worker's by now."""
+        self._volatile: deque[Visit] = deque()
+        self._loose: dict[bytes, Visit] = {}
+        """Requests in flight that are in memory only: this worker's, wherever their sites belong."""
+        self.counts = Totals()
+        self.is_starting = True
+        """The worker's spider has not yet said what it begins with."""
+        self.has_ended = False
+        """Nothing is left to do, on any worker."""
+        self._flushed_at = 0.0
+        self.exchange = Exchange(store, self, listener, clock)
+        self._is_dirty = False
+        """Whether something was done since the last checkpoint."""
 
     def _territory(self) -> Territory:
-        return Territory(self._partitions, frozenset(self.holdings.held))
-
-    @property
-    def held(self) -> int:
-        return self.frontier.held
-
-    @property
-    def territory(self) -> Territory:
-        """What this worker has now."""
-        return self._territory()
+        return Territory(self._partitions, {number: one.counts for number, one in self.holdings.held.items()})
 
     # Growth
 
     def add(self, found: Sequence[Link], *, depth: int, referrer: bytes = NO_REFERRER) -> int:
+        self._is_dirty = True
         return self.frontier.add(found, depth=depth, referrer=referrer)
 
     def expand(self, visit: Visit, found: Sequence[Link], *, rest: int = 0) -> int:
+        if visit.key in self._loose:
+            return self.frontier.add(found, depth=visit.depth + 1)
         return 0 if visit.key in self._orphans else self.frontier.expand(visit, found, rest=rest)
+
+    def add_request(
+        self,
+        found: Link,
+        *,
+        depth: int,
+        priority: int,
+        flags: int,
+        request: bytes | None,
+        referrer: bytes = NO_REFERRER,
+        brings_credit: bool = False,
+    ) -> bool:
+        """True may mean that another worker filters it."""
+        self._is_dirty = True
+        if flags & Flag.VOLATILE:
+            record = UrlRecord(found.url, flags=flags, depth=depth, referrer=referrer, rank=_NO_PRIORITY)
+            visit = Visit(found.key, record, Host(b"", found.host), None)
+            visit.host = None
+            self._volatile.append(visit)
+            return True
+        return self.frontier.add_request(
+            found,
+            depth=depth,
+            priority=priority,
+            flags=flags,
+            request=request,
+            referrer=referrer,
+            brings_credit=brings_credit,
+        )
+
+    def again(self, key: bytes, *, priority: int = 0, request: bytes | None = None) -> bool:
+        """See `can`."""
+        return False
 
     def receive(self, partition: int, bundle: bytes) -> None:
         """Let in a bundle of messages for a partition that this worker has."""
@@ -120,13 +157,71 @@ class SharedFrontier:
         self.frontier.receive(unpack(bundle))
         held.received += 1
         held.read += 1
+        self._is_dirty = True
 
     # Work
 
+    @property
+    def in_flight(self) -> Mapping[bytes, Visit]:
+        return {**self.frontier.in_flight, **self._loose} if self._loose else self.frontier.in_flight
+
+    @property
+    def urls(self) -> UrlTable:
+        """Of what this worker has."""
+        return self.frontier.urls
+
+    @property
+    def hosts(self) -> HostTable:
+        return self.frontier.hosts
+
+    @property
+    def waiting(self) -> int:
+        return max(0, self.counts.queued - len(self.in_flight))
+
+    @property
+    def held(self) -> int:
+        return self.frontier.held
+
+    @property
+    def joined(self) -> int:
+        return self.frontier.joined
+
+    @property
+    def silent(self) -> int:
+        return self.frontier.silent
+
+    @property
+    def is_full(self) -> bool:
+        return self.frontier.is_full
+
+    def is_finished(self) -> bool:
+        """Whether nothing is left to hand out, now or later, on any worker."""
+        self.is_starting = False  # Scrapy asks when the spider has said all it begins with
+        return self.has_ended and self.is_idle and not self._is_dirty
+
+    def next_time(self) -> float | None:
+        if self._is_dirty and not self.frontier.waiting:
+            return _SOON
+        return self.frontier.next_time()
+
+    def pause(self) -> None:
+        """What others could fetch meanwhile is theirs when this worker ends."""
+
+    def is_out(self, visit: Visit) -> bool:
+        return visit.key in self.frontier.in_flight and self.frontier.is_out(visit)
+
+    def slow_down(self, host_name: str, crawl_delay: float) -> None:
+        if self.territory.has(region_of(host_name)):
+            self.frontier.slow_down(host_name, crawl_delay)
+
     def next(self) -> Visit | None:
+        if self._volatile:
+            loose = self._volatile.popleft()
+            self._loose[loose.key] = loose
+            return loose
         if not self.is_working or self.is_behind:
             return None
-        territory = self._territory()
+        territory = self.territory
         while (visit := self.frontier.next()) is not None:
             held = self.holdings.held[territory.partition(visit.key)]
             if not held.is_leaving and not held.is_lost:
@@ -141,41 +236,62 @@ class SharedFrontier:
 
     @property
     def wants_checkpoint(self) -> bool:
-        """Whether partitions wait to come or to go, or the others wait to hear that there is nothing left."""
+        """Whether partitions wait to come or to go, or others wait for what was done here."""
         held = self.holdings.held.values()
-        moves = bool(self.arrivals) or any(one.is_lost or one.is_leaving for one in held)
-        return moves or (self.is_idle and any(one.received or one.tally != self._tally() for one in held))
+        if self.arrivals or any(one.is_lost or one.is_leaving for one in held):
+            return True
+        if self.frontier.in_flight or self.frontier.next_time() == 0.0:
+            return False
+        is_news = self._is_dirty or (self.is_idle and any(one.tally != self._tally(one) for one in held))
+        return is_news and self._clock() - self._flushed_at >= _SOON
 
     # Completion
 
     def downloaded(
         self, visit: Visit, seconds: float, *, ip: str | None = None, failed: bool = False, retry_after: float = 0.0
     ) -> None:
-        if visit.key not in self._orphans:
+        if visit.key not in self._orphans and visit.key not in self._loose:
             self.frontier.downloaded(visit, seconds, ip=ip, failed=failed, retry_after=retry_after)
 
     def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
-        if visit.key in self._orphans:
+        if visit.key not in self.frontier.in_flight:
             return Verdict.NEW
         return self.frontier.judge_content(visit, sha1, title=title, text_hash=text_hash)
 
     def done(self, visit: Visit, state: UrlState, *, status: int = 0, good: bool = True, row: int = 0) -> None:
+        self._is_dirty = True
+        if self._loose.pop(visit.key, None) is not None:
+            return
         if visit.key in self._orphans:
             self._orphans.discard(visit.key)
             self._listener.withdrawn([row] if row else [])
             return
         if row and visit.key in self.frontier.in_flight:
-            self._rows[self._territory().partition(visit.key)].append(row)
+            self._rows[self.territory.partition(visit.key)].append(row)
         self.frontier.done(visit, state, status=status, good=good, row=row)
 
     def retry(self, visit: Visit, *, priority: int, request: bytes | None, volatile: bool = False) -> None:
-        if visit.key in self._orphans:
+        self._is_dirty = True
+        if (loose := self._loose.pop(visit.key, None)) is not None or volatile:
+            self._again_by_hand(loose or visit)
+        elif visit.key in self._orphans:
             self._orphans.discard(visit.key)
         else:
             self.frontier.retry(visit, priority=priority, request=request, volatile=volatile)
 
+    def _again_by_hand(self, visit: Visit) -> None:
+        """What cannot be stored waits in memory; what was stored has failed there."""
+        if visit.key in self.frontier.in_flight:
+            self.frontier.done(visit, UrlState.FAILED)
+        self._orphans.discard(visit.key)
+        visit.attempts += 1
+        visit.volatile, visit.host = True, None
+        self._volatile.append(visit)
+
     def put_back(self, visit: Visit, *, rest: float = 0.0) -> None:
-        if visit.key in self._orphans:
+        if (loose := self._loose.pop(visit.key, None)) is not None:
+            self._volatile.append(loose)
+        elif visit.key in self._orphans:
             self._orphans.discard(visit.key)
         else:
             self.frontier.put_back(visit, rest=rest)
@@ -184,18 +300,19 @@ class SharedFrontier:
 
     def flush(self, batch: Batch) -> None:
         """Hand all changes to `batch`, and with them the entries that tell Redis of them."""
-        recorded = RecordingBatch(batch, self._territory())
+        self._is_dirty, self._flushed_at = False, self._clock()
+        recorded = RecordingBatch(batch, self.territory)
         self.frontier.flush(recorded)
         sends, told = self._messages()
         ledger, graph = self.frontier.link_credit.ledger, self.frontier.link_credit.graph
-        facts = facts_of(self._territory(), ledger, self.frontier.counts.serial, graph.seeds.items())
+        facts = facts_of(self.territory, ledger, self.frontier.counts.serial, graph.seeds.items())
         self._entries = list(self._new_entries(facts, recorded, sends))
         self.holdings.flush(batch, self._entries, told)
 
     def _messages(self) -> tuple[dict[int, dict[int, bytes]], list[tuple[int, bytes]]]:
         """Bundles by the partition of the page and the one that they are for; and those that come from no page."""
         assert self.frontier.outbox is not None
-        territory = self._territory()
+        territory = self.territory
         sends: defaultdict[int, dict[int, bytes]] = defaultdict(dict)
         told: list[tuple[int, bytes]] = []
         for target, messages in self.frontier.outbox.take().items():
@@ -213,13 +330,13 @@ class SharedFrontier:
     def _new_entries(
         self, facts: dict[int, Facts], recorded: RecordingBatch, sends: dict[int, dict[int, bytes]]
     ) -> Iterator[Entry]:
-        tally = self._tally()
         rows, self._rows = self._rows, defaultdict(list)
         for partition, held in self.holdings.held.items():
             changed, held.facts = held.facts != facts[partition], facts[partition]
             if held.is_lost:
                 self._listener.withdrawn(rows.pop(partition, []))
                 continue
+            tally = self._tally(held)
             changes, out = recorded.changes.get(partition, {}), sends.get(partition, {})
             if not (changes or out or held.received or changed or tally != held.tally):
                 continue
@@ -234,24 +351,28 @@ class SharedFrontier:
                 rows.get(partition, []),
             )
 
-    def _tally(self) -> bytes:
-        """What others want to know: whether this worker has nothing left to do."""
-        packed: bytes = msgpack.packb({"idle": self.is_idle})
+    def _tally(self, held: Held) -> bytes:
+        """What others want to know of a partition: how many URLs are in which state, and whether this worker has
+        nothing left to do.
+        """
+        packed: bytes = msgpack.packb({"idle": self.is_idle, "states": held.counts.states})
         return packed
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing is left to hand out of what this worker has, and nothing is in flight."""
-        return not self.frontier.in_flight and self.frontier.is_finished()
+        is_busy = self.is_starting or self._volatile or self._loose or self.frontier.in_flight
+        return not is_busy and self.frontier.is_finished()
 
     def flushed(self) -> None:
         self.frontier.flushed()
         self._entries = []
         self._let_in_and_out()
+        self.exchange.kick()
 
     def _let_in_and_out(self) -> None:
         """Partitions come and go. What comes to nothing is as if it had not been."""
-        busy = {self._territory().partition(key) for key in self.frontier.in_flight}
+        busy = {self.territory.partition(key) for key in self.frontier.in_flight}
         going = [
             one
             for one in self.holdings.held.values()
@@ -260,15 +381,15 @@ class SharedFrontier:
         coming, self.arrivals = self.arrivals, []
         if not going and not coming:
             return
-        move = Move(self._database, self._territory(), Ledger(policy_named("hosts")))
+        move = Move(self._database, self.territory, Ledger(policy_named("hosts")))
         for held in going:
             if held.is_lost:
                 self.withdraw(held)
-            move.drop(held.partition, held.facts.reserve)
+            move.drop(held.partition, held.facts)
             self.holdings.drop(held)
         for arrival in coming:
             held = arrival.held
-            held.facts, changed = move.take(arrival.rows, arrival.facts)
+            held.facts, held.counts, changed = move.take(arrival.rows, arrival.facts)
             data = pack_entry(held.facts, {(family, key): value for family, key, value in changed})
             self.holdings.add(held)
             move.note(*self.holdings.journal(Entry(held.partition, held.number + 1, data)))
@@ -283,5 +404,21 @@ class SharedFrontier:
     def _go_on(self, come: Iterable[bytes]) -> None:
         """With another frontier over the database as it is now."""
         before = self.frontier
-        self.frontier = self._make(self._database, self._territory(), SeenBefore(before.seen, come, self._cache))
+        self.territory = self._territory()
+        self.frontier = self._make(self._database, self.territory, SeenBefore(before.seen, come, self._cache))
         self._orphans.update(visit.key for visit in succeed(before, self.frontier, self._clock()))
+
+    def save(self) -> None:
+        """The filter of the seen set is filled again by the next start."""
+
+    # Life
+
+    def start(self) -> None:
+        self.exchange.start()
+
+    async def close(self) -> None:
+        """Send what was flushed, and let others have what this worker had."""
+        await self.exchange.close()
+
+    def stats(self) -> Mapping[str, int | float]:
+        return {"cluster/partitions": len(self.territory.held)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
+from collections.abc import Callable, Iterable
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.meta import COUNTS, LEVELS
@@ -15,13 +16,25 @@ _TOTALS = struct.Struct(">QQQQQQ")
 _LEVEL = struct.Struct(">HQ")
 
 
+class PartCounts:
+    """The same of one partition of the web (`frontier.territory`): by state, those that are forgotten once more."""
+
+    __slots__ = ("forgotten", "states")
+
+    def __init__(self, states: Iterable[int] = (0, 0, 0, 0), forgotten: Iterable[int] = (0, 0, 0, 0)) -> None:
+        self.states = list(states)
+        self.forgotten = list(forgotten)
+
+
 class Counts:
-    """The crawl's totals. `queued` includes the URLs in flight. Raises `CorruptFile`.
+    """The crawl's totals. `queued` includes the URLs in flight. `part` gives the counts of the partition of a host's
+    key, where there are any. Raises `CorruptFile`.
 
     Invariant: fetched, failed and excluded are the records in these states and `forgotten` together.
     """
 
-    def __init__(self, meta: Overlay) -> None:
+    def __init__(self, meta: Overlay, part: Callable[[bytes], PartCounts] | None = None) -> None:
+        self._part = part
         totals, levels = meta.get(COUNTS), meta.get(LEVELS)
         try:
             numbers: tuple[int, ...] = _TOTALS.unpack(totals) if totals is not None else (0,) * 6
@@ -57,15 +70,25 @@ class Counts:
         if not goes_last(record.rank):
             self.levels[level_of(record.rank)] += change
             self._volatile_levels[level_of(record.rank)] += change * volatile
+        if self._part is not None:
+            self._part(record.host).states[UrlState.QUEUED] += change
 
-    def reach(self, state: UrlState, change: int = 1) -> None:
+    def reach(self, record: UrlRecord, state: UrlState, change: int = 1) -> None:
         """A URL has come to its end, or (-1) is to be fetched again."""
+        if self._part is not None:
+            self._part(record.host).states[state] += change
         if state == UrlState.FETCHED:
             self.fetched += change
         elif state == UrlState.FAILED:
             self.failed += change
         else:
             self.excluded += change
+
+    def forget(self, record: UrlRecord) -> None:
+        """A URL that has come to its end leaves no record."""
+        self.forgotten += 1
+        if self._part is not None:
+            self._part(record.host).forgotten[record.state] += 1
 
     def has_above(self, level: int) -> bool:
         """Whether a URL of a level above `level` is queued or in flight."""

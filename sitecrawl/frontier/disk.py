@@ -77,7 +77,7 @@ class DiskFrontier:
         self._politeness = politeness
         self._keeps_levels = options.max_depth > 0 and order.by_level
         self._meta = Overlay(database, "meta")
-        self.counts = Counts(self._meta)
+        self.counts = Counts(self._meta, territory.counts if territory is not None else None)
         self.urls = UrlTable(database, self.counts.known)
         self._seen_keeper = seen
         self.seen = seen.open(database, self.urls, self.counts.serial)

@@ -19,7 +19,7 @@ from sitecrawl.crawldir.meta import JUDGE, LEDGER, SEEN_SERIAL
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import WRAP, owed
-from sitecrawl.frontier.counts import Counts
+from sitecrawl.frontier.counts import Counts, PartCounts
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.link_credit import SEEDS, edges_row, read_seeds
 from sitecrawl.frontier.order import goes_last, level_of
@@ -67,6 +67,12 @@ class Facts(NamedTuple):
     """The newest URL's number."""
     seeds: list[tuple[bytes, float]]
     """The keys of seeds' hosts, with the number of their seeds."""
+    forgotten: list[int]
+    """URLs that have come to their end and left no record, by state."""
+
+
+NO_FACTS: Final = Facts(0, 0, 0, [], [0, 0, 0, 0])
+"""Of a partition of which nothing is known yet."""
 
 
 def region_of_row(family: str, key: bytes, value: bytes) -> bytes | None:
@@ -149,10 +155,10 @@ class Move:
         self._good, self._cost, self._repeats = (0, 0.0, 0) if judge is None else JUDGE_STATE.unpack(judge)
         self._seeds = dict(read_seeds(database))
 
-    def take(self, rows: Iterable[Row], facts: Facts) -> tuple[Facts, list[Row]]:
+    def take(self, rows: Iterable[Row], facts: Facts) -> tuple[Facts, PartCounts, list[Row]]:
         """`rows` of a partition come, as another database had them when its facts were `facts`; those of hosts before
-        those of URLs. Returns the facts that are right here, and the rows that have changed for it. Raises
-        `CorruptFile`.
+        those of URLs. Returns the facts that are right here, the partition's counts, and the rows that have changed
+        for it. Raises `CorruptFile`.
         """
         sums = _Sums(facts.dividend)
         changed: list[Row] = []
@@ -165,12 +171,12 @@ class Move:
             else:
                 self._tell(sums, family, key, value)
                 self._batch.put(family, key, value)
-        self._add(sums, 1)
+        counts = self._add(sums, facts, 1)
         self._ledger.total += facts.reserve
         self._ledger.reserve += facts.reserve
         self._counts.serial = max(self._counts.serial, facts.serial)
         self._seeds.update(facts.seeds)
-        return facts._replace(dividend=self._ledger.policy.dividend), changed
+        return facts._replace(dividend=self._ledger.policy.dividend), counts, changed
 
     def _settled(self, host: Host, dividend: int) -> bytes:
         """The host's record, with what it is owed as before, by the dividend that is paid here. Its turn, on a clock
@@ -180,8 +186,8 @@ class Move:
         host.turn = -1.0
         return host.pack()
 
-    def drop(self, partition: int, reserve: int) -> None:
-        """A partition goes, with so much of what the lambda page holds."""
+    def drop(self, partition: int, facts: Facts) -> None:
+        """A partition goes, with what `facts` say."""
         sums = _Sums(self._ledger.policy.dividend)
         for family, key, value in rows_of(self._database, self._territory.regions(partition)):
             if family == "hosts":
@@ -189,9 +195,9 @@ class Move:
             else:
                 self._tell(sums, family, key, value)
             self._batch.delete(family, key)
-        self._add(sums, -1)
-        self._ledger.total -= reserve
-        self._ledger.reserve -= reserve
+        self._add(sums, facts, -1)
+        self._ledger.total -= facts.reserve
+        self._ledger.reserve -= facts.reserve
         self._seeds = {
             host: number for host, number in self._seeds.items() if self._territory.partition(host) != partition
         }
@@ -202,12 +208,14 @@ class Move:
         elif family == "sections":
             sums.trap(Section.unpack(key, value, DiskQueue(self._database, key, empty=True)).trap)
 
-    def _add(self, sums: _Sums, sign: int) -> None:
+    def _add(self, sums: _Sums, facts: Facts, sign: int) -> PartCounts:
         counts, ledger = self._counts, self._ledger
-        counts.queued += sign * sums.states[UrlState.QUEUED]
-        counts.fetched += sign * sums.states[UrlState.FETCHED]
-        counts.failed += sign * sums.states[UrlState.FAILED]
-        counts.excluded += sign * sums.states[UrlState.EXCLUDED]
+        states = [sums.states[state] + facts.forgotten[state] for state in UrlState]
+        counts.queued += sign * states[UrlState.QUEUED]
+        counts.fetched += sign * states[UrlState.FETCHED]
+        counts.failed += sign * states[UrlState.FAILED]
+        counts.excluded += sign * states[UrlState.EXCLUDED]
+        counts.forgotten += sign * sum(facts.forgotten)
         for level, number in sums.levels.items():
             counts.levels[level] += sign * number
         ledger.total += sign * sums.credit
@@ -216,6 +224,7 @@ class Move:
         self._good += sign * sums.good
         self._cost = max(0.0, self._cost + sign * sums.cost)
         self._repeats = max(0, self._repeats + sign * sums.repeats)
+        return PartCounts(states, facts.forgotten)
 
     def note(self, name: bytes, value: bytes) -> None:
         """Write that, too, of the crawl as a whole (`crawldir.meta`)."""
@@ -240,8 +249,9 @@ def facts_of(
     by_partition: defaultdict[int, list[tuple[bytes, float]]] = defaultdict(list)
     for host, number in seeds:
         by_partition[territory.partition(host)].append((host, number))
-    held = sorted(territory.held)
-    shares = {
-        one: ledger.reserve // len(held) + (place < ledger.reserve % len(held)) for place, one in enumerate(held)
-    }
-    return {one: Facts(ledger.policy.dividend, shares[one], serial, by_partition[one]) for one in held}
+    share, rest = divmod(ledger.reserve, len(territory.held) or 1)
+    facts = {}
+    for place, (one, counts) in enumerate(sorted(territory.held.items())):
+        reserve = share + (place < rest)
+        facts[one] = Facts(ledger.policy.dividend, reserve, serial, by_partition[one], list(counts.forgotten))
+    return facts

@@ -9,13 +9,14 @@ judges it, is polite to it and knows which of its URLs were seen. What a page he
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import msgpack
 
 from sitecrawl.base.errors import CorruptFile
+from sitecrawl.frontier.counts import PartCounts
 from sitecrawl.frontier.record import NO_REFERRER, Flag
 from sitecrawl.page.items import Link
 from sitecrawl.urls.fingerprint import REGION_SIZE, region_of
@@ -25,10 +26,10 @@ _REGIONS: Final = 1 << 8 * REGION_SIZE
 
 @dataclass(frozen=True, slots=True)
 class Territory:
-    """The partitions `held` of so many. Those of a region are next to those of the next one."""
+    """The partitions `held` of so many, each with its counts. Those of a region are next to those of the next one."""
 
     partitions: int
-    held: frozenset[int]
+    held: Mapping[int, PartCounts]
 
     def partition(self, key: bytes) -> int:
         """Where a key of a URL or a host belongs, by its first bytes."""
@@ -36,6 +37,10 @@ class Territory:
 
     def has(self, key: bytes) -> bool:
         return self.partition(key) in self.held
+
+    def counts(self, key: bytes) -> PartCounts:
+        """Those of the partition of a key, which is held."""
+        return self.held[self.partition(key)]
 
     def regions(self, partition: int) -> range:
         """The regions of a partition."""

@@ -269,14 +269,14 @@ class UrlStates:
         if state == UrlState.FAILED and _never_answered(host) and not record.flags & _PASSING:
             self._given_up.add(host.key, key, self.request(key) if record.flags & Flag.REQUEST else b"")
         self.leave(key, record, host)
-        self._counts.reach(state)
+        self._counts.reach(record, state)
         host.fetched += state == UrlState.FETCHED
         record.state = state
         record.fetched = self._wall()
         record.flags &= ~(Flag.REQUEST | Flag.VOLATILE | Flag.AWAITED)
         self._link_credit.ledger.give_up(record)
         if record.flags & Flag.UNFILTERED:
-            self._counts.forgotten += 1
+            self._counts.forget(record)
             self._urls.delete(key)
         else:
             self._urls.put(key, record)
@@ -288,7 +288,7 @@ class UrlStates:
             if record is None or record.state != UrlState.FAILED or host is None or record.host != host_key:
                 continue
             if _never_answered(host):
-                self._counts.reach(record.state, -1)
+                self._counts.reach(record, record.state, -1)
                 record.state = UrlState.QUEUED
                 record.attempts = 0
                 record.credit += self._link_credit.ledger.grant()
@@ -297,7 +297,7 @@ class UrlStates:
 
     def reopen(self, record: UrlRecord, host: Host) -> None:
         """A URL that had come to its end has not: `enter` follows."""
-        self._counts.reach(record.state, -1)
+        self._counts.reach(record, record.state, -1)
         host.fetched -= record.state == UrlState.FETCHED
         record.state = UrlState.QUEUED
         record.flags |= Flag.AGAIN

@@ -18,7 +18,6 @@ from frontiers import Heard, PlainSeen
 from redis_servers import Server, server
 
 from sitecrawl.cluster.connection import connect_async
-from sitecrawl.cluster.exchange import Exchange
 from sitecrawl.cluster.holdings import Holdings
 from sitecrawl.cluster.partition_store import PartitionStore
 from sitecrawl.cluster.shards import Keys
@@ -63,19 +62,19 @@ class Worker:
         self.folder = folder
         self.heard = Heard()
         holdings = Holdings(self.database, secrets.token_hex(8))
+        client = connect_async({"url": redis}, cluster=False)
+        self.store = PartitionStore(client, Keys("shared", PARTITIONS), holdings.session, LEASE)
         self.frontier = SharedFrontier(
             self.database,
             holdings,
-            PARTITIONS,
+            self.store,
             make=self._make,
             seen=PlainSeen(),
             listener=self.heard,
             clock=time.monotonic,
             cache=2,
         )
-        client = connect_async({"url": redis}, cluster=False)
-        self.store = PartitionStore(client, Keys("shared", PARTITIONS), holdings.session, LEASE)
-        self.exchange = Exchange(self.store, self.frontier, time.monotonic)
+        self.exchange = self.frontier.exchange
         self.in_flight: list[Visit] = []
         self.pending: dict[int, str] = {}
         self.rows: dict[int, str] = {}
@@ -159,13 +158,14 @@ class Crowd:
         worker = Worker(folder, self.redis.url)
         self.workers.append(worker)
         worker.frontier.add([link(0), link(1)], depth=0)
+        worker.frontier.is_starting = False
         worker.checkpoint()
         return worker
 
     async def run(self, random: Random, *, kills: int = 0) -> Counter[str]:
         """Until a worker sees the end. Each kill comes at some moment; half of the killed come back."""
         deadline = time.monotonic() + 60
-        while not any(worker.exchange.has_ended for worker in self.workers):
+        while not any(worker.frontier.has_ended for worker in self.workers):
             assert time.monotonic() < deadline, [vars(one) for one in self.workers[0].frontier.holdings.held.values()]
             worker = random.choice(self.workers)
             for _ in range(random.randrange(8)):

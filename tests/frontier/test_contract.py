@@ -10,13 +10,13 @@ from random import Random
 from typing import Any
 
 import pytest
-from frontiers import PATIENT, Crawl, Setting, crawling, found, name_of
+from frontiers import PATIENT, WORKERS, Crawl, Setting, crawling, found, name_of, unfiltered_key
 from redis_servers import Server, server
 
 from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.record import Flag, UrlState
 
-KINDS = ("memory", "disk", "cluster")
+KINDS = ("memory", "disk", "cluster", "shared")
 HOSTS = ("a.example", "b.example", "c.example")
 
 Run = Callable[..., None]
@@ -32,7 +32,7 @@ def redis_server() -> Iterator[Server]:
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     """Runs a story on a crawl of each frontier: `run(story, order=..., politeness=...)`."""
     redis = None
-    if request.param == "cluster":
+    if request.param in WORKERS:
         redis = request.getfixturevalue("redis_server")
         with redis.client() as client:
             client.flushall()
@@ -123,8 +123,8 @@ def test_what_is_filtered_comes_once_and_what_is_not_always(run: Run) -> None:
     async def story(crawl: Crawl) -> None:
         for _ in range(2):
             crawl.ask("form")
-        for n in range(2):
-            crawl.ask("form", key=bytes([n]) * 16, flags=Flag.UNFILTERED)
+        for _ in range(2):
+            crawl.ask("form", key=unfiltered_key(), flags=Flag.UNFILTERED)
         assert await crawl.drain() == ["form"] * 3
         await crawl.settled(fetched=3, known=3)
 

@@ -16,6 +16,7 @@ from neighbours import Neighbourhood, neighbourhood
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.credit.ledger import TOTAL
 from sitecrawl.credit.trust import HostGraph
+from sitecrawl.frontier.counts import PartCounts
 from sitecrawl.frontier.link_credit import SEEDS as SEEDS_KEY
 from sitecrawl.frontier.link_credit import read_edges, read_seeds
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
@@ -113,7 +114,7 @@ def test_trust_is_that_of_one_graph(crowd: Neighbourhood) -> None:
 @given(st.integers(1, 300), st.binary(min_size=2, max_size=2))
 def test_every_key_has_one_partition(partitions: int, region: bytes) -> None:
     """And the regions of partitions are all that there are, each once."""
-    territory = Territory(partitions, frozenset([0]))
+    territory = Territory(partitions, {0: PartCounts()})
     partition = territory.partition(region)
     assert int.from_bytes(region, "big") in territory.regions(partition)
     assert sum(len(territory.regions(one)) for one in range(partitions)) == 1 << 16

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
+import os
+import secrets
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -15,30 +16,43 @@ from memory_frontier import MemoryFrontier
 from redis_servers import Server
 
 from sitecrawl.base.errors import StorageError
+from sitecrawl.cluster.connection import connect_async
 from sitecrawl.cluster.frontier import ClusterFrontier
+from sitecrawl.cluster.holdings import Holdings
 from sitecrawl.cluster.join import join
 from sitecrawl.cluster.options import ClusterOptions
+from sitecrawl.cluster.partition_store import PartitionStore
+from sitecrawl.cluster.shards import Keys
+from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.contract import Frontier
+from sitecrawl.frontier.contract import Capability, Frontier
+from sitecrawl.frontier.crawl_seen import SeenKeeper
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import Flag, UrlState
 from sitecrawl.frontier.tables import UrlTable
+from sitecrawl.frontier.territory import Territory
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.seen.clock import Clock
 from sitecrawl.seen.tiered import SeenSet
-from sitecrawl.urls.fingerprint import HASH_NAME
+from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
+FINGERPRINTS = Fingerprinter(bytes(16))
 PATIENT = PolitenessOptions(delay_factor=0.0, failure_delay=0.0, per_ip=0, max_failures=0)
 """No pause and no limit but one request a host; no host is given up."""
 
 
 def found(name: str, host: str = "a.example", **rest: Any) -> Link:
     url = f"http://{host}/{name}"
-    return Link(url, host, key=hashlib.blake2b(url.encode(), digest_size=16).digest(), **rest)
+    return Link(url, host, key=FINGERPRINTS.url(url), **rest)
+
+
+def unfiltered_key(host: str = "a.example") -> bytes:
+    """Of a request without filter: random but for the site's region."""
+    return FINGERPRINTS.host(host)[:2] + os.urandom(14)
 
 
 def name_of(visit: Visit) -> str:
@@ -96,6 +110,10 @@ class Setting:
     redis: Server | None = None
 
 
+WORKERS = ("cluster", "shared")
+"""Kinds of which a frontier is that of one worker of many, and hears of what it does from Redis."""
+
+
 class Maker(Protocol):
     """Makes a frontier over what the crawl has kept."""
 
@@ -109,8 +127,8 @@ def disk(setting: Setting, database: Database, listener: Heard, clock: Callable[
         database,
         order_named(setting.order),
         seen=PlainSeen(),
-        host_key=lambda name: hashlib.blake2b(name.encode(), digest_size=8).digest(),
-        fingerprint=lambda url: hashlib.blake2b(url.encode(), digest_size=16).digest(),
+        host_key=FINGERPRINTS.host,
+        fingerprint=FINGERPRINTS.url,
         listener=listener,
         clock=clock,
         wall=lambda: 1_800_000_000.0,
@@ -125,10 +143,37 @@ def cluster(setting: Setting, database: Database, listener: Heard, clock: Callab
     return ClusterFrontier(
         database,
         join(options),
-        host_key=lambda name: hashlib.blake2b(name.encode(), digest_size=8).digest(),
+        host_key=FINGERPRINTS.host,
         listener=listener,
         clock=time.monotonic,
         politeness=setting.politeness,
+    )
+
+
+def shared(setting: Setting, database: Database, listener: Heard, clock: Callable[[], float]) -> Frontier:
+    """A worker's that has all of a crawl on Redis; its exchange begins when it does."""
+    assert setting.redis is not None
+
+    def make(database: Database, territory: Territory, seen: SeenKeeper) -> DiskFrontier:
+        return DiskFrontier(
+            database,
+            order_named(setting.order),
+            seen=seen,
+            host_key=FINGERPRINTS.host,
+            fingerprint=FINGERPRINTS.url,
+            listener=listener,
+            clock=time.monotonic,
+            wall=time.time,
+            politeness=setting.politeness,
+            options=FrontierOptions(),
+            territory=territory,
+        )
+
+    holdings = Holdings(database, secrets.token_hex(8))
+    client = connect_async({"url": setting.redis.url}, cluster=False)
+    store = PartitionStore(client, Keys("test", 4), holdings.session, 5.0)
+    return SharedFrontier(
+        database, holdings, store, make=make, seen=PlainSeen(), listener=listener, clock=time.monotonic, cache=100
     )
 
 
@@ -152,7 +197,7 @@ class Crawl:
 
     def _made(self) -> Frontier:
         if self.kind != "memory":
-            make: Maker = {"disk": disk, "cluster": cluster}[self.kind]
+            make: Maker = {"disk": disk, "cluster": cluster, "shared": shared}[self.kind]
             return make(self.setting, self.database, self.heard, lambda: self.now)
         if self._memory is None:
             setting = self.setting
@@ -163,7 +208,7 @@ class Crawl:
         return self._memory
 
     def clock(self) -> float:
-        return time.monotonic() if self.kind == "cluster" else self.now
+        return time.monotonic() if self.kind in WORKERS else self.now
 
     def checkpoint(self) -> None:
         batch = self.database.batch()
@@ -176,6 +221,8 @@ class Crawl:
         """The process dies and a new one begins: what came after the last checkpoint is gone."""
         if isinstance(self.frontier, ClusterFrontier):
             await abandon(self.frontier)
+        elif isinstance(self.frontier, SharedFrontier):
+            await self.frontier.exchange.abandon()
         self.database.close()
         self._open()
 
@@ -199,7 +246,7 @@ class Crawl:
         return visit
 
     async def _rest(self) -> None:
-        if self.kind == "cluster":
+        if self.kind in WORKERS:
             await asyncio.sleep(0.003)  # the worker's task talks to Redis meanwhile
             return
         seconds = self.frontier.next_time()
@@ -214,10 +261,10 @@ class Crawl:
 
     async def nothing_comes(self) -> bool:
         """Whether nothing may be handed out now, though a worker has been given the time to hear of something."""
-        for _ in range(20 if self.kind == "cluster" else 1):
+        for _ in range(20 if self.kind in WORKERS else 1):
             if self.frontier.next() is not None:
                 return False
-            await asyncio.sleep(0.005 if self.kind == "cluster" else 0)
+            await asyncio.sleep(0.005 if self.kind in WORKERS else 0)
         return True
 
     def finish(self, visit: Visit, *links: Link, state: UrlState = UrlState.FETCHED, **how: Any) -> None:
@@ -245,9 +292,11 @@ class Crawl:
         self.checkpoint()
         deadline = time.monotonic() + 30
         while (now := {name: getattr(self.frontier.counts, name) for name in counts}) != counts:
-            assert self.kind == "cluster", now
+            assert self.kind in WORKERS, now
             assert time.monotonic() < deadline, now
             await asyncio.sleep(0.003)
+            if self.frontier.can == Capability.NONE:  # what comes from others is a checkpoint later in the counts
+                self.checkpoint()
 
 
 async def abandon(frontier: ClusterFrontier) -> None:

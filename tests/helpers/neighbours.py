@@ -16,6 +16,7 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.credit.trust import Elsewhere
+from sitecrawl.frontier.counts import PartCounts
 from sitecrawl.frontier.crawl_seen import SeenKeeper
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts import PolitenessOptions
@@ -50,7 +51,7 @@ class Neighbour:
         assert self.frontier.outbox is not None
         return self.frontier.outbox.take()
 
-    def reopen(self, held: frozenset[int], come: Sequence[bytes] = ()) -> list[Visit]:
+    def reopen(self, held: dict[int, PartCounts], come: Sequence[bytes] = ()) -> list[Visit]:
         """Go on with other partitions, which are in the database by now."""
         self.territory = Territory(self.territory.partitions, held)
         seen: SeenKeeper = SeenBefore(self.frontier.seen, come, 2)
@@ -100,7 +101,9 @@ class Neighbourhood:
             directory.mkdir(parents=True)
             database = Database(directory / "db", hash_name=HASH_NAME)
             stack.callback(database.close)
-            self.neighbours.append(Neighbour(database, Territory(partitions, frozenset(held)), make))
+            self.neighbours.append(
+                Neighbour(database, Territory(partitions, {one: PartCounts() for one in held}), make)
+            )
 
     def link(self, url: str, *, nofollow: bool = False) -> Link:
         host = url[7:].partition("/")[0]
@@ -141,12 +144,13 @@ class Neighbourhood:
         facts = giver.facts()[partition]
         rows = list(rows_of(giver.database, giver.territory.regions(partition)))
         leaving, coming = giver.move(), to.move()
-        leaving.drop(partition, facts.reserve)
-        coming.take(rows, facts)
+        leaving.drop(partition, facts)
+        _, counts, _ = coming.take(rows, facts)
+        assert counts.states == giver.territory.held[partition].states
         leaving.commit()
         coming.commit()
-        giver.reopen(giver.territory.held - {partition})
-        to.reopen(to.territory.held | {partition}, [key for family, key, _ in rows if family == "urls"])
+        giver.reopen({one: own for one, own in giver.territory.held.items() if one != partition})
+        to.reopen({**to.territory.held, partition: counts}, [key for family, key, _ in rows if family == "urls"])
 
     def fetch(self, one: Neighbour, targets: Callable[[str], Sequence[Link]]) -> str | None:
         """Let one frontier have its next page, if it has one; returns its URL."""
