@@ -36,19 +36,19 @@ class RecordingBatch(Batch):
     are the worker's own.
     """
 
-    __slots__ = ("_into", "_territory", "changes")
+    __slots__ = ("_territory", "changes", "into")
 
     def __init__(self, into: Batch, territory: Territory) -> None:
-        self._into = into
+        self.into = into
         self._territory = territory
         self.changes: defaultdict[int, Changes] = defaultdict(dict)
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
-        self._into.put(family, key, value)
+        self.into.put(family, key, value)
         self._remember(family, key, value)
 
     def delete(self, family: str, key: bytes) -> None:
-        self._into.delete(family, key)
+        self.into.delete(family, key)
         self._remember(family, key, None)
 
     def _remember(self, family: str, key: bytes, value: bytes | None) -> None:

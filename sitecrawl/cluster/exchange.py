@@ -26,7 +26,7 @@ from sitecrawl.cluster.connection import back_off, is_transient
 from sitecrawl.cluster.entries import Entry, replay, snapshot
 from sitecrawl.cluster.holdings import Held, Holdings, tally_of
 from sitecrawl.cluster.listener import WorkerListener
-from sitecrawl.cluster.partition_store import Fenced, PartitionStore, Standing
+from sitecrawl.cluster.partition_store import Commit, PartitionStore, Standing
 from sitecrawl.credit.trust import Elsewhere
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.moving import Facts, Row
@@ -214,15 +214,31 @@ class Exchange:
         self._frontier.is_working = True
 
     async def _send(self) -> None:
-        for held in [*self._holdings.held.values(), *self._holdings.departed]:
-            if held.is_lost:
-                continue
-            try:
-                await self._commit(held)
-                if not held.has_left and self._entries[held.partition] >= COMPACT:
-                    await self._compact(held)
-            except Fenced:
+        holders = [one for one in (*self._holdings.held.values(), *self._holdings.departed) if not one.is_lost]
+        commits, of = [], []
+        for held in holders:
+            entries: list[Entry | None] = [*held.unsent]
+            for place, entry in enumerate(entries or [None]):
+                commits.append(Commit(held.partition, held.token, entry, () if place else list(held.arrived)))
+                of.append(held)
+        for held, commit, number in zip(of, commits, await self._store.commit(commits), strict=True):
+            await self._committed(held, commit, number)
+        for held in holders:
+            if not held.has_left and not held.is_lost and self._entries[held.partition] >= COMPACT:
+                await self._compact(held)
+        await self._let_go()
+
+    async def _committed(self, held: Held, commit: Commit, number: int | None) -> None:
+        if number is None:
+            if not held.is_lost:
                 await self._lose(held)
+            return
+        held.arrived = [name for name in held.arrived if name not in commit.arrived]
+        self._entries[held.partition] += commit.entry is not None
+        self._holdings.confirmed(held, number)
+
+    async def _let_go(self) -> None:
+        """Of partitions that have left, once Redis has heard the last of them."""
         for held in list(self._holdings.departed):
             if held.is_lost:
                 self._frontier.withdraw(held)
@@ -236,49 +252,43 @@ class Exchange:
         self._holdings.confirmed(held, await self._store.accepted(held.partition, held.token))
         held.is_lost = True
 
-    async def _commit(self, held: Held) -> None:
-        """Send its entries, or renew its lease."""
-        entries: list[Entry | None] = [*held.unsent]
-        for entry in entries or [None]:
-            arrived, held.arrived = held.arrived, []
-            try:
-                number = await self._store.commit(held.partition, held.token, entry, arrived)
-            except BaseException:
-                held.arrived = arrived
-                raise
-            self._entries[held.partition] += entry is not None
-            self._holdings.confirmed(held, number)
-
     async def _compact(self, held: Held) -> None:
         """The log grows with the crawl; what it comes to does not."""
         log = await self._store.load(held.partition)
         facts, rows = replay(log.entries)
         parts = list(snapshot(facts, rows, _PART))
         if len(parts) < len(log.entries) // 2:
-            await self._store.compact(held.partition, held.token, parts, len(log.entries))
-            self._entries[held.partition] = len(parts)
+            if await self._store.compact(held.partition, held.token, parts, len(log.entries)):
+                self._entries[held.partition] = len(parts)
         else:
             self._entries[held.partition] = 0  # the log is nearly as short as it can be: look again when it has grown
 
     async def _deliver(self) -> None:
-        for held in self._holdings.held.values():
-            if held.is_lost:
-                continue
-            for name, bundle in list(held.outgoing.items()):
-                number, _, target = name.partition(":")
-                await self._store.deliver(int(target), str(held.partition), int(number), bundle)
-                held.arrived.append(name)
-                del held.outgoing[name]
-        for told in list(self._holdings.told.values()):
-            await self._store.deliver(told.partition, self._store.session, told.number, told.bundle)
-            self._holdings.delivered(told)
+        ours = [held for held in self._holdings.held.values() if not held.is_lost]
+        # What comes behind a later one of its sender counts as told before.
+        out = [(held, name) for held in ours for name in sorted(held.outgoing, key=_number)]
+        told = list(self._holdings.told.values())
+        bundles = [self._bundle(held, name) for held, name in out]
+        bundles += [(one.partition, self._store.session, one.number, one.bundle) for one in told]
+        await self._store.deliver(bundles)
+        for held, name in out:
+            held.arrived.append(name)
+            del held.outgoing[name]
+        for one in told:
+            self._holdings.delivered(one)
+
+    @staticmethod
+    def _bundle(held: Held, name: str) -> tuple[int, str, int, bytes]:
+        number, _, target = name.partition(":")
+        return int(target), str(held.partition), int(number), held.outgoing[name]
 
     async def _hear(self) -> None:
-        for held in list(self._holdings.held.values()):
-            if not held.is_lost and not held.is_leaving:
-                for bundle in await self._store.inbox(held.partition, held.read, BUNDLES):
-                    self._frontier.receive(held.partition, bundle)
-                    self._listener.woken()
+        ours = {one.partition: one for one in self._holdings.held.values() if not one.is_lost and not one.is_leaving}
+        starts = {partition: held.read for partition, held in ours.items()}
+        for partition, bundles in (await self._store.inboxes(starts, BUNDLES)).items():
+            for bundle in bundles:
+                self._frontier.receive(partition, bundle)
+                self._listener.woken()
 
     async def _share_trust(self, alive: Sequence[str]) -> None:
         if (now := self._clock()) < self._trust_at:
@@ -342,3 +352,8 @@ class Exchange:
         for held in self._holdings.held.values():
             if not held.unsent and not held.is_lost:
                 await self._store.release(held.partition, held.token)
+
+
+def _number(name: str) -> int:
+    """Of the entry that a bundle of the outbox came with."""
+    return int(name.partition(":")[0])

@@ -22,6 +22,7 @@ lost does no harm. All calls raise `redis.RedisError`.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 import msgpack
+from redis.asyncio import RedisCluster
 from redis.exceptions import NoScriptError
 
 from sitecrawl.cluster.entries import Entry
@@ -43,8 +45,13 @@ def _script(step: str) -> tuple[str, str]:
     return text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
-class Fenced(Exception):
-    """The partition is not this worker's any more."""
+class Commit(NamedTuple):
+    """A lease that is renewed, with an entry or without; bundles that have `arrived` leave the outbox."""
+
+    partition: int
+    token: int
+    entry: Entry | None = None
+    arrived: Sequence[str] = ()
 
 
 class Standing(NamedTuple):
@@ -79,12 +86,44 @@ class PartitionStore:
         self._ms = int(1000 * lease_seconds)
 
     async def _run(self, step: str, partition: int, *args: Any) -> Any:
-        text, sha = _script(step)
-        base = self.keys.base(partition)
-        try:
-            return await self.client.evalsha(sha, 1, base, *args)
-        except NoScriptError:  # new, restarted or flushed: EVAL loads it as well
-            return await self.client.eval(text, 1, base, *args)
+        (answer,) = await self._run_all([(step, partition, args)])
+        return answer
+
+    async def _run_all(self, calls: Sequence[tuple[str, int, Sequence[Any]]]) -> list[Any]:
+        """Steps, each with its partition and arguments, in one round trip."""
+        commands = [
+            ("EVALSHA", _script(step)[1], 1, self.keys.base(partition), *args) for step, partition, args in calls
+        ]
+        answers = await self._ask(commands)
+        for place, (answer, (step, partition, args)) in enumerate(zip(answers, calls, strict=True)):
+            if isinstance(answer, NoScriptError):  # new, restarted or flushed: EVAL loads it as well
+                answers[place] = await self.client.eval(_script(step)[0], 1, self.keys.base(partition), *args)
+            elif isinstance(answer, BaseException):
+                raise answer
+        return answers
+
+    async def _read_all(self, command: str, name: str, *args: Any) -> list[Any]:
+        """What a command that reads says of a key of each partition."""
+        names = [self.keys.base(partition) + name for partition in range(self.keys.shards)]
+        answers = await self._ask([(command, key, *args) for key in names])
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return answers
+
+    async def _ask(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """The answer to each, or its error: in one round trip, or on a Redis Cluster side by side."""
+        if not commands:
+            return []
+        if isinstance(self.client, RedisCluster):
+            return await asyncio.gather(
+                *(self.client.execute_command(*command) for command in commands), return_exceptions=True
+            )
+        pipeline = self.client.pipeline(transaction=False)
+        for command in commands:
+            pipeline.execute_command(*command)
+        answers: list[Any] = await pipeline.execute(raise_on_error=False)
+        return answers
 
     async def alive(self) -> list[str]:
         """This worker is. Returns the sessions of all that are."""
@@ -92,7 +131,7 @@ class PartitionStore:
 
     async def holders(self) -> list[str]:
         """The session that has each partition; empty where nobody has."""
-        held = [await self.client.get(self.keys.base(one) + "lease") for one in range(self.keys.shards)]
+        held = await self._read_all("GET", "lease")
         return [lease.decode().partition(":")[2] if lease else "" for lease in held]
 
     async def lease(self, partition: int, last: int = 0) -> tuple[int, bool] | None:
@@ -100,44 +139,43 @@ class PartitionStore:
         answer = await self._run("lease", partition, self.session, self._ms, last)
         return None if answer is None else (int(answer[0]), bool(answer[1]))
 
-    async def commit(
-        self, partition: int, token: int, entry: Entry | None = None, arrived: Sequence[str] = ()
-    ) -> int:
-        """Renew the lease, with an entry or without; bundles that have `arrived` are forgotten. Returns the newest
-        entry's number. Raises `Fenced`.
+    async def commit(self, commits: Sequence[Commit]) -> list[int | None]:
+        """Renew leases, with an entry or without. Returns each time the newest entry's number, None where another
+        worker has the partition now.
         """
-        one = entry or Entry(partition, 0, b"")
-        sends = [part for target, bundle in one.sends.items() for part in (f"{one.number}:{target}", bundle)]
-        answer = await self._run(
-            "commit",
-            partition,
-            token,
-            self.session,
-            self._ms,
-            one.number,
-            one.data,
-            one.tally,
-            one.heard,
-            len(arrived),
-            *arrived,
-            *sends,
-        )
-        if isinstance(answer, bytes):
-            raise Fenced(f"Partition {partition} was taken over: {answer.decode()}")
-        return int(answer)
+        calls = [("commit", one.partition, self._commit_args(one)) for one in commits]
+        answers = await self._run_all(calls)
+        return [None if isinstance(answer, bytes) else int(answer) for answer in answers]
+
+    def _commit_args(self, commit: Commit) -> list[Any]:
+        entry = commit.entry or Entry(commit.partition, 0, b"")
+        args = [commit.token, self.session, self._ms, entry.number, entry.data, entry.tally, entry.heard]
+        args += [len(commit.arrived), *commit.arrived]
+        for target, bundle in entry.sends.items():
+            args += (f"{entry.number}:{target}", bundle)
+        return args
 
     async def accepted(self, partition: int, token: int) -> int:
         """The number of the last entry that came with `token`: what its worker did after that does not count."""
         return int(await self.client.hget(f"{self.keys.base(partition)}tokens", str(token)) or 0)
 
-    async def deliver(self, partition: int, sender: str, number: int, bundle: bytes) -> None:
-        """Messages for a partition, the `number`th bundle of its sender. Once they count once."""
-        await self._run("deliver", partition, sender, number, bundle)
+    async def deliver(self, bundles: Sequence[tuple[int, str, int, bytes]]) -> None:
+        """Bundles of messages, each with the partition that it is for, who sends it, and its number there: those of
+        one sender in the order of their numbers. Each counts once.
+        """
+        await self._run_all([("deliver", target, parts) for target, *parts in bundles])
 
-    async def inbox(self, partition: int, start: int, most: int) -> list[bytes]:
-        """Bundles that have arrived, from the `start`th on."""
-        found: list[bytes] = await self.client.lrange(f"{self.keys.base(partition)}inbox", start, start + most - 1)
-        return found
+    async def inboxes(self, starts: Mapping[int, int], most: int) -> dict[int, list[bytes]]:
+        """At most so many bundles that have arrived in each of these partitions, from the given ones on."""
+        commands = [
+            ("LRANGE", f"{self.keys.base(partition)}inbox", start, start + most - 1)
+            for partition, start in starts.items()
+        ]
+        answers = await self._ask(commands)
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+        return dict(zip(starts, answers, strict=True))
 
     async def load(self, partition: int) -> Log:
         """All of a partition, for who has it."""
@@ -147,13 +185,14 @@ class PartitionStore:
         outbox = await self.client.hgetall(base + "outbox")
         return Log(entries, number, {name.decode(): bundle for name, bundle in outbox.items()})
 
-    async def compact(self, partition: int, token: int, parts: Sequence[bytes], entries: int) -> None:
-        """Put a snapshot in the place of the first so many entries of the log. Raises `Fenced`."""
+    async def compact(self, partition: int, token: int, parts: Sequence[bytes], entries: int) -> bool:
+        """Put a snapshot in the place of the first so many entries of the log; False where another worker has it."""
         await self.client.delete(f"{self.keys.base(partition)}snapshot")
         for place, part in enumerate(parts, 1):
             last = entries if place == len(parts) else 0
             if await self._run("compact", partition, token, self.session, last, part) == b"fenced":
-                raise Fenced(f"Partition {partition} was taken over")
+                return False
+        return True
 
     async def release(self, partition: int, token: int) -> None:
         """Others may have it."""
@@ -161,13 +200,12 @@ class PartitionStore:
 
     async def standing(self) -> list[Standing]:
         """How it stands with each partition, one after the other."""
-        found = []
-        for partition in range(self.keys.shards):
-            base = self.keys.base(partition)
-            entry, tally, heard = await self.client.hmget(base + "state", "entry", "tally", "heard")
-            waiting = await self.client.llen(base + "inbox") + await self.client.hlen(base + "outbox")
-            found.append(Standing(int(entry or 0), tally or b"", int(heard or 0), waiting))
-        return found
+        states = await self._read_all("HMGET", "state", "entry", "tally", "heard")
+        inboxes, outboxes = await self._read_all("LLEN", "inbox"), await self._read_all("HLEN", "outbox")
+        return [
+            Standing(int(entry or 0), tally or b"", int(heard or 0), arrived + leaving)
+            for (entry, tally, heard), arrived, leaving in zip(states, inboxes, outboxes, strict=True)
+        ]
 
     # Trust
 

@@ -1,0 +1,83 @@
+"""Entries of a partition's log: replayed in their order, they are what the database had."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.cluster.entries import Entry, RecordingBatch, pack_entry, replay, snapshot
+from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.counts import PartCounts
+from sitecrawl.frontier.moving import NO_FACTS, Facts, rows_of
+from sitecrawl.frontier.territory import Territory
+from sitecrawl.urls.fingerprint import HASH_NAME
+
+FACTS = Facts(3, 5, 7, [(b"12345678", 2.0)], [0, 1, 0, 0])
+FAMILIES = st.sampled_from(["hosts", "urls", "queue", "classes"])
+CHANGES = st.dictionaries(st.tuples(FAMILIES, st.binary(min_size=2, max_size=4)), st.none() | st.binary(max_size=5))
+
+
+@given(st.lists(CHANGES, min_size=1, max_size=6), st.integers(1, 40))
+def test_what_was_changed_last_stands(entries: list[dict[tuple[str, bytes], bytes | None]], size: int) -> None:
+    """Also after a snapshot has taken the place of the entries; hosts come before all else."""
+    held: dict[tuple[str, bytes], bytes | None] = {}
+    for changes in entries:
+        held.update(changes)
+    wanted = {(*place, value) for place, value in held.items() if value is not None}
+    facts, rows = replay(pack_entry(FACTS, changes) for changes in entries)
+    assert facts == FACTS
+    assert set(rows) == wanted
+    assert len(rows) == len(wanted)
+    families = [family == "hosts" for family, _, _ in rows]
+    assert families == sorted(families, reverse=True)
+    assert replay(snapshot(facts, rows, size)) == (facts, rows)
+
+
+def test_nothing_is_the_replay_of_nothing() -> None:
+    assert replay([]) == (NO_FACTS, [])
+
+
+@pytest.mark.parametrize("data", [b"", b"no frame", pack_entry(FACTS, {})[:-3]])
+def test_a_damaged_entry_is_named(data: bytes) -> None:
+    with pytest.raises(CorruptFile, match="An entry of"):
+        replay([data])
+
+
+def test_an_entry_in_the_journal_is_what_it_was() -> None:
+    entry = Entry(3, 9, b"data", b"tally", 2, {4: b"bundle"}, [7, 8])
+    assert Entry.unpack(entry.pack()) == entry
+    with pytest.raises(CorruptFile, match="in the journal"):
+        Entry.unpack(b"\x91\x01")
+
+
+def test_each_row_goes_with_its_site(tmp_path: Path) -> None:
+    """Whatever family it is in: rows about the crawl as a whole are in no entry."""
+    site, other = b"\x80\x01", b"\x00\x02"
+    territory = Territory(4, {0: PartCounts(), 2: PartCounts()})
+    rows = [
+        ("hosts", site + b"host..", b"1"),
+        ("sections", site + b"host..sect", b"2"),
+        ("urls", site + bytes(14), b"3"),
+        ("edges", site + b"host..", b"4"),
+        ("content", b"T" + site + b"host..title...", b"5"),
+        ("content", b"N" + site + b"host..title...", b"6"),
+        ("content", b"D" + bytes(16), site + bytes(14)),
+        ("revisits", b"P" + site + bytes(14), b"7"),
+        ("revisits", b"D" + bytes(8) + site + bytes(14), b""),
+    ]
+    database = Database(tmp_path / "db", hash_name=HASH_NAME)
+    batch = RecordingBatch(database.batch(), territory)
+    for row in [*rows, ("urls", other + bytes(14), b"other"), ("meta", b"counts", b"8"), ("edges", bytes(8), b"9")]:
+        batch.put(*row)
+    batch.delete("classes", other + b"gone")
+    assert batch.changes[2] == {(family, key): value for family, key, value in rows}
+    assert batch.changes[0] == {("urls", other + bytes(14)): b"other", ("classes", other + b"gone"): None}
+    assert batch.changes.keys() == {0, 2}
+    database.write(batch.into)
+    assert sorted(rows_of(database, territory.regions(2))) == sorted(rows)
+    assert [row[2] for row in rows_of(database, territory.regions(0))] == [b"other"]
+    database.close()
