@@ -11,18 +11,18 @@ Layout, in the family `meta`: docs/formats/database.md.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import msgpack
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.cluster.entries import Entry
+from sitecrawl.cluster.entries import Entry, pack_entry
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import ENTRY, HELD, TOLD, WORKER
 from sitecrawl.frontier.counts import PartCounts
-from sitecrawl.frontier.moving import NO_FACTS, Facts
+from sitecrawl.frontier.moving import NO_FACTS, Facts, Row
 
 _END: Final = b"\xff" * 16
 
@@ -150,6 +150,20 @@ class Holdings:
 
     def delivered(self, told: Told) -> None:
         self._delivered.append(self.told.pop(told.number))
+
+    def begin(self, held: Held, changed: Iterable[Row]) -> tuple[bytes, bytes]:
+        """A partition has come, and so many of its rows have changed for it: the row that keeps the entry of that."""
+        self.add(held)
+        data = pack_entry(held.facts, {(family, key): value for family, key, value in changed})
+        return self.journal(Entry(held.partition, held.number + 1, data))
+
+    def going(self, busy: Container[int]) -> list[Held]:
+        """Those that are lost, or leave and have nothing in flight: `busy` are those that have."""
+        return [
+            one
+            for one in self.held.values()
+            if one.is_lost or (one.is_leaving and one.partition not in busy and not one.received)
+        ]
 
     def drop(self, held: Held) -> None:
         """The partition goes from this worker's database: to another worker that has it already, or may have it."""

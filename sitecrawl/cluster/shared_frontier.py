@@ -12,7 +12,7 @@ database.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -22,6 +22,7 @@ from sitecrawl.cluster.entries import Entry, RecordingBatch, pack_entry
 from sitecrawl.cluster.exchange import Arrival, Exchange, Totals
 from sitecrawl.cluster.holdings import Held, Holdings
 from sitecrawl.cluster.listener import WorkerListener
+from sitecrawl.cluster.loose import Loose
 from sitecrawl.cluster.partition_store import PartitionStore
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import HELD
@@ -31,9 +32,8 @@ from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.crawl_seen import SeenKeeper
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.duplicates import Verdict
-from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.moving import Facts, Move, facts_of
-from sitecrawl.frontier.record import NO_REFERRER, RANK_BYTES, Flag, UrlRecord, UrlState
+from sitecrawl.frontier.record import NO_REFERRER, Flag, UrlState
 from sitecrawl.frontier.succession import SeenBefore, succeed
 from sitecrawl.frontier.tables import HostTable, UrlTable
 from sitecrawl.frontier.territory import Message, Territory, pack, unpack
@@ -49,7 +49,6 @@ _DRAIN: Final = 1.0
 
 _SOON: Final = 0.02
 """Seconds after which a worker that has nothing to do makes a checkpoint of what it has done."""
-_NO_PRIORITY: Final = (1 << 31).to_bytes(4, "big") + bytes(RANK_BYTES - 4)
 
 
 class SharedFrontier:
@@ -88,12 +87,9 @@ class SharedFrontier:
         self.is_working = False
         """Whether Redis has confirmed what this worker had when it began."""
         self._rows: defaultdict[int, list[int]] = defaultdict(list)
-        self._entries: list[Entry] = []
         self._orphans: set[bytes] = set()
         """URLs in flight whose partition is another worker's by now."""
-        self._volatile: deque[Visit] = deque()
-        self._loose: dict[bytes, Visit] = {}
-        """Requests in flight that are in memory only: this worker's, wherever their sites belong."""
+        self._loose = Loose()
         self.counts = Totals()
         self.is_starting = True
         """The worker's spider has not yet said what it begins with."""
@@ -114,7 +110,7 @@ class SharedFrontier:
         return self.frontier.add(found, depth=depth, referrer=referrer)
 
     def expand(self, visit: Visit, found: Sequence[Link], *, rest: int = 0) -> int:
-        if visit.key in self._loose:
+        if visit.key in self._loose.in_flight:
             return self.frontier.add(found, depth=visit.depth + 1)
         return 0 if visit.key in self._orphans else self.frontier.expand(visit, found, rest=rest)
 
@@ -132,10 +128,7 @@ class SharedFrontier:
         """True may mean that another worker filters it."""
         self._is_dirty = True
         if flags & Flag.VOLATILE:
-            record = UrlRecord(found.url, flags=flags, depth=depth, referrer=referrer, rank=_NO_PRIORITY)
-            visit = Visit(found.key, record, Host(b"", found.host), None)
-            visit.host = None
-            self._volatile.append(visit)
+            self._loose.add(found, depth=depth, flags=flags, referrer=referrer)
             return True
         return self.frontier.add_request(
             found,
@@ -163,7 +156,7 @@ class SharedFrontier:
 
     @property
     def in_flight(self) -> Mapping[bytes, Visit]:
-        return {**self.frontier.in_flight, **self._loose} if self._loose else self.frontier.in_flight
+        return {**self.frontier.in_flight, **self._loose.in_flight} if self._loose else self.frontier.in_flight
 
     @property
     def urls(self) -> UrlTable:
@@ -215,9 +208,7 @@ class SharedFrontier:
             self.frontier.slow_down(host_name, crawl_delay)
 
     def next(self) -> Visit | None:
-        if self._volatile:
-            loose = self._volatile.popleft()
-            self._loose[loose.key] = loose
+        if (loose := self._loose.next()) is not None:
             return loose
         if not self.is_working or self.is_behind:
             return None
@@ -250,7 +241,7 @@ class SharedFrontier:
     def downloaded(
         self, visit: Visit, seconds: float, *, ip: str | None = None, failed: bool = False, retry_after: float = 0.0
     ) -> None:
-        if visit.key not in self._orphans and visit.key not in self._loose:
+        if visit.key in self.frontier.in_flight:
             self.frontier.downloaded(visit, seconds, ip=ip, failed=failed, retry_after=retry_after)
 
     def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
@@ -260,7 +251,7 @@ class SharedFrontier:
 
     def done(self, visit: Visit, state: UrlState, *, status: int = 0, good: bool = True, row: int = 0) -> None:
         self._is_dirty = True
-        if self._loose.pop(visit.key, None) is not None:
+        if self._loose.done(visit):
             return
         if visit.key in self._orphans:
             self._orphans.discard(visit.key)
@@ -272,26 +263,20 @@ class SharedFrontier:
 
     def retry(self, visit: Visit, *, priority: int, request: bytes | None, volatile: bool = False) -> None:
         self._is_dirty = True
-        if (loose := self._loose.pop(visit.key, None)) is not None or volatile:
-            self._again_by_hand(loose or visit)
+        if volatile or visit.key in self._loose.in_flight:
+            if visit.key in self.frontier.in_flight:
+                self.frontier.done(visit, UrlState.FAILED)
+            self._orphans.discard(visit.key)
+            self._loose.retry(visit)
         elif visit.key in self._orphans:
             self._orphans.discard(visit.key)
         else:
             self.frontier.retry(visit, priority=priority, request=request, volatile=volatile)
 
-    def _again_by_hand(self, visit: Visit) -> None:
-        """What cannot be stored waits in memory; what was stored has failed there."""
-        if visit.key in self.frontier.in_flight:
-            self.frontier.done(visit, UrlState.FAILED)
-        self._orphans.discard(visit.key)
-        visit.attempts += 1
-        visit.volatile, visit.host = True, None
-        self._volatile.append(visit)
-
     def put_back(self, visit: Visit, *, rest: float = 0.0) -> None:
-        if (loose := self._loose.pop(visit.key, None)) is not None:
-            self._volatile.append(loose)
-        elif visit.key in self._orphans:
+        if self._loose.put_back(visit):
+            return
+        if visit.key in self._orphans:
             self._orphans.discard(visit.key)
         else:
             self.frontier.put_back(visit, rest=rest)
@@ -306,8 +291,7 @@ class SharedFrontier:
         sends, told = self._messages()
         ledger, graph = self.frontier.link_credit.ledger, self.frontier.link_credit.graph
         facts = facts_of(self.territory, ledger, self.frontier.counts.serial, graph.seeds.items())
-        self._entries = list(self._new_entries(facts, recorded, sends))
-        self.holdings.flush(batch, self._entries, told)
+        self.holdings.flush(batch, list(self._new_entries(facts, recorded, sends)), told)
 
     def _messages(self) -> tuple[dict[int, dict[int, bytes]], list[tuple[int, bytes]]]:
         """Bundles by the partition of the page and the one that they are for; and those that come from no page."""
@@ -361,24 +345,18 @@ class SharedFrontier:
     @property
     def is_idle(self) -> bool:
         """Whether nothing is left to hand out of what this worker has, and nothing is in flight."""
-        is_busy = self.is_starting or self._volatile or self._loose or self.frontier.in_flight
+        is_busy = self.is_starting or self._loose or self.frontier.in_flight
         return not is_busy and self.frontier.is_finished()
 
     def flushed(self) -> None:
         self.frontier.flushed()
-        self._entries = []
         self._let_in_and_out()
         self.exchange.kick()
 
     def _let_in_and_out(self) -> None:
         """Partitions come and go. What comes to nothing is as if it had not been."""
         busy = {self.territory.partition(key) for key in self.frontier.in_flight}
-        going = [
-            one
-            for one in self.holdings.held.values()
-            if one.is_lost or (one.is_leaving and one.partition not in busy and not one.received)
-        ]
-        coming, self.arrivals = self.arrivals, []
+        going, (coming, self.arrivals) = self.holdings.going(busy), (self.arrivals, [])
         if not going and not coming:
             return
         move = Move(self._database, self.territory, Ledger(policy_named("hosts")))
@@ -390,9 +368,7 @@ class SharedFrontier:
         for arrival in coming:
             held = arrival.held
             held.facts, held.counts, changed = move.take(arrival.rows, arrival.facts)
-            data = pack_entry(held.facts, {(family, key): value for family, key, value in changed})
-            self.holdings.add(held)
-            move.note(*self.holdings.journal(Entry(held.partition, held.number + 1, data)))
+            move.note(*self.holdings.begin(held, changed))
         move.note(HELD, self.holdings.packed())
         move.commit()
         self._go_on([key for one in coming for family, key, _ in one.rows if family == "urls"])

@@ -1,0 +1,56 @@
+"""Requests that cannot be stored: in a worker's memory only, and this worker's, wherever their sites belong."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.record import RANK_BYTES, UrlRecord
+from sitecrawl.frontier.visit import Visit
+from sitecrawl.page.items import Link
+
+_NO_PRIORITY: Final = (1 << 31).to_bytes(4, "big") + bytes(RANK_BYTES - 4)
+
+
+class Loose:
+    """They go first, one after the other, and die with the process."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Visit] = deque()
+        self.in_flight: dict[bytes, Visit] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting or self.in_flight)
+
+    def add(self, found: Link, *, depth: int, flags: int, referrer: bytes) -> None:
+        record = UrlRecord(found.url, flags=flags, depth=depth, referrer=referrer, rank=_NO_PRIORITY)
+        self._wait(Visit(found.key, record, Host(b"", found.host), None))
+
+    def _wait(self, visit: Visit) -> None:
+        visit.volatile, visit.host = True, None
+        self._waiting.append(visit)
+
+    def next(self) -> Visit | None:
+        if not self._waiting:
+            return None
+        visit = self._waiting.popleft()
+        self.in_flight[visit.key] = visit
+        return visit
+
+    def done(self, visit: Visit) -> bool:
+        """Whether it was one of them."""
+        return self.in_flight.pop(visit.key, None) is not None
+
+    def retry(self, visit: Visit) -> None:
+        """Once more, also what was stored before and cannot be stored any more."""
+        self.in_flight.pop(visit.key, None)
+        visit.attempts += 1
+        self._wait(visit)
+
+    def put_back(self, visit: Visit) -> bool:
+        """It waits again, if it was one of them."""
+        if not self.done(visit):
+            return False
+        self._wait(visit)
+        return True
