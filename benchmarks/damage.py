@@ -3,6 +3,7 @@
     python benchmarks/damage.py --count 1000
     python benchmarks/damage.py --minutes 30 --seed 7
     python benchmarks/damage.py --first 500 --count 500
+    python benchmarks/damage.py --seed 7 --crawls kept --only 189
     python benchmarks/damage.py --redis --count 200
 
 A crawl of a small local site is made in each phase: young (all in the log), half done, paused, finished, with many
@@ -10,6 +11,9 @@ WARC files, recrawled. Each attack takes a copy of one and damages one or two of
 end is cut or lengthened, a block is zero, a file is empty or gone, two change places. Then it reads, starts, checks,
 repairs and resumes the crawl: `tests/hostile/attack.py` says what has to hold. A line tells of every attack that
 succeeds, with its number: `--only` makes that one again. The exit code is 1 if one does.
+
+No two crawls are the same: times, ports and the order of answers are in their files. So `--crawls` keeps them in a
+directory, and takes them from there when it is named again: then the same number damages the same bytes.
 
 With `--redis` it is the keys of a crawl of two workers on Redis, one to three of them at a time: gone, of another
 type, cut, scrambled. Then they are repaired with what is in the workers' directories, and both workers go on
@@ -43,7 +47,10 @@ def main() -> int:
     if arguments.redis:
         return on_redis(arguments)
     phases = arguments.phases.split(",") if arguments.phases else list(PHASES)
-    with tempfile.TemporaryDirectory(prefix="damage") as folder, range_in(Path(folder) / "range") as at:
+    with (
+        tempfile.TemporaryDirectory(prefix="damage") as folder,
+        range_in(Path(folder) / "range", arguments.crawls) as at,
+    ):
         for phase in phases:
             at.begin(phase)
         outcomes = list(told(arguments, lambda number, seed: attack(at, phases[number % len(phases)], seed)))
@@ -62,6 +69,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--phases", help=f"only these, separated by commas (default: {','.join(PHASES)})")
     parser.add_argument("--first", type=int, default=0, help="the number of the first attack (default: 0)")
     parser.add_argument("--redis", action="store_true", help="spoil the keys of a crawl on Redis, not files")
+    parser.add_argument("--crawls", type=Path, help="where the crawls are kept, or are from an earlier call")
     parser.add_argument("--only", type=int, nargs="+", help="the attacks of these numbers alone")
     return parser.parse_args()
 

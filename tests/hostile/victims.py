@@ -35,8 +35,8 @@ SETTINGS: Final = {
 class Site(LocalWeb):
     """Every page leads to two others, so that all are found; some have the same body, some are redirects."""
 
-    def __init__(self) -> None:
-        super().__init__(self._page)
+    def __init__(self, port: int = 0) -> None:
+        super().__init__(self._page, port=port)
         vars(self._server)["handle_error"] = lambda *_: None  # a crawl that is killed leaves its connections
         self.latency = 0.0
         """Seconds that each page takes."""
@@ -111,6 +111,8 @@ class Range:
     site: Site
     forks: Forks
     folder: Path
+    kept: Path | None = None
+    """Where the crawls of an earlier range are, or are to be left."""
     phases: dict[str, Path] = field(default_factory=dict)
 
     def crawl(self, job: Path, *words: str, **settings: object) -> Ended:
@@ -130,9 +132,12 @@ class Range:
             self.site.latency = 0.0
 
     def begin(self, phase: str) -> None:
-        """Make the crawl of a phase."""
-        job = self.phases[phase] = self.folder / phase
-        PHASES[phase](self, job)
+        """Make the crawl of a phase, or take the one that was kept."""
+        job = self.phases[phase] = (self.kept or self.folder) / phase
+        if not job.exists():
+            made = self.folder / f"{phase}.made"
+            PHASES[phase](self, made)
+            shutil.move(made, job)
 
 
 def _stored(job: Path) -> int:
@@ -189,13 +194,17 @@ PHASES: Final[dict[str, Callable[[Range, Path], None]]] = {
 
 
 @contextmanager
-def range_in(folder: Path) -> Iterator[Range]:
-    """A site and its forks; `begin` the phases."""
-    with Site() as site:
+def range_in(folder: Path, kept: Path | None = None) -> Iterator[Range]:
+    """A site and its forks; `begin` the phases. Their crawls stay in `kept`, with the port of the site."""
+    port = kept / "port" if kept is not None else None
+    with Site(int(port.read_text()) if port is not None and port.exists() else 0) as site:
+        if port is not None and not port.exists():
+            port.parent.mkdir(parents=True, exist_ok=True)
+            port.write_text(str(site.port))
         folder.mkdir(parents=True, exist_ok=True)
         forks = Forks(folder)
         try:
-            yield Range(site, forks, folder)
+            yield Range(site, forks, folder, kept)
         finally:
             forks.close()
             shutil.rmtree(folder, ignore_errors=True)
