@@ -6,7 +6,7 @@ Scrapy's four and ours that was a tenth of a page's time, whatever came through.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, Final
 
 from scrapy import Request
@@ -22,6 +22,8 @@ from scrapy.utils.misc import build_from_crawler
 
 from middlewares.limits import RequestsMiddleware
 from middlewares.links import LinksMiddleware
+from sitecrawl.base.errors import StorageError
+from sitecrawl.crawl.runtime import Runtime
 
 JOINED: Final[tuple[type[BaseSpiderMiddleware], ...]] = (
     MetaCopyDetectionMiddleware,
@@ -40,26 +42,41 @@ Without `RefererMiddleware`, for Scrapy's `RedirectMiddleware` looks for it.
 class OutputMiddleware:
     """Spider middleware that does what all `JOINED` do, and in their order."""
 
-    def __init__(self, parts: Iterable[BaseSpiderMiddleware]) -> None:
+    def __init__(self, parts: Iterable[BaseSpiderMiddleware], fail: Callable[[StorageError], None]) -> None:
         self._parts = list(parts)
+        self._fail = fail
         self._depth = next(part for part in self._parts if isinstance(part, DepthMiddleware))
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> OutputMiddleware:
-        return cls(_configured(crawler))
+        return cls(_configured(crawler), Runtime.of(crawler).checkpoints.fail)
 
     async def process_start(self, start: AsyncIterable[Any]) -> AsyncIterator[Any]:
-        async for output in start:
-            if (processed := self._processed(output, None)) is not None:
-                yield processed
+        async for processed in self._all_processed(start, None):
+            yield processed
 
     async def process_spider_output(self, response: Response, result: AsyncIterable[Any]) -> AsyncIterator[Any]:
         if "depth" not in response.meta:
             for _ in self._depth.process_spider_output(response, ()):
                 pass  # it notes the depth of the response when it is run
-        async for output in result:
-            if (processed := self._processed(output, response)) is not None:
-                yield processed
+        async for processed in self._all_processed(result, response):
+            yield processed
+
+    def process_spider_exception(self, response: Response, exception: Exception) -> Iterable[Any] | None:
+        """Of a callback that is no generator."""
+        if not isinstance(exception, StorageError):
+            return None
+        self._fail(exception)
+        return ()
+
+    async def _all_processed(self, outputs: AsyncIterable[Any], response: Response | None) -> AsyncIterator[Any]:
+        """Up to an error of a crawl's files: Scrapy would log it, and go on with a page whose links are lost."""
+        try:
+            async for output in outputs:
+                if (processed := self._processed(output, response)) is not None:
+                    yield processed
+        except StorageError as error:
+            self._fail(error)
 
     def _processed(self, output: Any, response: Response | None) -> Any:
         is_request = isinstance(output, Request)

@@ -75,6 +75,7 @@ class Checkpoints:
         if not has_our_scheduler(crawler.settings):
             crawler.signals.connect(self.start, signals.spider_opened)
             crawler.signals.connect(self.close, signals.spider_closed)
+        crawler.signals.connect(self._listen, signals.spider_opened)  # what fails before ends the start
 
     def add(self, participant: Participant) -> None:
         """From now on it takes part in every checkpoint."""
@@ -85,6 +86,10 @@ class Checkpoints:
         self._memory.begin()
         self._timer = create_looping_call(self.run)
         self._timer.start(_SECONDS, now=False)
+
+    def _listen(self) -> None:
+        """Whoever asks the database may be code of Scrapy or of a spider, which logs an error and goes on."""
+        self._database.on_error = self.fail
 
     def stop(self) -> None:
         """No more of themselves."""

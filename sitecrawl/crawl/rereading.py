@@ -54,7 +54,11 @@ class Rereading(Participant):
 
     def _begin(self) -> None:
         self._runtime = Runtime.of(self._crawler)
-        data = self._runtime.database.get("meta", LINKS_READ)
+        try:
+            data = self._runtime.database.get("meta", LINKS_READ)
+        except StorageError as error:
+            self._runtime.checkpoints.fail(error)
+            return
         if data is None:
             return
         self._row = int.from_bytes(data)

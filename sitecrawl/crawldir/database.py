@@ -17,7 +17,7 @@ Invariants:
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, cast
 
@@ -48,6 +48,10 @@ FAMILIES: Final = (
 _TABLES_TO_CACHE = 20
 """A cache is as much smaller than the tables: what is larger holds blocks that are not asked for again."""
 CRAWL: Final = Layout(FORMAT, FAMILIES, "let `scrapy check-crawl --repair {parent}` keep what can be read")
+
+
+def _nobody_hears(error: StorageError) -> None:
+    pass
 
 
 class Batch:
@@ -89,6 +93,8 @@ class Database:
         self._rdict, is_new = open_rocksdb(path, layout, self._cache, read_only=read_only)
         self.had_entries = not is_new
         """Whether there were tables, or more in the log than the names of format and hash."""
+        self.on_error: Callable[[StorageError], None] = _nobody_hears
+        """Called with every error before it is raised: who asked may have lost something with it."""
         self._families = {name: self._rdict.get_column_family(name) for name in layout.families}
         self.handles = {name: self._rdict.get_column_family_handle(name) for name in layout.families}
         self._fit_cache()
@@ -113,7 +119,9 @@ class Database:
             )
 
     def _error(self, error: Exception) -> StorageError:
-        return storage_error(self.path, self._layout, error)
+        told = storage_error(self.path, self._layout, error)
+        self.on_error(told)
+        return told
 
     def get(self, family: str, key: bytes) -> bytes | None:
         try:

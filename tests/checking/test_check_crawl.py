@@ -440,6 +440,21 @@ def test_any_damaged_byte_of_a_table(job: Path, tmp_path: Path) -> None:
         assert told(repair(copy)[1]) == []
 
 
+def test_a_crawl_that_meets_damage_stops(job: Path, web: LocalWeb) -> None:
+    """Not where it is opened, but as the rows are read: the crawl ends with one line, and writes nothing more."""
+    file = max((job / "db").glob("*.sst"), key=lambda path: path.stat().st_size)
+    content = bytearray(file.read_bytes())
+    content[: len(content) // 2 : 7] = bytes(byte ^ 4 for byte in content[: len(content) // 2 : 7])
+    file.write_bytes(content)
+    done = crawl(f"{web.root},http://localhost:{web.port}", job, **SMALL)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert f"check-crawl --repair {job}` keep what can be read" in done.stderr
+    assert told(repair(job)[1]) == []
+    run(web, job)
+    assert set(stored(job).values()) == {1}
+
+
 def test_a_damaged_table(job: Path, web: LocalWeb) -> None:
     """RocksDB drops the table; fetched URLs come back from the page store, and nothing is stored twice."""
     overwrite("db/*.sst", 0.3)(job)

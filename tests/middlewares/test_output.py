@@ -12,6 +12,7 @@ from scrapy import Request, Spider
 from scrapy.http import Response
 from scrapy.settings import Settings
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
+from scrapy.spidermiddlewares.depth import DepthMiddleware
 from scrapy.spidermiddlewares.referer import RefererMiddleware
 from scrapy.spidermiddlewares.start import StartSpiderMiddleware
 from scrapy.utils.conf import build_component_list
@@ -20,6 +21,7 @@ from scrapy.utils.test import get_crawler
 
 from middlewares.output import JOINED, OutputMiddleware
 from sitecrawl.addon import Addon
+from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl.runtime import Runtime
 
 
@@ -130,3 +132,20 @@ def test_a_part_may_be_switched_off(tmp_path: Path) -> None:
     wanted = Request("http://a.example/" + "x" * 10_000)
     assert made.of(answer(), wanted) == [wanted]
     Runtime.of(made.crawler).close()
+
+
+def test_an_error_of_the_crawls_files_ends_it(output: Output) -> None:
+    """Scrapy would log that of a callback, and take the page for done, whose links are lost."""
+    errors: list[StorageError] = []
+    middleware = OutputMiddleware([DepthMiddleware.from_crawler(output.crawler)], errors.append)
+    error = StorageError("a block of the database is damaged")
+
+    async def failing() -> AsyncIterator[Any]:
+        yield {"an": "item"}
+        raise error
+
+    assert asyncio.run(_all(middleware.process_spider_output(answer(), failing()))) == [{"an": "item"}]
+    assert asyncio.run(_all(middleware.process_start(failing()))) == [{"an": "item"}]
+    assert middleware.process_spider_exception(answer(), error) == ()
+    assert errors == [error] * 3
+    assert middleware.process_spider_exception(answer(), ValueError()) is None
