@@ -28,7 +28,6 @@ from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.page.links import read_page, unread_page
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture, Place, describe
-from sitecrawl.pagestore.files import serial_of
 from sitecrawl.pagestore.index import BESIDE, Original, PageIndex, Position
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.record import Record
@@ -78,9 +77,7 @@ def _old_rows(state: PageStoreState, limit: Position) -> Generator[Capture, None
     """The rows of the old index, as far as they can be read."""
     try:
         with Index(state.directory) as index:
-            for row in index.captures(last=limit.last_id):
-                serial_of(row.warc_file)
-                yield row
+            yield from index.whole_captures(limit.last_id)
     except StorageError:
         return
 

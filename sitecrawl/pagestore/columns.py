@@ -1,14 +1,16 @@
 """What the page index's columns may hold. SQLite has no checksums, and takes any value in any column: what damage has
-made of a row comes back as a row.
+made of a row comes back as a row. So a row has a checksum of its own; of a sum over rows only its type can be looked
+at.
 """
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Callable, Sequence
-from typing import Final, get_type_hints
+from typing import Any, Final, get_args, get_type_hints
 
 from sitecrawl.pagestore.capture import Capture
-from sitecrawl.pagestore.record import Kind
 
 Check = Callable[[object], bool]
 _LARGEST: Final = 1 << 53
@@ -34,16 +36,22 @@ def or_null(check: Check) -> Check:
     return lambda value: value is None or check(value)
 
 
-_OF_TYPE: Final[dict[object, Check]] = {
-    str: is_text,
-    Kind: is_text,
-    str | None: or_null(is_text),
-    int: is_number,
-    float: is_number,
-    int | None: or_null(is_number),
-    float | None: or_null(is_number),
-}
-CAPTURE: Final[Sequence[Check]] = [
-    is_time if name == "fetched" else _OF_TYPE[kind] for name, kind in get_type_hints(Capture).items()
-]
-"""Of a row of `pages`."""
+_IS_REAL: Final = [float in (kind, *get_args(kind)) for kind in get_type_hints(Capture).values()]
+
+
+def checksum(capture: Capture) -> int:
+    """The CRC-32 of a row of `pages`, as it comes back from a column of its type. Raises `TypeError` for a BLOB."""
+    values = [
+        float(value) if is_real and isinstance(value, int) else value
+        for value, is_real in zip(capture, _IS_REAL, strict=True)
+    ]
+    return zlib.crc32(json.dumps(values).encode())
+
+
+def whole_row(row: Sequence[Any]) -> Capture | None:
+    """The capture of a row of `pages`, its checksum last; None for one that is not as it was written."""
+    capture = Capture._make(row[:-1])
+    try:
+        return capture if checksum(capture) == row[-1] else None
+    except (TypeError, OverflowError):
+        return None

@@ -8,6 +8,7 @@ Invariants:
 - Ids have no gaps: the row with id n is the n-th capture.
 - The committed rows are those of the last checkpoint. What came after is in the open transaction.
 - A row whose body is stored elsewhere (`revisit_of`) names an earlier row that has its own body.
+- A row has a checksum of its values: SQLite has none, so what damage has made of a row comes back as a row.
 
 What a crash costs: nothing of what was committed. The crawl's own database may be one checkpoint behind (it
 commits after this one); `cut` takes the rows back that it does not know.
@@ -26,11 +27,12 @@ from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
 from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.capture import Capture
+from sitecrawl.pagestore.columns import checksum, whole_row
 from sitecrawl.pagestore.record import Kind
 
 APPLICATION_ID = 0x53435047
 """`SCPG`: what `PRAGMA application_id` of every page index says."""
-VERSION = 1
+VERSION = 2
 """`PRAGMA user_version`: goes up with every change that an older reader would misread."""
 
 _TYPES = {
@@ -45,7 +47,7 @@ _TYPES = {
 _KEYS = {"id": "INTEGER PRIMARY KEY", "revisit_of": "INTEGER REFERENCES pages (id)"}
 _COLUMNS = [f"{name} {_KEYS.get(name) or _TYPES[kind]}" for name, kind in get_type_hints(Capture).items()]
 _SCHEMA = f"""
-CREATE TABLE pages ({", ".join(_COLUMNS)});
+CREATE TABLE pages ({", ".join(_COLUMNS)}, checksum INTEGER NOT NULL);
 CREATE INDEX pages_url_key ON pages (url_key);
 CREATE INDEX pages_digest ON pages (digest) WHERE revisit_of IS NULL AND payload_size > 0;
 CREATE TABLE checkpoint (
@@ -58,7 +60,10 @@ INSERT INTO checkpoint VALUES (0, NULL, 0, 0);
 """  # noqa: S608 - only columns
 _TABLES = {statement.strip() for statement in _SCHEMA.split(";") if "CREATE" in statement}
 """Tables and indexes as SQLite keeps them."""
-_INSERT = "INSERT INTO pages VALUES (" + ", ".join("?" * len(Capture._fields)) + ")"  # noqa: S608 - only marks
+ROW = ", ".join((*Capture._fields, "checksum"))
+"""The columns of a row, for `whole_row`."""
+_INSERT = "INSERT INTO pages VALUES (" + ", ".join("?" * (len(Capture._fields) + 1)) + ")"  # noqa: S608 - only marks
+_WITHDRAW = "UPDATE pages SET kind = ?, checksum = ? WHERE id = ?"
 _ORIGINAL = """
 SELECT id, url, fetched FROM pages
 WHERE digest = ? AND revisit_of IS NULL AND payload_size > 0 LIMIT 1
@@ -139,7 +144,7 @@ class PageIndex:
         assert capture.id == self.last_id + 1
         with file_errors(self.path):
             self._begin()
-            self._db.execute(_INSERT, capture)
+            self._db.execute(_INSERT, (*capture, checksum(capture)))
         self.last_id = capture.id
         if capture.revisit_of is None and capture.payload_size:
             self._remember(capture.digest, Original(capture.id, capture.url, capture.fetched))
@@ -148,7 +153,12 @@ class PageIndex:
         """These captures are no pages, from the next `commit` on."""
         with file_errors(self.path):
             self._begin()
-            self._db.executemany("UPDATE pages SET kind = 'other' WHERE id = ?", [(number,) for number in ids])
+            for number in ids:
+                row = self._db.execute(f"SELECT {ROW} FROM pages WHERE id = ?", (number,)).fetchone()  # noqa: S608
+                if row is None or (capture := whole_row(row)) is None:
+                    raise damaged_rows(self.path)
+                capture = capture._replace(kind="other")
+                self._db.execute(_WITHDRAW, (capture.kind, checksum(capture), number))
         self._withdrawn = True
 
     @property
@@ -267,6 +277,13 @@ def check_format(db: sqlite3.Connection, path: Path) -> None:
         raise CorruptFile(
             f"{path} has not the tables of a page index: `scrapy check-crawl --repair {path.parent}` makes it again"
         )
+
+
+def damaged_rows(path: Path) -> CorruptFile:
+    return CorruptFile(
+        f"{path} has rows that are not as they were written: "
+        f"`scrapy check-crawl --repair {path.parent}` makes them again"
+    )
 
 
 def connect_read_only(path: Path) -> sqlite3.Connection:

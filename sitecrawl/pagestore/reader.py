@@ -12,11 +12,11 @@ from sitecrawl.base.errors import CorruptFile, StorageError
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.page.codings import MAX_CONTENT, without_codings
 from sitecrawl.page.items import Headers
-from sitecrawl.pagestore import columns, record
+from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture
-from sitecrawl.pagestore.columns import Check
+from sitecrawl.pagestore.columns import Check, whole_row
 from sitecrawl.pagestore.gzipping import decompress_member
-from sitecrawl.pagestore.index import connect_read_only
+from sitecrawl.pagestore.index import ROW, connect_read_only, damaged_rows
 from sitecrawl.pagestore.lookup import candidate_keys, with_slash
 from sitecrawl.pagestore.record import Kind
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
@@ -182,8 +182,18 @@ class PageReader:
         self.close()
 
     def _select(self, condition: str, values: _Values) -> list[Capture]:
-        query = f"SELECT {', '.join(Capture._fields)} FROM pages WHERE {condition}"  # noqa: S608 - no value goes into it
-        return list(map(Capture._make, self.rows(query, values, checks=columns.CAPTURE)))
+        rows = self.rows(f"SELECT {ROW} FROM pages WHERE {condition}", values)  # noqa: S608 - no value goes into it
+        captures = [capture for row in rows if (capture := whole_row(row)) is not None]
+        if len(captures) < len(rows):
+            raise damaged_rows(self.path)
+        return captures
+
+    def whole_captures(self, last: int) -> Iterator[Capture]:
+        """Those with an id up to `last`, oldest first, without the rows that are damaged."""
+        query, after = f"SELECT {ROW} FROM pages WHERE id > ? AND id <= ? ORDER BY id LIMIT {_CHUNK}", 0  # noqa: S608
+        while rows := self.rows(query, (after, last)):
+            yield from (capture for row in rows if (capture := whole_row(row)) is not None)
+            after = rows[-1][0]
 
     def stored_record(self, capture: Capture) -> record.Record:
         """The record of a capture's response. Raises `StorageError` where it is missing, `CorruptFile` if damaged."""

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from console import command
@@ -30,6 +31,7 @@ from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.link_credit import SEEDS, read_edges
 from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 from sitecrawl.pagestore import Capture, PageReader, WarcStore
+from sitecrawl.pagestore.columns import checksum
 from sitecrawl.seen.bloom import ScalableBloom
 from sitecrawl.seen.bloom_kinds import kind_named
 from sitecrawl.urls.fingerprint import HASH_NAME
@@ -221,6 +223,21 @@ def on_index(*statements: str) -> Callable[[Path], None]:
     return damage
 
 
+def other_row(**values: Any) -> Callable[[Path], None]:
+    """Let the row 15 be that of another capture, whole in itself."""
+
+    def damage(directory: Path) -> None:
+        with PageReader(directory) as reader:
+            capture = reader.get(15)
+            assert capture is not None
+        other = capture._replace(**values)
+        row = (*other, checksum(other))
+        with closing(sqlite3.connect(directory / "pages.sqlite")) as database, database:
+            database.execute(f"REPLACE INTO pages VALUES ({', '.join('?' * len(row))})", row)
+
+    return damage
+
+
 def overwrite(pattern: str, place: float, content: bytes = b"\0" * 20) -> Callable[[Path], None]:
     """Damage the largest file of that name."""
 
@@ -280,9 +297,10 @@ HEALED = {
     "index damaged": (overwrite("pages.sqlite", 0.5, b"\xff" * 9_000), "pages.sqlite: "),
     "row lost": (on_index("DELETE FROM pages WHERE id = 15"), "1 records have no row"),
     "rows lost at the end": (on_index("DELETE FROM pages WHERE id > 30"), "records have no row"),
-    "row of another digest": (on_index("UPDATE pages SET digest = 'A' WHERE id = 15"), "1 have another digest"),
-    "row of another URL": (on_index("UPDATE pages SET url = 'http://b/' WHERE id = 15"), "1 have another URL"),
-    "row of another place": (on_index("UPDATE pages SET warc_offset = 7 WHERE id = 15"), "1 rows have no record"),
+    "row of another digest": (other_row(digest="A"), "1 have another digest"),
+    "row of another URL": (other_row(url="http://b/"), "1 have another URL"),
+    "row of another place": (other_row(warc_offset=7), "1 rows have no record"),
+    "row damaged": (on_index("UPDATE pages SET url_key = url_key || '7' WHERE id = 15"), "not as they were written"),
     "column renamed": (
         on_index("ALTER TABLE checkpoint RENAME COLUMN number TO nulber"), "has not the tables of a page index"
     ),
@@ -329,7 +347,9 @@ def seeds(directory: Path) -> set[tuple[bytes, bytes, float]]:
 
 def test_the_crawl_goes_on(job: Path, web: LocalWeb) -> None:
     """After damages that could lose a page, or store one twice, the crawl ends complete, each page once."""
-    for name in ("queue entry lost", "page forgotten", "page too early", "filter", "section lost", "row lost"):
+    for name in (
+        "queue entry lost", "page forgotten", "page too early", "filter", "section lost", "row lost", "row damaged"
+    ):  # fmt: skip
         HEALED[name][0](job)
     assert told(repair(job)[1]) == []
     ends_complete(web, job)
@@ -401,6 +421,20 @@ def test_an_index_made_again_says_what_the_old_one_said(job: Path) -> None:
         assert new._replace(seconds=old.seconds, fetched=old.fetched) == old
 
 
+def test_the_rows_beside_a_damaged_one_stay(job: Path) -> None:
+    """What stands in no WARC file, the duration of a download, is lost of the damaged row alone."""
+
+    def durations() -> list[float]:
+        with PageReader(job) as reader:
+            return [capture.seconds for capture in reader.captures()]
+
+    before = durations()
+    assert 0.0 not in before
+    on_index("UPDATE pages SET title = title || '?' WHERE id = 15")(job)
+    assert told(repair(job)[1]) == []
+    assert durations() == [*before[:14], 0.0, *before[15:]]
+
+
 def test_a_journal_beside_the_index(job: Path) -> None:
     """What a program left that was killed as it wrote to the old index is not applied to the new one."""
     file, before = job / "pages.sqlite", stored(job)
@@ -421,7 +455,7 @@ def test_a_value_of_another_type_in_the_index(job: Path) -> None:
     with closing(sqlite3.connect(job / "pages.sqlite")) as index, index:
         index.execute("UPDATE pages SET warc_file = x'07' WHERE id = 3")
     before, after = repair(job)
-    assert any("columns cannot have" in line for line in told(before))
+    assert any("not as they were written" in line for line in told(before))
     assert told(after) == []
 
 
