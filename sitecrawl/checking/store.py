@@ -26,6 +26,7 @@ from sitecrawl.pagestore.files import WarcFiles, serial_of
 from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.pagestore.reader import PageReader
+from sitecrawl.pagestore.seal import Seal
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
 
 SAMPLES: Final = 1_000
@@ -80,6 +81,8 @@ class PageStoreState:
     """What is there of a page store."""
 
     directory: Path
+    seal: Seal
+    """That of the crawl's records."""
     position: Position | None
     """Up to where it counts: of the crawl's last checkpoint, or its own where `fault` says why that one cannot be
     used. None before the first with pages."""
@@ -88,10 +91,11 @@ class PageStoreState:
     """Why the position is not the one in the crawl's database; empty if it is."""
 
     @classmethod
-    def of(cls, directory: Path, database: Database) -> PageStoreState:
+    def of(cls, directory: Path, database: Database, key: bytes) -> PageStoreState:
+        """`key` is the crawl's. Raises `StorageError`."""
         warcs = directory / WARC_DIRECTORY
         files = WarcFiles(warcs, WarcOptions()).listing() if warcs.is_dir() else []
-        state = cls(directory, None, files)
+        state = cls(directory, Seal(key), None, files)
         try:
             known = _known_position(database)
         except (ValueError, TypeError) as error:
@@ -257,7 +261,7 @@ def pairs(state: PageStoreState, rows: Iterator[Capture], limit: Position) -> It
     row = next(rows, None)
     for name in state.files:
         end = state.end_of(name, limit)
-        for stretch in walk(state.directory / WARC_DIRECTORY / name, end) if end != 0 else ():
+        for stretch in walk(state.directory / WARC_DIRECTORY / name, state.seal, end) if end != 0 else ():
             while row is not None and _place(row) < (serial_of(name), stretch.offset):
                 yield Pair(row.warc_file, None, row)
                 row = next(rows, None)

@@ -5,6 +5,9 @@ the web, and what does not compress stands in the file as it came: so who serves
 there, each of which unpacks to all that comes after it, and to no record. So what is unpacked in vain is counted: a
 file may cost `Work.LEAST` bytes and, for each byte that was passed, `Work.PER_BYTE` more. Who is out of them looks at
 no more beginnings until enough has been passed. Whole records cost nothing of it, for there each byte is read once.
+
+Such a beginning can also be that of a whole record, of a page that its author would like the crawl to have. So what
+is found by looking for it has to have the crawl's seal; what follows directly on a record of the crawl is one, too.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.gzipping import GZIP_WINDOW
 from sitecrawl.pagestore.record import Record
+from sitecrawl.pagestore.seal import Seal
 
 _MEMBER: Final = b"\x1f\x8b\x08"
 """How a gzip member begins (RFC 1952)."""
@@ -72,47 +76,51 @@ class Work:
         self.spent += size
 
 
-def walk(path: Path, end: int | None = None, work: Work | None = None) -> Iterator[Stretch]:
-    """The stretches of `path`, in their order and without gaps, up to the offset `end`."""
+def walk(path: Path, seal: Seal, end: int | None = None, work: Work | None = None) -> Iterator[Stretch]:
+    """The stretches of `path`, in their order and without gaps, up to the offset `end`; `seal` is the crawl's."""
     with file_errors(path), path.open("rb") as file:
         size = path.stat().st_size
         if not size:
             return
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            yield from _walk(data, size if end is None else min(end, size), work or Work())
+            yield from _walk(data, seal, size if end is None else min(end, size), work or Work())
 
 
-def _walk(data: mmap.mmap, end: int, work: Work) -> Iterator[Stretch]:
+def _walk(data: mmap.mmap, seal: Seal, end: int, work: Work) -> Iterator[Stretch]:
     offset = 0
     while offset < end:
         found = _record(data, offset, end, work)
         if found is None:
-            found = Stretch(offset, _next_record(data, offset + 1, end, work), None)
+            found = Stretch(offset, _next_record(data, seal, offset + 1, end, work), None)
         yield found
         offset = found.end
 
 
-def _next_record(data: mmap.mmap, start: int, end: int, work: Work) -> int:
+def _next_record(data: mmap.mmap, seal: Seal, start: int, end: int, work: Work) -> int:
     """Where the next record begins; `end` if none does."""
     while (start := data.find(_MEMBER, start, end)) >= 0:
-        if _record(data, start, end, work) is not None:
+        if _record(data, start, end, work, seal) is not None:
             return start
         start += 1
     return end
 
 
-def _record(data: mmap.mmap, offset: int, end: int, work: Work) -> Stretch | None:
-    """The record that begins at `offset`, if one does, is whole, and there is work left to find it."""
+def _record(data: mmap.mmap, offset: int, end: int, work: Work, seal: Seal | None = None) -> Stretch | None:
+    """The record that begins at `offset`, if one does, is whole, and there is work left to find it; one that has not
+    `seal` is none.
+    """
     work.passed(offset)
     if work.left <= 0:
         return None
     unpacking = _Unpacking(data, offset, end)
     try:
-        content = unpacking.content(work.left)
-        return Stretch(offset, unpacking.at, record.parse(content))
+        found = record.parse(unpacking.content(work.left))
     except (zlib.error, ValueError):
+        found = None
+    if found is None or not (seal is None or seal.is_on(found)):
         work.spend(Work.BEGIN + unpacking.size)
         return None
+    return Stretch(offset, unpacking.at, found)
 
 
 class _Unpacking:

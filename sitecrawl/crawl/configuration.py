@@ -192,10 +192,11 @@ _NO_PARSE_LIMIT: Final = 3600.0
 """Seconds for a page where there is to be no limit: whoever waits for ever cannot end, either."""
 
 
-def warc(settings: BaseSettings, name: str) -> WarcOptions:
+def warc(settings: BaseSettings, name: str, key: bytes = b"") -> WarcOptions:
     default = WarcOptions()
     return WarcOptions(
         name=name,
+        key=key,
         user_agent=settings.get("USER_AGENT", ""),
         operator=settings.get("SITECRAWL_CONTACT", ""),
         robots="obey" if settings.getbool("ROBOTSTXT_OBEY") else "ignore",

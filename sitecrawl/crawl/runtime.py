@@ -150,7 +150,8 @@ class Runtime:
     def open_store(self) -> None:
         """Open the WARC page store, cut back to the last checkpoint. Without this, nothing is stored."""
         if self._store is None:
-            store = WarcStore(self.path, configuration.warc(self.crawler.settings, self.path.name))
+            key = self.directory.fingerprint_key
+            store = WarcStore(self.path, configuration.warc(self.crawler.settings, self.path.name, key))
             position = self.database.get("meta", PAGES)
             store.recover(json.loads(position) if position else None)
             self._store = store

@@ -26,6 +26,7 @@ from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore import gzipping, record
 from sitecrawl.pagestore.options import WarcOptions
+from sitecrawl.pagestore.seal import Seal
 
 _FILE_NAME = re.compile(r".+-\d{14}-(\d{5,})\.warc\.gz")
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
@@ -58,7 +59,8 @@ class WarcFiles:
         if self._file is None or (self.offset and self.offset + size > self._options.max_file_size):
             self._roll()
         if not self.offset:  # also in a file that could be opened before, and not be written
-            self.append(gzipping.compress_member(record.warcinfo(self._options, str(self.name), time.time())))
+            first = record.warcinfo(self._options, str(self.name), time.time())
+            self.append(gzipping.compress_member(Seal(self._options.key).put_on(first)))
 
     def append(self, data: bytes) -> None:
         """Adds whole gzip members to the current file. Raises `StorageError`, and then the file is as it was."""

@@ -19,5 +19,7 @@ class WarcOptions:
     """The robots.txt policy, for the warcinfo record: `obey` or `ignore`."""
     masked: frozenset[str] = frozenset({"authorization", "cookie"})
     """Headers of requests, in lower case, whose values are not written: what the crawl has been trusted with."""
+    key: bytes = b""
+    """The crawl's, at most 64 bytes: its records are sealed with it. Empty leaves that out."""
     max_file_size: int = 1_000_000_000
     """Bytes after which the next record opens a new file. Only a single larger record makes a larger file."""

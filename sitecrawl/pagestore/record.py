@@ -56,6 +56,8 @@ _MASK = b"(masked)"
 class Record:
     """One WARC record as read: its header fields by lower-case name, and its block."""
 
+    head: bytes
+    """Version and header fields as they stand there, without the blank line."""
     fields: dict[str, str]
     block: bytes
 
@@ -214,7 +216,7 @@ def parse(data: bytes) -> Record:
     length = int(fields["content-length"]) if fields.get("content-length", "").isdigit() else -1
     if "warc-type" not in fields or rest[length:] != b"\r\n\r\n" or length < 0:
         raise ValueError("a WARC record whose lengths do not agree")
-    return Record(fields, rest[:length])
+    return Record(head, fields, rest[:length])
 
 
 def parse_http(block: bytes) -> HttpMessage:

@@ -31,6 +31,7 @@ from sitecrawl.pagestore.gzipping import compress_member
 from sitecrawl.pagestore.index import Original, PageIndex, Position
 from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.options import WarcOptions
+from sitecrawl.pagestore.seal import Seal
 from sitecrawl.urls.url import MAX_URL_LENGTH
 
 WARC_DIRECTORY = "warc"
@@ -69,7 +70,7 @@ class WarcStore(Participant):
         with self._no_way_back():
             digest, original = self._body_of(exchange)
             reading = record.Reading(kind_of(exchange, page), page.depth if page is not None else None)
-            request, response = _members(exchange, digest, original, reading, self._options.masked)
+            request, response = _members(exchange, digest, original, reading, self._options)
             place = self._append(request, response, digest, original.id if original else None)
             self._index.add(describe(self._index.last_id + 1, exchange, page, place))
 
@@ -204,13 +205,14 @@ def _members(
     digest: str,
     original: Original | None,
     reading: record.Reading,
-    masked: frozenset[str],
+    options: WarcOptions,
 ) -> tuple[bytes, bytes]:
     """The gzip members of the exchange's request record, and of its response or revisit record."""
-    response_id = record.new_record_id()
+    response_id, seal = record.new_record_id(), Seal(options.key)
     if original is None:
         answer = record.response(exchange, response_id, digest, reading=reading)
     else:
         first = original.url, original.fetched
         answer = record.revisit(exchange, response_id, digest, first, reading=reading)
-    return compress_member(record.request(exchange, response_id, masked)), compress_member(answer)
+    request = record.request(exchange, response_id, options.masked)
+    return compress_member(seal.put_on(request)), compress_member(seal.put_on(answer))

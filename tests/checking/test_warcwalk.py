@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import struct
+import zlib
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,9 +12,11 @@ import pytest
 from pagestore_helpers import STARTED, exchange, warc_files
 
 from sitecrawl.checking.warcwalk import Stretch, Work, walk
-from sitecrawl.pagestore import WarcStore
+from sitecrawl.pagestore import WarcOptions, WarcStore, gzipping, record
 from sitecrawl.pagestore.gzipping import compress_member
+from sitecrawl.pagestore.seal import Seal
 
+KEY = b"the crawl's key."
 HEAD = b"\x1f\x8b\x08" + bytes(7)
 
 
@@ -28,7 +31,7 @@ class Endless(Work):
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """Ten pages, each with a body that does not compress."""
-    store = WarcStore(tmp_path)
+    store = WarcStore(tmp_path, WarcOptions(key=KEY))
     for number in range(10):
         body = random.Random(number).randbytes(3_000)
         store.put(exchange(f"http://site.example/{number}", body, started=STARTED + number))
@@ -40,7 +43,7 @@ def file(tmp_path: Path) -> Path:
 
 def walked(path: Path, work: Work | None = None) -> list[Stretch]:
     """The stretches of a file, which leave nothing of it out."""
-    found = list(walk(path, work=work))
+    found = list(walk(path, Seal(KEY), work=work))
     assert found[0].offset == 0
     assert found[-1].end == path.stat().st_size
     assert all(one.end == other.offset for one, other in pairwise(found))
@@ -108,3 +111,24 @@ def test_a_bomb_is_not_unpacked_to_its_end(file: Path) -> None:
     work = Little()
     assert answers(walked(file, work))[-1:] == ["9"]
     assert work.spent <= Little.LEAST + (Work.PER_BYTE + 1) * file.stat().st_size
+
+
+def test_a_record_in_the_body_of_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its author can put one there, whole: where the page's own record is damaged, it is no record of the crawl."""
+    of = exchange("http://bank.example/", b"<title>Your password, please</title>")
+    written = record.response(of, record.new_record_id(), record.digest(of.body), reading=record.Reading("page", 0))
+    forged = compress_member(written)
+    monkeypatch.setattr(gzipping, "_compress", zlib.compress)
+    monkeypatch.setattr(gzipping, "_level", 0)  # what does not compress is stored as it came
+    store = WarcStore(tmp_path, WarcOptions(key=KEY))
+    for number, body in enumerate([b"first", b"#" * 500 + forged * 2, b"last"]):
+        store.put(exchange(f"http://site.example/{number}", body, started=STARTED + number))
+    store.checkpoint()
+    store.close()
+    (path,) = warc_files(tmp_path)
+    content = bytearray(path.read_bytes())
+    content[content.index(forged) - 100] ^= 1
+    path.write_bytes(content)
+    work = Work()
+    assert answers(walked(path, work)) == ["0", "2"]
+    assert work.spent > 2 * len(written)

@@ -1,0 +1,55 @@
+"""The crawl's mark on its records."""
+
+from __future__ import annotations
+
+import pytest
+from pagestore_helpers import exchange
+
+from sitecrawl.pagestore import record
+from sitecrawl.pagestore.seal import Seal
+
+KEY = b"the crawl's key."
+
+
+def response(body: bytes = b"<title>Hello</title>") -> bytes:
+    of = exchange(body=body)
+    return record.response(of, record.new_record_id(), record.digest(of.body))
+
+
+def test_a_record_of_the_crawl() -> None:
+    """It has its mark, and is what it was besides."""
+    data = response()
+    plain, sealed = record.parse(data), record.parse(Seal(KEY).put_on(data))
+    assert Seal(KEY).is_on(sealed)
+    assert not Seal(KEY).is_on(plain)
+    assert sealed.block == plain.block
+    assert len(sealed.fields.pop("x-crawler-seal")) == 32
+    assert sealed.fields == plain.fields
+
+
+def test_a_record_of_another_crawl() -> None:
+    """Its key is another one."""
+    assert not Seal(KEY).is_on(record.parse(Seal(b"another").put_on(response())))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(b"site.example", b"evil.example"), (b"Hello", b"Hullo"), (b"T0", b"T1"), (b"Seal: ", b"Soul: ")]
+)
+def test_a_record_that_was_changed(old: bytes, new: bytes) -> None:
+    """In its head or in its block."""
+    data = Seal(KEY).put_on(response())
+    assert old in data
+    assert not Seal(KEY).is_on(record.parse(data.replace(old, new, 1)))
+
+
+def test_a_mark_on_another_block() -> None:
+    """The head of a record that was published does not vouch for other bytes of that length."""
+    data = Seal(KEY).put_on(response(b"abc"))
+    assert not Seal(KEY).is_on(record.parse(data.replace(b"abc\r\n\r\n", b"xyz\r\n\r\n")))
+
+
+def test_a_store_without_a_crawl() -> None:
+    """It has no key, marks nothing, and believes what is there."""
+    data = response()
+    assert Seal(b"").put_on(data) is data
+    assert Seal(b"").is_on(record.parse(data))
