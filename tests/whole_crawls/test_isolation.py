@@ -127,6 +127,29 @@ def test_a_repair_leaves_them_quarantined(lost: str, broken: tuple[Path, str, st
     assert states_of(job).keys() == states_of(broken[0]).keys()
 
 
+def test_a_page_that_takes_too_much_memory(tmp_path: Path) -> None:
+    """The limit holds the process that reads it: the page is counted and quarantined, and the crawl goes on."""
+    large = linked("/lost", title="Large").encode() + b"<p>a page <b>and</b> more of it " * (40 << 15)
+    site: dict[str, Page] = {
+        "/": linked("/large", "/kept"),
+        "/large": Answer(gzip.compress(large, 1), 200, GZIP),
+        "/kept": linked("/deep"),
+        "/deep": "deep",
+    }
+    with LocalWeb(site) as web:
+        log = crawled(
+            web, tmp_path / "job", SITECRAWL_PARSE_PROCESSES=1, SITECRAWL_MAX_PARSE_TIME=120,
+            SITECRAWL_MAX_PARSE_MEMORY=160 << 20,
+        )  # fmt: skip
+    counts = {name: n for name, n in stats_of(log).items() if name.startswith(("isolation/", "limits/"))}
+    assert counts == {"isolation/quarantined": 1, "isolation/quarantined/memory": 1, "limits/parse_memory": 1}
+    with PageReader(tmp_path / "job") as reader:
+        (capture,) = reader.pages(PageFilter(kind="quarantined"))
+        assert capture.url == f"{web.root}/large"
+        assert reader.read(capture).body == large
+    assert states_of(tmp_path / "job") == {f"{web.root}{path}": UrlState.FETCHED for path in site}
+
+
 def test_a_robots_txt_that_breaks_its_reader_allows_nothing(tmp_path: Path) -> None:
     """What a site forbids is not known then, so it counts as out of reach (RFC 9309, section 2.3.1.4)."""
     robots: dict[str, Page] = {
