@@ -181,7 +181,10 @@ def _check(database: Database, key: bytes, result: CheckResult, *, quick: bool) 
         forgotten = counts.forgotten if counts is not None else 0
         changes = Changes(database, dry=True)
         try:
-            result.problems += mend_pages(database, index, fingerprints, changes, last_id=last, forgotten=forgotten)
+            result.problems += mend_pages(
+                database, index, fingerprints, changes,
+                last_id=last, forgotten=forgotten, is_behind=bool(state.fault),
+            )  # fmt: skip
         except CorruptFile as error:
             result.problems.append(Problem(INDEX_FILE, str(error), "makes the index again"))
 
@@ -248,11 +251,13 @@ def _mend_pages(directory: Path, database: Database, key: bytes) -> None:
         position = rebuild(whole, referrer=Known(database, fingerprints).referrer)
     if position is None:
         return
-    changes.batch.put("meta", PAGES, json.dumps(position._asdict()).encode())
-    changes.end()
-    if database.get("meta", WORKER) is not None:
-        return
-    forgotten = counts.forgotten if counts is not None else 0
-    with Index(directory) as index:
-        list(mend_pages(database, index, fingerprints, changes, last_id=position.last_id, forgotten=forgotten))
+    if database.get("meta", WORKER) is None:
+        forgotten = counts.forgotten if counts is not None else 0
+        with Index(directory) as index:
+            steps = mend_pages(
+                database, index, fingerprints, changes,
+                last_id=position.last_id, forgotten=forgotten, is_behind=bool(state.fault),
+            )  # fmt: skip
+            list(steps)
+    changes.batch.put("meta", PAGES, json.dumps(position._asdict()).encode())  # last: it says what `state.fault` was
     changes.end()

@@ -36,9 +36,17 @@ _AS_FETCHED: Final = "notes them as fetched, so that they are not stored twice, 
 
 
 def mend_pages(
-    database: Database, index: Index, fingerprints: Fingerprinter, changes: Changes, *, last_id: int, forgotten: int
+    database: Database,
+    index: Index,
+    fingerprints: Fingerprinter,
+    changes: Changes,
+    *,
+    last_id: int,
+    forgotten: int,
+    is_behind: bool,
 ) -> Iterator[Problem]:
     """`last_id`: the newest capture that counts. `forgotten`: how many URLs have no record any more by intention.
+    `is_behind`: the database has lost its end, and with it which URLs were asked for again.
 
     Puts what mends the records into `changes`; what is wrong with the page store itself, `rebuild` mends before.
     """
@@ -48,8 +56,13 @@ def mend_pages(
         waiting += is_too_early(record)
         again += record is not None and bool(record.flags & Flag.AGAIN)
     unknown = unknown if unknown > forgotten else 0
+    ((twice, example),) = index.rows(_TWICE, (last_id,))
+    are_again = is_behind and twice > forgotten + again
+    if unknown or waiting or are_again:
+        _note_as_fetched(
+            database, index, fingerprints, changes, last_id, are_unknown=bool(unknown), are_again=are_again
+        )
     if unknown or waiting:
-        _note_as_fetched(database, index, fingerprints, changes, last_id, are_unknown=bool(unknown))
         changes.batch.put("meta", LINKS_READ, bytes(8))
     if unknown:
         yield Problem("db/urls", f"{unknown:,} stored pages are of URLs that the frontier does not know", _AS_FETCHED)
@@ -59,8 +72,9 @@ def mend_pages(
         )
     if lost := _queue_lost(database, index, changes, last_id):
         yield Problem("pages.sqlite", f"{lost:,} URLs count as stored, and are not", "queues them again")
-    ((twice, example),) = index.rows(_TWICE, (last_id,))
-    if twice > forgotten + again:
+    if are_again:
+        yield Problem("db/urls", f"{twice:,} pages were fetched again, and the frontier does not know it", "notes it")
+    elif twice > forgotten + again:
         yield Problem(
             "pages.sqlite",
             f"{twice:,} pages are stored more than once, such as {example}",
@@ -124,8 +138,11 @@ def _note_as_fetched(
     last_id: int,
     *,
     are_unknown: bool,
+    are_again: bool,
 ) -> None:
-    """Let the records of stored pages say so, and make them where there are none and `are_unknown`."""
+    """Let the records of stored pages say so, and make them where there are none and `are_unknown`; with `are_again`
+    let those of pages that are stored more than once say that they were asked for again.
+    """
     hosts = HostTable(database, fingerprints.host)
     several = {url for (url,) in index.rows(_SEVERAL, (last_id,))}
     for key, capture, record in captures_with_records(database, index, fingerprints, last_id):
@@ -138,7 +155,7 @@ def _note_as_fetched(
             fetched = UrlRecord(
                 capture.url, depth=capture.depth or 0, host=host.key, section=section, rank=bytes(RANK_BYTES)
             )
-        else:
+        elif record is None or record.flags & Flag.AGAIN or not (are_again and capture.url_key in several):
             continue
         assert fetched is not None
         fetched.state, fetched.credit = UrlState.FETCHED, 0  # which the lambda page gets

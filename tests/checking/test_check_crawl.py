@@ -19,7 +19,7 @@ import pytest
 from console import command
 from crawling import PROJECT, crawl, environment, scrapy_command
 from localweb import LocalWeb, linked
-from pagestore_helpers import assert_checkers_pass, exchange, warc_files
+from pagestore_helpers import STARTED, assert_checkers_pass, exchange, page, warc_files
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, NothingYet, StorageError
 from sitecrawl.checking import CheckResult, check, repair
@@ -632,6 +632,20 @@ def test_a_database_that_has_lost_its_end(job: Path, web: LocalWeb) -> None:
     assert "checkpoints behind the page store" in told(check(job))[0]
     assert told(repair(job)[1]) == []
     ends_complete(web, job)
+
+
+def test_pages_that_were_fetched_again_after_the_end_of_the_database(job: Path, web: LocalWeb) -> None:
+    """It does not know that: they are no pages that were stored twice by mistake, of which nobody could say more."""
+    store = WarcStore(job)
+    for started in (1.0, 2.0):
+        store.put(of := exchange(f"{web.root}/1", b"<title>again</title>", started=STARTED + started), page(of))
+        store.checkpoint()
+    store.close()
+    before, after = repair(job)
+    assert any("1 pages were fetched again" in line for line in told(before))
+    assert told(after) == []
+    run(web, job)
+    assert told(check(job)) == []
 
 
 REPAIRER = """
