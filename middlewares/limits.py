@@ -21,11 +21,12 @@ from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import NO_LIMIT
 from sitecrawl.crawl.engine import is_closing, stop
 from sitecrawl.crawl.reading import NO_PARSER, with_content
-from sitecrawl.crawl.requests import VISIT
+from sitecrawl.crawl.requests import REDIRECTS_SIZE, VISIT
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_handler import LimitExceeded
 from sitecrawl.isolation.parsers import NoParser, Quarantined
 from sitecrawl.page.codings import Decoded, TooLarge, checked, decoding
+from sitecrawl.page.items import pairs
 from sitecrawl.urls.url import parse
 
 logger = logging.getLogger(__name__)
@@ -123,16 +124,21 @@ def _unpacked(response: Response, decoded: Decoded) -> Response:
 
 class RedirectsMiddleware:
     """Downloader middleware, just before Scrapy's `RedirectMiddleware`: counts the redirects that it will not follow,
-    because they are too many, or lead out of the web.
+    because they are too many, bring too much together, or lead out of the web.
     """
 
-    def __init__(self, runtime: Runtime, *, max_redirects: int) -> None:
+    def __init__(self, runtime: Runtime, *, max_redirects: int, max_size: int) -> None:
         self._stats = runtime.stats
         self._max_redirects = max_redirects
+        self._max_size = max_size
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RedirectsMiddleware:
-        return cls(Runtime.of(crawler), max_redirects=crawler.settings.getint(limits.REDIRECTS.setting))
+        return cls(
+            Runtime.of(crawler),
+            max_redirects=crawler.settings.getint(limits.REDIRECTS.setting),
+            max_size=crawler.settings.getint(limits.REDIRECT_SIZE.setting),
+        )
 
     def process_response(self, request: Request, response: Response) -> Response:
         location = response.headers.get("Location")
@@ -142,7 +148,23 @@ class RedirectsMiddleware:
                 self._stats.inc_value(limits.SCHEMES.stat)
             elif request.meta.get("redirect_times", 0) >= self._max_redirects:
                 self._stats.inc_value(limits.REDIRECTS.stat)
+            else:
+                self._count(request, response)
         return response
+
+    def _count(self, request: Request, response: Response) -> None:
+        """What the request that Scrapy makes of this one is to know."""
+        size = request.meta.get(REDIRECTS_SIZE, 0) + _size(response)
+        if size < (request.meta.get("download_maxsize", self._max_size) or NO_LIMIT):
+            request.meta[REDIRECTS_SIZE] = size
+        else:
+            self._stats.inc_value(limits.REDIRECT_SIZE.stat)
+            request.meta["redirect_ttl"] = 0  # no more redirects: Scrapy drops it, where it would have followed it
+
+
+def _size(response: Response) -> int:
+    """Bytes as they came."""
+    return len(response.body) + sum(len(name) + len(value) for name, value in pairs(response.headers))
 
 
 class RequestsMiddleware(BaseSpiderMiddleware):

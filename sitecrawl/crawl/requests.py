@@ -36,10 +36,13 @@ _NOT_NOW: Final = frozenset({408, 429})
 """Client errors that say nothing of what was asked for, only of how (RFC 9110 §15.5.9, RFC 6585 §4)."""
 SITEMAP: Final = "sitecrawl_sitemap"
 """The key in `Request.meta` under which a sitemap's request says what it is, where workers share a crawl."""
+REDIRECTS_SIZE: Final = "sitecrawl_redirects_size"
+"""The key in `Request.meta` under which a request that a redirect has made says how many bytes all redirects on the
+way to it have brought, headers and bodies."""
 VISIT: Final = "sitecrawl_visit"
 """The key in `Request.meta` that names the visit a request stands for; never stored."""
 
-_OURS: Final = frozenset({GUESS, SITEMAP})
+_OURS: Final = frozenset({GUESS, REDIRECTS_SIZE, SITEMAP})
 _NO_CALLBACK_NAME = "-"
 _TUPLE, _SET, _FROZENSET, _DATETIME, _DATE, _DECIMAL, _ITEM = range(1, 8)
 _MAX_DEPTH = 32

@@ -45,6 +45,7 @@ from sitecrawl.base import descriptors, limits
 from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.limits import NO_LIMIT, Limit
 from sitecrawl.crawl.engine import is_closing
+from sitecrawl.crawl.requests import REDIRECTS_SIZE
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.resolver import look_up
 from sitecrawl.http import addresses
@@ -159,7 +160,8 @@ class DownloadHandler(BaseDownloadHandler):
         try:
             return await self._download(request)
         except (LimitExceeded, DownloadTimeoutError, DownloadCancelledError) as error:
-            self._stats.inc_value(_STATS[type(error)])
+            is_of_chain = isinstance(error, DownloadCancelledError) and REDIRECTS_SIZE in request.meta
+            self._stats.inc_value(limits.REDIRECT_SIZE.stat if is_of_chain else _STATS[type(error)])
             if isinstance(error, LimitExceeded):  # Scrapy says nothing of an `IgnoreRequest`
                 logger.info("Given up: %s: %s", request, error)
             raise
@@ -203,7 +205,8 @@ class DownloadHandler(BaseDownloadHandler):
         if FIRST_PART in request.meta:
             return NO_LIMIT
         size: int = request.meta.get("download_maxsize", self._max_size)
-        return size or NO_LIMIT
+        spent: int = request.meta.get(REDIRECTS_SIZE, 0)
+        return (size or NO_LIMIT) - spent
 
     def _sent(self, request: Request, url: Url) -> http.Request:
         proxy = _proxy(request)

@@ -190,6 +190,11 @@ def chain(connection: socket.socket, path: str) -> None:
     connection.sendall(moved(f"/{int(path[1:] or 0) + 1}"))
 
 
+def large_chain(connection: socket.socket, path: str) -> None:
+    """The same, with 5 MB each time."""
+    connection.sendall(whole(bytes(5 << 20), f"Location: /{int(path[1:] or 0) + 1}", status="302 Found"))
+
+
 # Faults
 
 

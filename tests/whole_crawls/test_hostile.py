@@ -67,6 +67,7 @@ def tricks(port: int) -> dict[str, Trick | bytes]:
         "endless folded header": only_page(hostile.forever(b"HTTP/1.1 200 OK\r\nX: y\r\n", b" yyy\r\n" * 100)),
         "endless hints": only_page(hostile.forever(b"HTTP/1.1 103 Early Hints\r\n\r\n" * 10)),
         "endless redirects": only_page(hostile.chain),
+        "large redirects": only_page(hostile.large_chain),
         "redirect loop": only_page(moved("/")),
         "to loopback": pages({
             "/": linking(f"{elsewhere}/", f"{elsewhere}/a", f"http://2130706531:{port}/", f"http://0x7f.0x63:{port}/",
