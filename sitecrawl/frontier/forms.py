@@ -307,7 +307,7 @@ class Forms:
         for entry in self._tests.samples(section, learnt):
             if self._is_test(host, section, entry):
                 return entry
-        self._tests.found_none(section)
+        self._tests.found_none(section, last=last)
         if last and learnt is not None and learnt.evidence.state == State.TESTING:
             learner = self.learners.of(host.key)
             learner.give_up(learnt)

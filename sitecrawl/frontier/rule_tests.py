@@ -51,7 +51,7 @@ class RuleTests:
         self._seen_up_to: dict[bytes, bytes] = {}
         """Up to which row of a large section its last pool was chosen."""
         self._fruitless: set[bytes] = set()
-        """Sections without a URL that could be a test at present."""
+        """Sections without a URL that could be a test, when nothing else was left to fetch."""
 
     def look(self, host: Host, section: Section) -> None:
         """See whether the rule of `section` wants a test, now that a URL has come to it, or has been fetched."""
@@ -115,10 +115,14 @@ class RuleTests:
             self._pools[section.key] = section.known, pool
         return pool.pop() if pool else section.queue.sample(self._judge.random)
 
-    def found_none(self, section: Section) -> None:
-        """None of the samples could be a test: there is none until something has changed."""
+    def found_none(self, section: Section, *, last: bool) -> None:
+        """None of the samples could be a test: there is none until something has changed.
+
+        As long as anything else is left, that may be a page which stands for them: when it comes, nobody looks here.
+        """
         self._due.pop(section.key, None)
-        self._fruitless.add(section.key)
+        if last:
+            self._fruitless.add(section.key)
 
     def cease(self, section: Section) -> None:
         """The rule joins nothing any more."""
