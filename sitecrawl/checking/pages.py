@@ -168,12 +168,15 @@ def _note_as_fetched(
 
 
 def _queue_lost(database: Database, index: Index, changes: Changes, last_id: int) -> int:
-    """Let what counts as stored and is not wait again; returns how many URLs that are."""
+    """Let what counts as stored and is not wait again; returns how many URLs that are.
+
+    What they say and lead to is known: it is no page that repeats others, and no evidence for a rule of URLs.
+    """
     lost, survey = 0, None
     for key, record in _without_capture(database, index, last_id):
         survey = survey or Survey(database)
         record.state = UrlState.QUEUED
-        record.flags &= ~Flag.STORED
+        record.flags = record.flags & ~Flag.STORED | Flag.AGAIN
         record.mark = survey.dividend_of(record)
         changes.batch.put("urls", key, record.pack())
         changes.batch.put("queue", entry_of(key, record), b"")

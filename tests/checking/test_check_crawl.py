@@ -364,11 +364,15 @@ def test_nothing_is_stored_twice(job: Path, web: LocalWeb) -> None:
 
 
 def test_all_stored_pages_lost(job: Path, web: LocalWeb) -> None:
-    """Without WARC files and index, all that was stored is fetched again."""
+    """Without WARC files and index, all that was stored is fetched again, which is known of it: it repeats itself."""
+    lost = stored(job)
     shutil.rmtree(job / "warc")
     (job / "pages.sqlite").unlink()
     _, after = repair(job)
     assert (told(after), after.captures) == ([], 0)
+    with closing(opened(job)) as database:
+        waiting = [UrlRecord.unpack(data) for _, data in database.scan("urls")]
+    assert {record.url for record in waiting if record.flags & Flag.AGAIN} >= lost.keys()
     ends_complete(web, job)
 
 
