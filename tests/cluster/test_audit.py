@@ -8,24 +8,17 @@ import pytest
 import redis
 from cluster_helpers import Steps, link, outcome, seed
 from crawling import scrapy
-from redis_servers import Server, server
+from redis_servers import Server
 
 from sitecrawl.cluster.audit import audit
 from sitecrawl.cluster.repair import repair
 from sitecrawl.cluster.shards import pack, unpack
 
 
-@pytest.fixture(scope="module")
-def redis_server() -> Iterator[Server]:
-    with server() as started:
-        yield started
-
-
 @pytest.fixture
-def steps(redis_server: Server) -> Iterator[Steps]:
+def steps(redis: Server) -> Iterator[Steps]:
     """A crawl of one shard with URLs that wait, one that is lent and one that is done."""
-    with redis_server.client() as client:
-        client.flushall()
+    with redis.client() as client:
         crawl = Steps(client, shards=1)
         crawl.add(seed("http://a.example/"), seed("http://b.example/"))
         (first, *_) = crawl.lease(0, want=1)
@@ -137,10 +130,10 @@ def spoil_name(steps: Steps, base: str) -> None:
     ],
 )
 def test_each_fault_is_named_and_mended(
-    steps: Steps, redis_server: Server, spoil: Callable[[Steps, str], None], words: str
+    steps: Steps, redis: Server, spoil: Callable[[Steps, str], None], words: str
 ) -> None:
     """Before there is none; after, one line says which key it is, and a repair leaves none."""
-    params = {"url": redis_server.url}
+    params = {"url": redis.url}
     steps.client.delete(steps.keys.base(0) + "sessions")
     assert audit(params, "test") == ([], False)
     spoil(steps, steps.keys.base(0))
@@ -153,31 +146,31 @@ def test_each_fault_is_named_and_mended(
     assert audit(params, "test") == ([], False)
 
 
-def test_while_workers_are_at_work(steps: Steps, redis_server: Server) -> None:
+def test_while_workers_are_at_work(steps: Steps, redis: Server) -> None:
     """Counts change between two looks at them: only what stands by itself is checked."""
-    assert audit({"url": redis_server.url}, "test") == ([], True)
+    assert audit({"url": redis.url}, "test") == ([], True)
     spoil_count(steps, steps.keys.base(0))
-    assert audit({"url": redis_server.url}, "test") == ([], True)
+    assert audit({"url": redis.url}, "test") == ([], True)
     spoil_type(steps, steps.keys.base(0))
-    faults, has_workers = audit({"url": redis_server.url}, "test")
+    faults, has_workers = audit({"url": redis.url}, "test")
     assert has_workers
     assert faults == ["sitecrawl:{test.0}:hosts is a string, not a hash"]
 
 
-def test_the_command(steps: Steps, redis_server: Server) -> None:
+def test_the_command(steps: Steps, redis: Server) -> None:
     """It prints the faults, and its exit code says whether there are any."""
     steps.client.delete(steps.keys.base(0) + "sessions")
     settings = {"SITECRAWL_CLUSTER_CRAWL": "test"}
-    sound = scrapy("check-crawl", redis_server.url, settings=settings)
+    sound = scrapy("check-crawl", redis.url, settings=settings)
     assert (sound.returncode, sound.stdout.strip()) == (
         0,
-        f"The crawl 'test' on Redis at {redis_server.url} is sound",
+        f"The crawl 'test' on Redis at {redis.url} is sound",
     )
     spoil_type(steps, steps.keys.base(0))
-    faulty = scrapy("check-crawl", redis_server.url, settings=settings)
+    faulty = scrapy("check-crawl", redis.url, settings=settings)
     assert faulty.returncode == 1
     assert "- sitecrawl:{test.0}:hosts is a string, not a hash" in faulty.stdout
-    nothing = scrapy("check-crawl", redis_server.url, settings={"SITECRAWL_CLUSTER_CRAWL": "other"})
+    nothing = scrapy("check-crawl", redis.url, settings={"SITECRAWL_CLUSTER_CRAWL": "other"})
     assert nothing.returncode == 2
     assert "There is no crawl 'other'" in nothing.stderr
 

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from cluster_helpers import Steps, audit, seed
 from cluster_workers import Worker, working
-from redis_servers import Server, server
+from redis_servers import Server
 from waiting import until_async
 
 from sitecrawl.cluster.journal import Journal
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.visit import Visit
-
-
-@pytest.fixture
-def redis() -> Iterator[Server]:
-    with server() as started:
-        yield started
 
 
 def test_what_is_left_of_a_parcel_is_durable_before_it_is_sent(redis: Server, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from cluster_workers import Worker as BareWorker
 from cluster_workers import working
 from fleet import Worker, fleet, stored, web_of
 from frontiers import abandon
-from redis_servers import Server, server
+from redis_servers import Server
 from syntheticweb import Web
 from waiting import until, until_async
 
@@ -31,19 +31,6 @@ from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
 
 WAITS, FETCHED, FAILED, EXCLUDED = UrlState.QUEUED, UrlState.FETCHED, UrlState.FAILED, UrlState.EXCLUDED
-
-
-@pytest.fixture(scope="module")
-def redis_server() -> Iterator[Server]:
-    with server() as started:
-        yield started
-
-
-@pytest.fixture
-def redis(redis_server: Server) -> Server:
-    with redis_server.client() as client:
-        client.flushall()
-    return redis_server
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from zlib import crc32
 import pytest
 from cluster_helpers import KEY, Steps, audit, link, outcome, seed
 from frontier_helpers import Bench
-from redis_servers import Server, server
+from redis_servers import Server
 
 from sitecrawl.cluster import lua_constants as lua
 from sitecrawl.cluster.lua_constants import lua_constants
@@ -219,16 +219,9 @@ class Twins:
         assert done + len(urls) == frontier.counts.known
 
 
-@pytest.fixture(scope="module")
-def redis_server() -> Iterator[Server]:
-    with server() as started:
-        yield started
-
-
-def test_one_web_two_copies(tmp_path: Path, redis_server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_web_two_copies(tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """Credit, histories and counts are alike, step for step, and inside a section what is taken first."""
-    with redis_server.client() as client:
-        client.flushall()
+    with redis.client() as client:
         monkeypatch.setattr(ledgers, "TOTAL", 100 * Steps(client, crawl="any", shards=1).options.seed_share)
         client.flushall()
         twins = Twins(tmp_path / "db", client)
@@ -256,9 +249,9 @@ def test_no_constant_is_written_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "min_fetches = 7" in script("lease", TrapOptions(min_fetches=7))[0]
 
 
-def test_all_options_of_the_judge_reach_lua(redis_server: Server) -> None:
+def test_all_options_of_the_judge_reach_lua(redis: Server) -> None:
     """The table is one that Lua reads, with every option under its name."""
-    with redis_server.client() as client:
+    with redis.client() as client:
         text = lua_constants(TrapOptions(worthless=1e-7)) + "return cmsgpack.pack(C)"
         constants = unpack(client.eval(text, 0))
         assert {name.decode() for name in constants[b"traps"]} == set(TrapOptions.__slots__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,14 +12,14 @@ import pytest
 from console import command
 from crawling import PROJECT, environment, scrapy, scrapy_command
 from localweb import Answer, LocalWeb, linked
-from redis_servers import Server, server
+from redis_servers import Server
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 from waiting import until
 
 from sitecrawl.addon import SETTINGS
 from sitecrawl.base.errors import OptionError, StorageError
-from sitecrawl.cluster.fleet import redis_server
+from sitecrawl.cluster.fleet import redis_server as fleet_redis
 from sitecrawl.cluster.join import join
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.crawl import configuration
@@ -31,12 +30,6 @@ from sitecrawl.spiders.site import SiteSpider
 from sitecrawl.spiders.sitemap import SitemapSpider
 
 XML = {"Content-Type": "application/xml"}
-
-
-@pytest.fixture(scope="module")
-def redis() -> Iterator[Server]:
-    with server() as started:
-        yield started
 
 
 class TestSpiders:
@@ -101,7 +94,6 @@ class TestJoining:
     def test_redis_that_is_full(self, redis: Server) -> None:
         """It is waited for: whoever starts then goes on as soon as there is room."""
         with redis.client() as client, ThreadPoolExecutor(1) as pool:
-            client.flushall()
             client.config_set("maxmemory", "1")
             try:
                 joining = pool.submit(join, self.options(redis))
@@ -117,7 +109,6 @@ class TestJoining:
             r"`(resetchannels ~.*?)`", (PROJECT / "docs" / "scaling.md").read_text(encoding="utf-8")
         )
         with redis.client() as client, LocalWeb({"/": linked("/a", "/b"), "/a": "a", "/b": "b"}) as web:
-            client.flushall()
             client.execute_command("ACL", "SETUSER", "crawler", "on", ">secret", *rights.split())
             url = f"redis://crawler:secret@127.0.0.1:{redis.port}/0"
             settings = {"SITECRAWL_CLUSTER": url, "JOBDIR": tmp_path / "job"}
@@ -129,9 +120,9 @@ class TestJoining:
 class TestFleet:
     def test_second_redis_in_one_directory(self, tmp_path: Path) -> None:
         """Two servers would write into one append-only file; the second is told who has it."""
-        with redis_server(tmp_path) as url, pytest.raises(StorageError, match=f"--redis {url}"):
-            redis_server(tmp_path).__enter__()
-        with redis_server(tmp_path) as again:
+        with fleet_redis(tmp_path) as url, pytest.raises(StorageError, match=f"--redis {url}"):
+            fleet_redis(tmp_path).__enter__()
+        with fleet_redis(tmp_path) as again:
             assert again
 
     def test_closed_terminal(self, tmp_path: Path) -> None:
@@ -148,12 +139,12 @@ class TestFleet:
                 fleet.terminate()
                 fleet.wait(30)
         assert "The crawl was interrupted" in (tmp_path / "worker-1.log").read_text()
-        with redis_server(tmp_path):
+        with fleet_redis(tmp_path):
             pass  # the other has ended, or this one would be refused
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory, redis: Server) -> Path:
+def place(tmp_path_factory: pytest.TempPathFactory, redis_server: Server) -> Path:
     """The directory of a crawl by two workers that has ended, and its site's address in the file `root`."""
     place = tmp_path_factory.mktemp("shared")
 
@@ -165,7 +156,9 @@ def place(tmp_path_factory: pytest.TempPathFactory, redis: Server) -> Path:
 
     with LocalWeb(pages) as web:
         words = ("-a", "sitemaps=1", "-a", f"seeds={web.root}/", "--workers", "2", "-d", str(place))
-        done = scrapy("cluster", "generic", "--redis", redis.url, *words, settings={"SITECRAWL_DELAY_FACTOR": 0})
+        done = scrapy(
+            "cluster", "generic", "--redis", redis_server.url, *words, settings={"SITECRAWL_DELAY_FACTOR": 0}
+        )
         assert done.returncode == 0, done.stderr
         (place / "root").write_text(web.root)
     return place

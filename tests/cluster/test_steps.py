@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from cluster_helpers import Steps, audit, link, outcome, seed
-from redis_servers import Server, server
+from redis_servers import Server
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.in_transit import outbox_of
@@ -18,18 +18,10 @@ from sitecrawl.frontier.trap_state import Reason
 REQUEST = pack({"method": "POST"})
 
 
-@pytest.fixture(scope="module")
-def redis_server() -> Iterator[Server]:
-    with server() as started:
-        yield started
-
-
 @pytest.fixture
-def steps(redis_server: Server) -> Iterator[Steps]:
-    client = redis_server.client()
-    client.flushall()
-    yield Steps(client, shards=3)
-    client.close()
+def steps(redis: Server) -> Iterator[Steps]:
+    with redis.client() as client:
+        yield Steps(client, shards=3)
 
 
 def two_hosts(steps: Steps) -> tuple[str, str]:

@@ -45,20 +45,6 @@ class Mine(scrapy.Spider):
 
 
 @pytest.fixture(scope="module")
-def redis_server() -> Iterator[Server]:
-    with server() as started:
-        yield started
-
-
-@pytest.fixture
-def redis(redis_server: Server) -> Server:
-    with redis_server.client() as client:
-        client.flushall()
-        client.config_resetstat()
-    return redis_server
-
-
-@pytest.fixture(scope="module")
 def web() -> Iterator[Web]:
     with web_of(150) as served:
         yield served
