@@ -20,6 +20,7 @@ from console import command
 from crawling import PROJECT, crawl, environment, scrapy_command
 from localweb import LocalWeb, linked
 from pagestore_helpers import STARTED, assert_checkers_pass, exchange, page, warc_files
+from waiting import until
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, NothingYet, StorageError
 from sitecrawl.checking import CheckResult, check, repair
@@ -713,8 +714,7 @@ def test_a_crawl_that_runs(web: LocalWeb, tmp_path: Path) -> None:
     )
     hits = len(web.hits)
     with subprocess.Popen(words, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL) as process:
-        while len(web.hits) < hits + 4:
-            assert process.poll() is None
+        until(lambda: len(web.hits) >= hits + 4, "four requests")
         done = command("check-crawl", str(directory))
         process.kill()
     assert (done.returncode, done.stdout) == (2, "")
