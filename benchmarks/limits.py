@@ -20,7 +20,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(PROJECT / "tests" / "helpers"), str(PROJECT)]
 
 from fleet import web_of  # noqa: E402
-from limited import Result, attack, fork_servers  # noqa: E402
+from limited import Result, attack  # noqa: E402
 from redis_servers import server  # noqa: E402
 
 
@@ -49,12 +49,12 @@ def main() -> None:
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
     results = []
-    with server() as started, web_of(arguments.pages) as web, fork_servers(arguments.workers) as forks:
+    with server() as started, web_of(arguments.pages) as web:
         for number in range(arguments.runs):
             with tempfile.TemporaryDirectory(prefix="limits-") as name:
                 seed = arguments.seed + number
                 drawn = {"faults": arguments.faults, "limits": tuple(arguments.limits)}
-                results.append(attack(forks, Path(name), started, web.url(0), seed, **drawn))
+                results.append(attack(arguments.workers, Path(name), started, web.url(0), seed, **drawn))
             print(results[-1], flush=True)
     print(figures(results))
     sys.exit(any(not r.ended or r.is_over or r.is_short or any(r.codes) for r in results))

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 from fleet import web_of
-from limited import attack, fork_servers
+from limited import attack
 from redis_servers import server
 
 
 @pytest.mark.parametrize("seed", [6, 13])
 def test_a_limit_under_faults(seed: int, tmp_path: Path) -> None:
     """The crawl ends, and as many pages are stored as are wanted."""
-    with server() as started, web_of(300) as web, fork_servers(2) as forks:
-        result = attack(forks, tmp_path, started, web.url(0), seed, faults=3, limits=(40, 120))
+    with server() as started, web_of(300) as web:
+        result = attack(2, tmp_path, started, web.url(0), seed, faults=3, limits=(40, 120))
     assert result.ended, result
     assert set(result.codes) == {0}, result
     assert result.fetched == result.stored == result.limit, result

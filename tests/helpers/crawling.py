@@ -9,6 +9,9 @@ import sys
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import forks
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.record import UrlRecord, UrlState
@@ -18,9 +21,13 @@ HELPERS = Path(__file__).resolve().parent
 PROJECT = HELPERS.parents[1]
 
 
+def with_settings(*words: str, settings: Mapping[str, object] | None = None) -> list[str]:
+    """What stands behind `scrapy`."""
+    return [*words, *(part for name, value in (settings or {}).items() for part in ("-s", f"{name}={value}"))]
+
+
 def scrapy_command(*words: str, settings: Mapping[str, object] | None = None) -> list[str]:
-    options = [part for name, value in (settings or {}).items() for part in ("-s", f"{name}={value}")]
-    return [sys.executable, "-m", "scrapy", *words, *options]
+    return [sys.executable, "-m", "scrapy", *with_settings(*words, settings=settings)]
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -36,7 +43,13 @@ def scrapy(
     cwd: Path = PROJECT,
     timeout: float = 120,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a scrapy command to its end; the caller looks at the exit code."""
+    """Run a scrapy command to its end; the caller looks at the exit code.
+
+    A Python that has everything imported forks for it, unless it is to begin in another environment or folder: that
+    may be another project, or import other things.
+    """
+    if env is None and cwd == PROJECT:
+        return _forked(with_settings(*words, settings=settings), timeout)
     return subprocess.run(
         scrapy_command(*words, settings=settings),
         cwd=cwd,
@@ -46,6 +59,18 @@ def scrapy(
         timeout=timeout,
         check=False,
     )
+
+
+def _forked(words: list[str], timeout: float) -> subprocess.CompletedProcess[str]:
+    with TemporaryDirectory(prefix="scrapy-") as name:
+        out, errors = Path(name, "out"), Path(name, "errors")
+        fork = forks.start(words, environment(), out, errors)
+        try:
+            code = fork.wait(timeout)
+        finally:
+            fork.kill()
+            fork.wait()
+        return subprocess.CompletedProcess(words, code, out.read_text(), errors.read_text())
 
 
 def crawl(seeds: str, jobdir: Path, **arguments: object) -> subprocess.CompletedProcess[str]:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import os
+import re
 import signal
 import subprocess
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from crawling import PROJECT, environment, scrapy_command
+import forks
+from crawling import environment, with_settings
+from waiting import until
+
+_numbers = itertools.count(1)
+"""Of logs."""
 
 
 class Crawl:
@@ -30,38 +36,21 @@ class Crawl:
             "SITECRAWL_SHUTDOWN_TIME": 1,
             "STATS_DUMP": True,
         }
-        command = scrapy_command("crawl", "generic", "-a", f"seeds={seeds}", *words, settings={**given, **settings})
+        command = with_settings("crawl", "generic", "-a", f"seeds={seeds}", *words, settings={**given, **settings})
+        env = dict(os.environ) if proxied else environment()
         self.jobdir = jobdir
-        self.process = subprocess.Popen(
-            command,
-            cwd=PROJECT,
-            env=dict(os.environ) if proxied else environment(),
-            stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            text=True,
-        )
-        self._lines: list[str] = []
-        self._news = threading.Condition()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            with self._news:
-                self._lines.append(line)
-                self._news.notify_all()
+        self._log = jobdir.with_name(f"{jobdir.name}-{next(_numbers)}.log")
+        self._log.touch()
+        self.process = forks.start(command, env, Path(os.devnull), self._log)
 
     @property
     def log(self) -> str:
-        return "".join(self._lines)
+        return self._log.read_text()
 
     def line(self, begin: str, timeout: float = 30) -> str:
-        """The first line that begins so."""
-        with self._news:
-            found = self._news.wait_for(lambda: [line for line in self._lines if line.startswith(begin)], timeout)
-        assert found, self.log
-        return str(found[0])
+        """The first whole line that begins so."""
+        found = re.compile(rf"^{re.escape(begin)}.*\n", re.MULTILINE)
+        return until(lambda: found.search(self.log), lambda: f"{begin!r} in {self.log}", timeout)[0]
 
     @property
     def url(self) -> str:
@@ -71,7 +60,6 @@ class Crawl:
     def end(self) -> int:
         """Wait for the crawl's own end, at which nothing may have gone wrong; returns the exit code."""
         code = self.process.wait(40)
-        self._reader.join(10)
         assert "Traceback" not in self.log, self.log
         return code
 
@@ -79,16 +67,12 @@ class Crawl:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
-            try:
-                self.process.wait(20)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait(10)
-        self._reader.join(10)
-        assert self.process.stderr is not None
-        self.process.stderr.close()
+        self.process.send_signal(signal.SIGINT)
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(10)
 
     # Its dashboard
 

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
 
-from crawling import PROJECT, environment, scrapy_command
+import forks
+from crawling import PROJECT, environment, with_settings
 from redis_servers import free_port
 
 from sitecrawl.pagestore import PageReader
@@ -54,7 +55,7 @@ class Worker:
 
     def __init__(self, folder: Path, seeds: str, redis: str, **settings: object) -> None:
         self.folder = folder
-        self._command = scrapy_command(
+        self._words = with_settings(
             "crawl",
             "generic",
             "-a",
@@ -77,10 +78,7 @@ class Worker:
         self.start()
 
     def start(self) -> None:
-        with (self.folder / "log").open("a") as log:
-            self.process = subprocess.Popen(
-                self._command, cwd=PROJECT, env=environment(), stdout=log, stderr=log, text=True
-            )
+        self.process = forks.start(self._words, environment(), self.folder / "log")
 
     def send(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
@@ -105,6 +103,7 @@ class Worker:
 
 @contextmanager
 def fleet(folder: Path, number: int, seeds: str, redis: str, **settings: object) -> Iterator[list[Worker]]:
+    forks.prepare(number)
     workers = [Worker(folder / f"worker-{n}", seeds, redis, **settings) for n in range(number)]
     try:
         yield workers

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import select
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from crawling import PROJECT, environment
+import forks
 from fleet import Worker, stored
 from redis_servers import Server
 from waiting import until
@@ -26,73 +20,9 @@ LEASE = 2
 SHARDS = 4
 PATIENCE = 60.0
 """Seconds without a fetch, and without a worker that ends, after which a crawl is taken for stuck."""
-_FORKS = PROJECT / "tests" / "hostile" / "crawl_forks.py"
 _LOOK = 0.1
 """Seconds between two looks whether they have ended."""
 _REASON = re.compile(r"'finish_reason': '(\w+)'")
-
-
-class Fork:
-    """A worker's process, as far as `Worker` wants to know: `subprocess.Popen` in small."""
-
-    def __init__(self, pid: int, server: subprocess.Popen[str]) -> None:
-        self._pid = pid
-        self._server = server
-        self.returncode: int | None = None
-
-    def poll(self) -> int | None:
-        assert self._server.stdout is not None
-        if self.returncode is None and select.select([self._server.stdout], [], [], 0)[0]:
-            self.returncode = int(self._server.stdout.readline())
-        return self.returncode
-
-    def send_signal(self, number: int) -> None:
-        if self.poll() is None:
-            os.kill(self._pid, number)
-
-    def kill(self) -> None:
-        self.send_signal(signal.SIGKILL)
-
-    def wait(self) -> int:
-        return until(lambda: [code for code in (self.poll(),) if code is not None], "the end of a worker")[0]
-
-
-class ForkedWorker(Worker):
-    """A worker that begins as a fork of a process that has everything imported: so a start costs little."""
-
-    def __init__(
-        self, forks: subprocess.Popen[str], folder: Path, seeds: str, redis: str, **settings: object
-    ) -> None:
-        self._forks = forks
-        super().__init__(folder, seeds, redis, **settings)
-
-    def start(self) -> None:
-        assert self._forks.stdin is not None
-        assert self._forks.stdout is not None
-        words = self._command[self._command.index("scrapy") + 1 :]
-        self._forks.stdin.write(json.dumps([words, str(self.folder / "log")]) + "\n")
-        self._forks.stdin.flush()
-        self.process = Fork(int(self._forks.stdout.readline()), self._forks)  # type: ignore[assignment]
-
-
-@contextmanager
-def fork_servers(number: int) -> Iterator[list[subprocess.Popen[str]]]:
-    """So many workers at a time can begin as forks of these."""
-    with ExitStack() as stack:
-        yield [
-            stack.enter_context(
-                subprocess.Popen(
-                    [sys.executable, str(_FORKS)],
-                    cwd=PROJECT,
-                    env=environment(SCRAPY_SETTINGS_MODULE="sitecrawl.settings"),
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    text=True,
-                    bufsize=1,
-                )
-            )
-            for _ in range(number)
-        ]
 
 
 @dataclass
@@ -130,11 +60,11 @@ class Result:
 
 
 class LimitedCrawl:
-    """A worker of each of `forks` on an empty Redis, and what is done to them. All is drawn from `seed`."""
+    """So many `workers` on an empty Redis, and what is done to them. All is drawn from `seed`."""
 
     def __init__(
         self,
-        forks: Sequence[subprocess.Popen[str]],
+        workers: int,
         folder: Path,
         server: Server,
         seeds: str,
@@ -144,13 +74,13 @@ class LimitedCrawl:
         **settings: object,
     ) -> None:
         self.random = Random(seed)
-        self.result = Result(seed, limit, len(forks))
+        self.result = Result(seed, limit, workers)
         self._server = server
         self._client = server.client()
         self._client.flushall()
+        forks.prepare(workers)
         self.workers = [
-            ForkedWorker(
-                fork,
+            Worker(
                 folder / f"worker-{number}",
                 seeds,
                 server.url,
@@ -160,9 +90,9 @@ class LimitedCrawl:
                 SITECRAWL_DASHBOARD=False,
                 **settings,
             )
-            for number, fork in enumerate(forks)
+            for number in range(workers)
         ]
-        self._dead: list[ForkedWorker] = []
+        self._dead: list[Worker] = []
 
     def fetched(self) -> int:
         """As Redis counts."""
@@ -181,18 +111,18 @@ class LimitedCrawl:
                 return
             self.random.choice(kinds)(self.random.choice(self._alive()))
 
-    def _alive(self) -> list[ForkedWorker]:
+    def _alive(self) -> list[Worker]:
         return [worker for worker in self.workers if worker.process.poll() is None]
 
     def _note(self, what: str) -> None:
         self.result.faults.append(what)
 
-    def _kill(self, worker: ForkedWorker) -> None:
+    def _kill(self, worker: Worker) -> None:
         self._note(f"{worker.folder.name} killed at {self.fetched()}")
         worker.kill()
         worker.start()
 
-    def _kill_for_good(self, worker: ForkedWorker) -> None:
+    def _kill_for_good(self, worker: Worker) -> None:
         """It is started again only when the others have ended."""
         if len(self._alive()) < 2:
             return
@@ -200,7 +130,7 @@ class LimitedCrawl:
         worker.kill()
         self._dead.append(worker)
 
-    def _pause(self, worker: ForkedWorker) -> None:
+    def _pause(self, worker: Worker) -> None:
         """For less than its leases last, or for more."""
         seconds = self.random.uniform(0.2, 2.0 * LEASE)
         self._note(f"{worker.folder.name} paused for {seconds:.1f} s at {self.fetched()}")
@@ -208,7 +138,7 @@ class LimitedCrawl:
         time.sleep(seconds)
         worker.send(signal.SIGCONT)
 
-    def _slow(self, _: ForkedWorker) -> None:
+    def _slow(self, _: Worker) -> None:
         milliseconds = self.random.randint(50, 1_500)
         self._note(f"Redis held up for {milliseconds} ms at {self.fetched()}")
         self._client.client_pause(milliseconds)
@@ -223,12 +153,12 @@ class LimitedCrawl:
         for worker in self._dead:
             worker.start()
         result.ended = self._ends(self._dead) and result.ended
-        result.codes = [worker.process.returncode for worker in self.workers if worker.process.poll() is not None]
+        result.codes = [code for worker in self.workers if (code := worker.process.poll()) is not None]
         result.reasons = [reason for worker in self.workers for reason in _REASON.findall(worker.log)]
         result.fetched, result.stored = self.fetched(), stored(self.workers).total()
         return result
 
-    def _ends(self, workers: Sequence[ForkedWorker]) -> bool:
+    def _ends(self, workers: Sequence[Worker]) -> bool:
         """Whether these workers end by themselves, as long as anything goes on."""
         seen, deadline = (-1, -1), 0.0
         while left := sum(worker.process.poll() is None for worker in workers):
@@ -248,7 +178,7 @@ class LimitedCrawl:
 
 
 def attack(
-    forks: Sequence[subprocess.Popen[str]],
+    workers: int,
     folder: Path,
     server: Server,
     seeds: str,
@@ -261,7 +191,7 @@ def attack(
     random = Random(f"crawl {seed}")
     folder.mkdir(exist_ok=True)
     crawl = LimitedCrawl(
-        forks[: random.randint(2, len(forks))],
+        random.randint(2, workers),
         folder,
         server,
         seeds,

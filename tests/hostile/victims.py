@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -16,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from crawling import PROJECT, environment
+from crawling import environment
+from forks import Fork, start
 from localweb import Answer, LocalWeb, linked
 from waiting import until
 
@@ -69,39 +67,27 @@ class Ended:
 
 
 class Forks:
-    """Crawls, each in a process of its own."""
+    """Crawls, each in a process of its own, one at a time."""
 
     def __init__(self, folder: Path) -> None:
         self._log = folder / "log"
-        self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("crawl_forks.py"))],
-            cwd=PROJECT,
-            env=environment(SCRAPY_SETTINGS_MODULE="sitecrawl.settings"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        self._fork: Fork | None = None
 
     def start(self, seeds: str, job: Path, *words: str, **settings: object) -> int:
         """The process id of a crawl that begins now; `end` waits for it."""
         options = {**SETTINGS, **settings, "JOBDIR": job}
         named = [part for name, value in options.items() for part in ("-s", f"{name}={value}")]
-        line = json.dumps([["crawl", "generic", "-a", f"seeds={seeds}", *words, *named], str(self._log)])
-        assert self._process.stdin is not None
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
-        return int(self._answer())
+        self._log.unlink(missing_ok=True)
+        self._fork = start(["crawl", "generic", "-a", f"seeds={seeds}", *words, *named], environment(), self._log)
+        return self._fork.pid
 
     def end(self) -> Ended:
-        code = int(self._answer())
-        return Ended(code, self._log.read_text(errors="replace"))
-
-    def _answer(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline()
+        assert self._fork is not None
+        return Ended(self._fork.wait(), self._log.read_text(errors="replace"))
 
     def close(self) -> None:
-        self._process.communicate()
+        if self._fork is not None:
+            self._fork.wait()
 
 
 @dataclass

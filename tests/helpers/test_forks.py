@@ -1,0 +1,48 @@
+"""The helper that runs `scrapy` in forks: they are told apart, and end as any process."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from crawling import environment
+from forks import start
+from localweb import LocalWeb, linked
+from silence import silent
+
+
+def test_what_a_command_prints_and_how_it_ends(tmp_path: Path) -> None:
+    """Output and errors have files of their own, or share one; the exit code is the command's."""
+    out, errors = tmp_path / "out", tmp_path / "errors"
+    assert start(["version"], environment(), out, errors).wait(60) == 0
+    assert (out.read_text().partition(" ")[0], errors.read_text()) == ("Scrapy", "")
+    assert start(["crawl", "nobody"], environment(), out, errors).wait(60) == 2
+    assert "There is no spider 'nobody'" in errors.read_text()
+    assert start(["crawl", "nobody"], environment(), out).wait(60) == 2
+    assert "There is no spider 'nobody'" in out.read_text()
+
+
+def test_words_are_seen_as_those_of_a_process(tmp_path: Path) -> None:
+    """The summary names the command that goes on, as it was given."""
+    with LocalWeb({"/": linked("/a"), "/a": "a"}) as web:
+        words = ["crawl", "generic", "-a", f"seeds={web.root}/", "-a", "max_pages=1", "-s", f"JOBDIR={tmp_path}/job"]
+        assert start(words, environment(), tmp_path / "log").wait(60) == 0
+    assert f"-m scrapy {' '.join(words)}" in (tmp_path / "log").read_text()
+
+
+def test_two_at_once(tmp_path: Path) -> None:
+    """Each has an end of its own: a signal ends one, and the other goes on."""
+    with silent("127.0.0.1") as port:
+        words = ["crawl", "generic", "-a", f"seeds=http://127.0.0.1:{port}/", "-s"]
+        logs = [tmp_path / "a.log", tmp_path / "b.log"]
+        one, other = (start([*words, f"JOBDIR={log}.job"], environment(), log) for log in logs)
+        assert one.pid != other.pid
+        with pytest.raises(subprocess.TimeoutExpired):
+            one.wait(0)
+        one.kill()
+        assert one.wait(30) == -signal.SIGKILL
+        assert other.poll() is None
+        other.kill()
+        assert other.wait(30) == -signal.SIGKILL
