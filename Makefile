@@ -35,6 +35,8 @@ cluster: $(VENV)/.test
 deploy: $(VENV)/.deploy
 	$(BIN)/scrapyd-deploy $(TARGET) $(ARGS)
 
+# Tests start Python hundreds of times, and none of these is to compile all modules again.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 	@$(BIN)/python .ci/tried.py
