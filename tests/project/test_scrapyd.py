@@ -19,7 +19,7 @@ from sitecrawl.pagestore import PageFilter, PageReader
 
 STARLETTE = "http://www.starlette.io/"
 HTTPX = "http://www.python-httpx.org/"
-SLOW = ("setting", "DOWNLOAD_DELAY=0.5")
+SLOW = ("setting", "DOWNLOAD_DELAY=2")
 """Far from its end while another job starts, also on a machine that has other things to do."""
 
 
@@ -97,9 +97,9 @@ def test_two_jobs_at_once_one_cancelled_and_resumed(scrapyd: Scrapyd, deployed: 
     """Each has its own data; the cancelled one ends cleanly and goes on where it was, under the same id."""
     scrapyd.schedule(STARLETTE, SLOW, ("jobid", "cancelled"))
     scrapyd.schedule(HTTPX, ("setting", "DOWNLOAD_DELAY=0.1"), ("jobid", "other"))
+    until(lambda: {"cancelled", "other"} <= scrapyd.jobs("running").keys(), "both jobs at once")
     begun(scrapyd, "other", 1)
     begun(scrapyd, "cancelled", 1)
-    assert {"cancelled", "other"} <= scrapyd.jobs("running").keys()
     scrapyd.cancel("cancelled")
     log = scrapyd.wait("cancelled")
     assert "The crawl was interrupted." in log
@@ -118,7 +118,7 @@ def test_a_crawl_that_several_jobs_go_on_with(scrapyd: Scrapyd, deployed: str, w
     """The argument `job` names the crawl, whatever ids scrapyd gives; two at once are refused."""
     name = ("job", "weekly")
     first = scrapyd.schedule(STARLETTE, name, SLOW)
-    begun(scrapyd, "weekly", 1)
+    begun(scrapyd, "weekly", 0)
     second = scrapyd.schedule(STARLETTE, name)
     assert "another process" in scrapyd.wait(second)
     scrapyd.cancel(first)
