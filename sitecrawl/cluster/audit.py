@@ -14,7 +14,8 @@ from typing import Any, Final
 from redis import RedisError, ResponseError
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.cluster.connection import connect, shown
+from sitecrawl.cluster.address import shown
+from sitecrawl.cluster.connection import connect
 from sitecrawl.cluster.facts import REPAIR, Facts, facts_of
 from sitecrawl.cluster.records import A_TIME, FAR, Blob, Reading, is_tally, number_of, readable
 from sitecrawl.cluster.shard_audit import ShardAudit

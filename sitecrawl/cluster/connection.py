@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ssl
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final, cast
+from urllib.parse import parse_qsl, urlsplit
 
 import redis
 import redis.asyncio
+from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.retry import Retry
 
 from sitecrawl.base.errors import OptionError, StorageError
+from sitecrawl.cluster.address import SentinelAddress, sentinels_of, shown
+from sitecrawl.cluster.clients import (
+    AsyncCluster,
+    Cluster,
+    Confirmed,
+    SameServer,
+    SlotMoves,
+    async_master_of,
+    master_of,
+)
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 20.0
@@ -25,8 +39,10 @@ _AWAY: Final = (
     redis.exceptions.ClusterError,
     redis.exceptions.OutOfMemoryError,
     redis.exceptions.RedisClusterException,
+    SlotMoves,
 )
 """Of these redis-py has taken the error's name away."""
+_HUNG_UP: Final = (ssl.SSLError, ConnectionResetError, BrokenPipeError)
 _TRANSIENT: Final = (
     "LOADING",
     "MISCONF",
@@ -42,34 +58,88 @@ _TRANSIENT: Final = (
 
 
 def connect(params: Mapping[str, Any]) -> redis.Redis | redis.RedisCluster:
-    """A client that waits, for what is asked before the crawl runs. Raises `StorageError`."""
+    """A client that waits, for what is asked before the crawl runs. Raises `StorageError`, or `OptionError`."""
+    _check_files(params)
     given = {"socket_connect_timeout": CONNECT_SECONDS, "socket_timeout": ANSWER_SECONDS, **_plain(params)}
     given["retry"] = Retry(ExponentialBackoff(cap=1, base=0.1), 3)
+    address = _by_sentinels(given)
     try:
-        client = redis.Redis.from_url(**given) if "url" in given else redis.Redis(**given)
-        if not client.info("cluster").get("cluster_enabled"):
-            return client
-        client.close()
-        return redis.RedisCluster.from_url(**given) if "url" in given else redis.RedisCluster(**given)
+        client: redis.Redis | redis.RedisCluster
+        client = _made(redis.Redis, given) if address is None else master_of(address, given)
+        if client.info("cluster").get("cluster_enabled"):
+            client.close()
+            client = _made(Cluster, given)
     except (redis.RedisError, OSError, ValueError) as error:
-        raise StorageError(f"Redis at {shown(params)} cannot be reached: {error}") from error
+        raise StorageError(_why_not(error, params)) from error
+    return client
 
 
-def connect_async(params: Mapping[str, Any], *, cluster: bool, patient: bool = False) -> Any:
+def connect_async(params: Mapping[str, Any], *, cluster: bool, patient: bool = False, replicas: int = 0) -> Any:
     """A client for the event loop. It repeats nothing by itself: the pump does, with the whole step in view.
 
-    `patient`: for who waits for messages, which may be long in coming.
+    `patient`: for who waits for messages, which may be long in coming. `replicas`: so many must have what was
+    written before there is an answer; not on a Redis Cluster.
     """
     silence = None if patient else ANSWER_SECONDS
     given = {"socket_connect_timeout": CONNECT_SECONDS, "socket_timeout": silence, **_plain(params)}
     if cluster:
-        kind: Any = redis.asyncio.RedisCluster
         # A failover is followed within one call, by asking the others who is master now.
-        given["retry"] = Retry(NoBackoff(), 3)
-    else:
-        kind = redis.asyncio.Redis
-        given["retry"] = Retry(NoBackoff(), 0)
+        return _made(AsyncCluster, {**given, "retry": AsyncRetry(NoBackoff(), 3)})
+    given |= {"retry": AsyncRetry(NoBackoff(), 0), "redis_connect_func": SameServer().greet}
+    kind = Confirmed if replicas else redis.asyncio.Redis
+    address = _by_sentinels(given)
+    client: Any = _made(kind, given) if address is None else async_master_of(address, given, kind)
+    if replicas:
+        client.replicas = replicas
+    return client
+
+
+def _made(kind: Any, given: Mapping[str, Any]) -> Any:
     return kind.from_url(**given) if "url" in given else kind(**given)
+
+
+def _by_sentinels(given: dict[str, Any]) -> SentinelAddress | None:
+    """Whom to ask for the master, if the URL says so; it is taken out then."""
+    address = sentinels_of(str(given.get("url", "")))
+    if address is not None:
+        del given["url"]
+    return address
+
+
+def _check_files(params: Mapping[str, Any]) -> None:
+    """Raises `OptionError` for a file of a certificate that is not there: redis-py would take Redis for away."""
+    named = _arguments(params)
+    for name in ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile"):
+        if name in named and not Path(named[name]).is_file():
+            raise OptionError(f"{name} of Redis at {shown(params)} is {named[name]}, and there is no such file")
+
+
+def _arguments(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that stand in the URL as well."""
+    return {**params, **dict(parse_qsl(urlsplit(str(params.get("url", ""))).query))}
+
+
+def _why_not(error: BaseException, params: Mapping[str, Any]) -> str:
+    """Why Redis cannot be reached; of a certificate, what to do."""
+    causes, where = list(_causes(error)), shown(params)
+    for cause in causes:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return (
+                f"The certificate of Redis at {where} is not trusted: {cause.verify_message.rstrip('.')}. Name the "
+                "file of its CA in the URL, ?ssl_ca_certs=FILE, and Redis by the name in the certificate"
+            )
+    # A server that misses our certificate says so when it has hung up, and the word is often lost.
+    hung_up = any(isinstance(cause, _HUNG_UP) or "closed by server" in str(cause) for cause in causes)
+    advice = ""
+    if hung_up and where.startswith("rediss") and "ssl_certfile" not in _arguments(params):
+        advice = " It may want to see a certificate of ours: ?ssl_certfile=FILE&ssl_keyfile=FILE"
+    return f"Redis at {where} cannot be reached: {error}{advice}"
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,15 +147,6 @@ def _plain(params: Mapping[str, Any]) -> dict[str, Any]:
     own = {"redis_cls", "decode_responses", "encoding", "retry", "retry_on_timeout", "socket_timeout"}
     own.add("socket_connect_timeout")
     return {name: value for name, value in params.items() if name not in own}
-
-
-def shown(params: Mapping[str, Any]) -> str:
-    """Which Redis it is, for a message: without a password, wherever that stands."""
-    url = str(params.get("url", ""))
-    if url:
-        scheme, _, rest = url.partition("://")
-        return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0]}"
-    return f"{params.get('host', 'localhost')}:{params.get('port', 6379)}"
 
 
 def check(client: redis.Redis | redis.RedisCluster) -> None:

@@ -64,7 +64,8 @@ class ClusterFrontier:
         self.known = Clock(options.cache)
         self._journal = Journal(database)
         self.hosts = LeasedHosts(politeness)
-        shards = Shards(connect_async(options.redis, cluster=joined.is_cluster), self.keys, cluster=joined.is_cluster)
+        client = connect_async(options.redis, cluster=joined.is_cluster, replicas=options.replicas)
+        shards = Shards(client, self.keys, cluster=joined.is_cluster)
         self.pump = Pump(
             shards,
             options,

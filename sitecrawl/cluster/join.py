@@ -12,7 +12,8 @@ from typing import Final, TypeVar
 import redis
 
 from sitecrawl.base.errors import OptionError, StorageError
-from sitecrawl.cluster.connection import back_off, check, connect, is_transient, shown
+from sitecrawl.cluster.address import shown
+from sitecrawl.cluster.connection import back_off, check, connect, is_transient
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.shards import call_join, open_crawl
 
@@ -44,8 +45,11 @@ def join(options: ClusterOptions) -> Joined:
     try:
         if not options.unsafe:
             check(client)
+        is_cluster = hasattr(client, "get_primaries")
+        if is_cluster and options.replicas:
+            raise OptionError("SITECRAWL_CLUSTER_REPLICAS is for one Redis and its replicas, not for a Redis Cluster")
         key = _patiently(lambda: open_crawl(client, options), shown(options.redis))
-        return Joined(options, key, hasattr(client, "get_primaries"))
+        return Joined(options, key, is_cluster)
     except redis.RedisError as error:  # read-only, or not for this user
         raise StorageError(f"Redis at {shown(options.redis)} refuses the crawl: {error}") from error
     finally:

@@ -73,6 +73,8 @@ class ClusterOptions:
     """Whether traps are held back."""
     unsafe: bool = False
     """Take a Redis that may lose the crawl: without persistence, or with eviction."""
+    replicas: int = 0
+    """So many replicas have to have what Redis was told before it counts; not on a Redis Cluster."""
     ahead: int = 128
     """URLs that are lent ahead."""
     host_batch: int = 32

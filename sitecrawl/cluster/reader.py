@@ -18,7 +18,8 @@ from redis import RedisError
 
 from sitecrawl.base.batches import batches
 from sitecrawl.base.errors import StorageError
-from sitecrawl.cluster.connection import connect, shown
+from sitecrawl.cluster.address import shown
+from sitecrawl.cluster.connection import connect
 from sitecrawl.cluster.shards import Keys, unpack
 from sitecrawl.frontier.held import HeldSet, Unit, held_set, unit_of
 from sitecrawl.frontier.hosts import Host
@@ -183,7 +184,7 @@ class ClusterReader:
                 yield from self._done(chunk)
 
     def _done(self, captures: Iterable[Capture]) -> Iterator[tuple[str, KnownUrl]]:
-        pipeline, asked = self._client.pipeline(), list(captures)
+        pipeline, asked = self._client.pipeline(transaction=False), list(captures)
         for capture in asked:
             key = self._fingerprints.url(capture.url_key)
             pipeline.hget(self._keys.done(self._keys.shard_of(capture.host), key, self._buckets), key)

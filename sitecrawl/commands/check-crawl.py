@@ -10,16 +10,14 @@ from typing import Any
 from scrapy.exceptions import UsageError
 
 from sitecrawl.checking import CheckResult, check, repair
+from sitecrawl.cluster.address import SCHEMES, shown
 from sitecrawl.cluster.audit import audit
-from sitecrawl.cluster.connection import shown
 from sitecrawl.cluster.repair import repair as repair_redis
 from sitecrawl.console.base_command import DescribedCommand
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.configuration import CRAWLS
 from sitecrawl.crawldir.directory import workers_below
 from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
-
-_REDIS = ("redis://", "rediss://", "unix://")
 
 
 class Command(DescribedCommand):
@@ -40,7 +38,7 @@ class Command(DescribedCommand):
         how.add_argument("--repair", action="store_true", help="rebuild what can be rebuilt from what is there")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        if args and args[0].startswith(_REDIS):
+        if args and args[0].startswith(SCHEMES):
             if opts.quick:
                 raise UsageError("what is on Redis is checked wholly")
             if len(args) > 1 and not opts.repair:

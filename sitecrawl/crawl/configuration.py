@@ -232,6 +232,7 @@ def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
         order=settings.get("SITECRAWL_ORDER"),
         hold=settings.getbool("SITECRAWL_HOLD_TRAPS"),
         unsafe=settings.getbool("SITECRAWL_CLUSTER_UNSAFE"),
+        replicas=settings.getint("SITECRAWL_CLUSTER_REPLICAS"),
         ahead=2 * settings.getint("CONCURRENT_REQUESTS"),
         max_depth=settings.getint("DEPTH_LIMIT"),
         limits=crawl_limits(settings),

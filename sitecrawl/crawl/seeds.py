@@ -8,22 +8,20 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sitecrawl.base.errors import InvalidUrl, OptionError
+from sitecrawl.base.errors import InvalidUrl, OptionError, StorageError
+from sitecrawl.cluster.address import SCHEMES, shown
 from sitecrawl.sitemap.entry import ParseReport
 from sitecrawl.sitemap.parse import chunks_of, read_sitemap
 from sitecrawl.urls.url import Url, guess_url, shortened
 
 if TYPE_CHECKING:
-    from redis import Redis
+    from redis import Redis, RedisCluster
 
 MAX_FILE_SIZE: Final = 256 << 20
 """Bytes of a file of seeds, unpacked: some millions of URLs. What is larger is a mistake, or a bomb."""
 
 _NO_SEED: Final = "this is no seed: write a URL without user name and password, like https://example.com/"
-_REDIS: Final = ("redis://", "rediss://", "unix://")
 _REDIS_BATCH: Final = 10_000
-_REDIS_TIMEOUT: Final = 10.0
-"""Seconds."""
 
 
 def read_seeds(text: str) -> list[Url]:
@@ -36,7 +34,7 @@ def read_seeds(text: str) -> list[Url]:
     mistake may hold a secret.
     """
     text = text.strip()
-    if text.startswith(_REDIS):
+    if text.startswith(SCHEMES):
         return _from_redis(text)
     if text.startswith("@"):
         return _from_file(Path(text[1:]))
@@ -73,16 +71,19 @@ def _from_file(path: Path) -> list[Url]:
 
 
 def _from_redis(text: str) -> list[Url]:
-    from redis import Redis, RedisError  # noqa: PLC0415 - it takes longer to import than most crawls take to start
+    from redis import RedisError  # noqa: PLC0415 - it takes longer to import than most crawls take to start
+
+    from sitecrawl.cluster.connection import connect  # noqa: PLC0415 - which imports it
 
     address, _, key = text.partition("#")
-    where = f"Redis at {_without_user(address)}"
+    place = shown({"url": address})
+    where = f"Redis at {place}"
     if not key:
-        raise OptionError(f"Name the key of the seeds in {where}: {_without_user(address)}#KEY")
+        raise OptionError(f"Name the key of the seeds in {where}: {place}#KEY")
     try:
-        with Redis.from_url(address, socket_connect_timeout=_REDIS_TIMEOUT, socket_timeout=_REDIS_TIMEOUT) as client:
+        with connect({"url": address}) as client:
             entries = _members(client, key)
-    except (RedisError, ValueError) as error:
+    except (RedisError, StorageError, ValueError) as error:
         raise OptionError(f"The seeds cannot be read from {where}, key {key!r}: {error}") from error
     seeds = _distinct((word, f"{where}, key {key!r}: ") for entry in entries if (word := entry.strip()))
     if not seeds:
@@ -90,7 +91,7 @@ def _from_redis(text: str) -> list[Url]:
     return seeds
 
 
-def _members(client: Redis, key: str) -> list[str]:
+def _members(client: Redis | RedisCluster, key: str) -> list[str]:
     """In the order in which scrapy-redis would take them. Raises `ValueError` for what is too much."""
     found: list[str] = []
     size = 0
@@ -102,7 +103,7 @@ def _members(client: Redis, key: str) -> list[str]:
     return found
 
 
-def _entries_of(client: Redis, key: str) -> Iterator[bytes | str]:
+def _entries_of(client: Redis | RedisCluster, key: str) -> Iterator[bytes | str]:
     kind = client.type(key)
     if kind in {b"set", "set"}:
         yield from client.sscan_iter(key, count=_REDIS_BATCH)
@@ -112,12 +113,6 @@ def _entries_of(client: Redis, key: str) -> Iterator[bytes | str]:
         while batch := read(key, start, start + _REDIS_BATCH - 1):
             start += len(batch)
             yield from batch
-
-
-def _without_user(address: str) -> str:
-    """No password in a message."""
-    scheme, _, rest = address.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}"
 
 
 def _content(path: Path) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -102,19 +101,6 @@ class TestJoining:
             finally:
                 client.config_set("maxmemory", "0")
             assert joining.result(30).options == self.options(redis)
-
-    def test_the_rights_that_the_documentation_names(self, redis: Server, tmp_path: Path) -> None:
-        """They are enough for a whole crawl."""
-        (rights,) = re.findall(
-            r"`(resetchannels ~.*?)`", (PROJECT / "docs" / "scaling.md").read_text(encoding="utf-8")
-        )
-        with redis.client() as client, LocalWeb({"/": linked("/a", "/b"), "/a": "a", "/b": "b"}) as web:
-            client.execute_command("ACL", "SETUSER", "crawler", "on", ">secret", *rights.split())
-            url = f"redis://crawler:secret@127.0.0.1:{redis.port}/0"
-            settings = {"SITECRAWL_CLUSTER": url, "JOBDIR": tmp_path / "job"}
-            done = scrapy("crawl", "generic", "-a", f"seeds={web.root}", settings=settings)
-            assert done.returncode == 0, done.stderr[-2000:]
-            assert set(web.paths()) == {"/", "/a", "/b"}
 
 
 class TestFleet:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
+from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+
+ONE_DAY = dt.timedelta(days=1)
 
 
 def certificate(folder: Path) -> Path:
@@ -19,10 +22,46 @@ def certificate(folder: Path) -> Path:
     signed = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now)
-        .not_valid_after(now + dt.timedelta(days=1))
+        .not_valid_after(now + ONE_DAY)
         .sign(key, hashes.SHA256())
     )
-    pem = serialization.Encoding.PEM
-    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    (folder / "both.pem").write_bytes(secret + signed.public_bytes(pem))
+    (folder / "both.pem").write_bytes(_secret(key) + signed.public_bytes(serialization.Encoding.PEM))
     return folder / "both.pem"
+
+
+def _secret(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+class Authority:
+    """A certificate authority of its own, whose certificate is in the file `file`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "an authority of tests")])
+        is_one = x509.BasicConstraints(ca=True, path_length=0)
+        own = self._signed(self._name, self._key, is_one)
+        self.file = folder / "authority.pem"
+        self.file.write_bytes(own.public_bytes(serialization.Encoding.PEM))
+
+    def issue(self, name: str, *addresses: str) -> tuple[Path, Path]:
+        """Files of a certificate for `name`, and for these IP addresses, and of its key."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        names = [x509.DNSName(name), *(x509.IPAddress(ip_address(address)) for address in addresses)]
+        issued = self._signed(subject, key, x509.SubjectAlternativeName(names))
+        files = self._folder / f"{name}.pem", self._folder / f"{name}.key"
+        files[0].write_bytes(issued.public_bytes(serialization.Encoding.PEM))
+        files[1].write_bytes(_secret(key))
+        return files
+
+    def _signed(
+        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType
+    ) -> x509.Certificate:
+        now = dt.datetime.now(dt.UTC)
+        builder = x509.CertificateBuilder(self._name, subject, key.public_key(), x509.random_serial_number())
+        builder = builder.not_valid_before(now - ONE_DAY).not_valid_after(now + ONE_DAY)
+        return builder.add_extension(extension, critical=False).sign(self._key, hashes.SHA256())

