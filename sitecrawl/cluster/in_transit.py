@@ -63,11 +63,21 @@ class InTransit:
             self.forward(int(target), Forward(parcel.shard, self._session, parcel.stream, parcel.seq, blob))
         self._packer.taken(parcel)
 
+    def forget_answers(self) -> None:
+        """Redis may have less than it had: the outboxes hold what is to be forwarded, and no URL is known there."""
+        self.forwards.clear()
+        self.arrived.clear()
+        self._packer.forget_known()
+        for queue in self.parcels.values():
+            for parcel in queue:
+                parcel.packed = None
+
     def forward(self, target: int, forward: Forward) -> None:
         self.forwards[target].append(forward)
 
     def has_arrived(self, target: int, forward: Forward) -> None:
-        self.forwards[target].remove(forward)
+        if forward in self.forwards[target]:
+            self.forwards[target].remove(forward)
         self.arrived[forward.source, forward.owner].append(f"{forward.stream}:{forward.seq}:{target}")
 
     def trimmed(self, place: tuple[int, str], fields: list[str]) -> None:

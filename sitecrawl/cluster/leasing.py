@@ -58,6 +58,10 @@ class Leasing:
         found = [shard.numbers.get("deep", -1) for shard in self._shard_calls.shards.values()]
         return min((int(level) for level in found if level >= 0), default=None)
 
+    def forget_answers(self) -> None:
+        """The level is what the shards say it is."""
+        self._level = 0
+
     def descend(self, level: int) -> None:
         """All of the levels above are done."""
         self._level = level

@@ -202,6 +202,10 @@ class Packer:
             rest.pop()
         return entry + rest
 
+    def forget_known(self) -> None:
+        """What Redis knows is no longer certain."""
+        self._known.clear()
+
     def taken(self, parcel: Parcel) -> None:
         """The parcel's own shard has it, and the others' parts are in its outbox: its URLs are known now."""
         for key in parcel.keys:

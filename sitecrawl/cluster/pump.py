@@ -20,7 +20,6 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any, Final
 
 import redis
@@ -81,8 +80,7 @@ class Pump:
         self._listener = listener
         self._is_busy = is_busy
         self._revival = revival
-        faulted = partial(listener.counted, "cluster/faults", 1)
-        self.shard_calls = ShardCalls(shards, journal.session, options.lease_seconds, on_fault=faulted)
+        self.shard_calls = ShardCalls(shards, journal.session, options.lease_seconds, on_fault=self._faulted)
         self.stream = f"{journal.session}.{secrets.token_hex(4)}"
         """Numbers begin anew with each start, so each start has streams of its own."""
         self.in_transit = InTransit(packer, journal.session)
@@ -121,6 +119,15 @@ class Pump:
         self._wakeups = Wakeups(connect, shards.keys.channel, self._called)
         self._tasks: list[asyncio.Task[None]] = []
         self._renewed = 0.0
+
+    def _faulted(self) -> None:
+        """Redis may come back as a replica that has taken over, or without its last second: what it has answered so
+        far is no longer certain. What is to be forwarded is read again from the outboxes (`_adopt_own`).
+        """
+        self._listener.counted("cluster/faults", 1)
+        self.in_transit.forget_answers()
+        self.scope.forget_answers()
+        self.leasing.forget_answers()
 
     def _transfers(self, step: str) -> Transfers:
         return Transfers(self.shard_calls, step, f"{self.stream}.{step}", self.in_transit.forward)

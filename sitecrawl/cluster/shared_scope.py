@@ -21,16 +21,29 @@ class SharedScope:
         self._key = key
         self._heard = 0
         self._known: set[str] = set()
+        self._own: list[str] = []
         self._new: list[str] = []
+        self._is_sure = True
+        """Whether Redis has what it was told."""
         self._widened = widened
 
     def add(self, url: str) -> None:
         """Tell the others, with what is sent next."""
         if url not in self._known:
             self._known.add(url)
+            self._own.append(url)
             self._new.append(url)
 
+    def forget_answers(self) -> None:
+        """Redis may have less than it was told, or has told."""
+        self._heard = 0
+        self._is_sure = not self._own
+
     async def tell(self) -> None:
+        if not self._is_sure:
+            there = set(await self._client.lrange(self._key, 0, -1))
+            self._new = [url for url in self._own if url.encode() not in there]
+            self._is_sure = True
         if self._new:
             new = list(self._new)
             await self._client.rpush(self._key, *new)

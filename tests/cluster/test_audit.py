@@ -119,7 +119,7 @@ def spoil_name(steps: Steps, base: str) -> None:
         (spoil_done, ": x cannot be read"),
         (spoil_name, "mine is no key of the crawl"),
         (spoil_section, "sections: there is no section for "),
-        (spoil_lease, "leases: the lease 2 is not whole"),
+        (spoil_lease, " is not whole"),
         (spoil_best, "best:*: the section "),
         (spoil_number, "state: serial is no number"),
         (forget_done, "done:*: 0 URLs, not 1"),

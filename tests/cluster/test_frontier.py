@@ -49,6 +49,10 @@ def test_what_is_left_of_a_parcel_is_durable_before_it_is_sent(redis: Server, tm
         asyncio.run(run())
 
 
+LATE = 2_000_000_000_000
+"""A token that no shard has come to: they count from the time in milliseconds."""
+
+
 def token_of(worker: Worker, visit: Visit) -> int:
     return next(token for (_, token), lease in worker.frontier.hosts.leases.items() if visit.key in lease.open)
 
@@ -89,15 +93,17 @@ def test_lease_of_a_lost_answer_comes_back(redis: Server, tmp_path: Path) -> Non
     async def run() -> None:
         async with working(redis, tmp_path, shards=2) as worker:
             hosts = {steps.keys.shard_of(name): name for name in (f"h{n}.example" for n in range(20))}
+            for shard in range(2):
+                steps.client.hset(steps.keys.base(shard) + "state", "token", LATE - 1)
             await worker.seed(f"http://{hosts[0]}/")
             (visit,) = await worker.visits(1)
             pump = worker.frontier.pump
             steps.add(seed(f"http://{hosts[1]}/"))
-            assert steps.lease(1, pump.shard_calls.session)[0][0] == token_of(worker, visit) == 1
+            assert steps.lease(1, pump.shard_calls.session)[0][0] == token_of(worker, visit) == LATE
             pump.shard_calls.fault(ConnectionError("lost"))
             pump.kick()
-            await until_async(lambda: not steps.client.exists(steps.keys.base(1) + "l:1"), "the lease has come back")
-            assert steps.client.exists(steps.keys.base(0) + "l:1")
+            await until_async(lambda: not steps.client.exists(f"{steps.keys.base(1)}l:{LATE}"), "it has come back")
+            assert steps.client.exists(f"{steps.keys.base(0)}l:{LATE}")
         audit(steps)
 
     with redis.client() as client:

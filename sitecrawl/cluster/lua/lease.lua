@@ -59,7 +59,7 @@ end
 local leases = {}
 
 local function open(host)
-  S.token = S.token + 1
+  S.token = math.max(S.token + 1, now)  -- so none comes twice when a replica has taken over that is behind
   local token = S.token
   host.token = token
   redis.call('HSET', lease_key(token), 'h', host.name, 's', args.session)

@@ -1,0 +1,100 @@
+"""A Redis that is more than one server, and changes under a crawl: a master dies, a slot moves. Nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import redis
+from cluster_helpers import Steps, audit
+from fleet import Worker, fleet, stored, urls_of, web_of
+from redis_servers import cluster, moving_slot, program, valkey, watched
+from waiting import until
+
+SHARDS = 4
+BUCKETS = 1_000_000 // SHARDS // 64
+"""What the default settings make of four shards."""
+
+
+def fetched(client: redis.Redis | redis.RedisCluster) -> int:
+    found = [client.hget(f"sitecrawl:{{generic.{shard}}}:state", "fetched") for shard in range(SHARDS)]
+    return sum(int(number or 0) for number in found)  # type: ignore[arg-type]
+
+
+def steps(client: redis.Redis | redis.RedisCluster) -> Steps:
+    return Steps(client, crawl="generic", shards=SHARDS, buckets=BUCKETS)
+
+
+def says(workers: list[Worker], text: str) -> bool:
+    """Whether one of them has said so; if all have ended there is nothing to wait for any more."""
+    assert any(worker.process.poll() is None for worker in workers), workers[0].log[-2000:]
+    return any(text in worker.log for worker in workers)
+
+
+def test_failover(tmp_path: Path) -> None:
+    """Every page is stored; twice at most those that the master took and its replica had not when it died."""
+    with (
+        watched() as servers,
+        web_of(400) as web,
+        fleet(tmp_path, 2, web.url(0), servers.url, DOWNLOAD_DELAY=0.1) as workers,
+        servers.master.client() as old,
+        servers.replica.client() as new,
+    ):
+        until(lambda: fetched(old) > 50, "some pages")
+        servers.cut()
+        had = fetched(new)
+        until(lambda: fetched(old) > had + 30, "pages of which the replica knows nothing")
+        servers.master.kill()
+        until(lambda: says(workers, "Waiting for Redis: "), "a worker says that it waits")
+        assert [worker.wait() for worker in workers] == [0, 0], workers[0].log[-2000:]
+        audit(steps(new))
+        servers.sentinel.close()
+        servers.master.start()
+        lost = fetched(old) - had
+        pages = stored(workers)
+    assert pages.keys() == urls_of(web)
+    assert 0 < sum(times - 1 for times in pages.values()) <= lost
+
+
+def test_failover_of_confirmed_writes(tmp_path: Path) -> None:
+    """With SITECRAWL_CLUSTER_REPLICAS what one server alone has does not count: nothing is stored twice."""
+    settings = {"DOWNLOAD_DELAY": 0.1, "SITECRAWL_CLUSTER_REPLICAS": 1}
+    with (
+        watched() as servers,
+        web_of(250) as web,
+        fleet(tmp_path, 1, web.url(0), servers.url, **settings) as workers,
+        servers.master.client() as old,
+        servers.replica.client() as new,
+    ):
+        until(lambda: fetched(old) > 50, "some pages")
+        servers.cut()
+        until(lambda: says(workers, "0 replicas have what was written"), "a worker says that it waits")
+        servers.master.kill()
+        until(servers.has_taken_over, "the replica is master")
+        servers.mend()
+        assert workers[0].wait() == 0, workers[0].log[-2000:]
+        audit(steps(new))
+        pages = stored(workers)
+    assert pages.keys() == urls_of(web)
+    assert set(pages.values()) == {1}
+
+
+@pytest.mark.parametrize("runs", [program, valkey])
+def test_slots_move(runs: Callable[[], str], tmp_path: Path) -> None:
+    """While a half of a shard is on one node and a half on another, nobody touches it."""
+    with (
+        cluster(runs=runs()) as nodes,
+        web_of(250) as web,
+        fleet(tmp_path, 1, web.url(0), nodes[0].url, DOWNLOAD_DELAY=0.1) as workers,
+        redis.RedisCluster.from_url(nodes[0].url) as client,
+    ):
+        until(lambda: fetched(client) > 50, "some pages")
+        for shard in range(SHARDS):
+            with moving_slot(nodes, f"sitecrawl:{{generic.{shard}}}:state"):
+                until(lambda: says(workers, "a slot is on its way to another node"), "a worker says that it waits")
+        assert workers[0].wait() == 0, workers[0].log[-2000:]
+        audit(steps(client))
+        pages = stored(workers)
+    assert pages.keys() == urls_of(web)
+    assert set(pages.values()) == {1}
