@@ -148,7 +148,8 @@ class _Sentinels(redis.sentinel.Sentinel):
         except redis.sentinel.MasterNotFoundError as error:
             raise _no_master(service_name) from error
         finally:
-            self.close()
+            for sentinel in self.sentinels:
+                sentinel.close()
         return found
 
 
@@ -160,7 +161,8 @@ class _AsyncSentinels(redis.asyncio.sentinel.Sentinel):
         except redis.asyncio.sentinel.MasterNotFoundError as error:
             raise _no_master(service_name) from error
         finally:
-            await self.aclose()
+            for sentinel in self.sentinels:
+                await sentinel.aclose()
         return found
 
 

@@ -157,7 +157,7 @@ class TestFaults:
         """A Redis that is full is waited for; when it has room the crawl goes on, and no page is lost."""
         with fleet(tmp_path, 1, web.url(0), redis.url, DOWNLOAD_DELAY=0.1) as workers, redis.client() as client:
             until(lambda: client.keys("*:done:*"), "Redis has a page")
-            client.config_set("maxmemory", "1mb")
+            client.config_set("maxmemory", client.info("memory")["used_memory"])
             try:
                 until(lambda: "Waiting for Redis: " in workers[0].log, "the worker waits for Redis")
                 assert workers[0].process.poll() is None
