@@ -7,13 +7,13 @@ Garcia-Molina and Pedersen, "Combating web spam with TrustRank", VLDB 2004). Wha
 the seeds. Links of a host that is held back as a trap pass nothing on.
 
 Trust flows in rounds, one now and then as the crawl goes on, each from where the last one ended. An older state is
-forgotten as fast as rounds from the seeds would get to the new one, and the crawl never waits for many at once. What
-flows adds up to less than 1, as hosts keep or lose some of it; a host's trust is its share of what there is.
+forgotten as fast as rounds from the seeds would get to the new one, and the crawl never waits for many at once.
 
 Many graphs may share a crawl, each with the hosts of its own. Then what flows to hosts elsewhere is `outflow`, and
-what comes from there is heard now and then (`hear`). Each round makes less of a difference than the one before,
-whichever graph it is in and however late its news, so all come to what one graph of all hosts would (Chazan and
-Miranker, "Chaotic relaxation", 1969).
+what comes from there is heard now and then (`hear`). What hosts do not pass on is then lost instead of given back,
+and a host's trust is its share of what there is: the same in the end. But so each round makes less of a difference
+than the one before, whichever graph it is in and however late its news, and all come to what one graph of all hosts
+would (Chazan and Miranker, "Chaotic relaxation", 1969).
 
 The graph counts, for every pair of hosts, the pages of the one that link to the other. It is kept in memory, at
 most `MAX_EDGES` of it, about 200 bytes each; pairs beyond are counted as dropped,
@@ -125,7 +125,7 @@ class HostGraph:
         if not (seeds := self._all_seeds):
             return
         held = self._trust or {host: share / seeds for host, share in self.seeds.items()}
-        moved = {host: (1 - DAMPING) * share / seeds for host, share in self.seeds.items()}
+        moved = dict.fromkeys(self.seeds, 0.0)
         for host, amount in self._elsewhere.inflow.items():
             moved[host] = moved.get(host, 0.0) + amount
         for source, targets in self._edges.items():
@@ -134,9 +134,12 @@ class HostGraph:
                 for target, pages in targets.items():
                     if target != source:
                         moved[target] = moved.get(target, 0.0) + share * pages
+        rest = (1 - (DAMPING if self._is_here else sum(moved.values()))) / seeds
+        for host, number in self.seeds.items():
+            moved[host] = moved.get(host, 0.0) + rest * number
         if self._is_here is not None:
             self.outflow = {host: moved.pop(host) for host in list(moved) if not self._is_here(host)}
-        self._trust, self.total = moved, sum(moved.values())
+        self._trust, self.total = moved, sum(moved.values()) if self._is_here else 1.0
 
     def reached(self, is_demoted: Callable[[bytes], bool]) -> set[bytes]:
         """The hosts that links lead to from the seeds' without passing through one that is demoted."""
