@@ -204,6 +204,7 @@ class Database:
 
     def close(self) -> None:
         """Raises `StorageError` if a write has failed, now or before; what `write` returned from is on disk."""
+        self.on_error = _nobody_hears  # who asks a database that is closed has come too late for any of it
         self.handles.clear()
         for family in self._families.values():
             with contextlib.suppress(Exception):  # closing a family twice is no error worth a message

@@ -147,7 +147,7 @@ def test_the_graph_of_hosts(crawl):
     edges = crawl.frontier.link_credit.graph._edges
     a, b, c = (digest(host, 8) for host in (A, B, C))
     assert edges == {a: {a: 1.0, b: 1.0, c: 0.1}}
-    assert crawl.frontier.link_credit.graph._seeds == {a: 1.0}
+    assert crawl.frontier.link_credit.graph.seeds == {a: 1.0}
 
 
 FAMILY = [A, f"www.{A}", B, C]
