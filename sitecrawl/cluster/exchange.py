@@ -197,7 +197,7 @@ class Exchange:
 
     async def _resume(self) -> None:
         """What this worker had when it ended is its own still, if nobody has had it since."""
-        for held in [*self._holdings.held.values(), *self._holdings.departed]:
+        for held in self._holdings.all:
             if held.is_sure:
                 continue
             lent = await self._store.lease(held.partition, held.token)
@@ -214,7 +214,7 @@ class Exchange:
         self._frontier.is_working = True
 
     async def _send(self) -> None:
-        holders = [one for one in (*self._holdings.held.values(), *self._holdings.departed) if not one.is_lost]
+        holders = [one for one in self._holdings.all if not one.is_lost]
         commits, of = [], []
         for held in holders:
             entries: list[Entry | None] = [*held.unsent]
@@ -316,8 +316,7 @@ class Exchange:
 
     async def _take(self, most: int) -> None:
         """Have partitions lent that nobody has."""
-        ours = {*self._holdings.held, *(one.partition for one in self._holdings.departed)}
-        ours.update(arrival.held.partition for arrival in self._frontier.arrivals)
+        ours = {one.partition for one in (*self._holdings.all, *(one.held for one in self._frontier.arrivals))}
         for partition, holder in enumerate(await self._store.holders()):
             if most == 0:
                 return

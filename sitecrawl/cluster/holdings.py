@@ -97,9 +97,14 @@ class Holdings:
             raise CorruptFile(f"What a worker has in {self._database.path} cannot be read: {error}") from error
         for _, data in self._database.scan("meta", ENTRY, ENTRY + _END):
             entry = Entry.unpack(data)
-            for held in (*self.held.values(), *self.departed):
+            for held in self.all:
                 if held.partition == entry.partition:
                     held.unsent.append(entry)
+
+    @property
+    def all(self) -> list[Held]:
+        """Those that have left, too."""
+        return [*self.held.values(), *self.departed]
 
     def add(self, held: Held) -> None:
         if held.has_left:
@@ -135,7 +140,7 @@ class Holdings:
         packed: bytes = msgpack.packb(
             [
                 [one.partition, one.token, one.number, one.has_left, one.counts.states, one.counts.forgotten]
-                for one in (*self.held.values(), *self.departed)
+                for one in self.all
             ]
         )
         return packed

@@ -105,7 +105,11 @@ class PartitionStore:
     async def _read_all(self, command: str, name: str, *args: Any) -> list[Any]:
         """What a command that reads says of a key of each partition."""
         names = [self.keys.base(partition) + name for partition in range(self.keys.shards)]
-        answers = await self._ask([(command, key, *args) for key in names])
+        return await self._read([(command, key, *args) for key in names])
+
+    async def _read(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """The answer to each command."""
+        answers = await self._ask(commands)
         for answer in answers:
             if isinstance(answer, BaseException):
                 raise answer
@@ -171,11 +175,7 @@ class PartitionStore:
             ("LRANGE", f"{self.keys.base(partition)}inbox", start, start + most - 1)
             for partition, start in starts.items()
         ]
-        answers = await self._ask(commands)
-        for answer in answers:
-            if isinstance(answer, BaseException):
-                raise answer
-        return dict(zip(starts, answers, strict=True))
+        return dict(zip(starts, await self._read(commands), strict=True))
 
     async def load(self, partition: int) -> Log:
         """All of a partition, for who has it."""

@@ -45,8 +45,6 @@ UNSENT: Final = 50
 """Entries that Redis has not taken, over all partitions and checkpoints, with which a worker fetches on."""
 _DRAIN: Final = 1.0
 """Seconds for which hosts of a partition that is to leave rest, again and again, until nothing of it is in flight."""
-
-
 _SOON: Final = 0.02
 """Seconds after which a worker that has nothing to do makes a checkpoint of what it has done."""
 
@@ -212,9 +210,8 @@ class SharedFrontier:
             return loose
         if not self.is_working or self.is_behind:
             return None
-        territory = self.territory
         while (visit := self.frontier.next()) is not None:
-            held = self.holdings.held[territory.partition(visit.key)]
+            held = self.holdings.held[self.territory.partition(visit.key)]
             if not held.is_leaving and not held.is_lost:
                 return visit
             self.frontier.put_back(visit, rest=_DRAIN)
@@ -233,8 +230,9 @@ class SharedFrontier:
             return True
         if self.frontier.in_flight or self.frontier.next_time() == 0.0:
             return False
-        is_news = self._is_dirty or (self.is_idle and any(one.tally != self._tally(one) for one in held))
-        return is_news and self._clock() - self._flushed_at >= _SOON
+        if self._clock() - self._flushed_at < _SOON:
+            return False
+        return self._is_dirty or (self.is_idle and any(one.tally != _tally(one, idle=True) for one in held))
 
     # Completion
 
@@ -315,12 +313,13 @@ class SharedFrontier:
         self, facts: dict[int, Facts], recorded: RecordingBatch, sends: dict[int, dict[int, bytes]]
     ) -> Iterator[Entry]:
         rows, self._rows = self._rows, defaultdict(list)
+        idle = self.is_idle
         for partition, held in self.holdings.held.items():
             changed, held.facts = held.facts != facts[partition], facts[partition]
             if held.is_lost:
                 self._listener.withdrawn(rows.pop(partition, []))
                 continue
-            tally = self._tally(held)
+            tally = _tally(held, idle=idle)
             changes, out = recorded.changes.get(partition, {}), sends.get(partition, {})
             if not (changes or out or held.received or changed or tally != held.tally):
                 continue
@@ -334,13 +333,6 @@ class SharedFrontier:
                 out,
                 rows.get(partition, []),
             )
-
-    def _tally(self, held: Held) -> bytes:
-        """What others want to know of a partition: how many URLs are in which state, and whether this worker has
-        nothing left to do.
-        """
-        packed: bytes = msgpack.packb({"idle": self.is_idle, "states": held.counts.states})
-        return packed
 
     @property
     def is_idle(self) -> bool:
@@ -398,3 +390,11 @@ class SharedFrontier:
 
     def stats(self) -> Mapping[str, int | float]:
         return {"cluster/partitions": len(self.territory.held)}
+
+
+def _tally(held: Held, *, idle: bool) -> bytes:
+    """What others want to know of a partition: how many URLs are in which state, and whether its worker has nothing
+    left to do.
+    """
+    packed: bytes = msgpack.packb({"idle": idle, "states": held.counts.states})
+    return packed

@@ -172,8 +172,6 @@ class Move:
                 self._tell(sums, family, key, value)
                 self._batch.put(family, key, value)
         counts = self._add(sums, facts, 1)
-        self._ledger.total += facts.reserve
-        self._ledger.reserve += facts.reserve
         self._counts.serial = max(self._counts.serial, facts.serial)
         self._seeds.update(facts.seeds)
         return facts._replace(dividend=self._ledger.policy.dividend), counts, changed
@@ -196,8 +194,6 @@ class Move:
                 self._tell(sums, family, key, value)
             self._batch.delete(family, key)
         self._add(sums, facts, -1)
-        self._ledger.total -= facts.reserve
-        self._ledger.reserve -= facts.reserve
         self._seeds = {
             host: number for host, number in self._seeds.items() if self._territory.partition(host) != partition
         }
@@ -218,7 +214,8 @@ class Move:
         counts.forgotten += sign * sum(facts.forgotten)
         for level, number in sums.levels.items():
             counts.levels[level] += sign * number
-        ledger.total += sign * sums.credit
+        ledger.total += sign * (sums.credit + facts.reserve)
+        ledger.reserve += sign * facts.reserve
         ledger.spent += sign * sums.spent
         ledger.policy.payees += sign * sums.payees
         self._good += sign * sums.good

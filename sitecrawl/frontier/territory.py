@@ -103,9 +103,6 @@ class Outbox:
         taken, self._waiting = self._waiting, defaultdict(list)
         return taken
 
-    def __len__(self) -> int:
-        return sum(map(len, self._waiting.values()))
-
 
 def pack(messages: Iterable[Message]) -> bytes:
     """About 150 bytes each."""

@@ -133,8 +133,7 @@ class Worker:
 
     async def void(self) -> None:
         """It will never come back: what Redis has not heard of does not count."""
-        holdings = self.frontier.holdings
-        for held in (*holdings.held.values(), *holdings.departed):
+        for held in self.frontier.holdings.all:
             accepted = await self.store.accepted(held.partition, held.token)
             for entry in held.unsent:
                 if entry.number > accepted:
