@@ -11,7 +11,9 @@ from typing import Final, NamedTuple
 
 import redis
 
-from sitecrawl.cluster.shards import Shards
+from sitecrawl.base.batches import batches
+from sitecrawl.cluster.run import PLACE
+from sitecrawl.cluster.steps import Steps
 
 MAX_WORKERS: Final = 500
 """Workers that are listed, those heard last."""
@@ -48,33 +50,24 @@ class News(NamedTuple):
 class Board:
     """`session` is this worker's name."""
 
-    def __init__(self, shards: Shards, session: str) -> None:
-        self._shards = shards
+    def __init__(self, steps: Steps, session: str) -> None:
+        self._steps = steps
         self.session = session
 
     async def tell(self, text: str, *, read: bool, wish: str = "") -> News | None:
         """Write what is to be known of this worker, and hear the others; None if Redis does not answer."""
-        args = {
-            "session": self.session,
-            "figures": text,
-            "read": int(read),
-            "most": MAX_WORKERS,
-            "forget": _FORGET,
-            "patience": _PATIENCE,
-            "wish": wish,
-            "shard": 0,
-        }
+        args = [self.session, text, int(read), MAX_WORKERS, _FORGET, wish, _PATIENCE]
         try:
             async with asyncio.timeout(_SECONDS):
-                answer = await self._shards.call(0, "watch", args)
+                now, what, at, *told = await self._steps.run("watch", PLACE, *args)
         except (redis.RedisError, OSError):  # TimeoutError is one
             return None
         workers = [
-            Heard(session.decode(errors="replace"), max(0.0, age / 1000), text)
-            for session, age, text in answer[b"workers"]
+            Heard(session.decode(errors="replace"), max(0.0, int(age) / 1000), text)
+            for session, age, text in batches(told, 3)
         ]
-        return News(workers, answer[b"wish"].decode(errors="replace"), int(answer[b"at"]), int(answer[b"now"]))
+        return News(workers, what.decode(errors="replace"), int(at), int(now))
 
     async def close(self) -> None:
         with contextlib.suppress(redis.RedisError, OSError):
-            await self._shards.client.aclose()
+            await self._steps.client.aclose()

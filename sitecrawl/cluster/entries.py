@@ -128,7 +128,7 @@ def snapshot(facts: Facts, rows: Iterable[Row], size: int) -> Iterator[bytes]:
 def _unpack(data: bytes) -> tuple[Facts, list[Any]]:
     try:
         facts, rows = msgpack.unpackb(zstd.decompress(data))
-        dividend, reserve, serial, seeds, forgotten = facts
-        return Facts(dividend, reserve, serial, [tuple(seed) for seed in seeds], forgotten), rows
+        dividend, reserve, serial, seeds, *rest = facts
+        return Facts(dividend, reserve, serial, [tuple(seed) for seed in seeds], *rest), rows
     except (ValueError, TypeError, msgpack.UnpackException, zstd.ZstdError) as error:
         raise CorruptFile(f"An entry of {len(data)} bytes cannot be read: {error}") from error

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import secrets
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from math import ceil
@@ -24,9 +25,14 @@ import redis
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.connection import back_off, is_transient
 from sitecrawl.cluster.entries import Entry, replay, snapshot
-from sitecrawl.cluster.holdings import Held, Holdings, tally_of
+from sitecrawl.cluster.holdings import Held, Holdings
 from sitecrawl.cluster.listener import WorkerListener
-from sitecrawl.cluster.partition_store import Commit, PartitionStore, Standing
+from sitecrawl.cluster.partition_store import Commit, PartitionStore
+from sitecrawl.cluster.run import PLACE, Run, beat
+from sitecrawl.cluster.seedqueue import SeedQueue
+from sitecrawl.cluster.shared_scope import SharedScope
+from sitecrawl.cluster.standing import Standing, Whole
+from sitecrawl.cluster.tallies import Tallies
 from sitecrawl.credit.trust import Elsewhere
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.moving import Facts, Row
@@ -35,7 +41,9 @@ from sitecrawl.frontier.territory import Territory
 BUNDLES: Final = 50
 """Bundles of an inbox that are let in within one round."""
 LENT_AT_ONCE: Final = 4
-"""Partitions that a worker takes within one round: each is read as a whole."""
+"""Partitions with more than a little in them that a worker takes within one round: each is read as a whole."""
+_SMALL: Final = 1_000
+"""Rows."""
 COMPACT: Final = 64
 """Entries of a log that is replaced by a snapshot, at least."""
 _PART: Final = 1 << 20
@@ -43,7 +51,13 @@ _PART: Final = 1 << 20
 _TRUST_SECONDS: Final = 2.0
 _EVERY: Final = 0.2
 """Seconds between two rounds of a worker that has nothing to tell."""
+_LOOK: Final = 1.0
+"""Seconds between two looks at the crawl as a whole, of a worker that has something to do."""
+_RENEWALS: Final = 3
+"""Renewals in the length of a lease."""
 _SOON: Final = 0.005
+_LONGEST_REST: Final = 60.0
+"""Seconds for which a partition that was given back is kept from others, so that its hosts rest, at most."""
 _CLOSING: Final = 10.0
 """Seconds for which the end waits for Redis; what is not sent by then is sent by the next start."""
 
@@ -58,19 +72,6 @@ class Arrival(NamedTuple):
     rows: Sequence[Row]
 
 
-class Totals(NamedTuple):
-    """The crawl's counts, as Redis has heard of them last."""
-
-    queued: int = 0
-    fetched: int = 0
-    failed: int = 0
-    excluded: int = 0
-
-    @property
-    def known(self) -> int:
-        return sum(self)
-
-
 class Worker(Protocol):
     """What of a worker's frontier its talk with Redis is about."""
 
@@ -78,40 +79,79 @@ class Worker(Protocol):
     frontier: DiskFrontier
     territory: Territory
     arrivals: list[Arrival]
-    counts: Totals
     is_working: bool
-    has_ended: bool
 
     @property
-    def is_idle(self) -> bool: ...
+    def is_resting(self) -> bool: ...
+    @property
+    def has_nothing_to_do(self) -> bool: ...
+    @property
+    def has_settled(self) -> bool: ...
 
     def receive(self, partition: int, bundle: bytes) -> None: ...
 
+    def stands(self, whole: Whole, *, unchanged: bool) -> None: ...
+
     def withdraw(self, held: Held) -> None: ...
+
+    def rests_until(self, held: Held) -> float: ...
 
 
 class Exchange:
-    """See the module. `clock` gives monotonic seconds."""
+    """See the module. `clock` gives monotonic seconds; `seeds_key` names a queue of seeds, empty for none."""
 
     def __init__(
         self,
         store: PartitionStore,
+        run: Run,
         frontier: Worker,
         listener: WorkerListener,
         clock: Callable[[], float],
+        *,
+        seeds_key: str = "",
     ) -> None:
         self._store = store
+        self._run_of_crawl = run
         self._listener = listener
         self._frontier = frontier
         self._holdings = frontier.holdings
         self._clock = clock
-        self._trust_at = 0.0
-        self._before: list[Standing] | None = None
+        self.scope = SharedScope(store.steps.client, store.keys.base(PLACE) + "scope", listener.widened)
+        self._tallies = Tallies(
+            store.steps,
+            run.limits,
+            f"{store.session}.{secrets.token_hex(4)}",
+            clock=clock,
+            every=store.lease_seconds / _RENEWALS,
+            met=listener.limit_met,
+        )
+        self._seeds: SeedQueue | None = None
+        if seeds_key:
+            self._seeds = SeedQueue(
+                store.steps.client, seeds_key, take=listener.seed_pushed, settled=lambda: frontier.has_settled
+            )
+        self._renewed_at = self._trust_at = self._look_at = self._take_at = 0.0
+        self._before: Sequence[Standing] | None = None
         self._entries: defaultdict[int, int] = defaultdict(int)
         """Entries in the log of each partition."""
         self._kick = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_closing = False
+
+    @property
+    def commands(self) -> int:
+        """That were sent to Redis."""
+        return self._store.steps.commands
+
+    @property
+    def awaits_seeds(self) -> bool:
+        """Whether there may be seeds in the queue that nobody has taken."""
+        return self._seeds is not None and not self._seeds.is_empty
+
+    def count(self, name: str) -> None:
+        """One more of what the run's limit of that name counts."""
+        if self._tallies.count(name):
+            self.kick()
 
     # Life
 
@@ -131,12 +171,12 @@ class Exchange:
             await asyncio.wait([self._task], timeout=_CLOSING)
         await self.cease()
         with contextlib.suppress(redis.RedisError, OSError):
-            await self._store.client.aclose()
+            await self._store.steps.client.aclose()
 
     async def abandon(self) -> None:
         """As a kill leaves it: nothing more is sent, and nothing is given back."""
         await self.cease()
-        await self._store.client.aclose()
+        await self._store.steps.client.aclose()
 
     async def cease(self) -> None:
         """End the task where it is. Before Python 3.12 `asyncio.wait_for`, which redis-py uses, may swallow a
@@ -156,7 +196,7 @@ class Exchange:
                 except (redis.RedisError, OSError) as error:
                     failures += 1
                     self._fault(error, failures)
-                await self._sleep(back_off(failures) or _EVERY)
+                await self._sleep(back_off(failures) or self._rest())
             await self.leave()
         except StorageError as error:
             self._listener.failed(error)
@@ -171,6 +211,7 @@ class Exchange:
         if not is_transient(error):
             raise StorageError(f"Redis refuses the crawl's work: {error}") from error
         self._listener.counted("cluster/faults", 1)
+        self.scope.forget_answers()  # it may come back with less than it was told
         if failures == 1:
             logger.warning("Waiting for Redis: %s", error or type(error).__name__)
 
@@ -181,18 +222,31 @@ class Exchange:
         self._kick.clear()
         await asyncio.sleep(_SOON)
 
+    def _rest(self) -> float:
+        """Seconds until the next round is due, if nothing comes up."""
+        now, times = self._clock(), [self._clock() + _EVERY, self._tallies.next_look()]
+        if self._seeds is not None:
+            times.append(self._seeds.next_look(now))
+        return max(_SOON, min(times) - now)
+
     async def round(self) -> None:
-        """Raises `redis.RedisError`; then it is to be repeated."""
-        alive = await self._store.alive()
+        """Raises `redis.RedisError`; then it is to be repeated. `StorageError` if there is no going on."""
+        is_resting = self._frontier.is_resting
+        seconds = 0.0 if is_resting else self._store.lease_seconds
+        alive = await beat(self._store.steps, self._run_of_crawl, self._store.session, seconds)
+        await self._tallies(self._clock())
         if not self._frontier.is_working:
             await self._resume()
+        await self.scope.tell()
         await self._send()
         await self._deliver()
         await self._hear()
         await self._share_trust(alive)
-        await self._rebalance(len(alive))
+        await self._rebalance(0 if is_resting and alive else ceil(self._store.keys.shards / max(len(alive), 1)))
+        if self._seeds is not None:
+            await self._seeds(self._clock())
         await self._look_around()
-        if self._frontier.arrivals or self._frontier.has_ended:
+        if self._frontier.arrivals:
             self._listener.woken()
 
     async def _resume(self) -> None:
@@ -214,11 +268,16 @@ class Exchange:
         self._frontier.is_working = True
 
     async def _send(self) -> None:
+        """What is new of each partition; and leases are renewed."""
+        is_due = self._clock() - self._renewed_at >= self._store.lease_seconds / _RENEWALS / 2
+        self._renewed_at = self._clock() if is_due else self._renewed_at
         holders = [one for one in self._holdings.all if not one.is_lost]
         commits, of = [], []
         for held in holders:
             entries: list[Entry | None] = [*held.unsent]
-            for place, entry in enumerate(entries or [None]):
+            if not entries and (held.arrived or is_due):
+                entries = [None]
+            for place, entry in enumerate(entries):
                 commits.append(Commit(held.partition, held.token, entry, () if place else list(held.arrived)))
                 of.append(held)
         for held, commit, number in zip(of, commits, await self._store.commit(commits), strict=True):
@@ -243,9 +302,14 @@ class Exchange:
             if held.is_lost:
                 self._frontier.withdraw(held)
             elif not held.unsent:
-                await self._store.release(held.partition, held.token)
+                await self._release(held, held.rests_until)
             if held.is_lost or not held.unsent:
                 self._holdings.gone(held)
+
+    async def _release(self, held: Held, rests_until: float) -> None:
+        """Who has it next may ask its hosts at once."""
+        rest = min(rests_until - self._clock(), _LONGEST_REST)
+        await self._store.release(held.partition, held.token, max(rest, 0.0))
 
     async def _lose(self, held: Held) -> None:
         """Another worker has had it. What Redis had taken before stays, also if its answer was lost."""
@@ -283,6 +347,8 @@ class Exchange:
         return int(target), str(held.partition), int(number), held.outgoing[name]
 
     async def _hear(self) -> None:
+        """No page of a new site may be read by a worker that does not know that it is one: so scope comes first."""
+        await self.scope.hear()
         ours = {one.partition: one for one in self._holdings.held.values() if not one.is_lost and not one.is_leaving}
         starts = {partition: held.read for partition, held in ours.items()}
         for partition, bundles in (await self._store.inboxes(starts, BUNDLES)).items():
@@ -304,53 +370,52 @@ class Exchange:
 
     # Who has what
 
-    async def _rebalance(self, alive: int) -> None:
-        fair = ceil(self._store.keys.shards / max(alive, 1))
+    async def _rebalance(self, fair: int) -> None:
         held = self._holdings.held
         coming = len(self._frontier.arrivals)
         staying = [one for one in held.values() if not one.is_leaving and not one.is_lost]
-        if len(staying) + coming > fair and not any(one.is_leaving for one in held.values()):
+        if len(staying) + coming > fair and staying and len(staying) == len(held):
             max(staying, key=lambda one: one.partition).is_leaving = True
-        elif len(held) + coming < fair:
-            await self._take(min(fair - len(held) - coming, LENT_AT_ONCE))
+            self._listener.woken()
+        elif len(held) + coming < fair and self._clock() >= self._take_at:
+            await self._take(fair - len(held) - coming)
 
     async def _take(self, most: int) -> None:
         """Have partitions lent that nobody has."""
         ours = {one.partition for one in (*self._holdings.all, *(one.held for one in self._frontier.arrivals))}
-        for partition, holder in enumerate(await self._store.holders()):
-            if most == 0:
-                return
-            if holder or partition in ours:
-                continue
-            if (lent := await self._store.lease(partition)) is not None:
+        free = [partition for partition, holder in enumerate(await self._store.holders()) if not holder]
+        large = LENT_AT_ONCE
+        for partition in [one for one in free if one not in ours][:most]:
+            if large > 0 and (lent := await self._store.lease(partition)) is not None:
                 log = await self._store.load(partition)
                 facts, rows = await asyncio.to_thread(replay, log.entries)
                 held = Held(partition, lent[0], log.number, outgoing=dict(log.outbox))
                 self._entries[partition] = len(log.entries)
                 self._frontier.arrivals.append(Arrival(held, facts, rows))
-                most -= 1
+                large -= len(rows) > _SMALL
+        if not self._frontier.arrivals:
+            self._take_at = self._clock() + _LOOK
+        await self.scope.hear()  # what has come may be of sites that are new
 
     async def _look_around(self) -> None:
-        """How it stands with the crawl as a whole, and whether it has ended: see the module."""
+        """How it stands with the crawl as a whole."""
+        is_near_an_end = self._frontier.has_nothing_to_do or self._run_of_crawl.max_pages
+        if not is_near_an_end and self._clock() < self._look_at:
+            return
+        self._look_at = self._clock() + _LOOK
         standing = await self._store.standing()
-        tallies = [tally_of(one.tally) for one in standing]
-        sums = [sum(counts) for counts in zip(*(tally.get("states", [0] * 4) for tally in tallies), strict=True)]
-        self._frontier.counts = Totals(*sums)
-        is_here = self._frontier.is_idle and not self._holdings.told and not self._frontier.arrivals
-        idle = is_here and all(
-            tally.get("idle") and not one.waiting for tally, one in zip(tallies, standing, strict=True)
-        )
-        self._frontier.has_ended = idle and standing == self._before
-        self._before = standing if idle else None
-        if idle and not self._frontier.has_ended:
+        whole, is_same = Whole(standing), standing == self._before
+        self._before = standing
+        self._frontier.stands(whole, unchanged=is_same)
+        if not is_same and whole.is_still and self._frontier.has_nothing_to_do:
             self._kick.set()
 
     async def leave(self) -> None:
-        """The worker ends: what Redis has wholly, others may have at once."""
+        """The worker ends: what Redis has wholly, others may have."""
         await self._send()
         for held in self._holdings.held.values():
             if not held.unsent and not held.is_lost:
-                await self._store.release(held.partition, held.token)
+                await self._release(held, self._frontier.rests_until(held))
 
 
 def _number(name: str) -> int:

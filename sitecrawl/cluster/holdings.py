@@ -11,14 +11,15 @@ Layout, in the family `meta`: docs/formats/database.md.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgpack
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.cluster.entries import Entry, pack_entry
+from sitecrawl.cluster.standing import NO_TALLY, Tally
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import ENTRY, HELD, TOLD, WORKER
 from sitecrawl.frontier.counts import PartCounts
@@ -47,8 +48,14 @@ class Held:
     counts: PartCounts = field(default_factory=PartCounts)
     facts: Facts = NO_FACTS
     """As of the last checkpoint."""
-    tally: bytes = b""
+    tally: Tally = NO_TALLY
     """As of its newest entry."""
+    short: bool = False
+    """Whether it has a URL to be fetched, and the limit of pages leaves it none."""
+    asked_at: float = 0.0
+    """When a URL of it was handed out last, on the frontier's clock."""
+    rests_until: float = 0.0
+    """It has left, and whoever has it next is not to ask its hosts before then."""
     is_leaving: bool = False
     """It is to go to another worker."""
     has_left: bool = False
@@ -86,8 +93,8 @@ class Holdings:
     def _load(self) -> None:
         try:
             for place in msgpack.unpackb(self._database.get("meta", HELD) or b"\x90"):
-                partition, token, number, has_left, states, forgotten = place
-                counts = PartCounts(states, forgotten)
+                partition, token, number, has_left, *counted = place
+                counts = PartCounts(*counted)
                 self.add(Held(partition, token, number, counts=counts, is_sure=False, has_left=has_left))
             for key, data in self._database.scan("meta", TOLD, TOLD + _END):
                 number = int.from_bytes(key[len(TOLD) :], "big")
@@ -138,10 +145,7 @@ class Holdings:
     def packed(self) -> bytes:
         """The row of all that is held, or was and Redis has to hear the last of."""
         packed: bytes = msgpack.packb(
-            [
-                [one.partition, one.token, one.number, one.has_left, one.counts.states, one.counts.forgotten]
-                for one in self.all
-            ]
+            [[one.partition, one.token, one.number, one.has_left, *_counted(one.counts)] for one in self.all]
         )
         return packed
 
@@ -160,7 +164,7 @@ class Holdings:
         """A partition has come, and so many of its rows have changed for it: the row that keeps the entry of that."""
         self.add(held)
         data = pack_entry(held.facts, {(family, key): value for family, key, value in changed})
-        return self.journal(Entry(held.partition, held.number + 1, data))
+        return self.journal(Entry(held.partition, held.number + 1, data, held.tally.pack()))
 
     def going(self, busy: Container[int]) -> list[Held]:
         """Those that are lost, or leave and have nothing in flight: `busy` are those that have."""
@@ -194,10 +198,6 @@ def _key(entry: Entry) -> bytes:
     return ENTRY + entry.partition.to_bytes(2, "big") + entry.number.to_bytes(8, "big")
 
 
-def tally_of(packed: bytes) -> Mapping[str, Any]:
-    """What a worker tells of a partition. Raises `CorruptFile`."""
-    try:
-        found: Mapping[str, Any] = msgpack.unpackb(packed) if packed else {}
-    except (ValueError, msgpack.UnpackException) as error:
-        raise CorruptFile(f"A partition's tally cannot be read: {error}") from error
-    return found
+def _counted(counts: PartCounts) -> tuple[list[int], list[int], list[int]]:
+    """What `PartCounts` is made of."""
+    return counts.states, counts.forgotten, counts.allowance.fields()

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import redis
 
-from sitecrawl.base.errors import OptionError, StorageError
+from sitecrawl.base.errors import FormatMismatch, OptionError, StorageError
 from sitecrawl.cluster.address import shown
 from sitecrawl.cluster.connection import back_off, check, connect, is_transient
+from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.options import ClusterOptions
-from sitecrawl.cluster.shards import call_join, open_crawl
+from sitecrawl.cluster.run import PLACE, Run
+from sitecrawl.cluster.steps import script
+from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+
+FORMAT: Final = "sitecrawl-cluster-4"
+"""Of what a crawl has on Redis."""
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +54,7 @@ def join(options: ClusterOptions) -> Joined:
         is_cluster = hasattr(client, "get_primaries")
         if is_cluster and options.replicas:
             raise OptionError("SITECRAWL_CLUSTER_REPLICAS is for one Redis and its replicas, not for a Redis Cluster")
-        key = _patiently(lambda: open_crawl(client, options), shown(options.redis))
+        key = _patiently(lambda: _open_crawl(client, options), shown(options.redis))
         return Joined(options, key, is_cluster)
     except redis.RedisError as error:  # read-only, or not for this user
         raise StorageError(f"Redis at {shown(options.redis)} refuses the crawl: {error}") from error
@@ -56,32 +62,71 @@ def join(options: ClusterOptions) -> Joined:
         client.close()
 
 
-def begin(joined: Joined, session: str) -> int:
-    """The worker called `session` begins to work. Returns the account of `max_pages`, as `account.lua` has it.
+def begin(joined: Joined, session: str) -> Run:
+    """The worker called `session` begins to work: in the run that is under way, or with a new one.
 
     A crawl has one set of limits at a time: that of the worker that began while no other was at work. Raises
     `OptionError` if others are, with other limits. One that was killed is believed alive for as long as its leases
     last: that is waited for.
     """
-    options, heard_of = joined.options, 0
+    options, limits, heard_of = joined.options, joined.options.limits, 0
     client = connect(options.redis)
+    base = Keys(options.crawl, options.shards).base(PLACE)
+    args: list[str | int] = [session, int(1000 * options.lease_seconds), str(limits), limits.max_pages]
     try:
         while True:
-            answer = _patiently(lambda: call_join(client, options, session), shown(options.redis))
-            found = answer[b"limits"].decode()
-            if found == str(options.limits):
-                return int(answer[b"account"])
-            if 0 < heard_of < answer[b"alive"]:
+            answer: Any = _patiently(lambda: client.eval(script("begin")[0], 1, base, *args), shown(options.redis))
+            found, account, alive = answer[0].decode(), int(answer[1]), int(answer[2])
+            if found == str(limits):
+                return Run(limits, account)
+            if 0 < heard_of < alive:
                 raise OptionError(
-                    f"Other workers are at work on the crawl {options.crawl!r} with {found}, not {options.limits}: "
+                    f"Other workers are at work on the crawl {options.crawl!r} with {found}, not {limits}: "
                     "start with the same, or when they have ended"
                 )
             if not heard_of:
-                logger.warning("The crawl has %s, not %s: waiting until no worker is at work", found, options.limits)
-            heard_of = int(answer[b"alive"])
+                logger.warning("The crawl has %s, not %s: waiting until no worker is at work", found, limits)
+            heard_of = alive
             time.sleep(_LOOK)
     finally:
         client.close()
+
+
+def _open_crawl(client: redis.Redis | redis.RedisCluster, options: ClusterOptions) -> bytes:
+    """Make the crawl, or join it; returns the key of its fingerprints. What it was begun with is in each partition.
+
+    Raises `OptionError` if the crawl was begun with other options, `FormatMismatch` for that of another version.
+    """
+    keys = Keys(options.crawl, options.shards)
+    wanted = {
+        b"format": FORMAT.encode(),
+        b"spider": options.spider.encode(),
+        b"hash": HASH_NAME.encode(),
+        b"shards": str(options.shards).encode(),
+        b"order": options.order.encode(),
+        b"max_depth": str(options.max_depth).encode(),
+    }
+    first = keys.base(PLACE) + "crawl"
+    client.hsetnx(first, "key", Fingerprinter.new_key().hex())
+    given: bytes = client.hget(first, "key")  # type: ignore[assignment]
+    wanted[b"key"] = given
+    for partition in range(options.shards):
+        name = keys.base(partition) + "crawl"
+        for field, value in wanted.items():
+            client.hsetnx(name, field, value)
+        _compare(client.hgetall(name), wanted, options.crawl)  # type: ignore[arg-type]
+    return bytes.fromhex(given.decode())
+
+
+def _compare(found: Mapping[bytes, bytes], wanted: Mapping[bytes, bytes], crawl: str) -> None:
+    for field, value in wanted.items():
+        if found[field] == value:
+            continue
+        name, begun, now = field.decode(), found[field].decode(), value.decode()
+        text = f"The crawl {crawl!r} on this Redis has {name} {begun!r}, not {now!r}"
+        if field in {b"format", b"hash"}:
+            raise FormatMismatch(f"{text}: use the version that began it")
+        raise OptionError(f"{text}: use the same options, or another SITECRAWL_CLUSTER_CRAWL")
 
 
 def _patiently(ask: Callable[[], Value], where: str) -> Value:

@@ -12,8 +12,6 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
-import redis
-
 logger = logging.getLogger(__name__)
 
 _A_TIME: Final = 100
@@ -33,13 +31,11 @@ class SeedQueue:
         *,
         take: Callable[[str], bool],
         settled: Callable[[], bool],
-        fault: Callable[[BaseException], None],
     ) -> None:
         self._client = client
         self._key = key
         self._take = take
         self._settled = settled
-        self._fault = fault
         self._at = 0.0
         self._pending: list[bytes] = []
         self.is_empty = False
@@ -50,16 +46,14 @@ class SeedQueue:
         return now + 0.1 if self._pending else self._at
 
     async def __call__(self, now: float) -> None:
+        """Look, if it is time. Raises `redis.RedisError`."""
         if self._pending:
             if not self._settled():
                 return
         elif now < self._at:
             return
         self._at = now + _EVERY
-        try:
-            await self._look()
-        except (redis.RedisError, OSError) as error:
-            self._fault(error)
+        await self._look()
 
     async def _look(self) -> None:
         kind = (await self._client.type(self._key)).decode()

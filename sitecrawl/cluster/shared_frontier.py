@@ -16,14 +16,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-import msgpack
-
+from sitecrawl.cluster.bundles import Bundle
 from sitecrawl.cluster.entries import Entry, RecordingBatch, pack_entry
-from sitecrawl.cluster.exchange import Arrival, Exchange, Totals
+from sitecrawl.cluster.exchange import Arrival, Exchange
 from sitecrawl.cluster.holdings import Held, Holdings
 from sitecrawl.cluster.listener import WorkerListener
 from sitecrawl.cluster.loose import Loose
+from sitecrawl.cluster.page_limit import PageLimit
 from sitecrawl.cluster.partition_store import PartitionStore
+from sitecrawl.cluster.run import Run
+from sitecrawl.cluster.standing import OfWorker, Tally, Totals, Whole
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import HELD
 from sitecrawl.credit.ledger import Ledger
@@ -32,11 +34,12 @@ from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.crawl_seen import SeenKeeper
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.duplicates import Verdict
+from sitecrawl.frontier.left import held_back
 from sitecrawl.frontier.moving import Facts, Move, facts_of
 from sitecrawl.frontier.record import NO_REFERRER, Flag, UrlState
 from sitecrawl.frontier.succession import SeenBefore, succeed
 from sitecrawl.frontier.tables import HostTable, UrlTable
-from sitecrawl.frontier.territory import Message, Territory, pack, unpack
+from sitecrawl.frontier.territory import Message, Territory
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.urls.fingerprint import region_of
@@ -45,6 +48,10 @@ UNSENT: Final = 50
 """Entries that Redis has not taken, over all partitions and checkpoints, with which a worker fetches on."""
 _DRAIN: Final = 1.0
 """Seconds for which hosts of a partition that is to leave rest, again and again, until nothing of it is in flight."""
+_SHORT: Final = 0.1
+"""The same where the limit of pages leaves a partition nothing for now."""
+_PATIENCE: Final = 3.0
+"""Seconds for which a worker that can fetch nothing keeps what it has."""
 _SOON: Final = 0.02
 """Seconds after which a worker that has nothing to do makes a checkpoint of what it has done."""
 
@@ -53,7 +60,8 @@ class SharedFrontier:
     """See the module; what its calls mean is said in `frontier.contract`.
 
     `make` makes a frontier over the database, given a territory and who keeps its seen set; `seen` is that of the
-    first one. `clock` gives monotonic seconds, as the frontier's.
+    first one. `run` has the crawl's limits; with `watch` nothing left to do is no end. `seeds_key` names a queue of
+    further seeds on Redis. `clock` gives monotonic seconds, as the frontier's.
     """
 
     can: Final = Capability.NONE
@@ -64,22 +72,33 @@ class SharedFrontier:
         holdings: Holdings,
         store: PartitionStore,
         *,
+        run: Run,
         make: Callable[[Database, Territory, SeenKeeper], DiskFrontier],
         seen: SeenKeeper,
         listener: WorkerListener,
         clock: Callable[[], float],
         cache: int,
+        watch: bool = False,
+        seeds_key: str = "",
     ) -> None:
         self._database = database
         self._make = make
         self._listener = listener
         self._clock = clock
         self._cache = cache
+        self._run = run
+        self._watch = watch
         self.holdings = holdings
         self._partitions = store.keys.shards
+        self._page_limit = PageLimit(run, holdings.held, self._in_flight, clock)
+        for held in holdings.held.values():
+            self._page_limit.turn(held)
         self.territory = self._territory()
         """What this worker has now."""
         self.frontier = make(database, self.territory, seen)
+        self._level = 0
+        """To which all workers have come; of no account without a depth limit."""
+        self._begin_level()
         self.arrivals: list[Arrival] = []
         """What the next checkpoint lets in."""
         self.is_working = False
@@ -94,9 +113,20 @@ class SharedFrontier:
         self.has_ended = False
         """Nothing is left to do, on any worker."""
         self._flushed_at = 0.0
-        self.exchange = Exchange(store, self, listener, clock)
+        self._paused_at: float | None = None
+        """Since when it was asked for nothing."""
+        self._has_nothing = False
+        """Whether there was nothing to hand out when it was asked for last."""
+        self.exchange = Exchange(store, run, self, listener, clock, seeds_key=seeds_key)
         self._is_dirty = False
         """Whether something was done since the last checkpoint."""
+
+    def _begin_level(self) -> None:
+        if self.frontier.keeps_levels:
+            self.frontier.counts.deepest = self._level
+
+    def _in_flight(self, partition: int) -> int:
+        return sum(self.territory.partition(key) == partition for key in self.frontier.in_flight)
 
     def _territory(self) -> Territory:
         return Territory(self._partitions, {number: one.counts for number, one in self.holdings.held.items()})
@@ -144,8 +174,9 @@ class SharedFrontier:
 
     def receive(self, partition: int, bundle: bytes) -> None:
         """Let in a bundle of messages for a partition that this worker has."""
-        held = self.holdings.held[partition]
-        self.frontier.receive(unpack(bundle))
+        held, found = self.holdings.held[partition], Bundle.unpack(bundle)
+        self.frontier.receive(found.messages)
+        self._page_limit.receive(held, found)
         held.received += 1
         held.read += 1
         self._is_dirty = True
@@ -171,32 +202,41 @@ class SharedFrontier:
 
     @property
     def held(self) -> int:
-        return self.frontier.held
+        return self.counts.held.urls.total()
 
     @property
     def joined(self) -> int:
-        return self.frontier.joined
+        return self.counts.joined
 
     @property
     def silent(self) -> int:
-        return self.frontier.silent
+        return self.counts.silent
 
     @property
     def is_full(self) -> bool:
-        return self.frontier.is_full
+        return 0 < self._run.max_pages <= self.counts.fetched
 
     def is_finished(self) -> bool:
         """Whether nothing is left to hand out, now or later, on any worker."""
         self.is_starting = False  # Scrapy asks when the spider has said all it begins with
+        if self.is_full:
+            return not self.in_flight
         return self.has_ended and self.is_idle and not self._is_dirty
 
     def next_time(self) -> float | None:
-        if self._is_dirty and not self.frontier.waiting:
+        if self._is_dirty and self.has_nothing_to_do:
             return _SOON
         return self.frontier.next_time()
 
     def pause(self) -> None:
-        """What others could fetch meanwhile is theirs when this worker ends."""
+        """What this worker has goes to others if it takes long, until it is asked for something again."""
+        if self._paused_at is None:
+            self._paused_at = self._clock()
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether this machine can fetch nothing for some time."""
+        return self._paused_at is not None and self._clock() - self._paused_at >= _PATIENCE
 
     def is_out(self, visit: Visit) -> bool:
         return visit.key in self.frontier.in_flight and self.frontier.is_out(visit)
@@ -206,15 +246,27 @@ class SharedFrontier:
             self.frontier.slow_down(host_name, crawl_delay)
 
     def next(self) -> Visit | None:
+        self._paused_at = None
+        visit = self._next()
+        self._has_nothing = visit is None
+        return visit
+
+    def _next(self) -> Visit | None:
+        if self.is_full:
+            return None
         if (loose := self._loose.next()) is not None:
             return loose
         if not self.is_working or self.is_behind:
             return None
         while (visit := self.frontier.next()) is not None:
             held = self.holdings.held[self.territory.partition(visit.key)]
-            if not held.is_leaving and not held.is_lost:
+            if held.is_leaving or held.is_lost:
+                self.frontier.put_back(visit, rest=_DRAIN)
+            elif not self._page_limit.admits(held):
+                self.frontier.put_back(visit, rest=_SHORT)
+            else:
+                held.asked_at = self._clock()
                 return visit
-            self.frontier.put_back(visit, rest=_DRAIN)
         return None
 
     @property
@@ -228,11 +280,50 @@ class SharedFrontier:
         held = self.holdings.held.values()
         if self.arrivals or any(one.is_lost or one.is_leaving for one in held):
             return True
-        if self.frontier.in_flight or self.frontier.next_time() == 0.0:
-            return False
         if self._clock() - self._flushed_at < _SOON:
             return False
-        return self._is_dirty or (self.is_idle and any(one.tally != _tally(one, idle=True) for one in held))
+        if self._page_limit.has_gifts or any(one.short != one.tally.short for one in held):
+            return True
+        if not self.has_nothing_to_do:
+            return False
+        return self._is_dirty or bool(self._stale_tallies())
+
+    @property
+    def has_nothing_to_do(self) -> bool:
+        """Whether nothing is in flight, and nothing may be handed out for now."""
+        return self._has_nothing and not self.in_flight
+
+    def _stale_tallies(self) -> list[Held]:
+        """Partitions of which the others know something else than what is so."""
+        worker = self._worker()
+        return [one for one in self.holdings.held.values() if one.tally != _tally(one, worker)]
+
+    def _worker(self) -> OfWorker:
+        """How it stands with this worker."""
+        frontier, found = self.frontier, held_back(self.frontier)
+        held = {int(reason): (urls, found.sets[reason]) for reason, urls in found.urls.items()}
+        silent = frontier.silent, len(frontier.silent_hosts)
+        return OfWorker(self.holdings.session, self.is_idle, self._lowest(), held, frontier.joined, *silent)
+
+    def _lowest(self) -> int | None:
+        """The lowest level of which something is not done; None where none waits for another."""
+        if not self.frontier.keeps_levels:
+            return None
+        return min((level for level, urls in self.frontier.counts.levels.items() if urls), default=None)
+
+    def stands(self, whole: Whole, *, unchanged: bool) -> None:
+        """So it stands with the crawl; `unchanged` since this was asked before."""
+        self.counts = whole.totals()
+        self._page_limit.share(whole)
+        is_sure = unchanged and not self._is_dirty and not self.arrivals
+        level = whole.level
+        if is_sure and self.has_nothing_to_do and whole.is_still and level is not None and level > self._level:
+            self._level = level
+            self._begin_level()
+            self._listener.woken()
+        self.has_ended = is_sure and self.is_idle and whole.is_idle and not self._watch
+        if self.has_ended or self.is_full:
+            self._listener.woken()
 
     # Completion
 
@@ -286,58 +377,70 @@ class SharedFrontier:
         self._is_dirty, self._flushed_at = False, self._clock()
         recorded = RecordingBatch(batch, self.territory)
         self.frontier.flush(recorded)
-        sends, told = self._messages()
+        sends, told = self._bundles()
         ledger, graph = self.frontier.link_credit.ledger, self.frontier.link_credit.graph
         facts = facts_of(self.territory, ledger, self.frontier.counts.serial, graph.seeds.items())
         self.holdings.flush(batch, list(self._new_entries(facts, recorded, sends)), told)
 
-    def _messages(self) -> tuple[dict[int, dict[int, bytes]], list[tuple[int, bytes]]]:
-        """Bundles by the partition of the page and the one that they are for; and those that come from no page."""
+    def _bundles(self) -> tuple[dict[int, dict[int, bytes]], list[tuple[int, bytes]]]:
+        """By the partition of the page and the one that they are for; and those that come from no page."""
         assert self.frontier.outbox is not None
-        territory = self.territory
-        sends: defaultdict[int, dict[int, bytes]] = defaultdict(dict)
+        sends: defaultdict[int, defaultdict[int, list[Message]]] = defaultdict(lambda: defaultdict(list))
         told: list[tuple[int, bytes]] = []
         for target, messages in self.frontier.outbox.take().items():
-            by_source: defaultdict[int, list[Message]] = defaultdict(list)
+            rootless: list[Message] = []
             for message in messages:
-                source = territory.partition(message.referrer) if message.referrer != NO_REFERRER else -1
-                by_source[source if source in territory.held else -1].append(message)
-            for source, some in by_source.items():
-                if source < 0:
-                    told.append((target, pack(some)))
-                else:
-                    sends[source][target] = pack(some)
-        return sends, told
+                source = self._source(message)
+                (rootless if source is None else sends[source][target]).append(message)
+            if rootless:
+                told.append((target, Bundle(rootless).pack()))
+        return {one: dict(self._packed(one, sends[one])) for one in self.holdings.held}, told
+
+    def _source(self, message: Message) -> int | None:
+        """The partition of the page that it comes from, if this worker has it."""
+        if message.referrer == NO_REFERRER or not self.territory.has(message.referrer):
+            return None
+        return self.territory.partition(message.referrer)
+
+    def _packed(self, source: int, messages: Mapping[int, Sequence[Message]]) -> Iterator[tuple[int, bytes]]:
+        gifts = self._page_limit.gifts(source)
+        for target in {**messages, **gifts}:
+            yield target, Bundle(messages.get(target, ()), self._run.account, gifts.get(target, 0)).pack()
 
     def _new_entries(
         self, facts: dict[int, Facts], recorded: RecordingBatch, sends: dict[int, dict[int, bytes]]
     ) -> Iterator[Entry]:
         rows, self._rows = self._rows, defaultdict(list)
-        idle = self.is_idle
+        worker = self._worker()
         for partition, held in self.holdings.held.items():
             changed, held.facts = held.facts != facts[partition], facts[partition]
             if held.is_lost:
                 self._listener.withdrawn(rows.pop(partition, []))
                 continue
-            tally = _tally(held, idle=idle)
-            changes, out = recorded.changes.get(partition, {}), sends.get(partition, {})
-            if not (changes or out or held.received or changed or tally != held.tally):
+            told, tally = held.tally, _tally(held, worker)
+            changes, out = recorded.changes.get(partition, {}), sends[partition]
+            if not (changes or out or held.received or changed or self._is_news(told, tally)):
                 continue
             held.tally = tally
             yield Entry(
                 partition,
                 held.number + 1,
                 pack_entry(facts[partition], changes),
-                tally,
+                tally.pack(),
                 held.received,
                 out,
                 rows.get(partition, []),
             )
 
+    def _is_news(self, told: Tally, tally: Tally) -> bool:
+        """Whether others have to know of it, though nothing else has changed."""
+        is_other = (told.worker.idle, told.short) != (tally.worker.idle, tally.short)
+        return is_other or (tally != told and self.has_nothing_to_do)
+
     @property
     def is_idle(self) -> bool:
         """Whether nothing is left to hand out of what this worker has, and nothing is in flight."""
-        is_busy = self.is_starting or self._loose or self.frontier.in_flight
+        is_busy = self.is_starting or self._loose or self.frontier.in_flight or self.exchange.awaits_seeds
         return not is_busy and self.frontier.is_finished()
 
     def flushed(self) -> None:
@@ -355,15 +458,24 @@ class SharedFrontier:
         for held in going:
             if held.is_lost:
                 self.withdraw(held)
+            held.rests_until = self.rests_until(held)
             move.drop(held.partition, held.facts)
             self.holdings.drop(held)
         for arrival in coming:
             held = arrival.held
             held.facts, held.counts, changed = move.take(arrival.rows, arrival.facts)
+            self._page_limit.turn(held)
+            busy_here = OfWorker(self.holdings.session, level=0 if self.frontier.keeps_levels else None)
+            held.tally = _tally(held, busy_here)
             move.note(*self.holdings.begin(held, changed))
         move.note(HELD, self.holdings.packed())
         move.commit()
         self._go_on([key for one in coming for family, key, _ in one.rows if family == "urls"])
+
+    def rests_until(self, held: Held) -> float:
+        """When the last host of a partition may be asked again."""
+        hosts = self.frontier.hosts.live()
+        return max((one.free_at for one in hosts if self.territory.partition(one.key) == held.partition), default=0.0)
 
     def withdraw(self, held: Held) -> None:
         """Another worker has a partition: what Redis had not taken of it does not count."""
@@ -374,6 +486,7 @@ class SharedFrontier:
         before = self.frontier
         self.territory = self._territory()
         self.frontier = self._make(self._database, self.territory, SeenBefore(before.seen, come, self._cache))
+        self._begin_level()
         self._orphans.update(visit.key for visit in succeed(before, self.frontier, self._clock()))
 
     def save(self) -> None:
@@ -389,12 +502,23 @@ class SharedFrontier:
         await self.exchange.close()
 
     def stats(self) -> Mapping[str, int | float]:
-        return {"cluster/partitions": len(self.territory.held)}
+        return {"cluster/commands": self.exchange.commands}
+
+    # What all workers do together
+
+    def count(self, name: str) -> None:
+        """One more of what the run's limit of that name counts."""
+        self.exchange.count(name)
+
+    def widen(self, url: str) -> None:
+        """Let the other workers know that this is a seed, too."""
+        self.exchange.scope.add(url)
+
+    @property
+    def has_settled(self) -> bool:
+        """Whether Redis has all that was handed to the frontier."""
+        return not (self._is_dirty or self.holdings.told or any(one.unsent for one in self.holdings.all))
 
 
-def _tally(held: Held, *, idle: bool) -> bytes:
-    """What others want to know of a partition: how many URLs are in which state, and whether its worker has nothing
-    left to do.
-    """
-    packed: bytes = msgpack.packb({"idle": idle, "states": held.counts.states})
-    return packed
+def _tally(held: Held, worker: OfWorker) -> Tally:
+    return Tally(worker, tuple(held.counts.states), held.counts.allowance.account, held.short)

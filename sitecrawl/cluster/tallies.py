@@ -1,4 +1,4 @@
-"""Scrapy's `CLOSESPIDER_*` over all workers: what each has counted is added up on shard 0.
+"""Scrapy's `CLOSESPIDER_*` over all workers: what each has counted is added up on Redis.
 
 A worker tells how much it has counted since it was started, so what is told twice counts once. It does so at once
 when that is more than a small part of what is left to a limit, and otherwise once a second: near a limit every count
@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, Final
 
+import redis
+
 from sitecrawl.cluster.options import CrawlLimits
-from sitecrawl.cluster.shard_calls import ShardCalls
-from sitecrawl.cluster.shards import Call
+from sitecrawl.cluster.run import PLACE
+from sitecrawl.cluster.steps import Steps
 
 _PART: Final = 32
 """So many workers may each keep to themselves a part of what is left, and all of them together not all of it."""
@@ -33,7 +36,7 @@ class Tallies:
 
     def __init__(
         self,
-        shard_calls: ShardCalls,
+        steps: Steps,
         limits: CrawlLimits,
         stream: str,
         *,
@@ -41,7 +44,7 @@ class Tallies:
         every: float,
         met: Callable[[str], None],
     ) -> None:
-        self._shard_calls = shard_calls
+        self._steps = steps
         self._limits = limits.of_run
         self._stream = stream
         self._clock = clock
@@ -77,33 +80,30 @@ class Tallies:
         """When Redis is asked next."""
         return self._at if self._limits and not self._is_met else float("inf")
 
-    def look(self) -> None:
-        """Ask soon: another worker may have met a limit."""
-        self._at = 0.0
-
     async def __call__(self, now: float) -> None:
-        """Tell Redis what is due."""
+        """Tell Redis what is due. Raises `redis.RedisError`."""
         if now < self.next_look():
             return
         counts = Counter(self._counts)
         self._at = float("inf")  # what comes while the answer does not may be due before the next look
-        (answer,) = await self._shard_calls.call([Call(0, "tally", self._args(counts))])
-        if answer is None:
+        try:
+            met, *left = await self._steps.run("tally", PLACE, *self._args(counts))
+        except (redis.RedisError, OSError):
             self._at = min(self._at, now + _SECONDS)
             if self._left.get("timeout", float("inf")) <= _MILLISECONDS * (now - self._heard_at):
                 self._end("timeout")
-            return
+            raise
         self._told, self._heard_at = counts, now
-        self._left = {name.decode(): left for name, left in answer[b"left"].items()}
+        self._left = {name.decode(): float(left) for name, left in zip(left[::2], left[1::2], strict=True)}
         times = [self._left[name] / _MILLISECONDS for name in _TIMES if name in self._left]
         self._at = min(self._at, now + max(0.0, min([self._every, *times])) + _MILLISECOND)
-        if answer[b"met"]:
-            self._end(answer[b"met"].decode())
+        if met:
+            self._end(met.decode())
 
-    def _args(self, counts: Counter[str]) -> dict[str, Any]:
+    def _args(self, counts: Counter[str]) -> list[Any]:
         limits = {name: _MILLISECONDS * value if name in _TIMES else value for name, value in self._limits.items()}
         told = [counts[name] for name in _COUNTED]
-        return self._shard_calls.args(0, stream=self._stream, counts=told, bare=self._bare, limits=limits)
+        return [self._stream, *told, self._bare, *chain.from_iterable(limits.items())]
 
     def _end(self, name: str) -> None:
         if not self._is_met:

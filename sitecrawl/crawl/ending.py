@@ -54,7 +54,6 @@ class Left:
     silent: int = 0
     """Of those waiting, the ones of hosts that ceased to answer."""
     silent_hosts: int = 0
-    """0 where that is not known."""
     failed: int = 0
     """Given up: they never answered."""
     full: bool = False
@@ -80,8 +79,8 @@ def left_of(runtime: Runtime) -> Left:
     held, silent_hosts = HeldBack(), 0
     if whole is not None:
         held, silent_hosts = held_back(whole), len(whole.silent_hosts)
-    elif team is not None and team.counts.demoted:  # which, only Redis knows
-        held.urls[Reason.NONE] = max(0, counts.queued - frontier.silent)
+    elif team is not None:
+        held, silent_hosts = team.counts.held, team.counts.silent_hosts
     return Left(
         waiting=counts.queued,
         held=held,

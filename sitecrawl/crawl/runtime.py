@@ -20,10 +20,10 @@ from scrapy.http import Response
 
 from sitecrawl.base import descriptors
 from sitecrawl.base.errors import InvalidUrl, StorageError
-from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.cluster.join import Joined
 from sitecrawl.cluster.options import closing
 from sitecrawl.cluster.seedqueue import fields_of
+from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import Checkpoints
 from sitecrawl.crawl.engine import in_progress, is_closing, stop, wake
@@ -72,7 +72,7 @@ class Runtime:
         self.job: str = getattr(crawler.spider, "_job", "")
         """scrapyd's name for this run; empty without scrapyd."""
         descriptors.check()
-        joined = join_crawl(crawler)
+        self.joined = joined = join_crawl(crawler)
         key = joined.key if joined is not None else None
         self.directory = CrawlDirectory(configuration.directory(settings, name, self.job), name, key=key)
         self.fingerprints = Fingerprinter(self.directory.fingerprint_key)
@@ -82,7 +82,7 @@ class Runtime:
         self.frontier: Frontier
         self.whole: DiskFrontier | None = None
         """The crawl as a whole, all of it in this process: hosts, sections, credit; None on a cluster."""
-        self.team: ClusterFrontier | None = None
+        self.team: SharedFrontier | None = None
         """The frontier of a worker; None where there is no cluster."""
         try:
             keep_copy(self.database, self.directory)
@@ -126,8 +126,10 @@ class Runtime:
         if self.whole is not None:
             self.checkpoints.add(Wishes(self.path, self.retry_given_up))
 
-    def _workers_frontier(self, joined: Joined) -> ClusterFrontier:
-        return worker_frontier(self.crawler.settings, self.database, joined, self.fingerprints.host, listener=self)
+    def _workers_frontier(self, joined: Joined) -> SharedFrontier:
+        settings, seen, key = self.crawler.settings, self.path / SEEN_FILE, self._fingerprint
+        host = self.fingerprints.host
+        return worker_frontier(settings, self.database, seen, joined, host, fingerprint=key, listener=self)
 
     def _own_frontier(self) -> DiskFrontier:
         settings, seen, key = self.crawler.settings, self.path / SEEN_FILE, self._fingerprint

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.cluster.board import Heard, News
-from sitecrawl.cluster.frontier import ClusterFrontier
+from sitecrawl.cluster.board import Board, Heard, News
+from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.dashboard.actions import ClusterActions
 from sitecrawl.dashboard.figures import Figures
@@ -48,13 +48,15 @@ class ClusterMonitor(Monitor):
     def __init__(
         self,
         runtime: Runtime,
-        frontier: ClusterFrontier,
+        frontier: SharedFrontier,
+        board: Board,
         actions: ClusterActions,
         *,
         spider: str,
         watched: Callable[[], bool],
     ) -> None:
         self._frontier = frontier
+        self._board = board
         self._watched = watched
         self._looked_at = -_LOOKED_AT
         self._beaten = 0.0
@@ -106,7 +108,7 @@ class ClusterMonitor(Monitor):
         """Tell how this worker fares, hear how the others do, and do what is wished for."""
         self._beaten = time.monotonic()
         wish, self._actions.wish = self._actions.wish, ""
-        news = await self._frontier.board.tell(to_json(self._worker()), read=self._is_read(), wish=wish)
+        news = await self._board.tell(to_json(self._worker()), read=self._is_read(), wish=wish)
         if news is None:
             self._runtime.stats.inc_value("dashboard/beats_lost")
             self._actions.wish = self._actions.wish or wish
@@ -130,7 +132,7 @@ class ClusterMonitor(Monitor):
     def _worker(self) -> Worker:
         """This one, by its own figures of now."""
         names = {"name": process_name(), "place": self._runtime.path.name, "spider": self.spider}
-        return worker_of(names, self.state, self._own, self._frontier.ahead)
+        return worker_of(names, self.state, self._own, self._frontier.frontier.waiting)
 
     async def close(self) -> None:
         """The worker has ended: the last word to the others, and from them if anybody looks."""
@@ -142,7 +144,7 @@ class ClusterMonitor(Monitor):
         while self._watched() and time.monotonic() < until and not all(self._is_over(one) for one in self._workers()):
             await asyncio.sleep(0.3)
             await self.beat()
-        await self._frontier.board.close()
+        await self._board.close()
 
     def _is_over(self, worker: Worker) -> bool:
         return worker["state"] in {"ended", "lost"}
@@ -165,9 +167,9 @@ class ClusterMonitor(Monitor):
         others = [
             _shown(heard.session, heard.age + passed, worker)
             for heard in sorted(self._others)
-            if heard.session != self._frontier.board.session and (worker := read(heard.text)) is not None
+            if heard.session != self._board.session and (worker := read(heard.text)) is not None
         ]
-        own = _shown(self._frontier.board.session, 0.0, self._worker())
+        own = _shown(self._board.session, 0.0, self._worker())
         return [{**own, "lacking": self._lacking()}, *others]
 
 
@@ -179,7 +181,7 @@ def _shown(session: str, age: float, worker: Worker) -> Worker:
     return {**worker, "id": session, "age": round(age, 1), "state": state}
 
 
-def cluster_tables(frontier: ClusterFrontier, meter: Meter) -> dict[str, Table]:
+def cluster_tables(frontier: SharedFrontier, meter: Meter) -> dict[str, Table]:
     """What a worker can list of a crawl that is on Redis: what went wrong with its own fetches."""
 
     async def errors(_: Fields) -> Row:

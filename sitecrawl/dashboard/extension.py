@@ -15,10 +15,11 @@ from twisted.internet.error import CannotListenError
 from twisted.internet.task import LoopingCall
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.cluster.frontier import ClusterFrontier
+from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.ending import ending_of
+from sitecrawl.crawl.frontiers import board_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.dashboard.actions import Actions, ClusterActions
 from sitecrawl.dashboard.backend import Backend
@@ -98,10 +99,16 @@ class Dashboard:
         self._ticks = create_looping_call(self._tick)
         self._ticks.start(SAMPLE_SECONDS, now=False)
 
-    def _begin_shared(self, spider: Spider, frontier: ClusterFrontier) -> tuple[Monitor, dict[str, Table]]:
+    def _begin_shared(self, spider: Spider, frontier: SharedFrontier) -> tuple[Monitor, dict[str, Table]]:
         assert isinstance(self._actions, ClusterActions)
+        assert self._runtime.joined is not None
         monitor = ClusterMonitor(
-            self._runtime, frontier, self._actions, spider=spider.name, watched=lambda: len(self._streams) > 0
+            self._runtime,
+            frontier,
+            board_of(self._runtime.joined, frontier.holdings.session),
+            self._actions,
+            spider=spider.name,
+            watched=lambda: len(self._streams) > 0,
         )
         return monitor, cluster_tables(frontier, monitor.meter)
 

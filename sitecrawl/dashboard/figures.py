@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from sitecrawl.cluster.frontier import ClusterFrontier
+from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.traffic import Rate, Traffic
 from sitecrawl.dashboard.meter import Meter
@@ -152,18 +152,10 @@ class Sampler:
             **counts,
         )
 
-    def _of_cluster(self, frontier: ClusterFrontier) -> dict[str, Any]:
+    def _of_cluster(self, frontier: SharedFrontier) -> dict[str, Any]:
         """What is this worker's own; what is the crawl's is nobody's here, so that nothing counts twice."""
-        known = frontier.known
         shared = dict.fromkeys(("failed", "excluded", "waiting", "known", "demoted", "silent"), 0)
-        seen = {
-            "cache_hits": known.hits,
-            "asked": known.hits + known.misses,
-            "cached": len(known),
-            "cache_capacity": known.capacity,
-        }
-        hosts = sum(1 for _ in frontier.hosts.live())
-        return {**shared, "fetched": self._meter.fetched, "hosts": hosts, "reserve": 0.0, "seen": seen}
+        return {**_of_frontier(frontier.frontier), **shared, "fetched": self._meter.fetched}
 
     def _size_on_disk(self, now: float) -> int:
         """Looked at every now and then: it takes a look at each file."""

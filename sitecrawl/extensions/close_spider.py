@@ -7,7 +7,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions.closespider import CloseSpider as OwnCloseSpider
 
-from sitecrawl.cluster.frontier import ClusterFrontier
+from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import crawl_limits, only_looks, redis_of
 from sitecrawl.crawl.runtime import Runtime
@@ -16,7 +16,7 @@ from sitecrawl.crawl.runtime import Runtime
 class CloseSpider:
     """Extension for every `CLOSESPIDER_*`. It counts what Scrapy's does, for `team`, which knows when to end."""
 
-    def __init__(self, team: ClusterFrontier) -> None:
+    def __init__(self, team: SharedFrontier) -> None:
         self._team = team
 
     @classmethod

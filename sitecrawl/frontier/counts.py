@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterable
+from math import inf
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.meta import COUNTS, LEVELS
@@ -16,14 +17,48 @@ _TOTALS = struct.Struct(">QQQQQQ")
 _LEVEL = struct.Struct(">HQ")
 
 
+class Allowance:
+    """A partition's part of a crawl's limit of pages. It may go to another one; no part of it is made or lost."""
+
+    __slots__ = ("account", "granted", "pages")
+
+    def __init__(self, account: int = 0, pages: int = 0, granted: int = 0) -> None:
+        self.account = account
+        """Which limit it is a part of; 0 while there is none."""
+        self.pages = pages
+        """So many may be fetched in all, those that have been among them."""
+        self.granted = granted
+        """The last account of which the partition was given the whole limit, to share it out."""
+
+    def fields(self) -> list[int]:
+        """What `Allowance` is made of."""
+        return [self.account, self.pages, self.granted]
+
+
 class PartCounts:
     """The same of one partition of the web (`frontier.territory`): by state, those that are forgotten once more."""
 
-    __slots__ = ("forgotten", "states")
+    __slots__ = ("allowance", "forgotten", "states")
 
-    def __init__(self, states: Iterable[int] = (0, 0, 0, 0), forgotten: Iterable[int] = (0, 0, 0, 0)) -> None:
+    def __init__(
+        self,
+        states: Iterable[int] = (0, 0, 0, 0),
+        forgotten: Iterable[int] = (0, 0, 0, 0),
+        allowance: Iterable[int] = (0, 0, 0),
+    ) -> None:
         self.states = list(states)
         self.forgotten = list(forgotten)
+        self.allowance = Allowance(*allowance)
+
+    @property
+    def room(self) -> int:
+        """So many more pages may be fetched of it, those in flight among them."""
+        return self.allowance.pages - self.states[UrlState.FETCHED]
+
+    def turn(self, account: int) -> None:
+        """Another limit holds: nothing may be fetched before a part of it comes."""
+        if self.allowance.account < account:
+            self.allowance.account, self.allowance.pages = account, self.states[UrlState.FETCHED]
 
 
 class Counts:
@@ -43,6 +78,8 @@ class Counts:
         except struct.error as error:
             raise CorruptFile(f"The frontier's counts cannot be read: {error}") from error
         self.queued, self.fetched, self.failed, self.excluded, self.serial, self.forgotten = numbers
+        self.deepest = inf
+        """The level to which a crawl has come of which this is a part: none below it is begun."""
         self.volatile = 0
         """Of the queued, how many are in memory only: not part of what is stored."""
         self._volatile_levels: Counter[int] = Counter()
@@ -91,5 +128,5 @@ class Counts:
             self._part(record.host).forgotten[record.state] += 1
 
     def has_above(self, level: int) -> bool:
-        """Whether a URL of a level above `level` is queued or in flight."""
-        return any(n and above < level for above, n in self.levels.items())
+        """Whether a URL of a level above `level` is queued or in flight, here or in another part of the crawl."""
+        return level > self.deepest or any(n and above < level for above, n in self.levels.items())

@@ -75,7 +75,7 @@ class DiskFrontier:
         self._order = order
         self._clock = clock
         self._politeness = politeness
-        self._keeps_levels = options.max_depth > 0 and order.by_level
+        self.keeps_levels = options.max_depth > 0 and order.by_level
         self._meta = Overlay(database, "meta")
         self.counts = Counts(self._meta, territory.counts if territory is not None else None)
         self.urls = UrlTable(database, self.counts.known)
@@ -92,7 +92,7 @@ class DiskFrontier:
             territory.has if territory is not None else None,
         )
         # A level is not over before all of it is done, so nothing of it can be held back; the limit ends traps.
-        holds = order.by_credit and not self._keeps_levels
+        holds = order.by_credit and not self.keeps_levels
         traps = options.traps if holds else replace(options.traps, hold=False)
         learns = holds and options.learn_rules
         # Which URLs are probed is no secret; a crawl that can be repeated is worth more.
@@ -138,7 +138,7 @@ class DiskFrontier:
             clock=clock,
             politeness=politeness,
             max_pages=options.max_pages,
-            keeps_levels=self._keeps_levels,
+            keeps_levels=self.keeps_levels,
         )
 
     def _load(self) -> None:
@@ -309,7 +309,7 @@ class DiskFrontier:
         host = self.url_states.host_of(record)
         self.url_states.leave(visit.key, record, host)
         record.try_again()
-        if self._keeps_levels and not goes_last(record.rank):
+        if self.keeps_levels and not goes_last(record.rank):
             priority = max(priority, 0)  # a level is not over before what was put back is done
         record.flags = record.flags & ~(Flag.REQUEST | Flag.VOLATILE) | Flag.VOLATILE * volatile
         self.url_states.enter_again(visit.key, record, host, priority=priority, request=request)
@@ -332,7 +332,7 @@ class DiskFrontier:
 
     def block(self, host: Host, section: Section | None = None) -> None:
         """Fetch nothing more of `host`, or of one of its sections. Raises `OptionError` where all must be fetched."""
-        if self._keeps_levels:
+        if self.keeps_levels:
             raise OptionError(
                 "With a depth limit no level may be left before all of it is done, so nothing of it can be blocked"
             )

@@ -10,7 +10,7 @@ it happens or does not. No frontier may be open meanwhile that is used afterward
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -69,6 +69,8 @@ class Facts(NamedTuple):
     """The keys of seeds' hosts, with the number of their seeds."""
     forgotten: list[int]
     """URLs that have come to their end and left no record, by state."""
+    allowance: Sequence[int] = (0, 0, 0)
+    """What the partition has of a limit of pages: see `counts.Allowance`."""
 
 
 NO_FACTS: Final = Facts(0, 0, 0, [], [0, 0, 0, 0])
@@ -221,7 +223,7 @@ class Move:
         self._good += sign * sums.good
         self._cost = max(0.0, self._cost + sign * sums.cost)
         self._repeats = max(0, self._repeats + sign * sums.repeats)
-        return PartCounts(states, facts.forgotten)
+        return PartCounts(states, facts.forgotten, facts.allowance)
 
     def note(self, name: bytes, value: bytes) -> None:
         """Write that, too, of the crawl as a whole (`crawldir.meta`)."""
@@ -250,5 +252,12 @@ def facts_of(
     facts = {}
     for place, (one, counts) in enumerate(sorted(territory.held.items())):
         reserve = share + (place < rest)
-        facts[one] = Facts(ledger.policy.dividend, reserve, serial, by_partition[one], list(counts.forgotten))
+        facts[one] = Facts(
+            ledger.policy.dividend,
+            reserve,
+            serial,
+            by_partition[one],
+            list(counts.forgotten),
+            counts.allowance.fields(),
+        )
     return facts

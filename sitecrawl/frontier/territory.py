@@ -9,13 +9,10 @@ judges it, is polite to it and knows which of its URLs were seen. What a page he
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-import msgpack
-
-from sitecrawl.base.errors import CorruptFile
 from sitecrawl.frontier.counts import PartCounts
 from sitecrawl.frontier.record import NO_REFERRER, Flag
 from sitecrawl.page.items import Link
@@ -102,17 +99,3 @@ class Outbox:
         """All that waits; the caller keeps it from now on."""
         taken, self._waiting = self._waiting, defaultdict(list)
         return taken
-
-
-def pack(messages: Iterable[Message]) -> bytes:
-    """About 150 bytes each."""
-    packed: bytes = msgpack.packb([message.fields() for message in messages])
-    return packed
-
-
-def unpack(data: bytes) -> Iterator[Message]:
-    """Raises `CorruptFile` for bytes that no `pack` wrote."""
-    try:
-        yield from map(Message.of, msgpack.unpackb(data))
-    except (ValueError, TypeError, msgpack.UnpackException) as error:
-        raise CorruptFile(f"Messages of {len(data)} bytes cannot be read: {error}") from error

@@ -20,9 +20,12 @@ from redis_servers import Server, server
 from sitecrawl.cluster import exchange
 from sitecrawl.cluster.connection import connect_async
 from sitecrawl.cluster.holdings import Holdings
+from sitecrawl.cluster.keys import Keys
+from sitecrawl.cluster.options import CrawlLimits
 from sitecrawl.cluster.partition_store import PartitionStore
-from sitecrawl.cluster.shards import Keys
+from sitecrawl.cluster.run import Run
 from sitecrawl.cluster.shared_frontier import SharedFrontier
+from sitecrawl.cluster.steps import Steps
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts import PolitenessOptions
@@ -64,11 +67,12 @@ class Worker:
         self.heard = Heard()
         holdings = Holdings(self.database, secrets.token_hex(8))
         client = connect_async({"url": redis}, cluster=False)
-        self.store = PartitionStore(client, Keys("shared", PARTITIONS), holdings.session, LEASE)
+        self.store = PartitionStore(Steps(client, Keys("shared", PARTITIONS)), holdings.session, LEASE)
         self.frontier = SharedFrontier(
             self.database,
             holdings,
             self.store,
+            run=Run(CrawlLimits(), 0),
             make=self._make,
             seen=PlainSeen(),
             listener=self.heard,
@@ -129,7 +133,7 @@ class Worker:
 
     async def kill(self) -> None:
         self.database.close()
-        await self.store.client.aclose()
+        await self.store.steps.client.aclose()
 
     async def void(self) -> None:
         """It will never come back: what Redis has not heard of does not count."""

@@ -16,7 +16,7 @@ from redis_servers import Server, server
 from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.record import Flag, UrlState
 
-KINDS = ("memory", "disk", "cluster", "shared")
+KINDS = ("memory", "disk", "shared")
 HOSTS = ("a.example", "b.example", "c.example")
 
 Run = Callable[..., None]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from neighbours import Neighbourhood, neighbourhood
 
 from sitecrawl.base.errors import CorruptFile
+from sitecrawl.cluster.bundles import Bundle
 from sitecrawl.credit.ledger import TOTAL
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.counts import PartCounts
@@ -22,7 +23,7 @@ from sitecrawl.frontier.link_credit import read_edges, read_seeds
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import UrlState
-from sitecrawl.frontier.territory import Message, Territory, pack, unpack
+from sitecrawl.frontier.territory import Message, Territory
 from sitecrawl.page.items import Link
 
 PAGES = 240
@@ -123,11 +124,11 @@ def test_every_key_has_one_partition(partitions: int, region: bytes) -> None:
 def test_a_message_is_what_it_was() -> None:
     link = Link("http://a.example/b", "a.example", nofollow=True, priority=3, score=0.5, key=bytes(16))
     messages = [Message(link, 2, b"r" * 16, 7), Message(link, 0, credit=5, flags=1, request=b"post")]
-    assert list(unpack(pack(messages))) == messages
+    assert list(Bundle.unpack(Bundle(messages).pack()).messages) == messages
     assert [message.amount for message in messages] == [7, 0]
 
 
 @pytest.mark.parametrize("data", [b"", b"\xc1", b"\x91\x01", b"\x91\x90"])
 def test_a_damaged_message_is_named(data: bytes) -> None:
     with pytest.raises(CorruptFile, match="Messages of"):
-        list(unpack(data))
+        Bundle.unpack(data)

@@ -17,13 +17,13 @@ from redis_servers import Server
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.connection import connect_async
-from sitecrawl.cluster.frontier import ClusterFrontier
 from sitecrawl.cluster.holdings import Holdings
-from sitecrawl.cluster.join import join
-from sitecrawl.cluster.options import ClusterOptions
+from sitecrawl.cluster.keys import Keys
+from sitecrawl.cluster.options import CrawlLimits
 from sitecrawl.cluster.partition_store import PartitionStore
-from sitecrawl.cluster.shards import Keys
+from sitecrawl.cluster.run import Run
 from sitecrawl.cluster.shared_frontier import SharedFrontier
+from sitecrawl.cluster.steps import Steps
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.contract import Capability, Frontier
 from sitecrawl.frontier.crawl_seen import SeenKeeper
@@ -110,7 +110,7 @@ class Setting:
     redis: Server | None = None
 
 
-WORKERS = ("cluster", "shared")
+WORKERS = ("shared",)
 """Kinds of which a frontier is that of one worker of many, and hears of what it does from Redis."""
 
 
@@ -137,19 +137,6 @@ def disk(setting: Setting, database: Database, listener: Heard, clock: Callable[
     )
 
 
-def cluster(setting: Setting, database: Database, listener: Heard, clock: Callable[[], float]) -> Frontier:
-    assert setting.redis is not None
-    options = ClusterOptions({"url": setting.redis.url}, "test", shards=2, order=setting.order)
-    return ClusterFrontier(
-        database,
-        join(options),
-        host_key=FINGERPRINTS.host,
-        listener=listener,
-        clock=time.monotonic,
-        politeness=setting.politeness,
-    )
-
-
 def shared(setting: Setting, database: Database, listener: Heard, clock: Callable[[], float]) -> Frontier:
     """A worker's that has all of a crawl on Redis; its exchange begins when it does."""
     assert setting.redis is not None
@@ -171,9 +158,17 @@ def shared(setting: Setting, database: Database, listener: Heard, clock: Callabl
 
     holdings = Holdings(database, secrets.token_hex(8))
     client = connect_async({"url": setting.redis.url}, cluster=False)
-    store = PartitionStore(client, Keys("test", 4), holdings.session, 5.0)
+    store = PartitionStore(Steps(client, Keys("test", 4)), holdings.session, 5.0)
     return SharedFrontier(
-        database, holdings, store, make=make, seen=PlainSeen(), listener=listener, clock=time.monotonic, cache=100
+        database,
+        holdings,
+        store,
+        run=Run(CrawlLimits(), 0),
+        make=make,
+        seen=PlainSeen(),
+        listener=listener,
+        clock=time.monotonic,
+        cache=100,
     )
 
 
@@ -197,7 +192,7 @@ class Crawl:
 
     def _made(self) -> Frontier:
         if self.kind != "memory":
-            make: Maker = {"disk": disk, "cluster": cluster, "shared": shared}[self.kind]
+            make: Maker = {"disk": disk, "shared": shared}[self.kind]
             return make(self.setting, self.database, self.heard, lambda: self.now)
         if self._memory is None:
             setting = self.setting
@@ -219,9 +214,7 @@ class Crawl:
 
     async def crash(self) -> None:
         """The process dies and a new one begins: what came after the last checkpoint is gone."""
-        if isinstance(self.frontier, ClusterFrontier):
-            await abandon(self.frontier)
-        elif isinstance(self.frontier, SharedFrontier):
+        if isinstance(self.frontier, SharedFrontier):
             await self.frontier.exchange.abandon()
         self.database.close()
         self._open()
@@ -299,13 +292,6 @@ class Crawl:
                 self.checkpoint()
 
 
-async def abandon(frontier: ClusterFrontier) -> None:
-    """As a kill leaves it: nothing is given back, and nothing more is sent."""
-    await frontier.pump.cease()
-    await frontier.pump.shard_calls.client.aclose()
-    await frontier.board.close()
-
-
 @asynccontextmanager
 async def crawling(kind: str, setting: Setting) -> AsyncIterator[Crawl]:
     crawl = Crawl(kind, setting)
@@ -313,5 +299,3 @@ async def crawling(kind: str, setting: Setting) -> AsyncIterator[Crawl]:
         yield crawl
     finally:
         await asyncio.wait_for(crawl.close(), 20)
-        if isinstance(crawl.frontier, ClusterFrontier):
-            await crawl.frontier.board.close()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from frontiers import Heard, PlainSeen
 
+from sitecrawl.cluster.bundles import Bundle
 from sitecrawl.crawldir.database import Database
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
@@ -25,7 +26,7 @@ from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.order import Order
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.succession import SeenBefore, succeed
-from sitecrawl.frontier.territory import Message, Territory, pack, unpack
+from sitecrawl.frontier.territory import Message, Territory
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
@@ -118,7 +119,7 @@ class Neighbourhood:
         carried = 0
         for one in self.neighbours:
             for partition, messages in one.commit().items():
-                self.holder(partition).frontier.receive(unpack(pack(messages)))
+                self.holder(partition).frontier.receive(Bundle.unpack(Bundle(messages).pack()).messages)
                 carried += len(messages)
         for one in self.neighbours:
             assert not one.commit()

@@ -1,0 +1,36 @@
+"""What one partition sends another at a checkpoint: messages about URLs, and a part of the limit of pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgpack
+
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.frontier.territory import Message
+
+
+class Bundle(NamedTuple):
+    """See the module."""
+
+    messages: Sequence[Message] = ()
+    account: int = 0
+    """Of the limit that the pages are a part of."""
+    pages: int = 0
+    """So many more may be fetched where it comes to, and fewer where it is from."""
+
+    def pack(self) -> bytes:
+        """About 150 bytes a message: MessagePack [account, pages, [fields of a message, ...]]."""
+        fields = [message.fields() for message in self.messages]
+        packed: bytes = msgpack.packb([self.account, self.pages, fields])
+        return packed
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Bundle:
+        """Raises `CorruptFile` for bytes that no `pack` wrote."""
+        try:
+            account, pages, messages = msgpack.unpackb(data)
+            return cls([Message.of(fields) for fields in messages], account, pages)
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
+            raise CorruptFile(f"A bundle of {len(data)} bytes cannot be read: {error}") from error

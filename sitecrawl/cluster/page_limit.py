@@ -1,0 +1,106 @@
+"""`max_pages` over all workers: how many more pages each partition may have.
+
+The limit is cut into parts, as the sites are. What a partition has of it is one of its facts, which its log keeps,
+and its worker hands out no URL of it that could be one too many. What it has no use for goes to partitions that are
+short, in bundles, each of which counts once. So at every moment
+
+    the allowances of all partitions + those on their way = max_pages
+
+and a worker that dies takes nothing with it: the next one that has the partition has its allowance, too.
+
+Another limit has another account (`cluster.run`), which begins when no worker of the old one is alive. Whoever has a
+partition turns it to the new account, with an allowance of what it has fetched; when all have been, what the new
+limit leaves is granted to the first one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from sitecrawl.cluster.bundles import Bundle
+from sitecrawl.cluster.holdings import Held
+from sitecrawl.cluster.run import PLACE, Run
+from sitecrawl.cluster.standing import Whole
+
+_BUSY: Final = 2.0
+"""Seconds without a fetch after which a partition has no use for its allowance."""
+_UNDER_WAY: Final = 0.5
+"""Seconds for which a partition that was given something is given nothing more."""
+
+
+class PageLimit:
+    """That of `run`. `held` are the partitions of this worker, `in_flight` says how many URLs of one are; `clock`
+    gives monotonic seconds.
+    """
+
+    def __init__(
+        self, run: Run, held: Mapping[int, Held], in_flight: Callable[[int], int], clock: Callable[[], float]
+    ) -> None:
+        self._run = run
+        self._held = held
+        self._in_flight = in_flight
+        self._clock = clock
+        self._given: dict[int, float] = {}
+        """When each partition was given something last."""
+        self._gifts: defaultdict[int, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
+
+    def admits(self, held: Held) -> bool:
+        """Whether all that is in flight of a partition may become pages."""
+        if not self._run.max_pages:
+            return True
+        held.short = held.counts.room < self._in_flight(held.partition)
+        return not held.short
+
+    def turn(self, held: Held) -> None:
+        """A partition is fetched under this run's limit."""
+        held.counts.turn(self._run.account)
+
+    def receive(self, held: Held, bundle: Bundle) -> None:
+        """What was on its way under another limit is void."""
+        allowance = held.counts.allowance
+        if bundle.pages and bundle.account == allowance.account:
+            allowance.pages += bundle.pages
+            held.short = False
+
+    def share(self, whole: Whole) -> None:
+        """Give what is here and of no use to partitions that are short. The next checkpoint sends it."""
+        if not self._run.max_pages:
+            return
+        self._grant(whole)
+        now = self._clock()
+        short = [one for one in whole.short if self._given.get(one, -_UNDER_WAY) <= now - _UNDER_WAY]
+        for held in self._held.values():
+            if short and not held.is_leaving:
+                self._give(held, self._spare(held, now), short, now)
+
+    def _grant(self, whole: Whole) -> None:
+        """Once a limit, the whole of it."""
+        first, account = self._held.get(PLACE), self._run.account
+        if first is None or first.counts.allowance.granted >= account or not whole.have_turned(account):
+            return
+        first.counts.allowance.granted = account
+        first.counts.allowance.pages += self._run.max_pages - whole.totals().fetched
+
+    def _spare(self, held: Held, now: float) -> int:
+        spare = held.counts.room - self._in_flight(held.partition)
+        return spare // 2 if now - held.asked_at < _BUSY else spare
+
+    def _give(self, held: Held, spare: int, short: Iterable[int], now: float) -> None:
+        targets = [one for one in short if one != held.partition]
+        for place, target in enumerate(targets):
+            pages = spare // (len(targets) - place)
+            if pages > 0:
+                spare -= pages
+                held.counts.allowance.pages -= pages
+                self._gifts[held.partition][target] += pages
+                self._given[target] = now
+
+    @property
+    def has_gifts(self) -> bool:
+        return bool(self._gifts)
+
+    def gifts(self, partition: int) -> Mapping[int, int]:
+        """What a partition gives to others, which is on its way from now on."""
+        return self._gifts.pop(partition, {})

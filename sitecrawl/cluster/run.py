@@ -1,0 +1,42 @@
+"""The run of a crawl, in the keys of partition 0: which workers are alive, and the limits under which they work.
+
+A run lasts as long as any of its workers is believed alive. An *account* is one limit of pages: it begins with 1, and
+another limit has the next.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sitecrawl.base.errors import StorageError
+from sitecrawl.cluster.options import CrawlLimits
+from sitecrawl.cluster.steps import Steps
+
+PLACE = 0
+"""The partition that has the run's keys."""
+
+
+class Run(NamedTuple):
+    """That in which a worker takes part."""
+
+    limits: CrawlLimits
+    account: int
+    """Of its `max_pages`; 0 if there has never been a limit."""
+
+    @property
+    def max_pages(self) -> int:
+        """0 for no limit."""
+        return self.limits.max_pages
+
+
+async def beat(steps: Steps, run: Run, session: str, seconds: float) -> list[str]:
+    """The worker called `session` is alive for so long; 0 while it rests. Returns the names of all that are.
+
+    Raises `StorageError` if another run has begun meanwhile, with another limit.
+    """
+    account, names = await steps.run("beat", PLACE, session, int(1000 * seconds))
+    if account > run.account:
+        raise StorageError(
+            "The crawl was begun anew with another max_pages while this worker was silent: start it with that"
+        )
+    return [name.decode() for name in names]

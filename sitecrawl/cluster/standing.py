@@ -1,0 +1,165 @@
+"""How it stands with the crawl as a whole: what the partitions' tallies, which their workers write, add up to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+import msgpack
+
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.frontier.left import HeldBack
+from sitecrawl.frontier.trap_state import Reason
+
+
+class Standing(NamedTuple):
+    """What Redis says of a partition."""
+
+    entry: int
+    """The number of the newest."""
+    tally: bytes
+    heard: int
+    """Bundles that it has let in, ever."""
+    waiting: int
+    """Bundles that are on their way from or to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfWorker:
+    """What a worker says of itself, with all that it has."""
+
+    session: str = ""
+    idle: bool = False
+    """Whether it has nothing left to hand out, and nothing in flight."""
+    level: int | None = None
+    """The lowest level of which it has a URL that is not done; None if it has none."""
+    held: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """URLs that are held back, and sets of which any are, by reason."""
+    joined: int = 0
+    silent: int = 0
+    silent_hosts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What the other workers want to know of a partition."""
+
+    worker: OfWorker = field(default_factory=OfWorker)
+    states: Sequence[int] = (0, 0, 0, 0)
+    """How many URLs are in which state."""
+    account: int = 0
+    """Of the limit of pages under which it is fetched."""
+    short: bool = False
+    """Whether it has a URL to be fetched, and the limit of pages leaves it none."""
+
+    def pack(self) -> bytes:
+        """MessagePack."""
+        one = self.worker
+        held = [[reason, *numbers] for reason, numbers in one.held.items()]
+        worker = [one.session, one.idle, one.level, held, one.joined, one.silent, one.silent_hosts]
+        packed: bytes = msgpack.packb([worker, list(self.states), self.account, self.short])
+        return packed
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Tally:
+        """That of a partition of which nothing is known for no bytes. Raises `CorruptFile`."""
+        if not data:
+            return NO_TALLY
+        try:
+            (session, idle, level, held, *numbers), states, account, short = msgpack.unpackb(data)
+            by_reason = {reason: (urls, sets) for reason, urls, sets in held}
+            return cls(OfWorker(session, idle, level, by_reason, *numbers), tuple(states), account, short)
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
+            raise CorruptFile(f"A partition's tally of {len(data)} bytes cannot be read: {error}") from error
+
+
+NO_TALLY: Final = Tally()
+"""Of a partition of which nothing is known yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The crawl's counts, as Redis has heard of them last (a `frontier.contract.Totals`)."""
+
+    queued: int = 0
+    fetched: int = 0
+    failed: int = 0
+    excluded: int = 0
+    held: HeldBack = field(default_factory=HeldBack)
+    joined: int = 0
+    silent: int = 0
+    silent_hosts: int = 0
+
+    @property
+    def known(self) -> int:
+        return self.queued + self.fetched + self.failed + self.excluded
+
+    @property
+    def demoted(self) -> int:
+        """Sections and hosts that are held back."""
+        return self.held.sets.total()
+
+
+class Whole:
+    """See the module. `standing` is that of each partition, one after the other. Raises `CorruptFile`."""
+
+    def __init__(self, standing: Sequence[Standing]) -> None:
+        self.standing = standing
+        self.tallies = [Tally.unpack(one.tally) for one in standing]
+        self._workers = {tally.worker.session: tally.worker for tally in self.tallies}
+
+    @property
+    def is_still(self) -> bool:
+        """Whether no bundle is on its way."""
+        return not any(one.waiting for one in self.standing)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all workers have said that nothing is left to do, and nothing is on its way. If it is so twice, and
+        nothing has changed in between, it is the end.
+        """
+        return self.is_still and all(tally.worker.idle for tally in self.tallies)
+
+    @property
+    def level(self) -> int | None:
+        """The lowest of which any URL is not done; None if there is none."""
+        levels = (tally.worker.level for tally in self.tallies)
+        return min((level for level in levels if level is not None), default=None)
+
+    def have_turned(self, account: int) -> bool:
+        """Whether nothing is fetched under another limit of pages any more."""
+        return all(
+            tally.account >= account for tally, one in zip(self.tallies, self.standing, strict=True) if one.entry
+        )
+
+    @property
+    def short(self) -> list[int]:
+        """Partitions that the limit of pages keeps from fetching."""
+        return [partition for partition, tally in enumerate(self.tallies) if tally.short]
+
+    def totals(self) -> Totals:
+        queued, fetched, failed, excluded = (
+            sum(counts) for counts in zip(*(tally.states for tally in self.tallies), strict=True)
+        )
+        workers = list(self._workers.values())
+        return Totals(
+            queued,
+            fetched,
+            failed,
+            excluded,
+            held=_sum_of(one.held for one in workers),
+            joined=sum(one.joined for one in workers),
+            silent=sum(one.silent for one in workers),
+            silent_hosts=sum(one.silent_hosts for one in workers),
+        )
+
+
+def _sum_of(parts: Iterable[Mapping[int, tuple[int, int]]]) -> HeldBack:
+    urls, sets = Counter[Reason](), Counter[Reason]()
+    for held in parts:
+        for reason, (waiting, number) in held.items():
+            urls[Reason(reason)] += waiting
+            sets[Reason(reason)] += number
+    return HeldBack(urls, sets)
