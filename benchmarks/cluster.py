@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -45,7 +46,12 @@ class OurWorker(Ours):
     name = "sitecrawl"
 
     def command(self, job: Job) -> list[str]:
-        settings = {"SITECRAWL_CLUSTER": job.redis, "SITECRAWL_CLUSTER_UNSAFE": True}
+        settings = {
+            "SITECRAWL_CLUSTER": job.redis,
+            "SITECRAWL_CLUSTER_UNSAFE": True,
+            "STATS_DUMP": True,
+            "LOG_LEVEL": "INFO",
+        }
         return [*super().command(job), *_settings(settings)]
 
 
@@ -114,6 +120,7 @@ def crawl(peer: Peer, web: Web, server: Server, workers: int, core: int) -> Cost
             if status:
                 print((Path(folder) / str(number) / "log").read_text(errors="replace")[-2000:], flush=True)
         wall = time.perf_counter() - begun
+        logs = [(Path(folder) / str(number) / "log").read_text(errors="replace") for number in range(len(processes))]
         asked = told(web)
         after, stats, memory = client.info("cpu"), client.info("stats"), client.info("memory")
         calls = {name: found["calls"] for name, found in client.info("commandstats").items()}
@@ -124,7 +131,7 @@ def crawl(peer: Peer, web: Web, server: Server, workers: int, core: int) -> Cost
             cpu,
             wall - (0 if isinstance(peer, Ours) else IDLE),
             sum(after[name] - before[name] for name in ("used_cpu_user", "used_cpu_sys")),
-            sent_by_clients(calls, is_scripted=isinstance(peer, Ours)),
+            sent_by_clients(calls, logs, is_scripted=isinstance(peer, Ours)),
             run,
             stats["total_net_input_bytes"] + stats["total_net_output_bytes"],
             memory["used_memory_peak"] - empty,
@@ -132,12 +139,14 @@ def crawl(peer: Peer, web: Web, server: Server, workers: int, core: int) -> Cost
         )
 
 
-def sent_by_clients(calls: dict[str, int], *, is_scripted: bool) -> int:
-    """Our workers send scripts, and few commands beside them; scrapy-redis sends all that is run."""
+_COMMANDS = re.compile(r"'cluster/commands': (\d+)")
+
+
+def sent_by_clients(calls: dict[str, int], logs: list[str], *, is_scripted: bool) -> int:
+    """Our workers send scripts, and count what they send; scrapy-redis sends all that is run."""
     if not is_scripted:
         return sum(calls.values())
-    plain = ("evalsha", "eval", "rpush", "lrange", "pexpire", "get", "subscribe", "info", "type", "hscan", "hsetnx")
-    return sum(calls.get(f"cmdstat_{name}", 0) for name in plain)
+    return sum(int(number) for log in logs for number in _COMMANDS.findall(log))
 
 
 @dataclass

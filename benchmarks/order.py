@@ -4,8 +4,8 @@
     python benchmarks/order.py --edges edges.tsv --urls urls.tsv --policies aopic-hosts,bfs
 
 Policies: `aopic-hosts` (ours), `aopic-pages` (ours, lambda pays all pages alike), `published` (AOPIC without
-sections, nothing held back), `bfs`, `dfs`; and, when they are asked for, `cluster-1`, `cluster-16` and so on: the
-frontier on a real Redis, in so many shards; and `workers-4` and so on: so many frontiers with a part of the web each.
+sections, nothing held back), `bfs`, `dfs`; and, when they are asked for, `cluster-4`, `cluster-16` and so on: so many
+workers with a part of the web each.
 
 `--edges` has a link a line, source and target separated by a tab (`#` begins a comment; gzipped or not). `--urls` has
 `id<TAB>url<TAB>class` lines; pages of a class in `--good` are worth having, and all are without it. Without
@@ -28,7 +28,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from order_cluster import ClusterReplay
-from order_workers import WorkersReplay
 from replaying import COMMIT_EVERY, replayed
 
 from sitecrawl.frontier.disk import DiskFrontier
@@ -38,7 +37,6 @@ from sitecrawl.frontier.record import UrlState
 from sitecrawl.page.items import Link
 
 POLICIES = ("aopic-hosts", "aopic-pages", "published", "bfs", "dfs")
-SHARED: dict[str, type[ClusterReplay | WorkersReplay]] = {"cluster": ClusterReplay, "workers": WorkersReplay}
 SHARES = (0.5, 0.9, 0.99, 1.0)
 MASS_AT = (0.05, 0.1, 0.25, 0.5)
 TRAP = -1
@@ -120,8 +118,8 @@ def replay(web: Web, seeds: Sequence[int], policy: str, budget: int, directory: 
     """Fetch pages through the frontier until it ends or the budget is spent."""
     result = Replay(policy, web.reachable(seeds))
     name, _, lambda_policy = policy.partition("-")
-    if name in SHARED:
-        shared = SHARED[name](directory / policy, int(lambda_policy), web.urls.__getitem__, web.targets)
+    if name == "cluster":
+        shared = ClusterReplay(directory / policy, int(lambda_policy), web.urls.__getitem__, web.targets)
         return replay_shared(result, web, seeds, budget, shared)
     traps = TrapOptions()
     if policy == "published":
@@ -158,9 +156,7 @@ def replay(web: Web, seeds: Sequence[int], policy: str, budget: int, directory: 
     return result
 
 
-def replay_shared(
-    result: Replay, web: Web, seeds: Sequence[int], budget: int, crawl: ClusterReplay | WorkersReplay
-) -> Replay:
+def replay_shared(result: Replay, web: Web, seeds: Sequence[int], budget: int, crawl: ClusterReplay) -> Replay:
     begun = time.process_time()
     crawl.run(seeds, budget, lambda page: count(result, web, page))
     result.seconds = time.process_time() - begun

@@ -11,8 +11,6 @@ from redis_servers import free_port
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.append(str(BENCHMARKS))
 
-import cluster_filter  # noqa: E402
-
 
 def run(script: str, *words: str) -> list[str]:
     command = [sys.executable, str(BENCHMARKS / script), *words]
@@ -34,19 +32,10 @@ def test_every_url_is_fetched() -> None:
 
 
 def test_order_on_a_cluster(tmp_path: Path) -> None:
-    """The frontier on Redis fetches all good pages of a small graph, and ends."""
+    """Workers fetch all good pages of a small graph, and end."""
     graph = tmp_path / "edges.tsv"
     graph.write_text("".join(f"{n}\t{m}\n" for n in range(200) for m in (2 * n + 1, 2 * n + 2, n // 3) if m < 200))
     given = ("--edges", str(graph), "--host-size", "50", "--seeds", "@0", "--policies", "cluster-3")
     lines = run("order.py", *given)
     assert "good 200/200" in lines[0]
     assert "ended" in lines[0]
-
-
-def test_what_a_filter_could_save() -> None:
-    """Links that a cache has forgotten, and a filter that never errs has not."""
-    links = {1: [2, 3], 2: [3], 3: [2, 2]}
-    assert cluster_filter.breadth_first(links) == [1, 2, 3]
-    assert cluster_filter.count(links, [1, 2, 3], cache=1) == (5, 2, 1)
-    whole, short = cluster_filter.entry_bytes()
-    assert 0 < short < whole
