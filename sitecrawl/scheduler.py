@@ -39,6 +39,7 @@ from sitecrawl.crawl.spider_state import SpiderState
 from sitecrawl.frontier.record import NO_REFERRER, Flag
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
+from sitecrawl.urls.fingerprint import region_of
 from sitecrawl.urls.url import parse
 
 logger = logging.getLogger(__name__)
@@ -215,14 +216,19 @@ class Scheduler(BaseScheduler):
     def _key(self, request: Request) -> bytes:
         fingerprints = self._runtime.fingerprints
         if request.dont_filter:
-            return fingerprints.opaque(os.urandom(16))
+            return fingerprints.opaque(os.urandom(16), self._region(request))
         if not self._own_fingerprints:
-            return fingerprints.opaque(self._crawler.request_fingerprinter.fingerprint(request))
+            made = self._crawler.request_fingerprinter.fingerprint(request)
+            return fingerprints.opaque(made, self._region(request))
         try:
             canonical = self._runtime.canonicalizer.canonical(parse(request.url))
         except InvalidUrl:
             canonical = request.url
         return fingerprints.request(request.method, canonical, request.body)
+
+    def _region(self, request: Request) -> bytes:
+        """Of many workers, one has all of a site; in one process another fingerprinter may take two sites for one."""
+        return region_of(host_of(request.url)) if self._runtime.team is not None else b""
 
     # Out of the frontier
 

@@ -70,14 +70,14 @@ class Fingerprinter:
         # A line feed occurs in no method and no canonical URL, so no two requests share these bytes.
         return self._digest(b"\n".join((method.encode(), canonical.encode(), body)), canonical)
 
-    def opaque(self, data: bytes) -> bytes:
+    def opaque(self, data: bytes, region: bytes = b"") -> bytes:
         """The fingerprint of another fingerprinter's value; equal to that of no URL and no request.
 
-        It has no region: to another fingerprinter URLs of two sites may be the same.
+        Without a `region` it has none: to another fingerprinter URLs of two sites may be the same.
         """
         data = b"\n" + data
         city: int = CityHash64(data)
-        return city.to_bytes(8, "big") + self._keyed_half(data)
+        return region + city.to_bytes(8, "big")[len(region) :] + self._keyed_half(data)
 
     def host(self, name: str) -> bytes:
         """The key of a host, of `HOST_SIZE` bytes: its region, and of its name a hash that needs the crawl's key."""
