@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import signal
 import time
+from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
-import redis
-from cluster_helpers import Steps, audit
 from fleet import Worker, fleet, stored, urls_of, web_of
+from partitions import totals
 from redis_servers import cluster, server
 from waiting import until
 
 PAGES = 1_500
-BUCKETS = 1_000_000 // 4 // 64
-"""What the default settings make of four shards."""
 
 
 def test_kills_and_a_restart_of_redis(tmp_path: Path) -> None:
@@ -28,8 +27,9 @@ def test_kills_and_a_restart_of_redis(tmp_path: Path) -> None:
         started.client() as client,
     ):
         for number in range(6):
-            worker = workers[number % 2]
-            until(lambda: has_begun(client), "both workers have begun")
+            worker, before = workers[number % 2], totals(client).fetched
+            goes_on = partial(has_more, client, before, workers)
+            until(goes_on, "some more pages")
             time.sleep(random.uniform(0.5, 1.0))  # whatever it is doing then: any moment is a fact of the test
             if number == 3:
                 started.kill()
@@ -40,20 +40,22 @@ def test_kills_and_a_restart_of_redis(tmp_path: Path) -> None:
             worker.start()
         assert [worker.wait() for worker in workers] == [0, 0], workers[0].log[-2000:]
         pages = stored(workers)
-        audit(Steps(client, crawl="generic", shards=4, buckets=BUCKETS))
     assert pages.keys() == urls_of(web)
     assert [url for url, times in pages.items() if times > 1] == []
 
 
 def waits_for_redis(workers: list[Worker]) -> bool:
     """Whether one has said so, or none is left that could."""
-    ended = all(worker.process.poll() is not None for worker in workers)
-    return ended or any("Waiting for Redis: " in worker.log for worker in workers)
+    return have_ended(workers) or any("Waiting for Redis: " in worker.log for worker in workers)
 
 
-def has_begun(client: redis.Redis) -> bool:
-    """Whether all workers have said what they begin with."""
-    return bool(client.exists("sitecrawl:{generic.0}:crawl")) and not client.zcard("sitecrawl:{generic.0}:starting")
+def has_more(client: Any, pages: int, workers: list[Worker]) -> bool:
+    """Whether more pages than so many have been fetched, or nobody is left who could."""
+    return totals(client).fetched > pages or have_ended(workers)
+
+
+def have_ended(workers: list[Worker]) -> bool:
+    return all(worker.process.poll() is not None for worker in workers)
 
 
 def test_paused_worker(tmp_path: Path) -> None:
@@ -61,7 +63,7 @@ def test_paused_worker(tmp_path: Path) -> None:
     settings = {"SITECRAWL_LEASE_SECONDS": 2}
     with server() as started, web_of(600) as web, fleet(tmp_path, 2, web.url(0), started.url, **settings) as workers:
         with started.client() as client:
-            until(lambda: fetched(client) > 50, "some pages")
+            until(lambda: totals(client).fetched > 50, "some pages")
             workers[0].send(signal.SIGSTOP)
             assert workers[1].wait() == 0
             workers[0].send(signal.SIGCONT)
@@ -69,11 +71,6 @@ def test_paused_worker(tmp_path: Path) -> None:
         pages = stored(workers)
         assert pages.keys() == urls_of(web)
         assert [url for url, times in pages.items() if times > 1] == []
-
-
-def fetched(client: redis.Redis) -> int:
-    found = [client.hget(f"sitecrawl:{{generic.{shard}}}:state", "fetched") for shard in range(4)]
-    return sum(int(number or 0) for number in found)
 
 
 def test_redis_cluster(tmp_path: Path) -> None:
@@ -85,4 +82,3 @@ def test_redis_cluster(tmp_path: Path) -> None:
         assert set(pages.values()) == {1}
         sizes = [node.client().dbsize() for node in nodes]
         assert min(sizes) > 0
-        audit(Steps(redis.RedisCluster.from_url(nodes[0].url), crawl="generic", shards=4, buckets=BUCKETS))

@@ -12,6 +12,7 @@ from random import Random
 
 import forks
 from fleet import Worker, stored
+from partitions import totals
 from redis_servers import Server
 from waiting import until
 
@@ -96,8 +97,7 @@ class LimitedCrawl:
 
     def fetched(self) -> int:
         """As Redis counts."""
-        found = [self._client.hget(f"sitecrawl:{{generic.{n}}}:state", "fetched") for n in range(SHARDS)]
-        return sum(int(number or 0) for number in found)
+        return totals(self._client, shards=SHARDS).fetched
 
     # Faults
 

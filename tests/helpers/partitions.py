@@ -1,0 +1,28 @@
+"""What a crawl's partitions on Redis say, from outside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sitecrawl.cluster.keys import Keys
+from sitecrawl.cluster.standing import Standing, Totals, Whole
+
+SHARDS = 4
+"""Of the workers' crawls, see `fleet.Worker`."""
+
+
+def totals(client: Any, *, crawl: str = "generic", shards: int = SHARDS) -> Totals:
+    """The crawl's counts."""
+    names = [f"{Keys(crawl, shards).base(number)}state" for number in range(shards)]
+    return Whole([Standing(0, client.hget(name, "tally") or b"", 0, 0) for name in names]).totals()
+
+
+def holders(client: Any, *, crawl: str = "generic", shards: int = SHARDS) -> list[str]:
+    """The session that has each partition; empty where nobody has."""
+    leases = [client.get(f"{Keys(crawl, shards).base(number)}lease") for number in range(shards)]
+    return [lease.decode().partition(":")[2] if lease else "" for lease in leases]
+
+
+def are_lent(client: Any, **crawl: Any) -> bool:
+    """Whether somebody has any partition."""
+    return any(holders(client, **crawl))
