@@ -102,7 +102,7 @@ def replay(entries: Iterable[bytes]) -> tuple[Facts, list[Row]]:
     """The facts and rows of a partition after all of its `entries`, hosts first. Raises `CorruptFile`."""
     facts, held = NO_FACTS, dict[tuple[str, bytes], bytes]()
     for data in entries:
-        facts, rows = _unpack(data)
+        facts, rows = unpack_entry(data)
         for family, key, value in rows:
             if value is None:
                 held.pop((family, key), None)
@@ -125,10 +125,12 @@ def snapshot(facts: Facts, rows: Iterable[Row], size: int) -> Iterator[bytes]:
     yield pack_entry(facts, changes)
 
 
-def _unpack(data: bytes) -> tuple[Facts, list[Any]]:
+def unpack_entry(data: bytes) -> tuple[Facts, list[Any]]:
+    """The facts, and [family, key, value or None] of each row that has changed. Raises `CorruptFile`."""
     try:
         facts, rows = msgpack.unpackb(zstd.decompress(data))
-        dividend, reserve, serial, seeds, *rest = facts
-        return Facts(dividend, reserve, serial, [tuple(seed) for seed in seeds], *rest), rows
+        dividend, reserve, serial, seeds, forgotten, allowance = facts
+        seeds = [tuple(seed) for seed in seeds]
+        return Facts(dividend, reserve, serial, seeds, forgotten, tuple(allowance)), rows
     except (ValueError, TypeError, msgpack.UnpackException, zstd.ZstdError) as error:
         raise CorruptFile(f"An entry of {len(data)} bytes cannot be read: {error}") from error

@@ -51,6 +51,8 @@ _PART: Final = 1 << 20
 _TRUST_SECONDS: Final = 2.0
 _EVERY: Final = 0.2
 """Seconds between two rounds of a worker that has nothing to tell."""
+_LONGEST: Final = 2.0
+"""The same where nothing happens on any worker either."""
 _LOOK: Final = 1.0
 """Seconds between two looks at the crawl as a whole, of a worker that has something to do."""
 _RENEWALS: Final = 3
@@ -85,8 +87,8 @@ class Worker(Protocol):
     def is_resting(self) -> bool: ...
     @property
     def has_nothing_to_do(self) -> bool: ...
-    @property
-    def has_settled(self) -> bool: ...
+
+    def settling(self) -> Callable[[], bool]: ...
 
     def receive(self, partition: int, bundle: bytes) -> None: ...
 
@@ -117,7 +119,7 @@ class Exchange:
         self._holdings = frontier.holdings
         self._clock = clock
         self.scope = SharedScope(store.steps.client, store.keys.base(PLACE) + "scope", listener.widened)
-        self._tallies = Tallies(
+        self.tallies = Tallies(
             store.steps,
             run.limits,
             f"{store.session}.{secrets.token_hex(4)}",
@@ -128,15 +130,19 @@ class Exchange:
         self._seeds: SeedQueue | None = None
         if seeds_key:
             self._seeds = SeedQueue(
-                store.steps.client, seeds_key, take=listener.seed_pushed, settled=lambda: frontier.has_settled
+                store.steps.client, seeds_key, take=listener.seed_pushed, settling=frontier.settling
             )
         self._renewed_at = self._trust_at = self._look_at = self._take_at = 0.0
         self._before: Sequence[Standing] | None = None
+        self._calm = 0
+        """Rounds in which nothing has happened anywhere, and there was nothing to do."""
         self._entries: defaultdict[int, int] = defaultdict(int)
         """Entries in the log of each partition."""
         self._kick = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_closing = False
+        self._is_in_doubt = False
+        """Whether Redis may have forgotten what it has answered: a replica that has taken over, for one."""
 
     @property
     def commands(self) -> int:
@@ -150,13 +156,14 @@ class Exchange:
 
     def count(self, name: str) -> None:
         """One more of what the run's limit of that name counts."""
-        if self._tallies.count(name):
+        if self.tallies.count(name):
             self.kick()
 
     # Life
 
     def kick(self) -> None:
         """There is something to tell."""
+        self._calm = 0
         self._kick.set()
 
     def start(self) -> None:
@@ -192,6 +199,8 @@ class Exchange:
             while not self._is_closing:
                 try:
                     await self.round()
+                    if failures:
+                        logger.info("Redis answers again")
                     failures = 0
                 except (redis.RedisError, OSError) as error:
                     failures += 1
@@ -212,6 +221,7 @@ class Exchange:
             raise StorageError(f"Redis refuses the crawl's work: {error}") from error
         self._listener.counted("cluster/faults", 1)
         self.scope.forget_answers()  # it may come back with less than it was told
+        self._is_in_doubt = True
         if failures == 1:
             logger.warning("Waiting for Redis: %s", error or type(error).__name__)
 
@@ -224,7 +234,8 @@ class Exchange:
 
     def _rest(self) -> float:
         """Seconds until the next round is due, if nothing comes up."""
-        now, times = self._clock(), [self._clock() + _EVERY, self._tallies.next_look()]
+        calm = min(_EVERY * 2.0 ** min(self._calm, 10), _LONGEST)
+        now, times = self._clock(), [self._clock() + calm, self.tallies.next_look()]
         if self._seeds is not None:
             times.append(self._seeds.next_look(now))
         return max(_SOON, min(times) - now)
@@ -234,9 +245,11 @@ class Exchange:
         is_resting = self._frontier.is_resting
         seconds = 0.0 if is_resting else self._store.lease_seconds
         alive = await beat(self._store.steps, self._run_of_crawl, self._store.session, seconds)
-        await self._tallies(self._clock())
+        await self.tallies(self._clock())
         if not self._frontier.is_working:
             await self._resume()
+        if self._is_in_doubt:
+            await self._repeat()
         await self.scope.tell()
         await self._send()
         await self._deliver()
@@ -266,6 +279,14 @@ class Exchange:
                 self._entries[held.partition] = len(log.entries)
             held.is_sure = True
         self._frontier.is_working = True
+
+    async def _repeat(self) -> None:
+        """What may be forgotten is told once more: what is known counts once."""
+        for held in self._holdings.all:
+            held.outgoing, held.arrived = await self._store.outbox(held.partition), []
+        last = self._holdings.delivered_last
+        await self._store.deliver([(one.partition, self._store.session, one.number, one.bundle) for one in last])
+        self._is_in_doubt = False
 
     async def _send(self) -> None:
         """What is new of each partition; and leases are renewed."""
@@ -312,8 +333,13 @@ class Exchange:
         await self._store.release(held.partition, held.token, max(rest, 0.0))
 
     async def _lose(self, held: Held) -> None:
-        """Another worker has had it. What Redis had taken before stays, also if its answer was lost."""
-        self._holdings.confirmed(held, await self._store.accepted(held.partition, held.token))
+        """Another worker has had it, or Redis has forgotten some of it. What is there stays, also if its answer was
+        lost; what is not does not count.
+        """
+        accepted = await self._store.accepted(held.partition, held.token)
+        self._holdings.confirmed(held, accepted)
+        self._listener.withdrawn([row for entry in held.recent if entry.number > accepted for row in entry.rows])
+        await self._store.release(held.partition, held.token)
         held.is_lost = True
 
     async def _compact(self, held: Held) -> None:
@@ -355,9 +381,10 @@ class Exchange:
             for bundle in bundles:
                 self._frontier.receive(partition, bundle)
                 self._listener.woken()
+                self._calm = 0
 
     async def _share_trust(self, alive: Sequence[str]) -> None:
-        if (now := self._clock()) < self._trust_at:
+        if (now := self._clock()) < self._trust_at or self._calm:
             return
         self._trust_at = now + _TRUST_SECONDS
         graph, territory = self._frontier.frontier.link_credit.graph, self._frontier.territory
@@ -405,6 +432,7 @@ class Exchange:
         self._look_at = self._clock() + _LOOK
         standing = await self._store.standing()
         whole, is_same = Whole(standing), standing == self._before
+        self._calm = self._calm + 1 if is_same and self._frontier.has_nothing_to_do else 0
         self._before = standing
         self._frontier.stands(whole, unchanged=is_same)
         if not is_same and whole.is_still and self._frontier.has_nothing_to_do:
@@ -416,6 +444,7 @@ class Exchange:
         for held in self._holdings.held.values():
             if not held.unsent and not held.is_lost:
                 await self._release(held, self._frontier.rests_until(held))
+        await beat(self._store.steps, self._run_of_crawl, self._store.session, 0.0)
 
 
 def _number(name: str) -> int:

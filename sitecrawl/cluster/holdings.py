@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Container, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import msgpack
@@ -25,6 +25,8 @@ from sitecrawl.crawldir.meta import ENTRY, HELD, TOLD, WORKER
 from sitecrawl.frontier.counts import PartCounts
 from sitecrawl.frontier.moving import NO_FACTS, Facts, Row
 
+RECENT: Final = 256
+"""Of a partition's entries, and of messages, that are remembered in case Redis forgets them."""
 _END: Final = b"\xff" * 16
 
 
@@ -56,6 +58,8 @@ class Held:
     """When a URL of it was handed out last, on the frontier's clock."""
     rests_until: float = 0.0
     """It has left, and whoever has it next is not to ask its hosts before then."""
+    recent: deque[Entry] = field(default_factory=lambda: deque(maxlen=RECENT))
+    """Entries that Redis has taken of late, the last ones."""
     is_leaving: bool = False
     """It is to go to another worker."""
     has_left: bool = False
@@ -85,6 +89,10 @@ class Holdings:
         self.departed: list[Held] = []
         self.told: dict[int, Told] = {}
         """Not delivered yet, by number."""
+        self.delivered_last = deque[Told](maxlen=RECENT)
+        """Messages that have been delivered of late."""
+        self.orphans: list[Entry] = []
+        """Of partitions that were lost when the worker was killed."""
         self._last_told = 0
         self._sent: list[Entry] = []
         self._delivered: list[Told] = []
@@ -107,6 +115,20 @@ class Holdings:
             for held in self.all:
                 if held.partition == entry.partition:
                     held.unsent.append(entry)
+                    held.read += entry.heard  # they leave the inbox when Redis takes the entry
+                    break
+            else:
+                self.orphans.append(entry)
+
+    def forget_orphans(self) -> None:
+        """With the next batch."""
+        self._sent += self.orphans
+        self.orphans = []
+
+    def unheard(self) -> set[tuple[int, int]]:
+        """Of what Redis does not know yet: entries, by their partitions and numbers; messages, by -1 and theirs."""
+        entries = {(entry.partition, entry.number) for held in self.all for entry in held.unsent}
+        return entries | {(-1, number) for number in self.told}
 
     @property
     def all(self) -> list[Held]:
@@ -156,9 +178,11 @@ class Holdings:
             held.read -= entry.heard
             held.outgoing.update((f"{entry.number}:{target}", bundle) for target, bundle in entry.sends.items())
             self._sent.append(entry)
+            held.recent.append(replace(entry, data=b"", sends={}))
 
     def delivered(self, told: Told) -> None:
         self._delivered.append(self.told.pop(told.number))
+        self.delivered_last.append(told)
 
     def begin(self, held: Held, changed: Iterable[Row]) -> tuple[bytes, bytes]:
         """A partition has come, and so many of its rows have changed for it: the row that keeps the entry of that."""
@@ -198,6 +222,6 @@ def _key(entry: Entry) -> bytes:
     return ENTRY + entry.partition.to_bytes(2, "big") + entry.number.to_bytes(8, "big")
 
 
-def _counted(counts: PartCounts) -> tuple[list[int], list[int], list[int]]:
+def _counted(counts: PartCounts) -> tuple[list[int], list[int], tuple[int, int, int]]:
     """What `PartCounts` is made of."""
     return counts.states, counts.forgotten, counts.allowance.fields()

@@ -7,7 +7,8 @@ Redis keeps, lends, counts and fences; it judges nothing. Of a partition there a
     tokens     hash     each token that brought an entry -> the number of its last one
     log        list     entries (`cluster.entries`): replayed, they are the partition
     snapshot   list     what is to take the place of the log
-    state      hash     entry: number of the newest entry; tally; sent, heard: bundles of messages
+    state      hash     entry: number of the newest entry; tally; and how many bundles there were in all: sent, gone
+                        (into and out of the outbox), arrived, heard (the same of the inbox)
     outbox     hash     number:partition -> a bundle for that partition that may not have arrived
     inbox      list     bundles that have
     senders    hash     who sends -> the number of his last bundle
@@ -23,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgpack
 
@@ -31,6 +32,8 @@ from sitecrawl.cluster.entries import Entry
 from sitecrawl.cluster.run import PLACE
 from sitecrawl.cluster.standing import Standing
 from sitecrawl.cluster.steps import Steps
+
+_COUNTED: Final = ("entry", "sent", "gone", "arrived", "heard")
 
 
 class Commit(NamedTuple):
@@ -75,7 +78,7 @@ class PartitionStore:
 
     async def commit(self, commits: Sequence[Commit]) -> list[int | None]:
         """Renew leases, with an entry or without. Returns each time the newest entry's number, None where another
-        worker has the partition now.
+        worker has the partition now, or Redis has less of it than it once had.
         """
         calls = [("commit", one.partition, self._commit_args(one)) for one in commits]
         answers = await self.steps.run_all(calls)
@@ -107,13 +110,17 @@ class PartitionStore:
         ]
         return dict(zip(starts, await self.steps.read(commands), strict=True))
 
+    async def outbox(self, partition: int) -> dict[str, bytes]:
+        """Bundles that may not have arrived, by number and partition."""
+        found = await self._client.hgetall(f"{self.keys.base(partition)}outbox")
+        return {name.decode(): bundle for name, bundle in found.items()}
+
     async def load(self, partition: int) -> Log:
         """All of a partition, for who has it."""
         base = self.keys.base(partition)
         entries = await self._client.lrange(base + "log", 0, -1)
         number = int(await self._client.hget(base + "state", "entry") or 0)
-        outbox = await self._client.hgetall(base + "outbox")
-        return Log(entries, number, {name.decode(): bundle for name, bundle in outbox.items()})
+        return Log(entries, number, await self.outbox(partition))
 
     async def compact(self, partition: int, token: int, parts: Sequence[bytes], entries: int) -> bool:
         """Put a snapshot in the place of the first so many entries of the log; False where another worker has it."""
@@ -130,12 +137,11 @@ class PartitionStore:
 
     async def standing(self) -> list[Standing]:
         """How it stands with each partition, one after the other."""
-        states = await self.steps.read_all("HMGET", "state", "entry", "tally", "heard")
-        inboxes, outboxes = await self.steps.read_all("LLEN", "inbox"), await self.steps.read_all("HLEN", "outbox")
-        return [
-            Standing(int(entry or 0), tally or b"", int(heard or 0), arrived + leaving)
-            for (entry, tally, heard), arrived, leaving in zip(states, inboxes, outboxes, strict=True)
-        ]
+        found = []
+        for tally, *counted in await self.steps.read_all("HMGET", "state", "tally", *_COUNTED):
+            entry, sent, gone, arrived, heard = (int(number or 0) for number in counted)
+            found.append(Standing(entry, tally or b"", heard, sent - gone + arrived - heard))
+        return found
 
     # Trust
 

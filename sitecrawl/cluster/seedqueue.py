@@ -20,8 +20,8 @@ _EVERY: Final = 2.0
 
 
 class SeedQueue:
-    """`take` gets each seed, text as it was pushed, and says whether it was of use; `settled` says whether Redis has
-    all that was taken.
+    """`take` gets each seed, text as it was pushed, and says whether it was of use; `settling` gives what says
+    whether Redis has all that was taken up to then.
     """
 
     def __init__(
@@ -30,12 +30,13 @@ class SeedQueue:
         key: str,
         *,
         take: Callable[[str], bool],
-        settled: Callable[[], bool],
+        settling: Callable[[], Callable[[], bool]],
     ) -> None:
         self._client = client
         self._key = key
         self._take = take
-        self._settled = settled
+        self._settling = settling
+        self._has_settled = settling()
         self._at = 0.0
         self._pending: list[bytes] = []
         self.is_empty = False
@@ -48,7 +49,7 @@ class SeedQueue:
     async def __call__(self, now: float) -> None:
         """Look, if it is time. Raises `redis.RedisError`."""
         if self._pending:
-            if not self._settled():
+            if not self._has_settled():
                 return
         elif now < self._at:
             return
@@ -64,7 +65,7 @@ class SeedQueue:
         for text in found:
             if not self._take(text.decode("utf-8", "replace")):
                 logger.warning("No URL in %s: %r", self._key, text[:200])
-        self._pending = found
+        self._pending, self._has_settled = found, self._settling()
         self.is_empty = not found
 
     async def _read(self, kind: str) -> Any:

@@ -24,6 +24,7 @@ from sitecrawl.cluster.listener import WorkerListener
 from sitecrawl.cluster.loose import Loose
 from sitecrawl.cluster.page_limit import PageLimit
 from sitecrawl.cluster.partition_store import PartitionStore
+from sitecrawl.cluster.rescue import rescued
 from sitecrawl.cluster.run import Run
 from sitecrawl.cluster.standing import OfWorker, Tally, Totals, Whole
 from sitecrawl.crawldir.database import Batch, Database
@@ -107,12 +108,17 @@ class SharedFrontier:
         self._orphans: set[bytes] = set()
         """URLs in flight whose partition is another worker's by now."""
         self._loose = Loose()
+        self._rescued: list[Message] = []
+        """For partitions of others, to be told with the next checkpoint."""
         self.counts = Totals()
         self.is_starting = True
         """The worker's spider has not yet said what it begins with."""
         self.has_ended = False
         """Nothing is left to do, on any worker."""
         self._flushed_at = 0.0
+        self._flushes = 0
+        self._unheard: set[tuple[int, int]] = set()
+        """What Redis did not know at the last one."""
         self._paused_at: float | None = None
         """Since when it was asked for nothing."""
         self._has_nothing = False
@@ -394,6 +400,8 @@ class SharedFrontier:
                 (rootless if source is None else sends[source][target]).append(message)
             if rootless:
                 told.append((target, Bundle(rootless).pack()))
+        told += ((self.territory.partition(one.link.key), Bundle([one]).pack()) for one in self._rescued)
+        self._rescued = []
         return {one: dict(self._packed(one, sends[one])) for one in self.holdings.held}, told
 
     def _source(self, message: Message) -> int | None:
@@ -413,7 +421,7 @@ class SharedFrontier:
         rows, self._rows = self._rows, defaultdict(list)
         worker = self._worker()
         for partition, held in self.holdings.held.items():
-            changed, held.facts = held.facts != facts[partition], facts[partition]
+            changed, held.facts = _differ(held, facts[partition]), facts[partition]
             if held.is_lost:
                 self._listener.withdrawn(rows.pop(partition, []))
                 continue
@@ -446,7 +454,10 @@ class SharedFrontier:
     def flushed(self) -> None:
         self.frontier.flushed()
         self._let_in_and_out()
-        self.exchange.kick()
+        self._flushes += 1
+        self._unheard = self.holdings.unheard()
+        if self._unheard:
+            self.exchange.kick()
 
     def _let_in_and_out(self) -> None:
         """Partitions come and go. What comes to nothing is as if it had not been."""
@@ -479,7 +490,15 @@ class SharedFrontier:
 
     def withdraw(self, held: Held) -> None:
         """Another worker has a partition: what Redis had not taken of it does not count."""
-        self._listener.withdrawn(list(self.holdings.rows(held)))
+        self._give_up(held.unsent)
+
+    def _give_up(self, entries: Iterable[Entry]) -> None:
+        """Redis will never take them: their pages do not count, and what was found is told to others."""
+        if not (entries := list(entries)):
+            return
+        self._listener.withdrawn([row for entry in entries for row in entry.rows])
+        self._rescued += rescued(entries, self.territory)
+        self._is_dirty = True
 
     def _go_on(self, come: Iterable[bytes]) -> None:
         """With another frontier over the database as it is now."""
@@ -495,6 +514,8 @@ class SharedFrontier:
     # Life
 
     def start(self) -> None:
+        self._give_up(self.holdings.orphans)
+        self.holdings.forget_orphans()
         self.exchange.start()
 
     async def close(self) -> None:
@@ -514,10 +535,26 @@ class SharedFrontier:
         """Let the other workers know that this is a seed, too."""
         self.exchange.scope.add(url)
 
-    @property
-    def has_settled(self) -> bool:
-        """Whether Redis has all that was handed to the frontier."""
-        return not (self._is_dirty or self.holdings.told or any(one.unsent for one in self.holdings.all))
+    def settling(self) -> Callable[[], bool]:
+        """What says whether Redis has all that was handed to the frontier up to now."""
+        flushes = self._flushes + 1
+        waits_for: set[tuple[int, int]] | None = None
+
+        def has_settled() -> bool:
+            nonlocal waits_for
+            if self._flushes < flushes:
+                return False
+            waits_for = self._unheard if waits_for is None else waits_for
+            return waits_for.isdisjoint(self.holdings.unheard())
+
+        return has_settled
+
+
+def _differ(held: Held, facts: Facts) -> bool:
+    """Whether what is new in the facts of a partition matters to it: without hosts that wait, no dividend does."""
+    if held.counts.states[UrlState.QUEUED]:
+        return held.facts != facts
+    return held.facts._replace(dividend=facts.dividend, serial=facts.serial) != facts
 
 
 def _tally(held: Held, worker: OfWorker) -> Tally:

@@ -30,9 +30,9 @@ class Allowance:
         self.granted = granted
         """The last account of which the partition was given the whole limit, to share it out."""
 
-    def fields(self) -> list[int]:
+    def fields(self) -> tuple[int, int, int]:
         """What `Allowance` is made of."""
-        return [self.account, self.pages, self.granted]
+        return self.account, self.pages, self.granted
 
 
 class PartCounts:

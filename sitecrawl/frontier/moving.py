@@ -10,7 +10,7 @@ it happens or does not. No frontier may be open meanwhile that is used afterward
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -62,14 +62,14 @@ class Facts(NamedTuple):
     dividend: int
     """What the lambda page has paid to each host so far: to which what hosts are owed is compared."""
     reserve: int
-    """The partition's share of what the lambda page holds."""
+    """What the lambda page holds, or nothing: it goes with one of a worker's partitions."""
     serial: int
     """The newest URL's number."""
     seeds: list[tuple[bytes, float]]
     """The keys of seeds' hosts, with the number of their seeds."""
     forgotten: list[int]
     """URLs that have come to their end and left no record, by state."""
-    allowance: Sequence[int] = (0, 0, 0)
+    allowance: tuple[int, int, int] = (0, 0, 0)
     """What the partition has of a limit of pages: see `counts.Allowance`."""
 
 
@@ -244,17 +244,15 @@ class Move:
 def facts_of(
     territory: Territory, ledger: Ledger, serial: int, seeds: Iterable[tuple[bytes, float]]
 ) -> dict[int, Facts]:
-    """Those of each partition that is held, of the crawl's: what the lambda page holds is split evenly."""
+    """Those of each partition that is held, of the crawl's: what the lambda page holds goes with the first one."""
     by_partition: defaultdict[int, list[tuple[bytes, float]]] = defaultdict(list)
     for host, number in seeds:
         by_partition[territory.partition(host)].append((host, number))
-    share, rest = divmod(ledger.reserve, len(territory.held) or 1)
     facts = {}
     for place, (one, counts) in enumerate(sorted(territory.held.items())):
-        reserve = share + (place < rest)
         facts[one] = Facts(
             ledger.policy.dividend,
-            reserve,
+            0 if place else ledger.reserve,
             serial,
             by_partition[one],
             list(counts.forgotten),

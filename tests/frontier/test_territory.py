@@ -130,5 +130,5 @@ def test_a_message_is_what_it_was() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\xc1", b"\x91\x01", b"\x91\x90"])
 def test_a_damaged_message_is_named(data: bytes) -> None:
-    with pytest.raises(CorruptFile, match="Messages of"):
+    with pytest.raises(CorruptFile, match="A bundle of"):
         Bundle.unpack(data)

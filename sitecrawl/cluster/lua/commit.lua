@@ -7,10 +7,12 @@ if redis.call('GET', base .. 'lease') ~= ARGV[1] .. ':' .. ARGV[2] then return '
 redis.call('PEXPIRE', base .. 'lease', ARGV[3])
 local last = tonumber(redis.call('HGET', base .. 'state', 'entry') or '0')
 local number = tonumber(ARGV[4])
+local gone = 0
 for _ = 1, tonumber(ARGV[8]) do
-  redis.call('HDEL', base .. 'outbox', ARGV[at])
+  gone = gone + redis.call('HDEL', base .. 'outbox', ARGV[at])
   at = at + 1
 end
+if gone > 0 then redis.call('HINCRBY', base .. 'state', 'gone', gone) end
 if number <= last then return last end
 if number ~= last + 1 then return 'gap' end
 redis.call('RPUSH', base .. 'log', ARGV[5])

@@ -1,0 +1,138 @@
+"""`max_pages` over all workers: parts of it that partitions have, give, and are granted."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from sitecrawl.cluster.bundles import Bundle
+from sitecrawl.cluster.holdings import Held
+from sitecrawl.cluster.options import CrawlLimits
+from sitecrawl.cluster.page_limit import PageLimit
+from sitecrawl.cluster.run import Run
+from sitecrawl.cluster.standing import OfWorker, Standing, Tally, Whole
+from sitecrawl.frontier.counts import PartCounts
+from sitecrawl.frontier.record import UrlState
+
+ACCOUNT = 3
+
+
+def whole(*tallies: Tally) -> Whole:
+    return Whole([Standing(1, tally.pack(), 0, 0) for tally in tallies])
+
+
+class Worker:
+    """One with so many partitions, of each of which nothing is known."""
+
+    def __init__(self, max_pages: int, partitions: int = 3) -> None:
+        self.now = 1000.0
+        self.in_flight = Counter[int]()
+        self.held = {number: Held(number, 1, 0) for number in range(partitions)}
+        self.limit = PageLimit(
+            Run(CrawlLimits(max_pages=max_pages), ACCOUNT), self.held, self.in_flight.__getitem__, lambda: self.now
+        )
+        for held in self.held.values():
+            self.limit.turn(held)
+
+    def tallies(self) -> list[Tally]:
+        return [
+            Tally(OfWorker("w"), tuple(one.counts.states), one.counts.allowance.account, one.short)
+            for one in self.held.values()
+        ]
+
+    def rooms(self) -> list[int]:
+        return [one.counts.room for one in self.held.values()]
+
+    def fetch(self, partition: int) -> bool:
+        """Whether one more page of it may be fetched, which it is then."""
+        held = self.held[partition]
+        self.in_flight[partition] += 1
+        if admits := self.limit.admits(held):
+            held.asked_at = self.now
+            held.counts.states[UrlState.FETCHED] += 1
+        self.in_flight[partition] -= 1
+        return admits
+
+    def share(self) -> dict[int, dict[int, int]]:
+        """What each gives to which."""
+        self.limit.share(whole(*self.tallies()))
+        return {number: given for number in self.held if (given := dict(self.limit.gifts(number)))}
+
+
+def test_without_a_limit() -> None:
+    """Nothing is counted, and nobody is short."""
+    worker = Worker(0)
+    assert worker.fetch(1)
+    assert worker.share() == {}
+
+
+def test_the_first_is_granted_all_once() -> None:
+    """What has been fetched under other limits is taken off; then it is as it is."""
+    worker = Worker(10)
+    worker.held[2].counts = PartCounts((0, 4, 0, 0), allowance=(ACCOUNT, 4, 0))
+    for _ in range(2):
+        worker.share()
+        assert worker.rooms() == [6, 0, 0]
+
+
+def test_nothing_is_granted_before_all_have_turned() -> None:
+    """Whoever works under another limit may fetch one page more."""
+    worker = Worker(10)
+    worker.limit.share(whole(*worker.tallies()[:2], Tally(account=ACCOUNT - 1)))
+    assert worker.rooms() == [0, 0, 0]
+
+
+def test_no_more_is_fetched_than_may_be() -> None:
+    """What is in flight counts, and what comes of it but a page gives back its place."""
+    worker = Worker(2)
+    worker.share()
+    worker.in_flight[0] = 2
+    assert not worker.fetch(0)
+    assert worker.held[0].short
+    worker.in_flight[0] = 1
+    assert worker.fetch(0)
+    assert not worker.held[0].short
+
+
+def test_who_is_short_is_given_what_others_have_no_use_for() -> None:
+    """In fair parts; nothing of it is made or lost."""
+    worker = Worker(9)
+    worker.share()
+    assert not worker.fetch(1)
+    assert not worker.fetch(2)
+    given = worker.share()
+    assert given == {0: {1: 4, 2: 5}}
+    assert sum(worker.rooms()) + sum(given[0].values()) == 9
+
+
+def test_who_fetches_keeps_a_half() -> None:
+    """It may want it soon; what was fetched is no room."""
+    worker = Worker(9)
+    worker.share()
+    assert worker.fetch(0)
+    assert not worker.fetch(1)
+    assert worker.share() == {0: {1: 4}}
+
+
+def test_a_gift_on_its_way_is_not_given_twice() -> None:
+    """Until it should have arrived."""
+    worker = Worker(9)
+    worker.share()
+    assert worker.fetch(0)
+    assert not worker.fetch(1)
+    assert worker.share() == {0: {1: 4}}
+    assert worker.share() == {}
+    worker.now += 1
+    assert worker.share() == {0: {1: 2}}
+
+
+@pytest.mark.parametrize(("account", "room"), [(ACCOUNT, 5), (ACCOUNT - 1, 0)])
+def test_what_arrives(account: int, room: int) -> None:
+    """A part of another limit is void."""
+    worker = Worker(9)
+    held = worker.held[1]
+    held.short = True
+    worker.limit.receive(held, Bundle((), account, 5))
+    assert held.counts.room == room
+    assert held.short == (room == 0)
