@@ -33,7 +33,7 @@ Changes = dict[tuple[str, bytes], bytes | None]
 
 class RecordingBatch(Batch):
     """Writes `into` another batch, and remembers what that changes in each partition. Rows about the crawl as a whole
-    are the worker's own.
+    are the worker's own; those of sites that another worker has are left out.
     """
 
     __slots__ = ("_territory", "changes", "into")
@@ -44,16 +44,21 @@ class RecordingBatch(Batch):
         self.changes: defaultdict[int, Changes] = defaultdict(dict)
 
     def put(self, family: str, key: bytes, value: bytes) -> None:
-        self.into.put(family, key, value)
-        self._remember(family, key, value)
+        if self._is_ours(family, key, value):
+            self.into.put(family, key, value)
 
     def delete(self, family: str, key: bytes) -> None:
-        self.into.delete(family, key)
-        self._remember(family, key, None)
+        if self._is_ours(family, key, None):
+            self.into.delete(family, key)
 
-    def _remember(self, family: str, key: bytes, value: bytes | None) -> None:
-        if (region := region_of_row(family, key, value or b"")) is not None:
+    def _is_ours(self, family: str, key: bytes, value: bytes | None) -> bool:
+        """Whether the row is to be written here, and remembered if it is a partition's."""
+        region = region_of_row(family, key, value or b"")
+        if region is None:
+            return True
+        if has := self._territory.has(region):
             self.changes[self._territory.partition(region)][family, key] = value
+        return has
 
 
 @dataclass

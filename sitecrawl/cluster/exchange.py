@@ -28,7 +28,7 @@ from sitecrawl.cluster.entries import Entry, replay, snapshot
 from sitecrawl.cluster.holdings import Held, Holdings
 from sitecrawl.cluster.listener import WorkerListener
 from sitecrawl.cluster.partition_store import Commit, PartitionStore
-from sitecrawl.cluster.run import PLACE, Run, beat
+from sitecrawl.cluster.run import PLACE, Run, beat, end
 from sitecrawl.cluster.seedqueue import SeedQueue
 from sitecrawl.cluster.shared_scope import SharedScope
 from sitecrawl.cluster.standing import Standing, Whole
@@ -141,6 +141,8 @@ class Exchange:
         self._kick = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_closing = False
+        self._end = ""
+        """Why all workers are to end."""
         self._is_in_doubt = False
         """Whether Redis may have forgotten what it has answered: a replica that has taken over, for one."""
 
@@ -153,6 +155,11 @@ class Exchange:
     def awaits_seeds(self) -> bool:
         """Whether there may be seeds in the queue that nobody has taken."""
         return self._seeds is not None and not self._seeds.is_empty
+
+    def end(self, reason: str) -> None:
+        """Let all workers end."""
+        self._end = reason
+        self.kick()
 
     def count(self, name: str) -> None:
         """One more of what the run's limit of that name counts."""
@@ -244,12 +251,16 @@ class Exchange:
         """Raises `redis.RedisError`; then it is to be repeated. `StorageError` if there is no going on."""
         is_resting = self._frontier.is_resting
         seconds = 0.0 if is_resting else self._store.lease_seconds
-        alive = await beat(self._store.steps, self._run_of_crawl, self._store.session, seconds)
+        ended, alive = await beat(self._store.steps, self._run_of_crawl, self._store.session, seconds)
+        if ended:
+            self._listener.ended(ended)
         await self.tallies(self._clock())
         if not self._frontier.is_working:
             await self._resume()
         if self._is_in_doubt:
             await self._repeat()
+        if self._end:
+            await end(self._store.steps, self._end)
         await self.scope.tell()
         await self._send()
         await self._deliver()
@@ -440,6 +451,8 @@ class Exchange:
 
     async def leave(self) -> None:
         """The worker ends: what Redis has wholly, others may have."""
+        if self._end:
+            await end(self._store.steps, self._end)
         await self._send()
         for held in self._holdings.held.values():
             if not held.unsent and not held.is_lost:

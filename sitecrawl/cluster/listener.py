@@ -23,6 +23,12 @@ class WorkerListener(Listener, Protocol):
     def limit_met(self, name: str) -> None:
         """The run has met one of its limits, which `CrawlLimits` calls so."""
 
+    def moved(self) -> None:
+        """Other sites are this worker's now: the database has their rows, and not those of others any more."""
+
+    def ended(self, reason: str) -> None:
+        """Another worker has ended the crawl, for Scrapy's finish reason `reason`."""
+
     def withdrawn(self, rows: list[int]) -> None:
         """These rows of the page index are not this worker's to have."""
 

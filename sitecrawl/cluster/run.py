@@ -29,14 +29,28 @@ class Run(NamedTuple):
         return self.limits.max_pages
 
 
-async def beat(steps: Steps, run: Run, session: str, seconds: float) -> list[str]:
-    """The worker called `session` is alive for so long; 0 while it rests. Returns the names of all that are.
+class Heard(NamedTuple):
+    """What a worker is told when it says that it is alive."""
+
+    ended: str
+    """Why a worker has ended the run, as Scrapy's finish reason; empty if none has."""
+    alive: list[str]
+    """The names of all workers that are."""
+
+
+async def beat(steps: Steps, run: Run, session: str, seconds: float) -> Heard:
+    """The worker called `session` is alive for so long; 0 while it rests.
 
     Raises `StorageError` if another run has begun meanwhile, with another limit.
     """
-    account, names = await steps.run("beat", PLACE, session, int(1000 * seconds))
+    account, ended, names = await steps.run("beat", PLACE, session, int(1000 * seconds))
     if account > run.account:
         raise StorageError(
             "The crawl was begun anew with another max_pages while this worker was silent: start it with that"
         )
-    return [name.decode() for name in names]
+    return Heard(ended.decode(errors="replace"), [name.decode() for name in names])
+
+
+async def end(steps: Steps, reason: str) -> None:
+    """Let all workers end, for Scrapy's finish reason `reason`."""
+    await steps.client.hset(steps.keys.base(PLACE) + "run", "ended", reason)

@@ -65,7 +65,7 @@ class SharedFrontier:
     further seeds on Redis. `clock` gives monotonic seconds, as the frontier's.
     """
 
-    can: Final = Capability.NONE
+    can: Final = Capability.AGAIN
 
     def __init__(
         self,
@@ -116,6 +116,8 @@ class SharedFrontier:
         self.has_ended = False
         """Nothing is left to do, on any worker."""
         self._flushed_at = 0.0
+        self._recorded: RecordingBatch | None = None
+        """Into which the checkpoint is written that is made just now."""
         self._flushes = 0
         self._unheard: set[tuple[int, int]] = set()
         """What Redis did not know at the last one."""
@@ -175,8 +177,10 @@ class SharedFrontier:
         )
 
     def again(self, key: bytes, *, priority: int = 0, request: bytes | None = None) -> bool:
-        """See `can`."""
-        return False
+        if not self.territory.has(key):
+            return False
+        self._is_dirty = True
+        return self.frontier.again(key, priority=priority, request=request)
 
     def receive(self, partition: int, bundle: bytes) -> None:
         """Let in a bundle of messages for a partition that this worker has."""
@@ -217,6 +221,11 @@ class SharedFrontier:
     @property
     def silent(self) -> int:
         return self.counts.silent
+
+    @property
+    def share(self) -> float:
+        """Of all sites, what this worker has."""
+        return len(self.territory.held) / self._partitions
 
     @property
     def is_full(self) -> bool:
@@ -378,10 +387,16 @@ class SharedFrontier:
 
     # Durability
 
+    def recording(self, batch: Batch) -> Batch:
+        """What is about a site goes to Redis, whoever writes it."""
+        self._recorded = RecordingBatch(batch, self.territory)
+        return self._recorded
+
     def flush(self, batch: Batch) -> None:
         """Hand all changes to `batch`, and with them the entries that tell Redis of them."""
         self._is_dirty, self._flushed_at = False, self._clock()
-        recorded = RecordingBatch(batch, self.territory)
+        recorded = self._recorded if batch is self._recorded else RecordingBatch(batch, self.territory)
+        self._recorded = None
         self.frontier.flush(recorded)
         sends, told = self._bundles()
         ledger, graph = self.frontier.link_credit.ledger, self.frontier.link_credit.graph
@@ -506,6 +521,7 @@ class SharedFrontier:
         self.territory = self._territory()
         self.frontier = self._make(self._database, self.territory, SeenBefore(before.seen, come, self._cache))
         self._begin_level()
+        self._listener.moved()
         self._orphans.update(visit.key for visit in succeed(before, self.frontier, self._clock()))
 
     def save(self) -> None:
@@ -530,6 +546,10 @@ class SharedFrontier:
     def count(self, name: str) -> None:
         """One more of what the run's limit of that name counts."""
         self.exchange.count(name)
+
+    def end(self, reason: str) -> None:
+        """Let all workers end, for Scrapy's finish reason `reason`."""
+        self.exchange.end(reason)
 
     def widen(self, url: str) -> None:
         """Let the other workers know that this is a seed, too."""

@@ -118,9 +118,10 @@ class Checkpoints:
     def write(self) -> None:
         """The checkpoint itself. Raises `StorageError`."""
         batch = self._database.batch()
+        recorded = self._frontier.recording(batch)
         for participant in self._participants:
-            participant.prepare(batch)
-        self._frontier.flush(batch)
+            participant.prepare(recorded)
+        self._frontier.flush(recorded)
         self._database.write(batch)
         for participant in self._participants:
             participant.committed()

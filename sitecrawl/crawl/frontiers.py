@@ -24,7 +24,7 @@ from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.cluster.steps import Steps
 from sitecrawl.crawl import configuration
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.contract import Capability, Listener
+from sitecrawl.frontier.contract import Listener
 from sitecrawl.frontier.crawl_seen import CrawlSeen, SeenKeeper
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.territory import Territory
@@ -32,12 +32,6 @@ from sitecrawl.urls.fingerprint import HASH_NAME
 
 HOST_KEYS_KEPT: Final = 16_384
 """Hosts whose keys stay in memory."""
-
-
-def capabilities(settings: BaseSettings) -> Capability:
-    """What the frontier of such a crawl can do. Raises `OptionError`."""
-    is_shared = configuration.redis_of(settings) is not None and not configuration.only_looks()
-    return (SharedFrontier if is_shared else DiskFrontier).can
 
 
 def join_crawl(crawler: Crawler) -> Joined | None:

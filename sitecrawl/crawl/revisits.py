@@ -48,8 +48,10 @@ class Recrawling:
     def begin(self) -> None:
         """From now on pages are fetched again."""
         self._runtime = Runtime.of(self._crawler)
-        self._store = RevisitStore(self._runtime.database, configuration.recrawl(self._crawler.settings))
-        self._runtime.checkpoints.add(self._store)
+        runtime, options = self._runtime, configuration.recrawl(self._crawler.settings)
+        self._store = RevisitStore(runtime.database, options, lambda: runtime.share)
+        runtime.checkpoints.add(self._store)
+        runtime.on_moved.append(self._store.reload)
         self._runtime.on_finish.append(self._finished)
         self._ticks.start(_TICK)
 
@@ -78,7 +80,8 @@ class Recrawling:
             wake(self._crawler)
 
     def _stay(self) -> None:
-        if self._store is not None and self._store.pages:  # also while all of them wait for hosts that are down
+        # Also while all of them wait for hosts that are down; and others may have some for this worker.
+        if self._store is not None and (self._store.pages or self._runtime.team is not None):
             raise DontCloseSpider
 
     def _stop(self) -> None:
@@ -130,8 +133,7 @@ class Recrawling:
         self._store.plan(key, after, self._standing(record), time.time())
 
     def _standing(self, record: UrlRecord) -> Standing:
-        assert self._runtime.whole is not None  # who cannot ask again for a page cannot come here
-        ledger = self._runtime.whole.link_credit.ledger
+        ledger = self._runtime.local.link_credit.ledger
         return Standing(record.history, ledger.spent, float(ledger.total))
 
     def _count(self, what: str) -> None:

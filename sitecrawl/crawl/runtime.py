@@ -101,6 +101,8 @@ class Runtime:
         self._store: WarcStore | None = None
         self.on_given_up: list[Callable[[bytes], None]] = []
         """Called with every URL that has failed without a fetch: its host has never answered."""
+        self.on_moved: list[Callable[[], None]] = []
+        """Called when the database has other sites than before: on a cluster they come and go."""
         self.on_finish: list[Callable[[Fetch], None]] = []
         """Called with every fetch whose visit is over."""
         self.on_robots: list[Callable[[str, Response | None], None]] = []
@@ -142,6 +144,25 @@ class Runtime:
         if runtime is None:
             runtime = vars(crawler)[_ATTRIBUTE] = cls(crawler)
         return runtime
+
+    @property
+    def local(self) -> DiskFrontier:
+        """The frontier of what is in this process: the whole crawl, or a worker's part, another one whenever sites
+        come or go.
+        """
+        found = self.whole if self.team is None else self.team.frontier
+        assert found is not None  # it is one of the two
+        return found
+
+    @property
+    def share(self) -> float:
+        """Of all sites, what this process has."""
+        return 1.0 if self.team is None else self.team.share
+
+    def end_all(self, reason: str) -> None:
+        """What ends this process' crawl, for Scrapy's finish reason `reason`, ends that of the other workers, too."""
+        if self.team is not None:
+            self.team.end(reason)
 
     @property
     def path(self) -> Path:
@@ -328,6 +349,14 @@ class Runtime:
     def limit_met(self, name: str) -> None:
         if not is_closing(self.crawler):
             stop(self.crawler, closing(name))
+
+    def moved(self) -> None:
+        for listener in self.on_moved:
+            listener()
+
+    def ended(self, reason: str) -> None:
+        if not is_closing(self.crawler):
+            stop(self.crawler, reason)
 
     def withdrawn(self, rows: list[int]) -> None:
         if self._store is not None:

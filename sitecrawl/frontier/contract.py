@@ -197,6 +197,9 @@ class Frontier(Protocol):
     def wants_checkpoint(self) -> bool:
         """Whether there is nothing to do before a checkpoint has been made."""
 
+    def recording(self, batch: Batch) -> Batch:
+        """What a checkpoint is to be written into instead of `batch`, by all who have a part in it."""
+
     def flush(self, batch: Batch) -> None:
         """Hand all changes to `batch`; call `flushed` when it is on disk, and nothing else in between."""
 

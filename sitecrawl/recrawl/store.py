@@ -10,7 +10,7 @@ Invariant: a page with a next visit has one entry in the index, under that time;
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import Final
@@ -32,11 +32,12 @@ _SAVED: Final = 3600.0
 
 
 class RevisitStore(Participant):
-    """See the module."""
+    """See the module. Of the budget in `options` there is a `share` for what is here."""
 
-    def __init__(self, database: Database, options: RecrawlOptions) -> None:
+    def __init__(self, database: Database, options: RecrawlOptions, share: Callable[[], float] = lambda: 1.0) -> None:
         self._database = database
-        self._options = options
+        self._whole = options
+        self._share = share
         self._rows = Overlay(database, FAMILY)
         self.pages = 0
         """Pages with a next visit, or under way to it."""
@@ -54,6 +55,18 @@ class RevisitStore(Participant):
                 raise CorruptFile(
                     f"The figures of the revisits in {database.path} cannot be read: {error}"
                 ) from error
+
+    @property
+    def _options(self) -> RecrawlOptions:
+        """Those of the part of the crawl that is here."""
+        return replace(self._whole, budget=self._whole.budget * self._share())
+
+    def reload(self) -> None:
+        """Count again what the figures sum up: the database has other pages than before."""
+        end = bytes([_PAGE[0] + 1])
+        found = [Visits.unpack(data).interval for _, data in self._database.scan(FAMILY, _PAGE, end)]
+        self.pages, self.planned = len(found), sum(1 / interval for interval in found if interval)
+        self._first = _DUE
 
     def get(self, key: bytes) -> Visits | None:
         data = self._rows.get(_PAGE + key)

@@ -25,7 +25,12 @@ class SitemapStore(Participant):
     """See the module. A record that is changed must be `put`."""
 
     def __init__(self, database: Database, options: ScheduleOptions) -> None:
+        self._database = database
         self._options = options
+        self.reload()
+
+    def reload(self) -> None:
+        """Read all of it again: the database has other rows than before, and nothing is changed that it has not."""
         self._records: dict[bytes, SitemapRecord] = {}
         self._changed: set[bytes] = set()
         self._hosts: defaultdict[str, set[bytes]] = defaultdict(set)
@@ -37,7 +42,7 @@ class SitemapStore(Participant):
         """A heap; what does not agree with its record is stale."""
         self._planned: dict[bytes, float] = {}
         """The next visits as they were last put."""
-        for key, data in database.scan(_FAMILY):
+        for key, data in self._database.scan(_FAMILY):
             self._index(key, SitemapRecord.unpack(data))
 
     def __len__(self) -> int:

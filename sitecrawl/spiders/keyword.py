@@ -12,6 +12,7 @@ from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 
 from sitecrawl.base.errors import OptionError, StorageError
+from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.folder import PageFolder
 from sitecrawl.search.keyword import Found, Keyword
@@ -36,8 +37,6 @@ class KeywordSpider(SiteSpider):
 
     name = "keyword"
     own_arguments = ("start", "keyword", "output_dir")
-    one_process = "it stops at the nearest page that has the keyword, and the other workers would go on"
-
     keyword: Keyword
     folder: PageFolder | None = None
     found: Found | None = None
@@ -84,6 +83,7 @@ class KeywordSpider(SiteSpider):
         if self.found is None and (found := self.keyword.find(page)) is not None:
             self.found = found
             yield found
+            Runtime.of(self.crawler).end_all(FOUND)
             raise CloseSpider(FOUND)
 
     def report(self) -> Iterator[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
@@ -16,12 +16,10 @@ from sitecrawl.base.limits import REGEX_TIME
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import job_directory, only_looks, redis_of
 from sitecrawl.crawl.engine import is_closing
-from sitecrawl.crawl.frontiers import capabilities
 from sitecrawl.crawl.page_item import page_item
 from sitecrawl.crawl.revisits import Recrawling
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sitemaps import Sitemaps
-from sitecrawl.frontier.contract import Capability
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.feeds import PAGE_FIELDS, leave_pages_out, name_fields
@@ -43,8 +41,6 @@ class SiteSpider(Spider):
     seed_priority = 0
     """As of a request, for spiders that give their links priorities: seeds would come last."""
 
-    one_process: ClassVar[str] = ""
-    """Why the spider cannot share a crawl with other workers; empty if it can."""
     own_arguments: tuple[str, ...] = ()
     """What the spider takes for itself, before the others are read."""
 
@@ -67,8 +63,6 @@ class SiteSpider(Spider):
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         is_shared = redis_of(crawler.settings) is not None and not only_looks()
         arguments = cls.read_arguments(kwargs, has_queue=is_shared)
-        if is_shared:
-            cls.check_shared(arguments, capabilities(crawler.settings))
         _check_scheduler(crawler.settings)
         for name, value in (
             ("SITECRAWL_MAX_PAGES", arguments.max_pages),
@@ -77,7 +71,7 @@ class SiteSpider(Spider):
         ):
             if value is not None:
                 crawler.settings.set(name, value, priority="spider")
-        if arguments.watch:
+        if arguments.watch or arguments.recrawl:  # other workers may have something for this one
             crawler.settings.set("SITECRAWL_CLUSTER_WATCH", value=True, priority="spider")
         if arguments.job:
             path = job_directory(crawler.settings, arguments.job, kwargs.get("_job", ""))
@@ -95,21 +89,6 @@ class SiteSpider(Spider):
         if arguments.recrawl:
             spider.recrawling = Recrawling(crawler, spider.is_sitemap)
         return spider
-
-    @classmethod
-    def check_shared(cls, arguments: SiteArguments, can: Capability) -> None:
-        """Raises `OptionError` for what many workers cannot do: a difference that nobody would see."""
-        if cls.one_process:
-            raise OptionError(
-                f"The spider {cls.name} is for one process: {cls.one_process}. Leave SITECRAWL_CLUSTER out"
-            )
-        if arguments.recrawl and Capability.AGAIN not in can:
-            raise OptionError("recrawl is for one process: on a cluster every page is fetched once")
-        if arguments.watch and (arguments.sitemaps or arguments.named) and Capability.AGAIN not in can:
-            raise OptionError(
-                "watch visits sitemaps again in one process alone: on a cluster each is read once. To wait for more "
-                "seeds without that, set SITECRAWL_CLUSTER_WATCH=True and leave watch out"
-            )
 
     @classmethod
     def read_arguments(cls, given: Mapping[str, Any], *, has_queue: bool = False) -> SiteArguments:

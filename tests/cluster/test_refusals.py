@@ -23,10 +23,7 @@ from sitecrawl.cluster.join import join
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.crawl import configuration
 from sitecrawl.spiders.focused import FocusedSpider
-from sitecrawl.spiders.generic import GenericSpider
-from sitecrawl.spiders.keyword import KeywordSpider
 from sitecrawl.spiders.site import SiteSpider
-from sitecrawl.spiders.sitemap import SitemapSpider
 
 XML = {"Content-Type": "application/xml"}
 
@@ -35,11 +32,7 @@ class TestSpiders:
     @pytest.mark.parametrize(
         ("spider", "arguments", "why"),
         [
-            (KeywordSpider, {"keyword": "x"}, "stops at the nearest page"),
             (FocusedSpider, {"topic": "x", "examples": "http://a.example/"}, "save it"),
-            (GenericSpider, {"recrawl": "1"}, "fetched once"),
-            (GenericSpider, {"sitemaps": "1", "watch": "1"}, "SITECRAWL_CLUSTER_WATCH"),
-            (SitemapSpider, {"watch": "1"}, "SITECRAWL_CLUSTER_WATCH"),
         ],
     )
     def test_what_one_process_alone_can_do(

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.request import ProxyHandler, build_opener
 
 import forks
@@ -53,15 +54,14 @@ def urls_of(web: Web) -> set[str]:
 class Worker:
     """`scrapy crawl generic` with a directory of its own; it can be killed and started again."""
 
-    def __init__(self, folder: Path, seeds: str, redis: str, **settings: object) -> None:
+    def __init__(
+        self, folder: Path, seeds: str, redis: str, *, arguments: Sequence[str] = ("scope=any",), **settings: object
+    ) -> None:
         self.folder = folder
         self._words = with_settings(
             "crawl",
             "generic",
-            "-a",
-            f"seeds={seeds}",
-            "-a",
-            "scope=any",
+            *(word for argument in (f"seeds={seeds}", *arguments) for word in ("-a", argument)),
             settings={
                 "SITECRAWL_CLUSTER": redis,
                 "SITECRAWL_LEASE_SECONDS": 4,
@@ -74,7 +74,7 @@ class Worker:
                 **settings,
             },
         )
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         self.start()
 
     def start(self) -> None:
@@ -102,7 +102,7 @@ class Worker:
 
 
 @contextmanager
-def fleet(folder: Path, number: int, seeds: str, redis: str, **settings: object) -> Iterator[list[Worker]]:
+def fleet(folder: Path, number: int, seeds: str, redis: str, **settings: Any) -> Iterator[list[Worker]]:
     forks.prepare(number)
     workers = [Worker(folder / f"worker-{n}", seeds, redis, **settings) for n in range(number)]
     try:

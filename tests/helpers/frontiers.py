@@ -91,6 +91,11 @@ class Heard:
     def limit_met(self, name: str) -> None:
         self.met.append(name)
 
+    def moved(self) -> None: ...
+
+    def ended(self, reason: str) -> None:
+        self.met.append(reason)
+
     def withdrawn(self, rows: list[int]) -> None:
         self.stale_rows += rows
 

@@ -169,6 +169,9 @@ class MemoryFrontier:
 
     # Durability and life
 
+    def recording(self, batch: Batch) -> Batch:
+        return batch
+
     def flush(self, batch: Batch) -> None:
         self._written = deepcopy(self._known)
         for key, record in self._known.records.items():

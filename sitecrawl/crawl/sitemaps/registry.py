@@ -37,6 +37,7 @@ class Registry:
         self.admits = admits
         self.store = SitemapStore(runtime.database, options)
         runtime.checkpoints.add(self.store)
+        runtime.on_moved.append(self.store.reload)
 
     def key(self, url: Url) -> bytes:
         return self.runtime.fingerprints.url(self.runtime.canonicalizer.canonical(url))
