@@ -27,10 +27,6 @@ class SitemapStore(Participant):
     def __init__(self, database: Database, options: ScheduleOptions) -> None:
         self._database = database
         self._options = options
-        self.reload()
-
-    def reload(self) -> None:
-        """Read all of it again: the database has other rows than before, and nothing is changed that it has not."""
         self._records: dict[bytes, SitemapRecord] = {}
         self._changed: set[bytes] = set()
         self._hosts: defaultdict[str, set[bytes]] = defaultdict(set)
@@ -42,6 +38,10 @@ class SitemapStore(Participant):
         """A heap; what does not agree with its record is stale."""
         self._planned: dict[bytes, float] = {}
         """The next visits as they were last put."""
+        self.reload()
+
+    def reload(self) -> None:
+        """Read what the database has now, after a checkpoint. What it has not, here alone is known."""
         for key, data in self._database.scan(_FAMILY):
             self._index(key, SitemapRecord.unpack(data))
 
