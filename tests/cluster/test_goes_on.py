@@ -48,7 +48,7 @@ def goes_on_elsewhere(redis: Server, folder: Path, path: str, *arguments: str) -
     with LocalWeb(pages) as web, fleet(folder, 1, web.root, redis.url, **given) as (busy,):
         until(lambda: pages.looks[path] > 3, "some visits", 60)
         with fleet(folder / "idle", 1, web.root, redis.url, **given) as (idle,):
-            until(lambda: (folder / "idle" / "worker-0" / "job" / "db").exists(), "the other one has begun")
+            until((folder / "idle" / "worker-0" / "job" / "db").exists, "the other one has begun")
             busy.kill()
             seen = pages.looks[path]
             until(lambda: pages.looks[path] > seen + 3, "some more", 60)
