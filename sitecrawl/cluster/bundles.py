@@ -1,4 +1,6 @@
-"""What one partition sends another at a checkpoint: messages about URLs, and a part of the limit of pages."""
+"""What one partition sends another at a checkpoint: messages about URLs, a part of the limit of pages, and what a
+person wants done there.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from typing import NamedTuple
 import msgpack
 
 from sitecrawl.base.errors import CorruptFile
+from sitecrawl.frontier.by_hand import Act
 from sitecrawl.frontier.territory import Message
 
 
@@ -19,18 +22,20 @@ class Bundle(NamedTuple):
     """Of the limit that the pages are a part of."""
     pages: int = 0
     """So many more may be fetched where it comes to, and fewer where it is from."""
+    acts: Sequence[Act] = ()
+    """To be done by whoever hears it."""
 
     def pack(self) -> bytes:
-        """About 150 bytes a message: MessagePack [account, pages, [fields of a message, ...]]."""
+        """About 150 bytes a message: MessagePack [account, pages, [fields of a message, ...], [act, ...]]."""
         fields = [message.fields() for message in self.messages]
-        packed: bytes = msgpack.packb([self.account, self.pages, fields])
+        packed: bytes = msgpack.packb([self.account, self.pages, fields, self.acts])
         return packed
 
     @classmethod
     def unpack(cls, data: bytes) -> Bundle:
         """Raises `CorruptFile` for bytes that no `pack` wrote."""
         try:
-            account, pages, messages = msgpack.unpackb(data)
-            return cls([Message.of(fields) for fields in messages], account, pages)
+            account, pages, messages, acts = msgpack.unpackb(data)
+            return cls([Message.of(fields) for fields in messages], account, pages, [Act(*act) for act in acts])
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             raise CorruptFile(f"A bundle of {len(data)} bytes cannot be read: {error}") from error

@@ -12,10 +12,12 @@ database.
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.bundles import Bundle
 from sitecrawl.cluster.entries import Entry, RecordingBatch, pack_entry
 from sitecrawl.cluster.exchange import Arrival, Exchange
@@ -31,6 +33,7 @@ from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import HELD
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
+from sitecrawl.frontier.by_hand import Act
 from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.crawl_seen import SeenKeeper
 from sitecrawl.frontier.disk import DiskFrontier
@@ -44,6 +47,8 @@ from sitecrawl.frontier.territory import Message, Territory
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.urls.fingerprint import region_of
+
+logger = logging.getLogger(__name__)
 
 UNSENT: Final = 50
 """Entries that Redis has not taken, over all partitions and checkpoints, with which a worker fetches on."""
@@ -110,6 +115,8 @@ class SharedFrontier:
         self._loose = Loose()
         self._rescued: list[Message] = []
         """For partitions of others, to be told with the next checkpoint."""
+        self._acts: defaultdict[int, list[Act]] = defaultdict(list)
+        """What the next checkpoint lets be done in each partition."""
         self.counts = Totals()
         self.is_starting = True
         """The worker's spider has not yet said what it begins with."""
@@ -187,9 +194,40 @@ class SharedFrontier:
         held, found = self.holdings.held[partition], Bundle.unpack(bundle)
         self.frontier.receive(found.messages)
         self._page_limit.receive(held, found)
+        for act in found.acts:
+            self._do(act)
         held.received += 1
         held.read += 1
         self._is_dirty = True
+
+    # By hand
+
+    def act(self, act: Act) -> None:
+        """Have it done, once, by whoever has the partition of its host when it comes there; for no host, by all.
+
+        Raises `OptionError` for what is known to be impossible.
+        """
+        if act.host:
+            act.check(self.frontier, is_here=self.has(act.host))
+        where = [self.territory.partition(region_of(act.host))] if act.host else range(self._partitions)
+        for partition in where:
+            self._acts[partition].append(act)
+        self._is_dirty = True
+
+    def retry_given_up(self) -> int:
+        """Ask the hosts again that were given up, of those that this worker has: as `DiskFrontier.retry_given_up`."""
+        self._is_dirty = True
+        return self.frontier.retry_given_up()
+
+    def has(self, host_name: str) -> bool:
+        """Whether a host is this worker's."""
+        return self.territory.has(region_of(host_name))
+
+    def _do(self, act: Act) -> None:
+        try:
+            logger.info("By hand: %s", act.do(self.frontier))
+        except OptionError as error:
+            logger.warning("%s cannot be done, as was wanted by hand: %s", act.name.capitalize(), error)
 
     # Work
 
@@ -257,7 +295,7 @@ class SharedFrontier:
         return visit.key in self.frontier.in_flight and self.frontier.is_out(visit)
 
     def slow_down(self, host_name: str, crawl_delay: float) -> None:
-        if self.territory.has(region_of(host_name)):
+        if self.has(host_name):
             self.frontier.slow_down(host_name, crawl_delay)
 
     def next(self) -> Visit | None:
@@ -417,6 +455,8 @@ class SharedFrontier:
                 told.append((target, Bundle(rootless).pack()))
         told += ((self.territory.partition(one.link.key), Bundle([one]).pack()) for one in self._rescued)
         self._rescued = []
+        told += [(target, Bundle(acts=acts).pack()) for target, acts in self._acts.items()]
+        self._acts.clear()
         return {one: dict(self._packed(one, sends[one])) for one in self.holdings.held}, told
 
     def _source(self, message: Message) -> int | None:

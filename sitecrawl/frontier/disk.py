@@ -332,12 +332,16 @@ class DiskFrontier:
 
     def block(self, host: Host, section: Section | None = None) -> None:
         """Fetch nothing more of `host`, or of one of its sections. Raises `OptionError` where all must be fetched."""
+        self.check_block()
+        self.judge.block(host, section)
+        self._changed(host, section)
+
+    def check_block(self) -> None:
+        """Raises `OptionError` where nothing can be blocked."""
         if self.keeps_levels:
             raise OptionError(
                 "With a depth limit no level may be left before all of it is done, so nothing of it can be blocked"
             )
-        self.judge.block(host, section)
-        self._changed(host, section)
 
     def vouch(self, host: Host, section: Section | None = None) -> None:
         """Hold `host`, or one of its sections, back no more: whatever was its reason, a person knows better."""

@@ -6,7 +6,7 @@ import asyncio
 import secrets
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
@@ -17,6 +17,7 @@ from frontier_helpers import all_credit
 from frontiers import Heard, PlainSeen
 from redis_servers import Server, server
 
+from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster import exchange
 from sitecrawl.cluster.connection import connect_async
 from sitecrawl.cluster.holdings import Holdings
@@ -27,11 +28,13 @@ from sitecrawl.cluster.run import Run
 from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.cluster.steps import Steps
 from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.by_hand import BLOCK, RELEASE, RETRY, Act
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import UrlState
+from sitecrawl.frontier.trap_state import TrapState
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
@@ -181,7 +184,7 @@ class Crowd:
                 await worker.round()
             if kills and random.random() < 0.02:
                 kills -= 1
-                await self._kill(worker, comes_back=random.random() < 0.5)
+                await self.kill(worker, comes_back=random.random() < 0.5)
             await asyncio.sleep(0)
         for worker in self.workers:
             for _ in range(3):  # it hears what it has lost, and what it had not sent is sent
@@ -191,7 +194,30 @@ class Crowd:
             assert all_credit(worker.frontier.frontier) == worker.frontier.frontier.link_credit.ledger.total
         return self.safe
 
-    async def _kill(self, worker: Worker, *, comes_back: bool) -> None:
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Checkpoints and rounds, and nothing is fetched."""
+        deadline = time.monotonic() + 30
+        while not holds():
+            assert time.monotonic() < deadline
+            for worker in self.workers:
+                await worker.round()
+                worker.checkpoint()
+
+    async def share(self) -> tuple[Worker, Worker]:
+        """Two workers that both have partitions, and know all hosts between them."""
+        one, two = self.workers
+        one.frontier.add([link(page) for page in range(HOSTS)], depth=0)
+        await self.until(lambda: one.frontier.waiting == HOSTS and two.frontier.frontier.waiting > 0)
+        return one, two
+
+    def trap(self, name: str) -> TrapState | None:
+        """Of the host of that name, as the worker that has it knows it."""
+        for worker in self.workers:
+            if worker.frontier.has(name) and (host := worker.frontier.hosts.find(name)) is not None:
+                return host.trap
+        return None
+
+    async def kill(self, worker: Worker, *, comes_back: bool) -> None:
         self.workers.remove(worker)
         if not comes_back:
             await worker.void()
@@ -248,3 +274,65 @@ def test_workers_that_are_killed(tmp_path: Path, redis: Server, seed: int, monke
             assert await crowd.run(Random(seed), kills=4) == all_pages()
 
     asyncio.run(crawl())
+
+
+def host_of(worker: Worker) -> str:
+    """A host that the worker has."""
+    return next(host.name for host in worker.frontier.hosts.live())
+
+
+def test_an_act_on_another_workers_host(tmp_path: Path, redis: Server, caplog: pytest.LogCaptureFixture) -> None:
+    """It is done once, by who has the host, though who was asked is killed before it could tell; and it is known to
+    whoever has the host afterwards.
+    """
+    caplog.set_level("INFO")
+
+    async def story() -> None:
+        async with crowd_of(2, tmp_path, redis) as crowd:
+            one, two = await crowd.share()
+            name = host_of(two)
+            one.frontier.act(Act(BLOCK, name))
+            one.checkpoint()
+            await crowd.kill(one, comes_back=True)
+            await crowd.until(lambda: (trap := crowd.trap(name)) is not None and trap.is_blocked)
+            await crowd.until(lambda: not any(one.frontier.holdings.unheard() for one in crowd.workers))
+            await crowd.kill(two, comes_back=False)
+            await crowd.until(lambda: (trap := crowd.trap(name)) is not None and trap.is_blocked)
+            crowd.workers[0].frontier.act(Act(RELEASE, name))
+            await crowd.until(lambda: (trap := crowd.trap(name)) is not None and not trap.demoted)
+
+    asyncio.run(story())
+    assert sum("By hand: Blocked" in line for line in caplog.messages) == 1
+
+
+def test_an_act_that_cannot_be_done(tmp_path: Path, redis: Server, caplog: pytest.LogCaptureFixture) -> None:
+    """It is refused where that is known, and else logged where it comes to; the crawl goes on."""
+
+    async def story() -> None:
+        async with crowd_of(2, tmp_path, redis) as crowd:
+            one, two = await crowd.share()
+            with pytest.raises(OptionError, match="has no section '/none'"):
+                one.frontier.act(Act(BLOCK, host_of(one), "/none"))
+            one.frontier.act(Act(BLOCK, host_of(two), "/none"))
+            await crowd.until(lambda: "has no section '/none'" in caplog.text)
+            assert await crowd.run(Random(1)) == all_pages()
+
+    asyncio.run(story())
+
+
+def test_what_was_given_up_is_tried_again_by_all(tmp_path: Path, redis: Server) -> None:
+    """Whichever worker is told."""
+
+    async def story() -> None:
+        async with crowd_of(2, tmp_path, redis) as crowd:
+            one, _ = await crowd.share()
+            for worker in crowd.workers:
+                while (visit := worker.frontier.next()) is not None:
+                    worker.frontier.downloaded(visit, 0.0, failed=True)
+                    worker.frontier.done(visit, UrlState.FAILED)
+            await crowd.until(lambda: one.frontier.counts.failed == HOSTS)
+            one.frontier.act(Act(RETRY))
+            await crowd.until(lambda: one.frontier.counts.failed == 0)
+            assert one.frontier.waiting == HOSTS
+
+    asyncio.run(story())

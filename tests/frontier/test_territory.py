@@ -17,6 +17,7 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.cluster.bundles import Bundle
 from sitecrawl.credit.ledger import TOTAL
 from sitecrawl.credit.trust import HostGraph
+from sitecrawl.frontier.by_hand import BLOCK, RETRY, Act
 from sitecrawl.frontier.counts import PartCounts
 from sitecrawl.frontier.link_credit import SEEDS as SEEDS_KEY
 from sitecrawl.frontier.link_credit import read_edges, read_seeds
@@ -124,7 +125,8 @@ def test_every_key_has_one_partition(partitions: int, region: bytes) -> None:
 def test_a_message_is_what_it_was() -> None:
     link = Link("http://a.example/b", "a.example", nofollow=True, priority=3, score=0.5, key=bytes(16))
     messages = [Message(link, 2, b"r" * 16, 7), Message(link, 0, credit=5, flags=1, request=b"post")]
-    assert list(Bundle.unpack(Bundle(messages).pack()).messages) == messages
+    acts = [Act(BLOCK, "a.example", "/b/*"), Act(RETRY)]
+    assert Bundle.unpack(Bundle(messages, 1, 2, acts).pack()) == (messages, 1, 2, acts)
     assert [message.amount for message in messages] == [7, 0]
 
 
