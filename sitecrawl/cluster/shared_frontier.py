@@ -225,7 +225,8 @@ class SharedFrontier:
 
     def _do(self, act: Act) -> None:
         try:
-            logger.info("By hand: %s", act.do(self.frontier))
+            if done := act.do(self.frontier):
+                logger.info("By hand: %s", done)
         except OptionError as error:
             logger.warning("%s cannot be done, as was wanted by hand: %s", act.name.capitalize(), error)
 

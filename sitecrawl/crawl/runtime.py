@@ -37,6 +37,7 @@ from sitecrawl.crawl.wishes import Wishes
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import CrawlDirectory, keep_copy
 from sitecrawl.crawldir.meta import PAGES
+from sitecrawl.frontier.by_hand import RETRY, Act
 from sitecrawl.frontier.contract import Frontier
 from sitecrawl.frontier.crawl_seen import SEEN_FILE
 from sitecrawl.frontier.disk import DiskFrontier
@@ -125,8 +126,7 @@ class Runtime:
             close=self.close,
         )
         self.checkpoints.add(self.seed_hosts)
-        if self.whole is not None:
-            self.checkpoints.add(Wishes(self.path, self.retry_given_up))
+        self.checkpoints.add(Wishes(self.path, self._retry_all))
 
     def _workers_frontier(self, joined: Joined) -> SharedFrontier:
         settings, seen, key = self.crawler.settings, self.path / SEEN_FILE, self._fingerprint
@@ -204,11 +204,19 @@ class Runtime:
         return self._store.last_id
 
     def retry_given_up(self) -> None:
-        """Ask the hosts again that were given up."""
-        if self.whole is not None and (urls := self.whole.retry_given_up()):
+        """Ask the hosts again that were given up, of those that this process has."""
+        frontier = self.team or self.whole
+        if frontier is not None and (urls := frontier.retry_given_up()):
             logger.info("%d URLs of hosts that never answered are tried again", urls)
             self.stats.inc_value("frontier/retried_given_up", urls)
             wake(self.crawler)
+
+    def _retry_all(self) -> None:
+        """The same on all workers, where there are many."""
+        if self.team is not None:
+            self.team.act(Act(RETRY))
+        else:
+            self.retry_given_up()
 
     # URLs
 

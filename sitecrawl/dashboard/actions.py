@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from scrapy.crawler import Crawler
@@ -16,10 +16,8 @@ from sitecrawl.crawl.seeds import seeds_of
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.meta import OPERATOR_SEEDS
 from sitecrawl.crawldir.participant import Participant
-from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.sections import Section
-from sitecrawl.urls.url import parse
+from sitecrawl.frontier.by_hand import BLOCK, RELEASE, Act
+from sitecrawl.urls.url import Url, parse
 
 logger = logging.getLogger(__name__)
 
@@ -27,12 +25,12 @@ STOPPED: Final = "dashboard"
 """Scrapy's finish reason of a crawl that was stopped by hand."""
 MAX_SEEDS: Final = 1000
 """Of one action."""
+_MAX_UNIT: Final = 4_096
+"""Characters of a host's name and a section's shape."""
 
 WISHES: Final = {"pause": "pause", "resume": "run", "stop": "stop"}
 """What all workers of a cluster are told to do, by action."""
-
-
-NOT_FROM_HERE: Final = "On a cluster this cannot be done from its page: add seeds with redis-cli"
+_COMING: Final = {BLOCK: "To be blocked", RELEASE: "To be set free"}
 
 Fields = dict[str, Any]
 
@@ -112,6 +110,9 @@ class Actions(Participant):
         self._new_seeds += [url.href for url in urls]
         new = self._runtime.seed(urls)
         wake(self._crawler)
+        return self._added(urls, new)
+
+    def _added(self, urls: Sequence[Url], new: int) -> str:
         known = len(urls) - new
         return f"{new:,} seeds added" + (f", {known:,} were known" if known else "")
 
@@ -135,46 +136,30 @@ class Actions(Participant):
     # What is held back
 
     def _block(self, fields: Fields) -> str:
-        host, section = self._unit(fields)
-        self._whole.block(host, section)
-        return f"Blocked: {_name(host, section)}"
+        return self._do(_act(BLOCK, fields))
 
     def _release(self, fields: Fields) -> str:
-        host, section = self._unit(fields)
-        self._whole.vouch(host, section)
+        return self._do(_act(RELEASE, fields))
+
+    def _do(self, act: Act) -> str:
+        assert self._runtime.whole is not None
+        done = act.do(self._runtime.whole)
         wake(self._crawler)
-        return f"Set free: {_name(host, section)}"
-
-    @property
-    def _whole(self) -> DiskFrontier:
-        if self._runtime.whole is None:
-            raise OptionError(NOT_FROM_HERE)
-        return self._runtime.whole
-
-    def _unit(self, fields: Fields) -> tuple[Host, Section | None]:
-        """The host that is named, in memory from here on, and its section. Raises `OptionError`."""
-        hosts, name, shape = self._whole.hosts, _text(fields, "host"), _text(fields, "shape")
-        host = hosts.get(hosts.key_of(name))
-        if host is None:
-            raise OptionError(f"The crawl knows no host {name!r}")
-        if not shape:
-            return host, None
-        for section in host.sections.values():
-            if section.shape == shape:
-                return host, section
-        raise OptionError(f"{name} has no section {shape!r}")
+        return done
 
 
 class ClusterActions(Actions):
-    """On a cluster: what is for the whole crawl goes to all workers, as a wish in the next word to Redis."""
+    """On a cluster: what is for the whole crawl goes to all workers, as a wish in the next word to Redis; what is for
+    a host to whoever has it, with the next checkpoint.
+    """
 
     wish = ""
     """Of `WISHES`, and not yet told."""
 
     def act(self, name: str, fields: Fields) -> str:
-        if name in self._actions and name not in WISHES:
-            raise OptionError(NOT_FROM_HERE)
         done = super().act(name, fields)
+        if name not in WISHES:
+            return done
         self.wish = WISHES[name]
         return f"{done}. All workers do so within seconds"
 
@@ -189,9 +174,26 @@ class ClusterActions(Actions):
         elif wish == "stop":
             self._stop({})
 
+    def _do(self, act: Act) -> str:
+        assert self._runtime.team is not None
+        self._runtime.team.act(act)
+        return f"{_COMING[act.name]}: {act.unit}. Whoever has the host hears of it within seconds"
 
-def _name(host: Host, section: Section | None) -> str:
-    return host.name + (section.shape if section is not None else "")
+    def _added(self, urls: Sequence[Url], new: int) -> str:
+        assert self._runtime.team is not None
+        here = [url for url in urls if self._runtime.team.has(url.host)]
+        elsewhere = len(urls) - len(here)
+        told = [super()._added(here, new - elsewhere)] if here else []
+        if elsewhere:
+            told.append(f"{elsewhere:,} sent to other workers, which add what is new")
+        return ", ".join(told)
+
+
+def _act(name: str, fields: Fields) -> Act:
+    host, shape = _text(fields, "host"), _text(fields, "shape")
+    if not host or len(host) + len(shape) > _MAX_UNIT:
+        raise OptionError("Name a host")
+    return Act(name, host, shape)
 
 
 def _text(fields: Fields, name: str) -> str:

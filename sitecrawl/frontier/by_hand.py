@@ -27,9 +27,10 @@ class Act(NamedTuple):
     """Empty where it is for the whole host."""
 
     def do(self, frontier: DiskFrontier) -> str:
-        """Returns what was done, in words. Raises `OptionError` for what cannot be."""
+        """Returns what was done, in words; empty if that is nothing. Raises `OptionError` for what cannot be."""
         if self.name == RETRY:
-            return f"{frontier.retry_given_up():,} URLs of hosts that never answered are tried again"
+            urls = frontier.retry_given_up()
+            return f"{urls:,} URLs of hosts that never answered are tried again" if urls else ""
         if self.name == BLOCK:
             frontier.block(*self._unit(frontier))
             return f"Blocked: {self.unit}"

@@ -123,10 +123,6 @@ class TestWatched:
                 lambda state=state: [found["state"] for found in two.workers()] == [state] * 2,  # type: ignore[misc]
                 f"both workers are {state}",
             )
-        for action in ("seed", "block", "release"):
-            status, told = one.ask(f"act/{action}", {"urls": "http://a.example/", "host": "a.example"})
-            assert status == 400
-            assert "On a cluster" in told["error"]
         assert "scrapy frontier" in one.ask("hosts")[1]["error"]
         assert one.ask("errors") == (200, {"rows": [], "total": 0})
         assert "generic:start_urls" in one.ask("overview")[1]["note"]
