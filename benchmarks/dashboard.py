@@ -164,7 +164,7 @@ class Reader:
 
 def calls_of_a_page(number: int) -> float:
     """Seconds that the two listeners take for a fetch that is over."""
-    meter, popular = Meter(), Popular(cast("Any", None), cast("Any", None))
+    meter, popular = Meter(), Popular(cast("Any", None), lambda: cast("Any", None))
     visit = SimpleNamespace(key=b"k" * 16, url="http://a.example/", referrer=bytes(16))
     fetch = Fetch(cast("Any", visit), Request(visit.url))
     fetch.arrived(200, cast("Any", SimpleNamespace(seconds=0.12)))

@@ -1,13 +1,15 @@
-"""What the workers of a crawl tell each other of themselves, for who looks at it: a board on Redis.
+"""What the workers of a crawl tell and ask each other, for who looks at it: a board on Redis.
 
-It has a connection of its own, so it works until a worker is gone, and the crawl waits for nothing that is done here.
+What one asks the others hear with their next word, so it costs nothing while nobody asks. The board has a connection
+of its own, so it works until a worker is gone, and the crawl waits for nothing that is done here.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Final, NamedTuple
+from collections.abc import Awaitable
+from typing import Final, NamedTuple, TypeVar
 
 import redis
 
@@ -21,8 +23,14 @@ _FORGET: Final = 600_000
 """Milliseconds after which a silent worker is no longer listed."""
 _PATIENCE: Final = 8_000
 """Milliseconds for which a wish outlives the last worker: a pause does not outlive the run."""
+_STANDS: Final = 4_000
+"""Milliseconds for which a question stands, and for which its answers are kept."""
+_QUESTIONS: Final = 32
+"""That stand at a time."""
 _SECONDS: Final = 5.0
-"""For which an answer is waited for."""
+"""For which Redis' answer is waited for."""
+
+Answer = TypeVar("Answer")
 
 
 class Heard(NamedTuple):
@@ -45,6 +53,8 @@ class News(NamedTuple):
     wished: int
     """When, in Unix milliseconds of Redis, as the next."""
     now: int
+    questions: list[bytes]
+    """That stand, whoever asks: to be read with care, as the answers."""
 
 
 class Board:
@@ -56,18 +66,46 @@ class Board:
 
     async def tell(self, text: str, *, read: bool, wish: str = "") -> News | None:
         """Write what is to be known of this worker, and hear the others; None if Redis does not answer."""
-        args = [self.session, text, int(read), MAX_WORKERS, _FORGET, wish, _PATIENCE]
-        try:
-            async with asyncio.timeout(_SECONDS):
-                now, what, at, *told = await self._steps.run("watch", PLACE, *args)
-        except (redis.RedisError, OSError):  # TimeoutError is one
+        args = [self.session, text, int(read), MAX_WORKERS, _FORGET, wish, _PATIENCE, _STANDS]
+        answer = await _of_redis(self._steps.run("watch", PLACE, *args))
+        if answer is None:
             return None
+        now, what, at, asked, *told = answer
         workers = [
             Heard(session.decode(errors="replace"), max(0.0, int(age) / 1000), text)
             for session, age, text in batches(told, 3)
         ]
-        return News(workers, what.decode(errors="replace"), int(at), int(now))
+        return News(workers, what.decode(errors="replace"), int(at), int(now), asked)
+
+    async def ask(self, question: str) -> bool:
+        """Put a question to all workers; false where too many stand, or Redis does not answer."""
+        return bool(await _of_redis(self._steps.run("ask", PLACE, question, _STANDS, _QUESTIONS)))
+
+    async def answer(self, number: str, text: str) -> None:
+        """Answer the question of that number. It is no fault if nobody hears it."""
+        await _of_redis(self._steps.run("answer", PLACE, number, self.session, text, _STANDS))
+
+    async def answered(self, number: str) -> int:
+        """How many workers have answered a question."""
+        return await _of_redis(self._steps.client.hlen(self._answers(number))) or 0
+
+    async def answers(self, number: str) -> dict[str, bytes]:
+        """What they have answered, by their sessions."""
+        found = await _of_redis(self._steps.client.hgetall(self._answers(number))) or {}
+        return {session.decode(errors="replace"): text for session, text in found.items()}
+
+    def _answers(self, number: str) -> str:
+        return f"{self._steps.keys.base(PLACE)}answers:{number}"
 
     async def close(self) -> None:
         with contextlib.suppress(redis.RedisError, OSError):
             await self._steps.client.aclose()
+
+
+async def _of_redis(answer: Awaitable[Answer]) -> Answer | None:
+    """What Redis answers; None if it does not."""
+    try:
+        async with asyncio.timeout(_SECONDS):
+            return await answer
+    except (redis.RedisError, OSError):  # TimeoutError is one
+        return None

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.board import Board, Heard, News
 from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.dashboard.actions import ClusterActions
 from sitecrawl.dashboard.figures import Figures
 from sitecrawl.dashboard.heartbeat import LIVE, Worker, process_name, read, worker_of
-from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.monitor import Monitor
 from sitecrawl.dashboard.streams import to_json
-from sitecrawl.dashboard.tables import Fields, Row, Table, error_rows
 
 BEAT_SECONDS: Final = 2.0
-"""Between two words of a worker; a second where somebody looks."""
+"""Between two words of a worker; a second where somebody looks, at its page or at tables on another's."""
 LOST_SECONDS: Final = 6.0
 """A worker that was silent for so long is shown as lost."""
 _LOOKED_AT: Final = 10.0
@@ -29,14 +26,9 @@ _LOOKED_AT: Final = 10.0
 _LAST: Final = 3.0
 """Seconds for which the end of the page waits for the others' last figures."""
 
-ELSEWHERE: Final = (
-    "The page of a cluster has no such table: hosts and sections are on Redis. `scrapy frontier`, `scrapy rank` and "
-    "`scrapy sitemaps` list them"
-)
 NOTE: Final = (
-    "These are all workers of a cluster. Pause, Resume and Stop are for all of them. Seeds are added with redis-cli "
-    "(RPUSH {key} URL); nothing can be blocked or set free. Hosts, sections, top pages and "
-    "sitemaps: scrapy frontier, scrapy rank, scrapy sitemaps. The charts begin when the page is opened."
+    "These are all workers of a cluster. What is done here is for all of them, and tables are of the whole crawl. "
+    "The charts begin when the page is opened."
 )
 
 
@@ -58,15 +50,18 @@ class ClusterMonitor(Monitor):
         self._frontier = frontier
         self._board = board
         self._watched = watched
-        self._looked_at = -_LOOKED_AT
+        self._looked_at = self._asked_at = -_LOOKED_AT
         self._beaten = 0.0
         self._beat: asyncio.Task[None] | None = None
         self._since = 0
         """When this worker first heard of the board, in Redis' milliseconds."""
         self._obeyed = 0
+        self._read_at = -_LOOKED_AT
         self._others: list[Heard] = []
         self._heard = 0.0
         """When, in monotonic seconds."""
+        self.on_questions: Callable[[Sequence[bytes]], None] = lambda _: None
+        """Called with what other workers ask."""
         super().__init__(runtime, actions, spider=spider)
 
     @property
@@ -96,8 +91,10 @@ class ClusterMonitor(Monitor):
 
     def tick(self) -> None:
         self.look()
-        rest = 0.5 if self._is_read() else BEAT_SECONDS - 0.5  # ticks are a second apart, more or less
-        if time.monotonic() >= self._beaten + rest:
+        now = time.monotonic()
+        is_soon = self._is_read() or now < self._asked_at + _LOOKED_AT
+        rest = 0.5 if is_soon else BEAT_SECONDS - 0.5  # ticks are a second apart, more or less
+        if now >= self._beaten + rest:
             self._begin()
 
     def _begin(self) -> None:
@@ -108,12 +105,17 @@ class ClusterMonitor(Monitor):
         """Tell how this worker fares, hear how the others do, and do what is wished for."""
         self._beaten = time.monotonic()
         wish, self._actions.wish = self._actions.wish, ""
-        news = await self._board.tell(to_json(self._worker()), read=self._is_read(), wish=wish)
+        reads = self._is_read()
+        news = await self._board.tell(to_json(self._worker()), read=reads, wish=wish)
         if news is None:
             self._runtime.stats.inc_value("dashboard/beats_lost")
             self._actions.wish = self._actions.wish or wish
             return
         self._others, self._heard = news.workers, time.monotonic()
+        self._read_at = self._heard if reads else self._read_at
+        if news.questions:
+            self._asked_at = self._heard
+            self.on_questions(news.questions)
         if wish:
             self._obeyed = news.wished
         self._obey(news)
@@ -132,7 +134,7 @@ class ClusterMonitor(Monitor):
     def _worker(self) -> Worker:
         """This one, by its own figures of now."""
         names = {"name": process_name(), "place": self._runtime.path.name, "spider": self.spider}
-        return worker_of(names, self.state, self._own, self._frontier.frontier.waiting)
+        return worker_of(names, self.state, self._own, len(self._frontier.holdings.held))
 
     async def close(self) -> None:
         """The worker has ended: the last word to the others, and from them if anybody looks."""
@@ -141,7 +143,7 @@ class ClusterMonitor(Monitor):
         self._own = self._sampler.take()
         until = time.monotonic() + _LAST
         await self.beat()
-        while self._watched() and time.monotonic() < until and not all(self._is_over(one) for one in self._workers()):
+        while self._watched() and time.monotonic() < until and not all(self._is_over(one) for one in self.workers()):
             await asyncio.sleep(0.3)
             await self.beat()
         await self._board.close()
@@ -152,17 +154,23 @@ class ClusterMonitor(Monitor):
     # What the page shows
 
     def sample(self) -> dict[str, Any]:
-        return {"workers": self._workers(), "crawl": self._crawl()}
+        return {"workers": self.workers(), "crawl": self._crawl()}
 
     def overview(self) -> dict[str, Any]:
         self._looked_at = time.monotonic()
-        key = self._runtime.crawler.settings.get("REDIS_START_URLS_KEY") or "%(name)s:start_urls"
         sample = self.sample()
         sample["workers"][0] |= self._about()
-        return {**sample, "note": NOTE.format(key=key.replace("%(name)s", self.spider))}
+        return {**sample, "note": NOTE}
 
-    def _workers(self) -> list[Worker]:
-        """This one first."""
+    async def others(self) -> Mapping[str, str]:
+        """The workers that are there but for this one: what each is called, by its session."""
+        self._looked_at = time.monotonic()
+        if self._looked_at > self._read_at + BEAT_SECONDS:
+            await self.beat()
+        return {one["id"]: f"{one['place']} ({one['name']})" for one in self.workers()[1:] if not self._is_over(one)}
+
+    def workers(self) -> list[Worker]:
+        """All that are known of, this one first."""
         passed = time.monotonic() - self._heard
         others = [
             _shown(heard.session, heard.age + passed, worker)
@@ -179,15 +187,3 @@ def _shown(session: str, age: float, worker: Worker) -> Worker:
     if state in {"lost", "ended"}:
         worker["figures"] |= dict.fromkeys(LIVE, 0)
     return {**worker, "id": session, "age": round(age, 1), "state": state}
-
-
-def cluster_tables(frontier: SharedFrontier, meter: Meter) -> dict[str, Table]:
-    """What a worker can list of a crawl that is on Redis: what went wrong with its own fetches."""
-
-    async def errors(_: Fields) -> Row:
-        return error_rows(meter, frontier.urls)
-
-    async def elsewhere(_: Fields) -> Row:
-        raise OptionError(ELSEWHERE)
-
-    return {**dict.fromkeys(("hosts", "sections", "sitemaps", "host", "pages"), elsewhere), "errors": errors}

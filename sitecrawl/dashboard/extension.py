@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable
 from typing import Final
 
 from scrapy import Spider, signals
@@ -23,12 +24,15 @@ from sitecrawl.crawl.frontiers import board_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.dashboard.actions import Actions, ClusterActions
 from sitecrawl.dashboard.backend import Backend
-from sitecrawl.dashboard.cluster import ClusterMonitor, cluster_tables
+from sitecrawl.dashboard.cluster import ClusterMonitor
+from sitecrawl.dashboard.everyone import EveryTable
 from sitecrawl.dashboard.guard import LOOPBACK, address_of, port_of, token_of
+from sitecrawl.dashboard.merging import PART_ROWS
+from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.monitor import LocalMonitor, Monitor
 from sitecrawl.dashboard.popular import Popular
 from sitecrawl.dashboard.streams import Streams
-from sitecrawl.dashboard.tables import Table, Tables
+from sitecrawl.dashboard.tables import MAX_ROWS, Table, Tables
 from sitecrawl.dashboard.web import Server
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.held import HeldSets
@@ -60,7 +64,9 @@ class Dashboard:
         self._server: Server | None = None
         self._has_failed = False
         self._popular: Popular | None = None
-        """None on a cluster, whose URLs are on Redis."""
+        """None before the crawl begins."""
+        self._of_all: EveryTable | None = None
+        """None where there is no cluster."""
         self._ticks: AsyncioLoopingCall | LoopingCall | None = None
 
     @classmethod
@@ -96,25 +102,37 @@ class Dashboard:
             self._monitor, tables = self._begin_local(spider, runtime.whole)
         if self._port is not None:
             self._serve(tables, self._port)
+        if self._popular is not None and self._is_looked_at:
+            runtime.on_finish.append(self._popular.finished)
         self._ticks = create_looping_call(self._tick)
         self._ticks.start(SAMPLE_SECONDS, now=False)
 
-    def _begin_shared(self, spider: Spider, frontier: SharedFrontier) -> tuple[Monitor, dict[str, Table]]:
+    def _begin_shared(self, spider: Spider, team: SharedFrontier) -> tuple[Monitor, dict[str, Table]]:
         assert isinstance(self._actions, ClusterActions)
         assert self._runtime.joined is not None
+        board = board_of(self._runtime.joined, team.holdings.session)
         monitor = ClusterMonitor(
             self._runtime,
-            frontier,
-            board_of(self._runtime.joined, frontier.holdings.session),
+            team,
+            board,
             self._actions,
             spider=spider.name,
             watched=lambda: len(self._streams) > 0,
         )
-        return monitor, cluster_tables(frontier, monitor.meter)
+        own = self._tables(spider, lambda: team.frontier, monitor.meter, max_rows=PART_ROWS)
+        self._of_all = EveryTable(own.named, board, monitor.others)
+        monitor.on_questions = self._of_all.hear
+        return monitor, self._of_all.named
 
     def _begin_local(self, spider: Spider, frontier: DiskFrontier) -> tuple[Monitor, dict[str, Table]]:
+        monitor = LocalMonitor(self._runtime, self._actions, spider=spider.name)
+        return monitor, self._tables(spider, lambda: frontier, monitor.meter).named
+
+    def _tables(
+        self, spider: Spider, frontier: Callable[[], DiskFrontier], meter: Meter, *, max_rows: int = MAX_ROWS
+    ) -> Tables:
+        """Of what this process has."""
         runtime = self._runtime
-        monitor = LocalMonitor(runtime, self._actions, spider=spider.name)
         self._popular = Popular(runtime.database, frontier)
 
         def sitemaps() -> SitemapStore | None:
@@ -122,7 +140,7 @@ class Dashboard:
 
         politeness = configuration.politeness(self._crawler.settings)
         held = HeldSets(runtime.database, looked_at=HELD_LOOKED_AT)
-        return monitor, Tables(frontier, politeness, monitor.meter, self._popular, sitemaps, held=held).named
+        return Tables(frontier, politeness, meter, self._popular, sitemaps, held=held, max_rows=max_rows)
 
     def _serve(self, tables: dict[str, Table], port: int) -> None:
         if not is_reactor_installed():
@@ -134,12 +152,15 @@ class Dashboard:
         except CannotListenError as error:
             logger.error("There is no dashboard: SITECRAWL_DASHBOARD_PORT %d cannot be had (%s)", port, error)
             return
-        if self._popular is not None:
-            self._runtime.on_finish.append(self._popular.finished)
         if self._announces:
             print(f"Dashboard: {self._server.told}", file=sys.stderr, flush=True)
         else:
             logger.info("Dashboard: %s", self._server.told)
+
+    @property
+    def _is_looked_at(self) -> bool:
+        """Whether anybody may ask for tables: at a page here, or on another worker."""
+        return self._server is not None or self._of_all is not None
 
     def _tick(self) -> None:
         """Whatever goes wrong is said once; the next second is another try."""
@@ -152,11 +173,9 @@ class Dashboard:
 
     def _look(self) -> None:
         self._monitor.tick()
-        if self._server is None:
-            return
         if len(self._streams):
             self._streams.send("sample", self._monitor.sample())
-        if self._popular is None:
+        if self._popular is None or not self._is_looked_at:
             return
         try:
             self._popular.look()
@@ -169,6 +188,8 @@ class Dashboard:
             self._ticks.stop()
         if self._ticks is None:
             return
+        if self._of_all is not None:
+            self._of_all.close()
         self._monitor.ending = ending_of(self._runtime, reason)
         await self._monitor.close()
         if self._server is not None:

@@ -125,7 +125,7 @@ class Sampler:
         traffic = Traffic.read(stats)
         p50, p95 = self._meter.percentiles()
         whole, team = self._runtime.whole, self._runtime.team
-        counts = _of_frontier(whole) if whole is not None else self._of_cluster(team) if team is not None else {}
+        counts = _of_frontier(whole) if whole is not None else self._of_worker(team) if team is not None else {}
         return Figures(
             at=time.time(),
             seconds=now - self._started,
@@ -152,10 +152,9 @@ class Sampler:
             **counts,
         )
 
-    def _of_cluster(self, frontier: SharedFrontier) -> dict[str, Any]:
-        """What is this worker's own; what is the crawl's is nobody's here, so that nothing counts twice."""
-        shared = dict.fromkeys(("failed", "excluded", "waiting", "known", "demoted", "silent"), 0)
-        return {**_of_frontier(frontier.frontier), **shared, "fetched": self._meter.fetched}
+    def _of_worker(self, frontier: SharedFrontier) -> dict[str, Any]:
+        """What this worker has now; and what it has fetched itself, for partitions come with what others have."""
+        return {**_of_frontier(frontier.frontier), "fetched": self._meter.fetched}
 
     def _size_on_disk(self, now: float) -> int:
         """Looked at every now and then: it takes a look at each file."""

@@ -18,11 +18,12 @@ from sitecrawl.dashboard.figures import Figures
 MAX_BYTES: Final = 8_000
 """What is longer is not a worker's."""
 NUMBERS: Final = (
-    "at", "seconds", "fetched", "in_flight", "ahead", "rate", "byte_rate", "received", "errors", "duplicates", "good",
-    "p50", "p95", "hosts", "active", "checkpoint_age", "checkpoints", "memory", "cpu", "database",
+    "at", "seconds", "fetched", "in_flight", "waiting", "rate", "byte_rate", "received", "errors", "duplicates",
+    "good", "p50", "p95", "hosts", "active", "checkpoint_age", "checkpoints", "memory", "cpu",
+    "database", "partitions",
 )  # fmt: skip
-COUNTERS: Final = ("statuses", "failures", "seen")
-LIVE: Final = ("rate", "byte_rate", "in_flight", "ahead", "hosts", "active", "memory", "cpu")
+COUNTERS: Final = ("statuses", "failures", "seen", "sitemaps")
+LIVE: Final = ("rate", "byte_rate", "in_flight", "waiting", "hosts", "active", "memory", "cpu", "partitions")
 """What a worker that is gone has none of."""
 STATES: Final = frozenset({"running", "paused", "stopping", "ended"})
 
@@ -40,11 +41,11 @@ def process_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}"
 
 
-def worker_of(names: Mapping[str, str], state: str, figures: Figures, ahead: int) -> Worker:
-    """A worker as others are told of it: as JSON less than `MAX_BYTES`."""
-    numbers = {name: round(getattr(figures, name), 4) for name in NUMBERS if name != "ahead"}
+def worker_of(names: Mapping[str, str], state: str, figures: Figures, partitions: int) -> Worker:
+    """A worker as others are told of it: as JSON less than `MAX_BYTES`. It has so many `partitions`."""
+    numbers = {name: round(getattr(figures, name), 4) for name in NUMBERS if name != "partitions"}
     counters = {name: _greatest(getattr(figures, name)) for name in COUNTERS}
-    return {**_short(names), "state": state, "figures": {**numbers, "ahead": ahead, **counters}}
+    return {**_short(names), "state": state, "figures": {**numbers, "partitions": partitions, **counters}}
 
 
 def read(text: bytes) -> Worker | None:

@@ -14,7 +14,8 @@ BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 
 _RECENT: Final = 1000
 """Downloads of which the percentiles are."""
-_EXAMPLES: Final = 8
+EXAMPLES: Final = 8
+"""That are kept of a kind of error."""
 _KINDS: Final = 60
 """Kinds of error that are told apart; further ones share `other`."""
 
@@ -36,7 +37,7 @@ class ErrorKind:
 
     def __init__(self) -> None:
         self.count = 0
-        self.examples: deque[Example] = deque(maxlen=_EXAMPLES)
+        self.examples: deque[Example] = deque(maxlen=EXAMPLES)
         """The last ones."""
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 from sitecrawl.crawl.fetch import Fetch
@@ -28,11 +29,15 @@ _MAX_NEW: Final = 1000
 
 
 class Popular:
-    """Give `finished` every fetch whose visit is over, and call `look` now and then."""
+    """Give `finished` every fetch whose visit is over, and call `look` now and then.
 
-    def __init__(self, database: Database, frontier: DiskFrontier) -> None:
+    `frontier` gives that of now: with another one, pages have come or gone.
+    """
+
+    def __init__(self, database: Database, frontier: Callable[[], DiskFrontier]) -> None:
         self._database = database
-        self._frontier = frontier
+        self._frontier_now = frontier
+        self._frontier = frontier()
         self._best: dict[bytes, float] = {}
         """Histories by fingerprint, at most twice `KEPT`."""
         self._floor = 0.0
@@ -47,6 +52,8 @@ class Popular:
 
     def look(self, seconds: float = SLICE_SECONDS) -> None:
         """Look at what was fetched since the last time, and at a slice of the table. Raises `StorageError`."""
+        if self._frontier is not self._frontier_now():
+            self._begin_anew()
         keys = list(self._new)
         self._new.clear()
         for key, record in self._frontier.urls.get_many(keys).items():
@@ -55,6 +62,13 @@ class Popular:
         self._go_round(time.perf_counter() + seconds)
         if len(self._best) > KEPT:
             self._prune()
+
+    def _begin_anew(self) -> None:
+        """Keep what is still here, and go round from the first row on."""
+        self._frontier = self._frontier_now()
+        here = self._frontier.urls.get_many(list(self._best))
+        self._best = {key: history for key, history in self._best.items() if here[key] is not None}
+        self._floor, self._cursor = 0.0, b""
 
     def _go_round(self, until: float) -> None:
         for rows, (key, data) in enumerate(self._database.scan("urls", self._cursor), 1):

@@ -81,14 +81,14 @@ class Query:
     """Only what is held back."""
 
     @classmethod
-    def read(cls, fields: Fields) -> Query:
+    def read(cls, fields: Fields, *, max_offset: int = MAX_OFFSET, max_rows: int = MAX_ROWS) -> Query:
         """The query in the fields of a URL. Raises `OptionError`."""
         try:
             offset, limit = int(fields.get("offset", 0)), int(fields.get("limit", _ROWS))
         except ValueError:
             raise OptionError("offset and limit are whole numbers") from None
-        if not (0 <= offset <= MAX_OFFSET and 1 <= limit <= MAX_ROWS):
-            raise OptionError(f"offset goes up to {MAX_OFFSET:,}, limit from 1 to {MAX_ROWS}: search for the rest")
+        if not (0 <= offset <= max_offset and 1 <= limit <= max_rows):
+            raise OptionError(f"offset goes up to {max_offset:,}, limit from 1 to {max_rows}: search for the rest")
         search = fields.get("q", "").strip().lower()
         if len(search) > MAX_SEARCH:
             raise OptionError(f"A search may have {MAX_SEARCH} characters")
@@ -96,19 +96,24 @@ class Query:
 
 
 class Tables:
-    """See the module."""
+    """See the module. `frontier` gives that of now: a worker's is another one when partitions have come or gone.
+
+    `max_rows`: rows of one answer.
+    """
 
     def __init__(
         self,
-        frontier: DiskFrontier,
+        frontier: Callable[[], DiskFrontier],
         politeness: PolitenessOptions,
         meter: Meter,
         popular: Popular,
         sitemaps: Callable[[], SitemapStore | None],
         *,
         held: HeldSets,
+        max_rows: int = MAX_ROWS,
     ) -> None:
-        self._frontier = frontier
+        self._frontier_now = frontier
+        self._max_rows = max_rows
         self._held = held
         self._politeness = politeness
         self._meter = meter
@@ -123,11 +128,18 @@ class Tables:
             "errors": self._errors,
         }
 
+    @property
+    def _frontier(self) -> DiskFrontier:
+        return self._frontier_now()
+
+    def _query(self, fields: Fields) -> Query:
+        return Query.read(fields, max_rows=self._max_rows)
+
     # Hosts
 
     async def _hosts(self, fields: Fields) -> Row:
         """Hosts that match, those that are held back among them."""
-        query = Query.read(fields)
+        query = self._query(fields)
 
         def rows_of(host: Host) -> Iterator[Host]:
             if (
@@ -189,7 +201,7 @@ class Tables:
 
     async def _sections(self, fields: Fields) -> Row:
         """Sections that match; with `demoted` whole hosts that are held back, too."""
-        query = Query.read(fields)
+        query = self._query(fields)
 
         def matching(units: Iterable[LiveUnit]) -> Iterator[LiveUnit]:
             for host, section in units:
@@ -222,12 +234,14 @@ class Tables:
     # The others
 
     async def _pages(self, _: Fields) -> Row:
+        """Importance is a share of what all pages here have been `spent`."""
         rows = [page._asdict() for page in self._popular.top(MAX_ROWS)]
-        return {"rows": rows, "total": len(rows), "rounds": self._popular.rounds}
+        spent = self._frontier.link_credit.ledger.spent
+        return {"rows": rows, "total": len(rows), "rounds": self._popular.rounds, "spent": spent}
 
     async def _sitemaps(self, fields: Fields) -> Row:
         """Sitemaps that match, but for addresses where there is none; nothing where the crawl looks for none."""
-        query, store = Query.read({"sort": "new", **fields}), self._sitemap_store()
+        query, store = self._query({"sort": "new", **fields}), self._sitemap_store()
 
         def rows_of(record: SitemapRecord) -> Iterator[SitemapRecord]:
             is_one = record.kind == Kind.SITEMAP and record.state in _SITEMAPS_SHOWN

@@ -68,6 +68,17 @@ class Page:
         finally:
             connection.close()
 
+    def table(self, path: str) -> dict[str, Any]:
+        status, answer = self.ask(path)
+        assert status == 200, answer
+        found: dict[str, Any] = answer
+        return found
+
+    def act(self, name: str, fields: dict[str, str]) -> str:
+        status, answer = self.ask(f"act/{name}", fields)
+        assert status == 200, answer
+        return str(answer["done"])
+
     def workers(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.ask("overview")[1]["workers"]
         return found
@@ -123,12 +134,65 @@ class TestWatched:
                 lambda state=state: [found["state"] for found in two.workers()] == [state] * 2,  # type: ignore[misc]
                 f"both workers are {state}",
             )
-        assert "scrapy frontier" in one.ask("hosts")[1]["error"]
-        assert one.ask("errors") == (200, {"rows": [], "total": 0})
-        assert "generic:start_urls" in one.ask("overview")[1]["note"]
+
+    def test_tables_and_acts_are_of_all(self, workers: list[Worker], web: Web) -> None:
+        """Seeds that are given to one are fetched by both; the page of either lists what both have, and blocks and
+        sets free what the other has.
+        """
+        one, two = pages = [Page(worker) for worker in workers]
+        one.act("pause", {})
+        until(lambda: [found["state"] for found in two.workers()] == ["paused"] * 2, "both workers are paused")
+        done = one.act("seed", {"urls": " ".join(web.seeds)})
+        assert re.search(r"\d+ seeds added, \d+ sent to other workers", done)
+        until(lambda: one.table("hosts?limit=100")["total"] == web.hosts, "all hosts in the table")
+        until(lambda: all(found["figures"]["waiting"] > 0 for found in one.workers()), "both say that they have work")
+        for page in pages:
+            rows = page.table("hosts?limit=100&sort=known")["rows"]
+            assert {row["host"] for row in rows} == {urlsplit(url).netloc for url in web.seeds}
+            for row in rows[0], rows[-1]:
+                assert page.table(f"host?name={row['host']}")["host"]["host"] == row["host"]
+        assert {row["host"] for row in one.table("sections?limit=100")["rows"]} == {row["host"] for row in rows}
+        assert one.table("hosts?limit=3&offset=3")["rows"] == one.table("hosts?limit=6")["rows"][3:]
+        assert one.ask("hosts?sort=none")[0] == 400
+        assert one.ask("host?name=none.example") == (400, {"error": "The crawl knows no host 'none.example'"})
+
+        names = [row["host"] for row in rows]
+        for name in names:
+            assert "hears of it" in one.act("block", {"host": name})
+        for page in pages:
+            until(lambda page=page: page.table("sections?demoted=1")["total"] == len(names), "all are held back")  # type: ignore[misc]
+            assert {row["reason"][:16] for row in page.table("hosts?demoted=1")["rows"]} == {"blocked by hand "}
+        until(lambda: one.ask("overview")[1]["crawl"]["demoted"] == len(names), "all are counted")
+        for name in names:
+            two.act("release", {"host": name})
+        until(lambda: not one.table("sections?demoted=1")["total"], "nothing is held back")
+        two.act("resume", {})
+        until(lambda: one.ask("overview")[1]["crawl"]["fetched"] == web.pages, "all pages are fetched")
+
+    def test_pages_of_all(self, workers: list[Worker], web: Web) -> None:
+        """The most important pages of the crawl, the same on both pages: shares of all credit."""
+        pages = [Page(worker) for worker in workers]
+        until(lambda: all(page.table("pages")["rounds"] for page in pages), "a look over all URLs")
+        lists = [page.table("pages")["rows"] for page in pages]
+        for rows in lists:
+            assert {row["url"] for row in rows} == {web.url(number) for number in range(web.pages)}
+            assert sum(row["importance"] for row in rows) == pytest.approx(1)
+        first, second = ([row["url"] for row in rows[:3]] for rows in lists)
+        assert first == second
+
+    def test_a_worker_that_does_not_answer(self, workers: list[Worker]) -> None:
+        """It is left out, and named; when it answers again it is there again."""
+        page = Page(workers[0])
+        workers[1].send(signal.SIGSTOP)
+        try:
+            (missing,) = until(lambda: page.table("sitemaps")["missing"], "a table without the other worker")
+        finally:
+            workers[1].send(signal.SIGCONT)
+        assert missing.endswith(f"-{workers[1].process.pid})")
+        until(lambda: page.table("sitemaps") == {**page.table("sitemaps"), "missing": []}, "a table of both")
 
     def test_metrics(self, workers: list[Worker]) -> None:
-        """A worker's page has all metrics, though it has a cache alone of the tiers of the seen set."""
+        """A worker's page has all metrics."""
         status, text = Page(workers[0]).raw("metrics")
         assert status == 200
         tiers = re.findall(rb'^sitecrawl_seen_lookups_total\{.*tier="(\w+)"\} \d+$', text, re.MULTILINE)
@@ -148,9 +212,9 @@ class TestWatched:
             page.goto(Page(workers[0]).address)
             expect(page.locator("tbody tr")).to_have_count(4)
             expect(page.locator("tbody")).to_contain_text(text)
-            expect(page.locator("tbody tr").last).to_contain_text("12,345")
-            expect(page.locator("#note")).to_contain_text("RPUSH generic:start_urls")
-            expect(page.locator("#seed")).to_be_disabled()
+            expect(page.locator("tbody tr").last).to_contain_text(re.compile("12,3[4-9]"))
+            expect(page.locator("#note")).to_contain_text("all workers of a cluster")
+            expect(page.locator("#seed")).to_be_enabled()
             page.click("#tab-engine")
             expect(page.locator("#panel")).to_contain_text(text)
             assert page.evaluate("window.owned") is None

@@ -13,10 +13,10 @@ const WHOLE = 3600; // samples of a cluster that are kept, from when the page wa
 
 const workers = new Map();
 let state = "connecting";
-let crawl = null; // a cluster's counts of URLs, which are on Redis and not the sum of anything
+let crawl = null; // a cluster's counts of URLs: all workers' over all runs, those of lost ones, too
 let drawn = null; // what is drawn of a cluster
 
-/** The figures of all workers together: counts add up, times and shares are the greatest; URLs are counted on Redis. */
+/** The figures of all workers together: counts add up, times and shares are the greatest; URLs are the crawl's. */
 function together() {
   const joined = addedUp([...workers.values()].map((worker) => worker.figures));
   return crawl ? { ...joined, ...crawl } : joined;
@@ -60,7 +60,7 @@ function showState(next, ending = "", last = "", lacking = null) {
   pill.dataset.state = next;
   pill.textContent = WORDS[next];
   const live = next === "running" || next === "paused";
-  for (const id of ["pause", "seed", "stop"]) byId(id).disabled = !live || (id === "seed" && crawl !== null);
+  for (const id of ["pause", "seed", "stop"]) byId(id).disabled = !live;
   byId("pause").textContent = next === "paused" ? "Resume" : "Pause";
   document.title = `${WORDS[next]} – ${byId("spider").textContent}`;
   if (changed && next !== "connecting") say(`The crawl is ${WORDS[next]}`);

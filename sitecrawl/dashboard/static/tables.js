@@ -5,6 +5,7 @@ import { byId, el, fill, link, shown } from "./dom.js";
 import { bytes, count, decimal, duration, isoMoment, percent, rate, seconds, time } from "./format.js";
 
 const REFRESH = 5000; // milliseconds
+const SOON = 2500; // milliseconds after which another worker has done what it was told
 const SHARE = 300; // a table that took a second to look over is not looked over for 300
 
 const mark = (kind) => el("span", { class: "mark", "data-kind": kind }, kind);
@@ -38,7 +39,11 @@ function unitActions(unit, after) {
   const act = (name, ask) => el("button", {
     type: "button", class: "small", "data-key": `${name} ${unit.host}${unit.shape ?? ""}`,
     "aria-label": `${name} ${shown(unit.host + (unit.shape ?? ""))}`,
-    onclick: async () => { if (await ask(unit)) after(); },
+    onclick: async () => {
+      if (!await ask(unit)) return;
+      after();
+      setTimeout(after, SOON);
+    },
   }, name);
   return { node: unit.demoted ? act("Set free", askRelease) : act("Block", askBlock), text: true };
 }
@@ -60,6 +65,14 @@ function samples(unit) {
   const node = el("details", { class: "samples", open: opened.has(key) }, el("summary", { "data-key": key }, "URLs of it"), el("ul", {}, ...all));
   node.addEventListener("toggle", () => (node.open ? opened.add(key) : opened.delete(key)));
   return node;
+}
+
+/** What a table of many workers lacks, in words. */
+function leftOut({ missing = [], cut = false }) {
+  return [
+    missing.length ? `Not in time for this table: ${missing.join(", ")}. What they have is left out.` : "",
+    cut ? "A worker had more to say than there is room for: some rows are left out." : "",
+  ];
 }
 
 /** What all tabs share: it loads while it is shown, and again now and then. */
@@ -89,7 +102,7 @@ class Tab {
   async load() {
     clearTimeout(this.timer);
     const turn = ++this.sequence;
-    if (this.frozen) return;
+    if (this.frozen || !this.panel) return;
     let wait = REFRESH;
     if (document.visibilityState === "visible") {
       try {
@@ -111,8 +124,9 @@ class Tab {
   render() {
     if (!this.panel) return;
     const nodes = this.data ? this.body(this.data) : [];
+    const notices = [this.wrong, ...leftOut(this.data ?? {})].filter(Boolean);
     this.content.removeAttribute("aria-busy");
-    fill(this.content, ...(this.wrong ? [el("p", { class: "notice", "data-kind": "wrong" }, this.wrong)] : []), ...nodes);
+    fill(this.content, ...notices.map((words) => el("p", { class: "notice", "data-kind": "wrong" }, words)), ...nodes);
   }
 }
 
@@ -289,11 +303,12 @@ class Workers extends Tab {
     const sum = (name) => workers.reduce((all, worker) => all + worker.figures[name], 0);
     const heads = [
       ["Worker", null, true], ["State", null, true], ["Pages"], ["Pages/s"], ["Received"], ["Bytes/s"], ["Errors"], ["In flight"],
-      ["Lent ahead"], ["Memory"], ["Cores"], ["Last heard"],
+      ["Waiting"], ["Partitions"], ["Memory"], ["Cores"], ["Last heard"],
     ];
     const cells = (of) => [
       number(count(of("fetched"))), number(rate(of("rate"))), number(bytes(of("received"))), number(bytes(of("byte_rate"))),
-      number(count(of("errors"))), number(count(of("in_flight"))), number(count(of("ahead"))), number(bytes(of("memory"))),
+      number(count(of("errors"))), number(count(of("in_flight"))), number(count(of("waiting"))), number(count(of("partitions"))),
+      number(bytes(of("memory"))),
       number(decimal(of("cpu"))),
     ];
     const rows = workers.map((worker) => [
@@ -302,7 +317,7 @@ class Workers extends Tab {
       number(worker.age < 4 ? "now" : `${seconds(worker.age)} ago`),
     ]);
     const all = [text("All"), text(count(workers.length)), ...cells(sum), number("")];
-    const about = el("p", { class: "about" }, "Pages, bytes and errors count from each worker's own start. One that was silent for 6 seconds is shown as lost: what it was lent goes to the others.");
+    const about = el("p", { class: "about" }, "Pages, bytes and errors count from each worker's own start. One that was silent for 6 seconds is shown as lost: the partitions that it had go to the others.");
     return [about, table("Workers", heads, [...rows, all])];
   }
 }
@@ -323,9 +338,9 @@ class Engine extends Tab {
     );
     const share = (part, all) => (all ? percent(part / all) : "–");
     const counted = (map) => Object.entries(map).map(([name, value]) => [name.replaceAll("_", " "), count(value)]);
-    if (this.cluster) return [el("div", { class: "cards" }, ...this.ofCluster(f, card, share, counted))];
     const { seen } = f;
     const behind = seen.asked - seen.cache_hits;
+    const many = this.cluster;
     const cards = [
       card("URL-seen test", ["Asked", count(seen.asked)], ["New", count(seen.new)], ["The cache knew", share(seen.cache_hits, seen.asked)],
         ["The Bloom filter knew", share(seen.bloom_negatives, behind)], ["Wrong yes of the filter", count(seen.bloom_false_positives)],
@@ -333,28 +348,16 @@ class Engine extends Tab {
       card("Its memory", ["Cache", `${count(seen.cached)} of ${count(seen.cache_capacity)}`], ["Bloom filter", bytes(seen.bloom_bytes)],
         ["Filter is whole", seen.filling ? "not yet" : "yes"]),
       card("Frontier", ["Known", count(f.known)], ["Excluded, by robots.txt and rules", count(f.excluded)], ["Waiting for silent hosts", count(f.silent)],
-        ["Links to known URLs", count(f.duplicates)], ["Credit with the lambda page", percent(f.reserve)]),
-      card("Checkpoints", ["The last", `${seconds(f.checkpoint_age)} ago`], ["In this run", count(f.checkpoints)], ["Database", bytes(f.database)]),
-      card("Process", ["Memory", bytes(f.memory)], ["Cores in use", decimal(f.cpu)], ["This run", duration(f.seconds)]),
+        ["Links to known URLs", count(f.duplicates)], ...(many ? [] : [["Credit with the lambda page", percent(f.reserve)]])),
+      card("Checkpoints", [many ? "The oldest last one" : "The last", `${seconds(f.checkpoint_age)} ago`], ["In this run", count(f.checkpoints)],
+        [many ? "Databases" : "Database", bytes(f.database)]),
+      card(many ? "Processes" : "Process", ["Memory", bytes(f.memory)], ["Cores in use", decimal(f.cpu)],
+        [many ? "The longest run" : "This run", duration(f.seconds)]),
       card("Answers", ...(Object.keys(f.statuses).length ? counted(f.statuses) : [["None yet", "–"]])),
     ];
     if (Object.keys(f.failures).length) cards.push(card("Downloads that failed", ...counted(f.failures)));
     if (Object.keys(f.sitemaps).length) cards.push(card("Sitemaps", ...counted(f.sitemaps)));
     return [el("div", { class: "cards" }, ...cards)];
-  }
-
-  ofCluster(f, card, share, counted) {
-    const cards = [
-      card("Frontier, on Redis", ["Known", count(f.known)], ["Waiting", count(f.waiting)], ["Fetched", count(f.fetched)], ["Given up", count(f.failed)],
-        ["Excluded, by robots.txt and rules", count(f.excluded)], ["Waiting for silent hosts", count(f.silent)]),
-      card("Caches of known URLs", ["Asked", count(f.seen.asked)], ["The cache knew", share(f.seen.cache_hits, f.seen.asked)],
-        ["Entries", `${count(f.seen.cached)} of ${count(f.seen.cache_capacity)}`]),
-      card("Processes", ["Memory", bytes(f.memory)], ["Cores in use", decimal(f.cpu)], ["The longest run", duration(f.seconds)],
-        ["The oldest checkpoint", `${seconds(f.checkpoint_age)} ago`], ["Databases", bytes(f.database)]),
-      card("Answers", ...(Object.keys(f.statuses).length ? counted(f.statuses) : [["None yet", "–"]])),
-    ];
-    if (Object.keys(f.failures).length) cards.push(card("Downloads that failed", ...counted(f.failures)));
-    return cards;
   }
 }
 
@@ -363,7 +366,8 @@ export class Tabs {
     this.engine = new Engine("engine", "Engine");
     this.engine.cluster = cluster;
     this.workers = new Workers("workers", "Workers");
-    this.all = cluster ? [this.workers, new Errors("errors", "Errors of this worker"), this.engine] : [
+    this.all = [
+      ...(cluster ? [this.workers] : []),
       new Hosts("hosts", "Hosts", { hint: "Search hosts" }),
       new Sections("sections", "Sections", { hint: "Search sections" }),
       new Sections("held", "Held back", { hint: "Search what is held back", source: "sections", fixed: { demoted: 1 } }),
@@ -413,7 +417,7 @@ export class Tabs {
     tell("workers", workers.length);
     tell("hosts", figures.hosts);
     tell("held", figures.demoted);
-    tell("errors", this.engine.cluster ? workers[0].figures.errors : figures.errors);
+    tell("errors", figures.errors);
   }
 
   /** The crawl has ended: what is shown stays. */
