@@ -43,14 +43,24 @@ class Backend:
         if path in self._files:
             return self._files[path]
         if path == "metrics":
-            monitor = self._monitor
-            figures, paused = monitor.figures, self._actions.paused
-            text = exposition(figures, monitor.meter, paused=paused, wants=monitor.wants, spider=monitor.spider)
-            return Answer(text.encode(), CONTENT_TYPE)
+            return await self._metrics()
         if path == "overview":
             return _json(self._monitor.overview())
         table = self._tables.get(path)
         return _error("There is nothing here", 404) if table is None else await self._rows(path, table, fields)
+
+    async def _metrics(self) -> Answer:
+        monitor = self._monitor
+        await monitor.refresh()
+        text = exposition(
+            monitor.figures,
+            monitor.meter,
+            paused=self._actions.paused,
+            wants=monitor.wants,
+            spider=monitor.spider,
+            workers=monitor.workers(),
+        )
+        return Answer(text.encode(), CONTENT_TYPE)
 
     async def _rows(self, path: str, table: Table, fields: Fields) -> Answer:
         question = path, tuple(sorted(fields.items()))

@@ -13,16 +13,20 @@ from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.dashboard.actions import ClusterActions
 from sitecrawl.dashboard.figures import Figures
-from sitecrawl.dashboard.heartbeat import LIVE, Worker, process_name, read, worker_of
+from sitecrawl.dashboard.heartbeat import GONE, LIVE, Worker, process_name, read, worker_of
 from sitecrawl.dashboard.monitor import Monitor
 from sitecrawl.dashboard.streams import to_json
 
 BEAT_SECONDS: Final = 2.0
-"""Between two words of a worker; a second where somebody looks, at its page or at tables on another's."""
+"""Between two words of a worker; a second where somebody looks at its page."""
 LOST_SECONDS: Final = 6.0
 """A worker that was silent for so long is shown as lost."""
 _LOOKED_AT: Final = 10.0
 """Seconds for which the others are read after somebody asked for them."""
+_ATTENTIVE: Final = 6.0
+"""Seconds after a question for which a worker expects another one: a page asks for its table every five."""
+_NEXT: Final = 0.3
+"""Seconds between two words meanwhile."""
 _LAST: Final = 3.0
 """Seconds for which the end of the page waits for the others' last figures."""
 
@@ -50,7 +54,9 @@ class ClusterMonitor(Monitor):
         self._frontier = frontier
         self._board = board
         self._watched = watched
-        self._looked_at = self._asked_at = -_LOOKED_AT
+        self._looked_at = -_LOOKED_AT
+        self._asked_at = -_ATTENTIVE
+        """When this worker last heard that somebody asks."""
         self._beaten = 0.0
         self._beat: asyncio.Task[None] | None = None
         self._since = 0
@@ -60,8 +66,8 @@ class ClusterMonitor(Monitor):
         self._others: list[Heard] = []
         self._heard = 0.0
         """When, in monotonic seconds."""
-        self.on_questions: Callable[[Sequence[bytes]], None] = lambda _: None
-        """Called with what other workers ask."""
+        self.on_questions: Callable[[Sequence[bytes]], None] | None = None
+        """Called with what workers ask, until this one ends."""
         super().__init__(runtime, actions, spider=spider)
 
     @property
@@ -91,15 +97,20 @@ class ClusterMonitor(Monitor):
 
     def tick(self) -> None:
         self.look()
-        now = time.monotonic()
-        is_soon = self._is_read() or now < self._asked_at + _LOOKED_AT
-        rest = 0.5 if is_soon else BEAT_SECONDS - 0.5  # ticks are a second apart, more or less
-        if now >= self._beaten + rest:
+        rest = 0.5 if self._is_read() else BEAT_SECONDS - 0.5  # ticks are a second apart, more or less
+        if time.monotonic() >= self._beaten + rest:
             self._begin()
 
     def _begin(self) -> None:
         if self._beat is None or self._beat.done():
-            self._beat = asyncio.get_running_loop().create_task(self.beat())
+            self._beat = asyncio.get_running_loop().create_task(self._beats())
+
+    async def _beats(self) -> None:
+        """One word; while others ask, one after the other."""
+        await self.beat()
+        while time.monotonic() < self._asked_at + _ATTENTIVE:
+            await asyncio.sleep(_NEXT)
+            await self.beat()
 
     async def beat(self) -> None:
         """Tell how this worker fares, hear how the others do, and do what is wished for."""
@@ -113,7 +124,7 @@ class ClusterMonitor(Monitor):
             return
         self._others, self._heard = news.workers, time.monotonic()
         self._read_at = self._heard if reads else self._read_at
-        if news.questions:
+        if news.questions and self.on_questions is not None:
             self._asked_at = self._heard
             self.on_questions(news.questions)
         if wish:
@@ -138,18 +149,18 @@ class ClusterMonitor(Monitor):
 
     async def close(self) -> None:
         """The worker has ended: the last word to the others, and from them if anybody looks."""
+        self.on_questions, self._asked_at = None, -_ATTENTIVE
         if self._beat is not None:
             await asyncio.wait([self._beat])
         self._own = self._sampler.take()
         until = time.monotonic() + _LAST
         await self.beat()
-        while self._watched() and time.monotonic() < until and not all(self._is_over(one) for one in self.workers()):
+        while (
+            self._watched() and time.monotonic() < until and not all(one["state"] in GONE for one in self.workers())
+        ):
             await asyncio.sleep(0.3)
             await self.beat()
         await self._board.close()
-
-    def _is_over(self, worker: Worker) -> bool:
-        return worker["state"] in {"ended", "lost"}
 
     # What the page shows
 
@@ -162,12 +173,16 @@ class ClusterMonitor(Monitor):
         sample["workers"][0] |= self._about()
         return {**sample, "note": NOTE}
 
-    async def others(self) -> Mapping[str, str]:
-        """The workers that are there but for this one: what each is called, by its session."""
+    async def refresh(self) -> None:
         self._looked_at = time.monotonic()
         if self._looked_at > self._read_at + BEAT_SECONDS:
             await self.beat()
-        return {one["id"]: f"{one['place']} ({one['name']})" for one in self.workers()[1:] if not self._is_over(one)}
+
+    async def others(self) -> Mapping[str, str]:
+        """The workers that are there but for this one: what each is called, by its session."""
+        await self.refresh()
+        there = [one for one in self.workers()[1:] if one["state"] not in GONE]
+        return {one["id"]: f"{one['place']} ({one['name']})" for one in there}
 
     def workers(self) -> list[Worker]:
         """All that are known of, this one first."""
@@ -184,6 +199,6 @@ class ClusterMonitor(Monitor):
 def _shown(session: str, age: float, worker: Worker) -> Worker:
     """One that is gone has counted what it has counted, and does nothing now."""
     state = "lost" if age >= LOST_SECONDS and worker["state"] != "ended" else worker["state"]
-    if state in {"lost", "ended"}:
+    if state in GONE:
         worker["figures"] |= dict.fromkeys(LIVE, 0)
     return {**worker, "id": session, "age": round(age, 1), "state": state}

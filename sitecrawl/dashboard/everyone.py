@@ -40,7 +40,6 @@ class EveryTable:
         self._others = others
         self._heard: deque[str] = deque(maxlen=_REMEMBERED)
         self._answering: set[asyncio.Task[None]] = set()
-        self._is_closed = False
         self.named: dict[str, Table] = {name: partial(self._of_all, name) for name in MERGES}
 
     # Asking
@@ -71,16 +70,12 @@ class EveryTable:
         """Answer each once."""
         for text in questions:
             question = Question.read(text)
-            if question is None or question.number in self._heard or not self._has_room:
+            if question is None or question.number in self._heard or len(self._answering) >= _AT_A_TIME:
                 continue
             self._heard.append(question.number)
             task = asyncio.get_running_loop().create_task(self._answer(question))
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
-
-    @property
-    def _has_room(self) -> bool:
-        return len(self._answering) < _AT_A_TIME and not self._is_closed
 
     async def _answer(self, question: Question) -> None:
         try:
@@ -100,6 +95,5 @@ class EveryTable:
             return {"error": str(error)}
 
     def close(self) -> None:
-        self._is_closed = True
         for task in self._answering:
             task.cancel()

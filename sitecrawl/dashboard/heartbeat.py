@@ -25,6 +25,8 @@ NUMBERS: Final = (
 COUNTERS: Final = ("statuses", "failures", "seen", "sitemaps")
 LIVE: Final = ("rate", "byte_rate", "in_flight", "waiting", "hosts", "active", "memory", "cpu", "partitions")
 """What a worker that is gone has none of."""
+GONE: Final = frozenset({"ended", "lost"})
+"""States of such a worker."""
 STATES: Final = frozenset({"running", "paused", "stopping", "ended"})
 
 _GREATEST: Final = 1e18

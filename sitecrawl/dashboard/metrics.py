@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from sitecrawl.dashboard.figures import Figures
+from sitecrawl.dashboard.heartbeat import GONE, Worker
 from sitecrawl.dashboard.meter import BUCKETS, Meter
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+_OF_WORKERS: Final = (
+    ("fetched", "fetched_total", "counter", "URLs that a worker has fetched since its start."),
+    ("received", "received_bytes_total", "counter", "Bytes of responses of a worker, as transferred."),
+    ("errors", "errors_total", "counter", "Responses and downloads of a worker that were errors."),
+    ("in_flight", "in_flight_urls", "gauge", "URLs that a worker is fetching."),
+    ("waiting", "waiting_urls", "gauge", "URLs that wait with a worker."),
+    ("partitions", "partitions", "gauge", "Partitions of the crawl that a worker has."),
+    ("memory", "resident_memory_bytes", "gauge", "Memory of a worker's process."),
+)
+"""Figure, name, type and meaning of what there is of each worker of a cluster."""
 
 Values = float | tuple[str, Mapping[Any, float]]
 """One number, or several with the label that tells them apart."""
 
 
-def exposition(figures: Figures, meter: Meter, *, paused: bool, wants: Mapping[str, float], spider: str) -> str:
+def exposition(
+    figures: Figures,
+    meter: Meter,
+    *,
+    paused: bool,
+    wants: Mapping[str, float],
+    spider: str,
+    workers: Sequence[Worker] = (),
+) -> str:
     """All metrics of one crawl, labelled with its spider.
 
-    `paused`: by hand. `wants`: seconds for which it has paused by itself, by what it lacks.
+    `paused`: by hand. `wants`: seconds for which it has paused by itself, by what it lacks. `workers`: those of a
+    cluster.
     """
     lines: list[str] = []
     for name, kind, about, values in _metrics(figures, paused=paused, wants=wants):
@@ -28,6 +49,8 @@ def exposition(figures: Figures, meter: Meter, *, paused: bool, wants: Mapping[s
         else:
             lines.append(_sample(name, values, spider))
     lines += _histogram(meter, spider)
+    if workers:
+        lines += _each(workers, spider)
     return "\n".join(lines) + "\n"
 
 
@@ -74,6 +97,19 @@ def _metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> tuple[t
         ("paused", "gauge", "1 while the crawl is paused by hand.", int(paused)),
         ("want_seconds", "gauge", "How long the crawl has paused for want of something.", ("want", wants)),
     )
+
+
+def _each(workers: Sequence[Worker], spider: str) -> Iterator[str]:
+    named = [(one, {"worker": one["place"], "session": one["id"]}) for one in workers]
+    yield from _head(
+        "worker_up", "gauge", "1 while a worker of the cluster is heard, 0 when it is lost or has ended."
+    )
+    for one, labels in named:
+        yield _sample("worker_up", int(one["state"] not in GONE), spider, **labels)
+    for figure, name, kind, about in _OF_WORKERS:
+        yield from _head(f"worker_{name}", kind, about)
+        for one, labels in named:
+            yield _sample(f"worker_{name}", one["figures"][figure], spider, **labels)
 
 
 def _histogram(meter: Meter, spider: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from sitecrawl.crawldir.meta import HISTORY
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.dashboard.actions import Actions
 from sitecrawl.dashboard.figures import COLUMNS, TOTALS, Figures, Sampler
-from sitecrawl.dashboard.heartbeat import process_name
+from sitecrawl.dashboard.heartbeat import Worker, process_name
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.frontier.left import last_fetches
 from sitecrawl.http import Want
@@ -61,6 +62,13 @@ class Monitor(Participant, ABC):
 
     @abstractmethod
     def tick(self) -> None: ...
+
+    async def refresh(self) -> None:
+        """Somebody asks, and wants what is known of other workers to be of now."""
+
+    def workers(self) -> Sequence[Worker]:
+        """Those of a cluster; none where there is no other."""
+        return ()
 
     def prepare(self, batch: Batch) -> None:
         self._sampler.checkpoint()

@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 
 import pytest
 from chromium import chromium
-from fleet import Worker, fleet, web_of
+from fleet import Worker, fleet, urls_of, web_of
 from playwright.sync_api import expect
+from prometheus_client.parser import text_string_to_metric_families
 from redis_servers import Server, server
 from syntheticweb import Web
 from waiting import until
@@ -171,14 +172,12 @@ class TestWatched:
 
     def test_pages_of_all(self, workers: list[Worker], web: Web) -> None:
         """The most important pages of the crawl, the same on both pages: shares of all credit."""
-        pages = [Page(worker) for worker in workers]
-        until(lambda: all(page.table("pages")["rounds"] for page in pages), "a look over all URLs")
-        lists = [page.table("pages")["rows"] for page in pages]
-        for rows in lists:
-            assert {row["url"] for row in rows} == {web.url(number) for number in range(web.pages)}
-            assert sum(row["importance"] for row in rows) == pytest.approx(1)
-        first, second = ([row["url"] for row in rows[:3]] for rows in lists)
-        assert first == second
+        one, two = (
+            until(lambda page=page: all_of(page.table("pages")["rows"], web), "all pages in the table")  # type: ignore[misc]
+            for page in map(Page, workers)
+        )
+        assert sum(one.values()) == pytest.approx(1)
+        assert one == pytest.approx(two)
 
     def test_a_worker_that_does_not_answer(self, workers: list[Worker]) -> None:
         """It is left out, and named; when it answers again it is there again."""
@@ -191,12 +190,20 @@ class TestWatched:
         assert missing.endswith(f"-{workers[1].process.pid})")
         until(lambda: page.table("sitemaps") == {**page.table("sitemaps"), "missing": []}, "a table of both")
 
-    def test_metrics(self, workers: list[Worker]) -> None:
-        """A worker's page has all metrics."""
-        status, text = Page(workers[0]).raw("metrics")
-        assert status == 200
-        tiers = re.findall(rb'^sitecrawl_seen_lookups_total\{.*tier="(\w+)"\} \d+$', text, re.MULTILINE)
-        assert tiers == [b"cache", b"bloom", b"exact"]
+    def test_metrics(self, workers: list[Worker], web: Web) -> None:
+        """A worker's page has all metrics: the counts of the crawl, and each worker's own."""
+
+        def told() -> dict[str, Any]:
+            status, text = Page(workers[0]).raw("metrics")
+            assert status == 200
+            return {family.name: family for family in text_string_to_metric_families(text.decode())}
+
+        found = until(lambda: all_in(told(), web), "both workers with all that they have fetched")
+        tiers = {sample.labels["tier"] for sample in found["sitecrawl_seen_lookups"].samples}
+        assert tiers == {"cache", "bloom", "exact"}
+        (fetched,) = (one.value for one in found["sitecrawl_urls"].samples if one.labels["state"] == "fetched")
+        assert fetched == web.pages
+        assert [one.value for one in found["sitecrawl_worker_up"].samples] == [1, 1]
 
     def test_text_of_another_worker(self, workers: list[Worker], redis: Server) -> None:
         """Whatever stands on the board is shown as text."""
@@ -250,6 +257,19 @@ class TestWatched:
         assert workers[1].process.poll() is None
         workers[1].send(signal.SIGTERM)
         assert workers[1].wait(20) == 0
+
+
+def all_of(rows: list[dict[str, Any]], web: Web) -> dict[str, float] | None:
+    """The importance of each page, if all are among the rows."""
+    found = {row["url"]: row["importance"] for row in rows}
+    return found if found.keys() == urls_of(web) else None
+
+
+def all_in(found: dict[str, Any], web: Web) -> dict[str, Any] | None:
+    """`found`, if the metrics of the workers say together that all pages have been fetched."""
+    fetched = sum(sample.value for sample in found["sitecrawl_worker_fetched"].samples)
+    partitions = sum(sample.value for sample in found["sitecrawl_worker_partitions"].samples)
+    return found if fetched == web.pages and partitions == 4 else None
 
 
 def last_word(client: Any) -> tuple[dict[str, Any], float]:

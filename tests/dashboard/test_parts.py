@@ -16,6 +16,7 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.dashboard.cache import Cache
 from sitecrawl.dashboard.figures import COLUMNS, Figures
 from sitecrawl.dashboard.guard import HEADERS, Guard, address_of, port_of, token_of
+from sitecrawl.dashboard.heartbeat import Worker, worker_of
 from sitecrawl.dashboard.meter import BUCKETS, Meter
 from sitecrawl.dashboard.metrics import exposition
 from sitecrawl.dashboard.scan import scan
@@ -283,6 +284,12 @@ class TestFigures:
         assert json.loads(json.dumps(asdict(figures()), allow_nan=False))["seen"] == SEEN
 
 
+def worker(place: str, state: str) -> Worker:
+    """As the page shows it."""
+    told = worker_of({"place": place, "name": "n", "spider": "generic"}, state, figures(), 3)
+    return {**told, "id": f"session of {place}", "age": 0.0}
+
+
 class TestMetrics:
     def families(self, spider: str = "generic") -> dict[str, Any]:
         meter = Meter()
@@ -322,6 +329,18 @@ class TestMetrics:
             "count": 7.0,
             "s_sum": 90.5,
         }
+
+    def test_workers(self) -> None:
+        """Each worker of a cluster has its own, whatever it is called; the counts of the crawl are there once."""
+        workers = [worker("a", "running"), worker('b"} 1\nevil{x="', "lost")]
+        text = exposition(figures(), Meter(), paused=False, wants={}, spider="generic", workers=workers)
+        found = {family.name: family for family in text_string_to_metric_families(text)}
+        up = {s.labels["worker"]: s.value for s in found["sitecrawl_worker_up"].samples}
+        assert up == {"a": 1.0, 'b"} 1\nevil{x="': 0.0}
+        assert [s.value for s in found["sitecrawl_worker_fetched"].samples] == [7.0, 7.0]
+        assert [s.value for s in found["sitecrawl_worker_partitions"].samples] == [3.0, 3.0]
+        assert len(found["sitecrawl_urls"].samples) == 5
+        assert not [name for name in self.families() if name.startswith("sitecrawl_worker")]
 
     def test_a_hostile_name(self) -> None:
         """Quotes, backslashes and line ends stay in the label."""
@@ -385,5 +404,6 @@ class TestDocumented:
         text = (Path(__file__).parents[2] / "docs" / "dashboard.md").read_text(encoding="utf-8")
         cells = [row.split(" | ")[0] for row in text.splitlines() if row.startswith("| `sitecrawl_")]
         named = {name for cell in cells for name in re.findall(r"`(sitecrawl_\w+)", cell)}
-        told = exposition(figures(), Meter(), paused=False, wants={"names": 0.0}, spider="x")
+        workers = [worker("a", "running")]
+        told = exposition(figures(), Meter(), paused=False, wants={"names": 0.0}, spider="x", workers=workers)
         assert named == set(re.findall(r"^# TYPE (\w+) ", told, re.MULTILINE))
