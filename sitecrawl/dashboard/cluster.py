@@ -63,6 +63,7 @@ class ClusterMonitor(Monitor):
         """When this worker first heard of the board, in Redis' milliseconds."""
         self._obeyed = 0
         self._read_at = -_LOOKED_AT
+        """When `_others` were heard; long ago where they were not asked for."""
         self._others: list[Heard] = []
         self._heard = 0.0
         """When, in monotonic seconds."""
@@ -123,7 +124,7 @@ class ClusterMonitor(Monitor):
             self._actions.wish = self._actions.wish or wish
             return
         self._others, self._heard = news.workers, time.monotonic()
-        self._read_at = self._heard if reads else self._read_at
+        self._read_at = self._heard if reads else -_LOOKED_AT
         if news.questions and self.on_questions is not None:
             self._asked_at = self._heard
             self.on_questions(news.questions)
@@ -155,12 +156,13 @@ class ClusterMonitor(Monitor):
         self._own = self._sampler.take()
         until = time.monotonic() + _LAST
         await self.beat()
-        while (
-            self._watched() and time.monotonic() < until and not all(one["state"] in GONE for one in self.workers())
-        ):
+        while self._watched() and time.monotonic() < until and self._are_any_left():
             await asyncio.sleep(0.3)
             await self.beat()
         await self._board.close()
+
+    def _are_any_left(self) -> bool:
+        return any(one["state"] not in GONE for one in self.workers())
 
     # What the page shows
 

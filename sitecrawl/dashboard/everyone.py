@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Final
 
-from sitecrawl.base.errors import SitecrawlError, StorageError
+from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.cluster.board import Board
 from sitecrawl.dashboard.merging import MERGES, merged
 from sitecrawl.dashboard.questions import Question, pack_answer, read_answer
@@ -80,18 +80,17 @@ class EveryTable:
     async def _answer(self, question: Question) -> None:
         try:
             await self._board.answer(question.number, pack_answer(await self._part(question)))
+        except StorageError as error:  # the crawl has ended, and its files are closed
+            logger.debug("%s", error)
         except Exception:
             logger.exception("Another worker's page cannot be answered")
 
     async def _part(self, question: Question) -> Row:
-        """What there is here."""
+        """What there is here. Raises `StorageError`."""
         table = self._tables.get(question.table)
         try:
             return {"error": "There is no such table"} if table is None else await table(question.fields)
-        except StorageError as error:  # the crawl has ended, and its files are closed
-            logger.debug("%s", error)
-            return {"error": "The worker has ended"}
-        except SitecrawlError as error:
+        except OptionError as error:
             return {"error": str(error)}
 
     def close(self) -> None:

@@ -7,15 +7,17 @@ import re
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from chromium import chromium
+from chromium import Watched, chromium
 from fleet import Worker, fleet, urls_of, web_of
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 from prometheus_client.parser import text_string_to_metric_families
 from redis_servers import Server, server
 from syntheticweb import Web
@@ -44,6 +46,41 @@ def workers(redis: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     settings = {"SITECRAWL_CLUSTER_CRAWL": "watched", "SITECRAWL_CLUSTER_WATCH": True}
     with fleet(tmp_path_factory.mktemp("fleet"), 2, "", redis.url, **settings) as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+def confirm(page: Any, name: str) -> None:
+    """Answer the question that the page asks."""
+    page.get_by_role("dialog").get_by_role("button", name=name, exact=True).click()
+    expect(page.locator("#ask")).to_be_hidden()
+
+
+@contextmanager
+def babbling(client: Any, text: str) -> Iterator[None]:
+    """A worker that is called `text`, and answers `text` to whatever is asked."""
+    row = dict.fromkeys(("host", "shape", "reason", "state", "ip", "url", "form", "how", "kind", "waiting"), text)
+    examples = [{"url": text, "at": 1, "referrer": text}]
+    rows = [row | {"importance": 1.0, "examples": examples, "fetched_urls": examples, "waiting_urls": [text]}]
+    answer = json.dumps({"rows": rows, "total": 1, "spent": 1e20, "gathers": True})
+    over = Event()
+
+    def babble() -> None:
+        while not over.wait(0.02):
+            for question in client.zrange("sitecrawl:{watched.0}:asked", 0, -1):
+                client.hset(f"sitecrawl:{{watched.0}}:answers:{json.loads(question)[0]}", text, answer)
+
+    thread = Thread(target=babble)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 class Page:
@@ -205,12 +242,34 @@ class TestWatched:
         assert fetched == web.pages
         assert [one.value for one in found["sitecrawl_worker_up"].samples] == [1, 1]
 
-    def test_text_of_another_worker(self, workers: list[Worker], redis: Server) -> None:
-        """Whatever stands on the board is shown as text."""
+    def test_in_a_browser(self, workers: list[Worker], web: Web, browser: Browser) -> None:
+        """A host is found, blocked, and set free, whoever has it; the tables are those of one process."""
+        page = browser.new_page()
+        watched = Watched(page)
+        page.goto(f"{Page(workers[0]).address}#hosts")
+        name = urlsplit(web.url(0)).netloc
+        page.fill("input[type=search]", name)
+        page.get_by_role("button", name=f"Block {name}", exact=True).click()
+        confirm(page, "Block")
+        page.click("#tab-held")
+        expect(page.locator("#panel")).to_contain_text("blocked by hand", timeout=30_000)
+        page.get_by_role("button", name=f"Set free {name}", exact=True).click()
+        confirm(page, "Set free")
+        expect(page.locator("#panel")).to_contain_text("Nothing is held back", timeout=30_000)
+        for tab in ("pages", "sitemaps", "errors", "engine", "workers"):
+            page.click(f"#tab-{tab}")
+            page.locator("#panel :not([aria-busy]) > :not(.quiet)").first.wait_for()
+        page.click("#seed")
+        page.fill("#seeds", web.url(0))
+        confirm(page, "Add")
+        assert watched.wrong == []
+
+    def test_text_of_another_worker(self, workers: list[Worker], redis: Server, browser: Browser) -> None:
+        """Whatever stands on the board, or is answered, is shown as text."""
         text = '<img src=x onerror="window.owned=1">'
         figures = {"fetched": 12_345, "failures": {text: 3}}
         entry = json.dumps({"state": "running", "place": text, "name": text, "figures": figures})
-        with redis.client() as client, chromium() as browser:
+        with redis.client() as client, babbling(client, text):
             (told,) = client.keys("*{watched.0}:told")
             heard = told.replace(b"told", b"heard")
             client.hset(told, text, entry)
@@ -222,10 +281,11 @@ class TestWatched:
             expect(page.locator("tbody tr").last).to_contain_text(re.compile("12,3[4-9]"))
             expect(page.locator("#note")).to_contain_text("all workers of a cluster")
             expect(page.locator("#seed")).to_be_enabled()
-            page.click("#tab-engine")
-            expect(page.locator("#panel")).to_contain_text(text)
-            assert page.evaluate("window.owned") is None
-            assert page.locator("#panel img").count() == 0
+            for tab in ("hosts", "sections", "held", "pages", "sitemaps", "errors", "engine"):
+                page.click(f"#tab-{tab}")
+                expect(page.locator("#panel")).to_contain_text(text, timeout=30_000)
+                assert page.evaluate("window.owned") is None
+                assert page.locator("#panel img").count() == 0
             client.hdel(told, text)
             client.zrem(heard, text)
 

@@ -153,8 +153,8 @@ def test_too_many_questions(redis: Server) -> None:
     among(redis, "many", story)
 
 
-def test_what_cannot_be_answered(redis: Server) -> None:
-    """What all refuse is refused; a worker that is closing its files says nothing of its rows."""
+def test_what_cannot_be_answered(redis: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What all refuse is refused; a worker that has closed its files says nothing."""
 
     async def refuse(_: Fields) -> Row:
         raise OptionError("There is no order 'none'")
@@ -164,8 +164,11 @@ def test_what_cannot_be_answered(redis: Server) -> None:
 
     async def story(peers: dict[str, Peer]) -> None:
         peers["two"].tables._tables = {"errors": fail}
-        table = await peers["one"].tables.named["errors"]({})
-        assert (kinds(table), table["missing"]) == (["one", "three"], [])
+        with pytest.raises(StorageError):
+            await peers["two"].tables.named["errors"]({})
+        monkeypatch.setattr(everyone, "PATIENCE", 0.5)
+        await until_table(peers["one"], (["one", "three"], ["the worker two"]))
+        monkeypatch.setattr(everyone, "PATIENCE", 60.0)
         for peer in peers.values():
             peer.tables._tables = {"errors": refuse}
         with pytest.raises(OptionError, match="There is no order 'none'"):
