@@ -7,12 +7,11 @@ import sys
 from itertools import islice
 from typing import Final
 
-from sitecrawl.base.errors import OptionError
-from sitecrawl.cluster.reader import ClusterReader
 from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.listing import HELD, RULES, UNITS, URLS, write
 from sitecrawl.crawl.wishes import wish
 from sitecrawl.dust.evidence import State
+from sitecrawl.frontier import given_up
 from sitecrawl.frontier.rule_orders import order_rule
 
 _ORDERS: Final = {
@@ -65,12 +64,10 @@ class Command(ListingCommand):
                 write(units, UNITS, sys.stdout, format=opts.format)
 
     def _retry_given_up(self, opts: argparse.Namespace) -> None:
-        with self.frontier(opts) as reader:
-            if isinstance(reader, ClusterReader):
-                raise OptionError("--retry-given-up is for one process: on a cluster nobody keeps what was given up")
-            urls = reader.given_up()
-        wish(self.directory(opts))
+        directory = self.directory(opts)
+        urls = given_up.count(directory)
+        wish(directory)
         print(
             f"Hosts that were given up are asked again, for {urls:,} URLs of those that never answered as well: "
-            "within seconds if the crawl runs, and else when it is resumed"
+            "within seconds if the crawl runs, and else when it is resumed. A worker tells all others"
         )

@@ -25,7 +25,6 @@ from sitecrawl.credit.policies import policy_named
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.dust.learner import Learner
 from sitecrawl.frontier.counts import Counts
-from sitecrawl.frontier.given_up import FAMILY as GIVEN_UP
 from sitecrawl.frontier.held import HeldSet, HeldSets, Unit, unit_of
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.link_credit import SEEDS, load_graph, read_edges
@@ -196,10 +195,6 @@ class FrontierReader:
     def links(self) -> Iterator[HostLink]:
         """Which hosts link to which."""
         return (HostLink(*edge) for edge in read_edges(self._database) if edge[0] != SEEDS)
-
-    def given_up(self) -> int:
-        """How many URLs have failed because their hosts never answered: a pass over them."""
-        return sum(1 for _ in self._database.scan(GIVEN_UP))
 
     # Over time
 

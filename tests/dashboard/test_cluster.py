@@ -7,7 +7,7 @@ import re
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from threading import Event, Thread
@@ -16,10 +16,12 @@ from urllib.parse import urlsplit
 
 import pytest
 from chromium import Watched, chromium
+from crawling import scrapy
 from fleet import Worker, fleet, urls_of, web_of
+from localweb import LocalWeb
 from playwright.sync_api import Browser, expect
 from prometheus_client.parser import text_string_to_metric_families
-from redis_servers import Server, server
+from redis_servers import Server, free_port, server
 from syntheticweb import Web
 from waiting import until
 
@@ -157,6 +159,22 @@ def test_all_workers_on_one_page(redis: Server, web: Web, tmp_path: Path) -> Non
     assert last["crawl"]["waiting"] == 0
     received = sum(stat(worker, "downloader/response_bytes") for worker in workers)
     assert sum(one["received"] for one in figures) == received
+
+
+def test_hosts_that_were_given_up(redis: Server, tmp_path: Path) -> None:
+    """All workers ask theirs again when it is said in the directory of one."""
+    ports = [free_port() for _ in range(4)]
+    seeds = ",".join(f"http://127.0.0.1:{port}/" for port in ports)
+    settings = {"SITECRAWL_CLUSTER_CRAWL": "dead", "SITECRAWL_CLUSTER_WATCH": True, "SITECRAWL_FAILURE_DELAY": 0.05}
+    with ExitStack() as stack:
+        workers = stack.enter_context(fleet(tmp_path, 2, seeds, redis.url, **settings))
+        page = Page(workers[0])
+        until(lambda: page.ask("overview")[1]["crawl"]["failed"] == len(ports), "all are given up")
+        for port in ports:
+            stack.enter_context(LocalWeb({"/": "here"}, port=port))
+        said = scrapy("frontier", "-d", str(workers[1].folder / "job"), "--retry-given-up")
+        assert "are asked again" in said.stdout, said.stderr
+        until(lambda: page.ask("overview")[1]["crawl"]["fetched"] == len(ports), "all have been asked again")
 
 
 class TestWatched:
