@@ -92,7 +92,9 @@ class Worker:
 
     @property
     def log(self) -> str:
-        return (self.folder / "log").read_text()
+        """Empty as long as the process has not begun with it."""
+        path = self.folder / "log"
+        return path.read_text() if path.exists() else ""
 
     def pages(self) -> list[str]:
         if not (self.folder / "job" / "pages.sqlite").exists():
