@@ -15,7 +15,7 @@ from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
-from sitecrawl.frontier.link_credit import SEEDS, edges_row
+from sitecrawl.frontier.link_credit import SEEDS, edges_of, edges_row
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.record import UrlRecord, UrlState
 from sitecrawl.frontier.sections import KEY_BYTES as SHAPE_BYTES
@@ -33,9 +33,7 @@ def mend_numbers(database: Database, survey: Survey, changes: Changes) -> Iterat
     yield from _mend_hosts(survey, changes)
     yield from _mend_accounts(survey, changes)
     yield from _mend_sections(database, survey, changes)
-    if survey.seeds and database.get("edges", SEEDS) is None:
-        changes.batch.put("edges", SEEDS, edges_row(survey.seeds))
-        yield Problem("db/edges", "the row of the seeds is missing, and nobody has trust", "counts the seeds again")
+    yield from _mend_seeds(database, survey, changes)
     yield from _mend_credit(survey, meta)
     meta.flush(changes.batch)
 
@@ -206,7 +204,20 @@ def _shape(record: UrlRecord) -> Shape:
     return next((one for one in candidates if section_key(one) == record.section), shape)
 
 
-# Credit
+# Seeds and credit
+
+
+def _mend_seeds(database: Database, survey: Survey, changes: Changes) -> Iterator[Problem]:
+    """A host of which a seed is known counts its seeds, or no trust would start there."""
+    hosts = sorted(survey.seeds)
+    lost = 0
+    for host, row in zip(hosts, database.get_many("edges", hosts), strict=True):
+        edges = edges_of(row or b"")
+        if SEEDS not in edges:
+            lost += 1
+            changes.batch.put("edges", host, edges_row(edges, survey.seeds[host]))
+    if lost:
+        yield Problem("db/edges", f"the seeds of {lost:,} hosts are not counted there", "counts them again")
 
 
 def _mend_credit(survey: Survey, meta: Overlay) -> Iterator[Problem]:

@@ -134,8 +134,7 @@ def unpack_entry(data: bytes) -> tuple[Facts, list[Any]]:
     """The facts, and [family, key, value or None] of each row that has changed. Raises `CorruptFile`."""
     try:
         facts, rows = msgpack.unpackb(zstd.decompress(data))
-        dividend, reserve, serial, seeds, forgotten, allowance = facts
-        seeds = [tuple(seed) for seed in seeds]
-        return Facts(dividend, reserve, serial, seeds, forgotten, tuple(allowance)), rows
+        dividend, reserve, serial, forgotten, allowance = facts
+        return Facts(dividend, reserve, serial, forgotten, tuple(allowance)), rows
     except (ValueError, TypeError, msgpack.UnpackException, zstd.ZstdError) as error:
         raise CorruptFile(f"An entry of {len(data)} bytes cannot be read: {error}") from error

@@ -438,8 +438,7 @@ class SharedFrontier:
         self._recorded = None
         self.frontier.flush(recorded)
         sends, told = self._bundles()
-        ledger, graph = self.frontier.link_credit.ledger, self.frontier.link_credit.graph
-        facts = facts_of(self.territory, ledger, self.frontier.counts.serial, graph.seeds.items())
+        facts = facts_of(self.territory, self.frontier.link_credit.ledger, self.frontier.counts.serial)
         self.holdings.flush(batch, list(self._new_entries(facts, recorded, sends)), told)
 
     def _bundles(self) -> tuple[dict[int, dict[int, bytes]], list[tuple[int, bytes]]]:

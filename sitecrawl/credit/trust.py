@@ -63,7 +63,6 @@ class HostGraph:
         self._count = 0
         self.dropped = 0
         self._changed: set[bytes] = set()
-        self._has_new_seeds = False
         self._names: dict[bytes, bytes] = {}
         """One object for each host: to find it in a dictionary then takes no look at its bytes."""
         for source, target, pages in edges:
@@ -72,8 +71,8 @@ class HostGraph:
 
     def seed(self, host: bytes) -> None:
         self.seeds[host] = self.seeds.get(host, 0.0) + 1
-        self._has_new_seeds = True
         self.seed_count += 1
+        self._changed.add(host)
 
     def link(self, source: bytes, target: bytes, weight: float) -> None:
         """A page of `source` links to `target`."""
@@ -153,14 +152,11 @@ class HostGraph:
                 waiting += new
         return found
 
-    def changes(self) -> Iterator[tuple[bytes, Mapping[bytes, float]]]:
-        """The hosts of which an edge was changed since `saved`, and all of their edges."""
-        return ((source, self._edges[source]) for source in self._changed)
-
-    def new_seeds(self) -> Mapping[bytes, float] | None:
-        """All seeds' hosts with the number of their seeds; None if none came since `saved`."""
-        return self.seeds if self._has_new_seeds else None
+    def changes(self) -> Iterator[tuple[bytes, Mapping[bytes, float], float]]:
+        """The hosts of which an edge was changed since `saved`, or to which a seed came: all of their edges, and the
+        number of their seeds.
+        """
+        return ((host, self._edges.get(host, {}), self.seeds.get(host, 0.0)) for host in self._changed)
 
     def saved(self) -> None:
         self._changed.clear()
-        self._has_new_seeds = False

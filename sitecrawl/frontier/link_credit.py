@@ -25,7 +25,7 @@ from sitecrawl.page.items import FOLLOW, NOFOLLOW, Link
 _HOST_PAGES = struct.Struct(f">{KEY_BYTES}sd")
 EDGE_BYTES = _HOST_PAGES.size
 SEEDS = bytes(KEY_BYTES)
-"""The source of edges that stand for the seeds, and so the key of their row in the `edges` family."""
+"""In the row of a host: who its seeds are from, with their number. No host has this key."""
 
 
 class LinkCredit:
@@ -98,10 +98,8 @@ class LinkCredit:
 
     def flush(self, batch: Batch) -> None:
         """Hand all changes to `batch`. Call `settle` before."""
-        for source, targets in self.graph.changes():
-            self._edges.put(source, edges_row(targets))
-        if (seeds := self.graph.new_seeds()) is not None:
-            self._edges.put(SEEDS, edges_row(seeds))
+        for host, targets, seeds in self.graph.changes():
+            self._edges.put(host, edges_row(targets, seeds))
         self._meta.put(LEDGER, self.ledger.pack())
         self._edges.flush(batch)
         self._meta.flush(batch)
@@ -112,9 +110,17 @@ class LinkCredit:
         self._meta.flushed()
 
 
-def edges_row(targets: Mapping[bytes, float]) -> bytes:
-    """One row for all that a host links to: a page changes many edges of one host, and each row has its price."""
-    return b"".join(itertools.starmap(_HOST_PAGES.pack, targets.items()))
+def edges_row(targets: Mapping[bytes, float], seeds: float = 0.0) -> bytes:
+    """One row for all that a host links to, and its seeds: a page changes many edges of one host, and each row has
+    its price.
+    """
+    row = b"".join(itertools.starmap(_HOST_PAGES.pack, targets.items()))
+    return row + _HOST_PAGES.pack(SEEDS, seeds) if seeds else row
+
+
+def edges_of(row: bytes) -> dict[bytes, float]:
+    """What `edges_row` made the row of, the seeds under `SEEDS`; nothing of a row that it has not made."""
+    return dict(_HOST_PAGES.iter_unpack(row)) if len(row) % EDGE_BYTES == 0 else {}
 
 
 def load_graph(database: Database, is_here: Callable[[bytes], bool] | None = None) -> HostGraph:
@@ -128,22 +134,14 @@ def load_graph(database: Database, is_here: Callable[[bytes], bool] | None = Non
     return HostGraph(edges, seeds, is_here)
 
 
-def read_seeds(database: Database) -> Iterator[tuple[bytes, float]]:
-    """The hosts of seeds, each with the number of its seeds. Raises `CorruptFile`."""
-    try:
-        yield from _HOST_PAGES.iter_unpack(database.get("edges", SEEDS) or b"")
-    except struct.error as error:
-        raise CorruptFile(f"The seeds' hosts in {database.path} cannot be read: {error}") from error
-
-
 def read_edges(database: Database) -> Iterator[tuple[bytes, bytes, float]]:
-    """Host, host that it links to, number of its pages that do; `SEEDS` as the first stands for the seeds.
+    """Host, host that it links to, number of its pages that do; or `SEEDS`, a host, and the number of its seeds.
 
     Raises `CorruptFile`.
     """
     try:
         for source, value in database.scan("edges"):
             for target, pages in _HOST_PAGES.iter_unpack(value):
-                yield source, target, pages
+                yield (SEEDS, source, pages) if target == SEEDS else (source, target, pages)
     except struct.error as error:
         raise CorruptFile(f"The graph of hosts in {database.path} cannot be read: {error}") from error

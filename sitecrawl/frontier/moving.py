@@ -21,7 +21,6 @@ from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import WRAP, owed
 from sitecrawl.frontier.counts import Counts, PartCounts
 from sitecrawl.frontier.hosts import Host
-from sitecrawl.frontier.link_credit import SEEDS, edges_row, read_seeds
 from sitecrawl.frontier.order import goes_last, level_of
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.record import UrlRecord, UrlState
@@ -65,22 +64,20 @@ class Facts(NamedTuple):
     """What the lambda page holds, or nothing: it goes with one of a worker's partitions."""
     serial: int
     """The newest URL's number."""
-    seeds: list[tuple[bytes, float]]
-    """The keys of seeds' hosts, with the number of their seeds."""
     forgotten: list[int]
     """URLs that have come to their end and left no record, by state."""
     allowance: tuple[int, int, int] = (0, 0, 0)
     """What the partition has of a limit of pages: see `counts.Allowance`."""
 
 
-NO_FACTS: Final = Facts(0, 0, 0, [], [0, 0, 0, 0])
+NO_FACTS: Final = Facts(0, 0, 0, [0, 0, 0, 0])
 """Of a partition of which nothing is known yet."""
 
 
 def region_of_row(family: str, key: bytes, value: bytes) -> bytes | None:
     """The region of what the row is about; None where it is about the whole crawl."""
     if family in _BY_REGION:
-        return None if key == SEEDS else key[:REGION_SIZE]
+        return key[:REGION_SIZE]
     if family == "content" and key[:1] == b"D":  # a body may be that of pages of many sites: it goes with the first
         return value[:REGION_SIZE]
     at = _REGION_AT.get((family, key[:1]))
@@ -95,8 +92,7 @@ def rows_of(database: Database, regions: range) -> Iterator[Row]:
     end = regions.stop.to_bytes(REGION_SIZE + 1, "big")[1:]  # empty behind the last region
     for family in _BY_REGION:
         for key, value in database.scan(family, first, end if any(end) else None):
-            if key != SEEDS:
-                yield family, key, value
+            yield family, key, value
     for family in ("content", "revisits"):
         for key, value in database.scan(family):
             region = region_of_row(family, key, value)
@@ -155,7 +151,6 @@ class Move:
         self._ledger = lambda_ledger if ledger is None else Ledger.unpack(ledger)
         judge = self._meta.get(JUDGE)
         self._good, self._cost, self._repeats = (0, 0.0, 0) if judge is None else JUDGE_STATE.unpack(judge)
-        self._seeds = dict(read_seeds(database))
 
     def take(self, rows: Iterable[Row], facts: Facts) -> tuple[Facts, PartCounts, list[Row]]:
         """`rows` of a partition come, as another database had them when its facts were `facts`; those of hosts before
@@ -175,7 +170,6 @@ class Move:
                 self._batch.put(family, key, value)
         counts = self._add(sums, facts, 1)
         self._counts.serial = max(self._counts.serial, facts.serial)
-        self._seeds.update(facts.seeds)
         return facts._replace(dividend=self._ledger.policy.dividend), counts, changed
 
     def _settled(self, host: Host, dividend: int) -> bytes:
@@ -196,9 +190,6 @@ class Move:
                 self._tell(sums, family, key, value)
             self._batch.delete(family, key)
         self._add(sums, facts, -1)
-        self._seeds = {
-            host: number for host, number in self._seeds.items() if self._territory.partition(host) != partition
-        }
 
     def _tell(self, sums: _Sums, family: str, key: bytes, value: bytes) -> None:
         if family == "urls":
@@ -237,24 +228,17 @@ class Move:
         self._meta.put(JUDGE, JUDGE_STATE.pack(self._good, self._cost, self._repeats))
         self._meta.delete(SEEN_SERIAL)  # the saved filter lacks what has come
         self._meta.flush(self._batch)
-        self._batch.put("edges", SEEDS, edges_row(self._seeds))
         self._database.write(self._batch)
 
 
-def facts_of(
-    territory: Territory, ledger: Ledger, serial: int, seeds: Iterable[tuple[bytes, float]]
-) -> dict[int, Facts]:
+def facts_of(territory: Territory, ledger: Ledger, serial: int) -> dict[int, Facts]:
     """Those of each partition that is held, of the crawl's: what the lambda page holds goes with the first one."""
-    by_partition: defaultdict[int, list[tuple[bytes, float]]] = defaultdict(list)
-    for host, number in seeds:
-        by_partition[territory.partition(host)].append((host, number))
     facts = {}
     for place, (one, counts) in enumerate(sorted(territory.held.items())):
         facts[one] = Facts(
             ledger.policy.dividend,
             0 if place else ledger.reserve,
             serial,
-            by_partition[one],
             list(counts.forgotten),
             counts.allowance.fields(),
         )

@@ -127,6 +127,16 @@ def first(directory: Path, family: str) -> tuple[bytes, bytes]:
         return next(database.scan(family))
 
 
+def seeds(directory: Path) -> set[tuple[bytes, bytes, float]]:
+    with closing(opened(directory)) as database:
+        return {edge for edge in read_edges(database) if edge[0] == SEEDS}
+
+
+def seeded(directory: Path) -> bytes:
+    """A host that has a seed."""
+    return min(seeds(directory))[1]
+
+
 def some_record(directory: Path, state: UrlState) -> tuple[bytes, UrlRecord]:
     with closing(opened(directory)) as database:
         rows = ((key, UrlRecord.unpack(data)) for key, data in database.scan("urls"))
@@ -285,8 +295,8 @@ HEALED = {
     "classes": (lambda job: change(job, "classes", bytes(16), b"?"), "db/classes: 1 rows"),
     "rules": (lambda job: change(job, "rules", bytes(8), b"?"), "db/rules: what was learnt"),
     "sites": (lambda job: change(job, "sites", bytes(8), b"?"), "db/sites: 1 rows"),
-    "seeds lost": (lambda job: change(job, "edges", bytes(8), None), "db/edges: the row of the seeds"),
-    "seeds unreadable": (lambda job: change(job, "edges", bytes(8), b"?"), "db/edges: 1 rows"),
+    "seeds lost": (lambda job: change(job, "edges", seeded(job), b""), "db/edges: the seeds of 1 hosts"),
+    "seeds unreadable": (lambda job: change(job, "edges", seeded(job), b"?"), "db/edges: 1 rows"),
     "page forgotten": (forget_page, "1 stored pages are of URLs that the frontier does not know"),
     "page too early": (stored_too_early, "1 pages are stored, and their URLs still wait"),
     "request too early": (request_stored_too_early, "1 pages are stored, and their URLs still wait"),
@@ -339,11 +349,6 @@ def test_the_seeds_are_counted_again(name: str, job: Path) -> None:
     repair(job)
     assert seeds(job) == before
     assert len(before) == 2
-
-
-def seeds(directory: Path) -> set[tuple[bytes, bytes, float]]:
-    with closing(opened(directory)) as database:
-        return {edge for edge in read_edges(database) if edge[0] == SEEDS}
 
 
 def test_the_crawl_goes_on(job: Path, web: LocalWeb) -> None:

@@ -16,7 +16,7 @@ from sitecrawl.frontier.moving import NO_FACTS, Facts, rows_of
 from sitecrawl.frontier.territory import Territory
 from sitecrawl.urls.fingerprint import HASH_NAME
 
-FACTS = Facts(3, 5, 7, [(b"12345678", 2.0)], [0, 1, 0, 0])
+FACTS = Facts(3, 5, 7, [0, 1, 0, 0])
 FAMILIES = st.sampled_from(["hosts", "urls", "queue", "classes"])
 CHANGES = st.dictionaries(st.tuples(FAMILIES, st.binary(min_size=2, max_size=4)), st.none() | st.binary(max_size=5))
 
@@ -71,7 +71,7 @@ def test_each_row_goes_with_its_site(tmp_path: Path) -> None:
     ]
     database = Database(tmp_path / "db", hash_name=HASH_NAME)
     batch = RecordingBatch(database.batch(), territory)
-    for row in [*rows, ("urls", other + bytes(14), b"other"), ("meta", b"counts", b"8"), ("edges", bytes(8), b"9")]:
+    for row in [*rows, ("urls", other + bytes(14), b"other"), ("meta", b"counts", b"8")]:
         batch.put(*row)
     batch.delete("classes", other + b"gone")
     assert batch.changes[2] == {(family, key): value for family, key, value in rows}

@@ -144,7 +144,7 @@ def test_the_graph_is_bounded(monkeypatch):
     graph.link(SEED, farm(0), 1.0)
     graph.link(farm(999), SEED, 1.0)  # a host all of whose links are dropped passes nothing on
     assert graph.dropped == 51
-    changes = dict(graph.changes())[SEED]
+    changes = next(edges for host, edges, _ in graph.changes() if host == SEED)
     assert len(changes) == 100
     assert changes[farm(0)] == 2.0
     graph.seed(SEED)
@@ -154,11 +154,12 @@ def test_the_graph_is_bounded(monkeypatch):
 
 
 def test_what_changed_is_told_once():
-    """A host's edges are written down with their whole weight, and no more until one changes again; so are seeds."""
+    """A host's edges and seeds are written down with their whole weight, and no more until one changes again."""
     graph = HostGraph([(A, B, 5.0)], [(SEED, 2.0)])
     graph.link(A, B, 1.0)
-    assert (dict(graph.changes()), graph.new_seeds()) == ({A: {B: 6.0}}, None)
+    assert list(graph.changes()) == [(A, {B: 6.0}, 0.0)]
     graph.seed(A)
-    assert graph.new_seeds() == {SEED: 2.0, A: 1.0}
+    graph.seed(SEED)
+    assert sorted(graph.changes()) == sorted([(A, {B: 6.0}, 1.0), (SEED, {}, 3.0)])
     graph.saved()
-    assert (dict(graph.changes()), graph.new_seeds()) == ({}, None)
+    assert not list(graph.changes())

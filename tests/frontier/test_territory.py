@@ -20,7 +20,7 @@ from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.by_hand import BLOCK, RETRY, Act
 from sitecrawl.frontier.counts import PartCounts
 from sitecrawl.frontier.link_credit import SEEDS as SEEDS_KEY
-from sitecrawl.frontier.link_credit import read_edges, read_seeds
+from sitecrawl.frontier.link_credit import read_edges
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import UrlState
@@ -98,8 +98,9 @@ def test_trust_is_that_of_one_graph(crowd: Neighbourhood) -> None:
     edges: list[tuple[bytes, bytes, float]] = []
     seeds: list[tuple[bytes, float]] = []
     for one in crowd.neighbours:
-        edges += [edge for edge in read_edges(one.database) if edge[0] != SEEDS_KEY]
-        seeds += read_seeds(one.database)
+        rows = list(read_edges(one.database))
+        edges += [edge for edge in rows if edge[0] != SEEDS_KEY]
+        seeds += [(host, number) for source, host, number in rows if source == SEEDS_KEY]
     whole = HostGraph(edges, seeds)
     for _ in range(60):
         whole.flow(lambda _: False)

@@ -61,8 +61,7 @@ class Neighbour:
 
     def facts(self) -> dict[int, Facts]:
         frontier = self.frontier
-        ledger, seeds = frontier.link_credit.ledger, frontier.link_credit.graph.seeds
-        return facts_of(self.territory, ledger, frontier.counts.serial, seeds.items())
+        return facts_of(self.territory, frontier.link_credit.ledger, frontier.counts.serial)
 
     def move(self) -> Move:
         return Move(self.database, self.territory, Ledger(policy_named("hosts")))
