@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgpack
 
 from sitecrawl.base.errors import CorruptFile
+from sitecrawl.cluster.snapshots import Fingerprint, unpack_part
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.frontier.moving import NO_FACTS, Facts, Row, region_of_row
 from sitecrawl.frontier.territory import Territory
@@ -103,38 +104,39 @@ def pack_entry(facts: Facts, changes: Mapping[tuple[str, bytes], bytes | None]) 
     return packed
 
 
-def replay(entries: Iterable[bytes]) -> tuple[Facts, list[Row]]:
-    """The facts and rows of a partition after all of its `entries`, hosts first. Raises `CorruptFile`."""
-    facts, held = NO_FACTS, dict[tuple[str, bytes], bytes]()
-    for data in entries:
-        facts, rows = unpack_entry(data)
+class Replay:
+    """What a partition comes to: its snapshot, part by part, and then the entries of its log, in their order.
+
+    `fingerprint` gives the key of a URL that is fetched by GET. Raises `CorruptFile`.
+    """
+
+    def __init__(self, fingerprint: Fingerprint) -> None:
+        self._fingerprint = fingerprint
+        self._held: dict[tuple[str, bytes], bytes] = {}
+        self.facts = NO_FACTS
+
+    def begin(self, part: bytes) -> None:
+        self.facts, rows = unpack_part(part, self._fingerprint)
+        self._held.update(((family, key), value) for family, key, value in rows)
+
+    def go_on(self, entry: bytes) -> None:
+        self.facts, rows = unpack_entry(entry)
         for family, key, value in rows:
             if value is None:
-                held.pop((family, key), None)
+                self._held.pop((family, key), None)
             else:
-                held[family, key] = value
-    found = [(family, key, value) for (family, key), value in held.items()]
-    return facts, sorted(found, key=lambda row: row[0] != _HOSTS)
+                self._held[family, key] = value
 
-
-def snapshot(facts: Facts, rows: Iterable[Row], size: int) -> Iterator[bytes]:
-    """Entries that say all there is of a partition, with about so many bytes of rows each."""
-    changes: Changes = {}
-    held = 0
-    for family, key, value in rows:
-        changes[family, key] = value
-        held += len(key) + len(value)
-        if held >= size:
-            yield pack_entry(facts, changes)
-            changes, held = {}, 0
-    yield pack_entry(facts, changes)
+    def rows(self) -> list[Row]:
+        """Hosts first."""
+        found = [(family, key, value) for (family, key), value in self._held.items()]
+        return sorted(found, key=lambda row: row[0] != _HOSTS)
 
 
 def unpack_entry(data: bytes) -> tuple[Facts, list[Any]]:
     """The facts, and [family, key, value or None] of each row that has changed. Raises `CorruptFile`."""
     try:
         facts, rows = msgpack.unpackb(zstd.decompress(data))
-        dividend, reserve, serial, forgotten, allowance = facts
-        return Facts(dividend, reserve, serial, forgotten, tuple(allowance)), rows
+        return Facts.of(facts), rows
     except (ValueError, TypeError, msgpack.UnpackException, zstd.ZstdError) as error:
         raise CorruptFile(f"An entry of {len(data)} bytes cannot be read: {error}") from error

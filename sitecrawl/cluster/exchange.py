@@ -23,8 +23,9 @@ from typing import Final, NamedTuple, Protocol
 import redis
 
 from sitecrawl.base.errors import StorageError
+from sitecrawl.cluster.compaction import Compaction
 from sitecrawl.cluster.connection import back_off, is_transient
-from sitecrawl.cluster.entries import Entry, replay, snapshot
+from sitecrawl.cluster.entries import Entry, Replay
 from sitecrawl.cluster.holdings import Held, Holdings
 from sitecrawl.cluster.listener import WorkerListener
 from sitecrawl.cluster.partition_store import Commit, PartitionStore
@@ -42,12 +43,8 @@ BUNDLES: Final = 50
 """Bundles of an inbox that are let in within one round."""
 LENT_AT_ONCE: Final = 4
 """Partitions with more than a little in them that a worker takes within one round: each is read as a whole."""
-_SMALL: Final = 1_000
-"""Rows."""
-COMPACT: Final = 64
-"""Entries of a log that is replaced by a snapshot, at least."""
-_PART: Final = 1 << 20
-"""Bytes of rows in one part of a snapshot."""
+_SMALL: Final = 1 << 16
+"""Bytes of snapshot and log."""
 _TRUST_SECONDS: Final = 2.0
 _EVERY: Final = 0.2
 """Seconds between two rounds of a worker that has nothing to tell."""
@@ -136,8 +133,7 @@ class Exchange:
         self._before: Sequence[Standing] | None = None
         self._calm = 0
         """Rounds in which nothing has happened anywhere, and there was nothing to do."""
-        self._entries: defaultdict[int, int] = defaultdict(int)
-        """Entries in the log of each partition."""
+        self._compaction = Compaction(store, frontier.holdings.database)
         self._kick = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_closing = False
@@ -199,6 +195,7 @@ class Exchange:
         while self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait([self._task], timeout=0.1)
+        await self._compaction.cease()
 
     async def _run(self) -> None:
         failures = 0
@@ -285,9 +282,8 @@ class Exchange:
                     await self._store.release(held.partition, lent[0])
             else:
                 held.token = lent[0]
-                log = await self._store.load(held.partition)
-                held.outgoing = dict(log.outbox)
-                self._entries[held.partition] = len(log.entries)
+                extent = await self._store.extent(held.partition)
+                held.outgoing, held.snapshot, held.log = dict(extent.outbox), extent.snapshot, extent.log
             held.is_sure = True
         self._frontier.is_working = True
 
@@ -314,10 +310,9 @@ class Exchange:
                 of.append(held)
         for held, commit, number in zip(of, commits, await self._store.commit(commits), strict=True):
             await self._committed(held, commit, number)
-        for held in holders:
-            if not held.has_left and not held.is_lost and self._entries[held.partition] >= COMPACT:
-                await self._compact(held)
         await self._let_go()
+        ours = [one for one in self._holdings.held.values() if not one.is_lost]
+        self._compaction.look(ours, self._frontier.territory, self._frontier.frontier.fingerprint)
 
     async def _committed(self, held: Held, commit: Commit, number: int | None) -> None:
         if number is None:
@@ -325,7 +320,7 @@ class Exchange:
                 await self._lose(held)
             return
         held.arrived = [name for name in held.arrived if name not in commit.arrived]
-        self._entries[held.partition] += commit.entry is not None
+        held.log += len(commit.entry.data) if commit.entry is not None else 0
         self._holdings.confirmed(held, number)
 
     async def _let_go(self) -> None:
@@ -352,17 +347,6 @@ class Exchange:
         self._listener.withdrawn([row for entry in held.recent if entry.number > accepted for row in entry.rows])
         await self._store.release(held.partition, held.token)
         held.is_lost = True
-
-    async def _compact(self, held: Held) -> None:
-        """The log grows with the crawl; what it comes to does not."""
-        log = await self._store.load(held.partition)
-        facts, rows = replay(log.entries)
-        parts = list(snapshot(facts, rows, _PART))
-        if len(parts) < len(log.entries) // 2:
-            if await self._store.compact(held.partition, held.token, parts, len(log.entries)):
-                self._entries[held.partition] = len(parts)
-        else:
-            self._entries[held.partition] = 0  # the log is nearly as short as it can be: look again when it has grown
 
     async def _deliver(self) -> None:
         ours = [held for held in self._holdings.held.values() if not held.is_lost]
@@ -425,15 +409,23 @@ class Exchange:
         large = LENT_AT_ONCE
         for partition in [one for one in free if one not in ours][:most]:
             if large > 0 and (lent := await self._store.lease(partition)) is not None:
-                log = await self._store.load(partition)
-                facts, rows = await asyncio.to_thread(replay, log.entries)
-                held = Held(partition, lent[0], log.number, outgoing=dict(log.outbox))
-                self._entries[partition] = len(log.entries)
-                self._frontier.arrivals.append(Arrival(held, facts, rows))
-                large -= len(rows) > _SMALL
+                extent = await self._store.extent(partition)
+                held = Held(partition, lent[0], extent.number, outgoing=dict(extent.outbox))
+                held.snapshot, held.log = extent.snapshot, extent.log
+                self._frontier.arrivals.append(await self._arrival(held))
+                large -= extent.snapshot + extent.log > _SMALL
         if not self._frontier.arrivals:
             self._take_at = self._clock() + _LOOK
         await self.scope.hear()  # what has come may be of sites that are new
+
+    async def _arrival(self, held: Held) -> Arrival:
+        """What there is of a partition that was lent."""
+        replay = Replay(self._frontier.frontier.fingerprint)
+        async for part in self._store.snapshot(held.partition):
+            await asyncio.to_thread(replay.begin, part)
+        async for entry in self._store.log(held.partition):
+            await asyncio.to_thread(replay.go_on, entry)
+        return Arrival(held, replay.facts, replay.rows())
 
     async def _look_around(self) -> None:
         """How it stands with the crawl as a whole."""

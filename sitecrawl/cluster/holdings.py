@@ -60,6 +60,10 @@ class Held:
     """It has left, and whoever has it next is not to ask its hosts before then."""
     recent: deque[Entry] = field(default_factory=lambda: deque(maxlen=RECENT))
     """Entries that Redis has taken of late, the last ones."""
+    snapshot: int = 0
+    """Bytes that Redis has of it as a whole."""
+    log: int = 0
+    """Bytes of the entries that came after that, as far as this worker knows."""
     is_leaving: bool = False
     """It is to go to another worker."""
     has_left: bool = False
@@ -82,7 +86,7 @@ class Holdings:
     """See the module; `session` is the worker's name, of 16 hexadecimal digits. Raises `CorruptFile`."""
 
     def __init__(self, database: Database, new_session: str) -> None:
-        self._database = database
+        self.database = database
         stored = database.get("meta", WORKER)
         self.session = new_session if stored is None else stored.hex()
         self.held: dict[int, Held] = {}
@@ -100,17 +104,17 @@ class Holdings:
 
     def _load(self) -> None:
         try:
-            for place in msgpack.unpackb(self._database.get("meta", HELD) or b"\x90"):
+            for place in msgpack.unpackb(self.database.get("meta", HELD) or b"\x90"):
                 partition, token, number, has_left, *counted = place
                 counts = PartCounts(*counted)
                 self.add(Held(partition, token, number, counts=counts, is_sure=False, has_left=has_left))
-            for key, data in self._database.scan("meta", TOLD, TOLD + _END):
+            for key, data in self.database.scan("meta", TOLD, TOLD + _END):
                 number = int.from_bytes(key[len(TOLD) :], "big")
                 self.told[number] = Told(number, *msgpack.unpackb(data))
                 self._last_told = number
         except (ValueError, TypeError, msgpack.UnpackException) as error:
-            raise CorruptFile(f"What a worker has in {self._database.path} cannot be read: {error}") from error
-        for _, data in self._database.scan("meta", ENTRY, ENTRY + _END):
+            raise CorruptFile(f"What a worker has in {self.database.path} cannot be read: {error}") from error
+        for _, data in self.database.scan("meta", ENTRY, ENTRY + _END):
             entry = Entry.unpack(data)
             for held in self.all:
                 if held.partition == entry.partition:

@@ -5,10 +5,12 @@ Redis keeps, lends, counts and fences; it judges nothing. Of a partition there a
     lease      string   token:session of the worker that has it, for as long as it lasts
     token      string   the newest token: each is given once
     tokens     hash     each token that brought an entry -> the number of its last one
-    log        list     entries (`cluster.entries`): replayed, they are the partition
-    snapshot   list     what is to take the place of the log
-    state      hash     entry: number of the newest entry; tally; and how many bundles there were in all: sent, gone
-                        (into and out of the outbox), arrived, heard (the same of the inbox)
+    snapshot   list     what the partition was after some entry (`cluster.snapshots`)
+    log        list     the entries that came after it (`cluster.entries`)
+    parts      list     a snapshot that is being made
+    state      hash     entry: number of the newest entry; snapshot: that of the last one in the snapshot; parts, log:
+                        bytes of the snapshot and of the log; tally; and how many bundles there were in all: sent,
+                        gone (into and out of the outbox), arrived, heard (the same of the inbox)
     outbox     hash     number:partition -> a bundle for that partition that may not have arrived
     inbox      list     bundles that have
     senders    hash     who sends -> the number of his last bundle
@@ -22,7 +24,7 @@ To repeat a step whose answer was lost does no harm. All calls raise `redis.Redi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -34,6 +36,8 @@ from sitecrawl.cluster.standing import Standing
 from sitecrawl.cluster.steps import Steps
 
 _COUNTED: Final = ("entry", "sent", "gone", "arrived", "heard")
+_ENTRIES: Final = 32
+"""Of a log that are read at once: each is what a checkpoint has changed, some hundred kB at most."""
 
 
 class Commit(NamedTuple):
@@ -46,12 +50,15 @@ class Commit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
-    """What there is of a partition."""
+class Extent:
+    """How much there is of a partition."""
 
-    entries: Sequence[bytes]
     number: int
     """Of the newest entry."""
+    snapshot: int
+    """Bytes."""
+    log: int
+    """Bytes."""
     outbox: Mapping[str, bytes]
 
 
@@ -115,21 +122,46 @@ class PartitionStore:
         found = await self._client.hgetall(f"{self.keys.base(partition)}outbox")
         return {name.decode(): bundle for name, bundle in found.items()}
 
-    async def load(self, partition: int) -> Log:
-        """All of a partition, for who has it."""
+    async def extent(self, partition: int) -> Extent:
+        """For who has the partition."""
         base = self.keys.base(partition)
-        entries = await self._client.lrange(base + "log", 0, -1)
-        number = int(await self._client.hget(base + "state", "entry") or 0)
-        return Log(entries, number, await self.outbox(partition))
+        numbers = await self._client.hmget(base + "state", "entry", "parts", "log")
+        entry, snapshot, log = (int(one or 0) for one in numbers)
+        return Extent(entry, snapshot, log, await self.outbox(partition))
 
-    async def compact(self, partition: int, token: int, parts: Sequence[bytes], entries: int) -> bool:
-        """Put a snapshot in the place of the first so many entries of the log; False where another worker has it."""
-        await self._client.delete(f"{self.keys.base(partition)}snapshot")
-        for place, part in enumerate(parts, 1):
-            last = entries if place == len(parts) else 0
-            if await self.steps.run("compact", partition, token, self.session, last, part) == b"fenced":
-                return False
-        return True
+    async def snapshot(self, partition: int) -> AsyncIterator[bytes]:
+        """The parts of a partition's snapshot, for who has it."""
+        async for part in self._pieces(f"{self.keys.base(partition)}snapshot", 1):
+            yield part
+
+    async def log(self, partition: int) -> AsyncIterator[bytes]:
+        """The entries that came after the snapshot, for who has the partition."""
+        async for entry in self._pieces(f"{self.keys.base(partition)}log", _ENTRIES):
+            yield entry
+
+    async def _pieces(self, key: str, most: int) -> AsyncIterator[bytes]:
+        start = 0
+        while found := await self._client.lrange(key, start, start + most - 1):
+            for one in found:
+                yield one
+            start += most
+
+    async def put_part(self, partition: int, token: int, place: int, part: bytes) -> bool:
+        """A part of a snapshot, and which it is from 0 on; False if there is no going on with it."""
+        answer = await self.steps.run("part", partition, token, self.session, place, part)
+        return bool(answer == b"done")
+
+    async def drop_parts(self, partition: int) -> None:
+        """What came of a snapshot is not wanted."""
+        await self._client.unlink(f"{self.keys.base(partition)}parts")
+
+    async def compact(self, partition: int, token: int, parts: int, size: int, number: int) -> bytes:
+        """So many parts, of `size` bytes together, take the place of the log up to an entry. Returns `done`, or why
+        not: `early` if that has yet to come, `fenced` if another worker has the partition, `lost` if parts are not
+        there.
+        """
+        answer: bytes = await self.steps.run("compact", partition, token, self.session, parts, size, number)
+        return answer
 
     async def release(self, partition: int, token: int, rest: float = 0.0) -> None:
         """Others may have it, after so many seconds."""

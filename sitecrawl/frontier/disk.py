@@ -75,6 +75,8 @@ class DiskFrontier:
         self._order = order
         self._clock = clock
         self._politeness = politeness
+        self.fingerprint = fingerprint
+        """Gives the key of a URL that is fetched by GET."""
         self.keeps_levels = options.max_depth > 0 and order.by_level
         self._meta = Overlay(database, "meta")
         self.counts = Counts(self._meta, territory.counts if territory is not None else None)

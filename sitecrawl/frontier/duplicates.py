@@ -46,6 +46,7 @@ _FAMILY = "content"
 _BLOCKS = 4
 _BLOCK_BITS = 16
 _OTHER_BYTES = 28
+_HASH_BYTES = 8
 _TEXT = struct.Struct(">Q16s")
 TEXT_BYTES: Final = _TEXT.size
 
@@ -107,12 +108,12 @@ class ContentIndex:
         if len(first) < FIRST:
             self._added[key] = row + _TEXT.pack(text_hash, near or page)
             return near
-        prefixes = list(_prefixes(b"N" + of_title, text_hash))
+        keys = list(text_keys(b"N" + of_title, text_hash))
         if near is None:
-            near = _nearest(text_hash, self._candidates(prefixes))
-        for prefix in prefixes:
-            self._added[prefix + text_hash.to_bytes(8, "big")] = near or page
-            self._open[prefix].append((text_hash, near or page))
+            near = _nearest(text_hash, self._candidates(key[:-_HASH_BYTES] for key in keys))
+        for key in keys:
+            self._added[key] = near or page
+            self._open[key[:-_HASH_BYTES]].append((text_hash, near or page))
         return near
 
     def _candidates(self, prefixes: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
@@ -121,7 +122,7 @@ class ContentIndex:
             yield from self._open.get(prefix, ())[-MAX_CANDIDATES:]
             end = prefix + b"\xff" * (_OTHER_BYTES - len(prefix) + 1)
             for key, original in islice(self._database.scan(_FAMILY, prefix, end), MAX_CANDIDATES):
-                yield int.from_bytes(key[-8:], "big"), original
+                yield int.from_bytes(key[-_HASH_BYTES:], "big"), original
 
     def flush(self, batch: Batch) -> None:
         """Hand what is new to `batch`."""
@@ -139,7 +140,9 @@ def _nearest(text_hash: int, others: Iterable[tuple[int, bytes]]) -> bytes | Non
     return next((original for other, original in others if distance(text_hash, other) <= MAX_DISTANCE), None)
 
 
-def _prefixes(stem: bytes, text_hash: int) -> Iterator[bytes]:
+def text_keys(stem: bytes, text_hash: int) -> Iterator[bytes]:
+    """The keys of all rows of a text that is none of the first with its title: `stem` is what they begin with."""
+    whole = text_hash.to_bytes(_HASH_BYTES, "big")
     for number in range(_BLOCKS):
         block = (text_hash >> (_BLOCK_BITS * number)) & ((1 << _BLOCK_BITS) - 1)
-        yield stem + bytes([number]) + block.to_bytes(2, "big")
+        yield stem + bytes([number]) + block.to_bytes(2, "big") + whole

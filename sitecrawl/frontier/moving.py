@@ -10,9 +10,11 @@ it happens or does not. No frontier may be open meanwhile that is used afterward
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from heapq import merge
+from itertools import chain, islice
+from typing import Any, Final, NamedTuple
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import JUDGE, LEDGER, SEEN_SERIAL
@@ -22,7 +24,7 @@ from sitecrawl.credit.policies import WRAP, owed
 from sitecrawl.frontier.counts import Counts, PartCounts
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.order import goes_last, level_of
-from sitecrawl.frontier.queue import DiskQueue
+from sitecrawl.frontier.queue import DiskQueue, next_prefix
 from sitecrawl.frontier.record import UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.territory import Territory
@@ -53,6 +55,9 @@ _REGION_AT: Final = {
     ("revisits", b"D"): 9,
 }
 """Where it stands in the others' keys, by what these begin with."""
+_BY_OTHERS: Final = (("content", b"D"), ("revisits", b"D"))
+"""Rows that do not lie in the order of their regions."""
+_RUN: Final = 4_096
 
 
 class Facts(NamedTuple):
@@ -69,35 +74,125 @@ class Facts(NamedTuple):
     allowance: tuple[int, int, int] = (0, 0, 0)
     """What the partition has of a limit of pages: see `counts.Allowance`."""
 
+    @classmethod
+    def of(cls, fields: Sequence[Any]) -> Facts:
+        """The facts whose fields these are, lists or tuples. Raises `ValueError` or `TypeError` for others."""
+        dividend, reserve, serial, forgotten, allowance = fields
+        return cls(dividend, reserve, serial, forgotten, tuple(allowance))
+
 
 NO_FACTS: Final = Facts(0, 0, 0, [0, 0, 0, 0])
 """Of a partition of which nothing is known yet."""
 
 
+def place_of_row(family: str, key: bytes, value: bytes) -> bytes | None:
+    """Where a row belongs: the region of what it is about, and what orders it there; None where it is about the
+    whole crawl.
+    """
+    if family in _BY_REGION:
+        return key
+    if family == "content" and key[:1] == b"D":  # a body may be that of pages of many sites: it goes with the first
+        return value
+    at = _REGION_AT.get((family, key[:1]))
+    return None if at is None else key[at:]
+
+
 def region_of_row(family: str, key: bytes, value: bytes) -> bytes | None:
     """The region of what the row is about; None where it is about the whole crawl."""
-    if family in _BY_REGION:
-        return key[:REGION_SIZE]
-    if family == "content" and key[:1] == b"D":  # a body may be that of pages of many sites: it goes with the first
-        return value[:REGION_SIZE]
-    at = _REGION_AT.get((family, key[:1]))
-    return None if at is None else key[at : at + REGION_SIZE]
+    place = place_of_row(family, key, value)
+    return None if place is None else place[:REGION_SIZE]
 
 
 def rows_of(database: Database, regions: range) -> Iterator[Row]:
     """All rows of `regions`, those of hosts before those of their URLs. Costs a scan of pages' digests and of visits
     that are due, besides.
     """
+    return chain.from_iterable(_scans(database, regions).values())
+
+
+def _scans(database: Database, regions: range) -> dict[tuple[str, bytes], Iterator[Row]]:
+    """The same by family and how keys begin where there is more than one way."""
     first = regions.start.to_bytes(REGION_SIZE, "big")
     end = regions.stop.to_bytes(REGION_SIZE + 1, "big")[1:]  # empty behind the last region
-    for family in _BY_REGION:
-        for key, value in database.scan(family, first, end if any(end) else None):
-            yield family, key, value
-    for family in ("content", "revisits"):
-        for key, value in database.scan(family):
-            region = region_of_row(family, key, value)
-            if region is not None and int.from_bytes(region, "big") in regions:
-                yield family, key, value
+    is_last = not any(end)
+    scans = {(family, b""): _scan(database, family, first, None if is_last else end) for family in _BY_REGION}
+    for (family, kind), at in _REGION_AT.items():
+        if at == len(kind):
+            behind = next_prefix(kind) if is_last else kind + end
+            scans[family, kind] = _scan(database, family, kind + first, behind)
+    for family, kind in _BY_OTHERS:
+        rows = _scan(database, family, kind, next_prefix(kind))
+        scans[family, kind] = (row for row in rows if int.from_bytes(region_of_row(*row) or b"", "big") in regions)
+    return scans
+
+
+def _scan(database: Database, family: str, first: bytes, end: bytes | None) -> Iterator[Row]:
+    """Of the database as it is now, whenever it is read: a scan begins with its first row."""
+    rows = ((family, key, value) for key, value in database.scan(family, first, end))
+    return chain(list(islice(rows, 1)), rows)
+
+
+def parts_of(database: Database, regions: range, urls: int) -> Generator[list[Row]]:
+    """All rows of `regions` as they are now, whenever and in whatever thread they are read, but for those of the
+    queue, which are those of the records. Hosts come first, and then in each part what belongs to about so many URLs:
+    those of a site stand together, unless they are more. There is at least one part. Takes 250 bytes of memory for
+    each page's digest besides.
+    """
+    return _parts(_scans(database, regions), urls)
+
+
+def _parts(scans: dict[tuple[str, bytes], Iterator[Row]], most: int) -> Generator[list[Row]]:
+    del scans["queue", b""]
+    hosts, urls = scans.pop(("hosts", b"")), _Ahead(scans.pop(("urls", b"")))
+    while some := list(islice(hosts, most)):
+        yield some
+    others = [_Ahead(_sorted(of[0], rows) if of in _BY_OTHERS else rows) for of, rows in scans.items()]
+    while True:
+        rows = urls.some(most)
+        for other in others:
+            rows += other.until(urls.place)
+        yield rows
+        if urls.place is None:
+            return
+
+
+class _Ahead:
+    """Rows in the order of their places; `place` is that of the next one, None behind the last."""
+
+    def __init__(self, rows: Iterator[Row]) -> None:
+        self._rows = rows
+        self._look()
+
+    def _look(self) -> None:
+        self._next = next(self._rows, None)
+        self.place = None if self._next is None else place_of_row(*self._next)
+
+    def until(self, end: bytes | None) -> list[Row]:
+        """Those before `end`."""
+        found = []
+        while self._next is not None and (end is None or (self.place or b"") < end):
+            found.append(self._next)
+            self._look()
+        return found
+
+    def some(self, most: int) -> list[Row]:
+        """So many; then on to the end of a site, but not to twice as many."""
+        found: list[Row] = []
+        while self._next is not None and len(found) < 2 * most:
+            if len(found) >= most and found[-1][1][:REGION_SIZE] != self._next[1][:REGION_SIZE]:
+                break
+            found.append(self._next)
+            self._look()
+        return found
+
+
+def _sorted(family: str, rows: Iterator[Row]) -> Iterator[Row]:
+    """In the order of their places, and sorted piece by piece: a long sort would let no other thread run."""
+    runs = []
+    while run := [((place_of_row(*row) or b"") + row[1], len(row[1]), row[2]) for row in islice(rows, _RUN)]:
+        runs.append(sorted(run))
+    for place, length, value in merge(*runs):
+        yield family, place[-length:], value
 
 
 @dataclass

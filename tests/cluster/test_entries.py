@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -9,42 +11,66 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.cluster.entries import Entry, RecordingBatch, pack_entry, replay, snapshot
+from sitecrawl.cluster.entries import Entry, RecordingBatch, Replay, pack_entry
+from sitecrawl.cluster.snapshots import pack_part
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.counts import PartCounts
-from sitecrawl.frontier.moving import NO_FACTS, Facts, rows_of
+from sitecrawl.frontier.moving import NO_FACTS, Facts, Row, rows_of
 from sitecrawl.frontier.territory import Territory
 from sitecrawl.urls.fingerprint import HASH_NAME
 
-FACTS = Facts(3, 5, 7, [0, 1, 0, 0])
-FAMILIES = st.sampled_from(["hosts", "urls", "queue", "classes"])
+FACTS = Facts(3, 5, 7, [0, 1, 0, 0], (1, 2, 3))
+FAMILIES = st.sampled_from(["hosts", "urls", "content", "classes"])
 CHANGES = st.dictionaries(st.tuples(FAMILIES, st.binary(min_size=2, max_size=4)), st.none() | st.binary(max_size=5))
 
 
-@given(st.lists(CHANGES, min_size=1, max_size=6), st.integers(1, 40))
-def test_what_was_changed_last_stands(entries: list[dict[tuple[str, bytes], bytes | None]], size: int) -> None:
-    """Also after a snapshot has taken the place of the entries; hosts come before all else."""
+def fingerprint(url: str) -> bytes:
+    return url.encode()
+
+
+def batched(rows: Sequence[Row], size: int) -> Iterator[list[Row]]:
+    left = iter(rows)
+    while some := list(islice(left, size)):
+        yield some
+
+
+def replayed(entries: Iterable[bytes], parts: Iterable[bytes] = ()) -> tuple[Facts, list[Row]]:
+    replay = Replay(fingerprint)
+    for part in parts:
+        replay.begin(part)
+    for entry in entries:
+        replay.go_on(entry)
+    return replay.facts, replay.rows()
+
+
+@given(st.lists(CHANGES, min_size=1, max_size=6), st.integers(0, 6))
+def test_what_was_changed_last_stands(entries: list[dict[tuple[str, bytes], bytes | None]], parts: int) -> None:
+    """Also where a snapshot has taken the place of the first entries; hosts come before all else."""
     held: dict[tuple[str, bytes], bytes | None] = {}
     for changes in entries:
         held.update(changes)
     wanted = {(*place, value) for place, value in held.items() if value is not None}
-    facts, rows = replay(pack_entry(FACTS, changes) for changes in entries)
+    packed = [pack_entry(FACTS, changes) for changes in entries]
+    facts, rows = replayed(packed)
     assert facts == FACTS
     assert set(rows) == wanted
     assert len(rows) == len(wanted)
     families = [family == "hosts" for family, _, _ in rows]
     assert families == sorted(families, reverse=True)
-    assert replay(snapshot(facts, rows, size)) == (facts, rows)
+    _, before = replayed(packed[:parts])
+    snapshot = [pack_part(FACTS, some, fingerprint) for some in batched(before, 3)]
+    again, found = replayed(packed[parts:], snapshot)
+    assert (again, sorted(found)) == (FACTS if packed[parts:] or before else NO_FACTS, sorted(rows))
 
 
 def test_nothing_is_the_replay_of_nothing() -> None:
-    assert replay([]) == (NO_FACTS, [])
+    assert replayed([]) == (NO_FACTS, [])
 
 
 @pytest.mark.parametrize("data", [b"", b"no frame", pack_entry(FACTS, {})[:-3]])
 def test_a_damaged_entry_is_named(data: bytes) -> None:
     with pytest.raises(CorruptFile, match="An entry of"):
-        replay([data])
+        replayed([data])
 
 
 def test_an_entry_in_the_journal_is_what_it_was() -> None:

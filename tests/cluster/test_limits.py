@@ -135,7 +135,7 @@ class TestWorkers:
         asyncio.run(run())
 
 
-def begin_again(redis: Server, folder: Path, seeds: str, **settings: object) -> Worker:
+def begin_again(redis: Server, folder: Path, seeds: str, **settings: Any) -> Worker:
     worker = Worker(folder, seeds, redis.url, **settings)
     assert worker.wait() == 0, worker.log[-2000:]
     return worker

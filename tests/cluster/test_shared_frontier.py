@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 from frontier_helpers import all_credit
 from frontiers import Heard, PlainSeen
+from redis import Redis
 from redis_servers import Server, server
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.cluster import exchange
+from sitecrawl.cluster import compaction
 from sitecrawl.cluster.connection import connect_async
+from sitecrawl.cluster.entries import Replay
 from sitecrawl.cluster.holdings import Holdings
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.options import CrawlLimits
@@ -31,6 +33,7 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.by_hand import BLOCK, RELEASE, RETRY, Act
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.moving import Row, rows_of
 from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import UrlState
@@ -135,6 +138,7 @@ class Worker:
         await self.exchange.round()
 
     async def kill(self) -> None:
+        await self.exchange.cease()
         self.database.close()
         await self.store.steps.client.aclose()
 
@@ -267,7 +271,8 @@ def test_workers_that_are_killed(tmp_path: Path, redis: Server, seed: int, monke
 
     Also where snapshots take the place of logs.
     """
-    monkeypatch.setattr(exchange, "COMPACT", [64, 3, 6][seed])
+    monkeypatch.setattr(compaction, "LEAST", [1 << 20, 0, 2_000][seed])
+    monkeypatch.setattr(compaction, "URLS", [1000, 3, 10][seed])
 
     async def crawl() -> None:
         async with crowd_of(3, tmp_path, redis) as crowd:
@@ -336,3 +341,91 @@ def test_what_was_given_up_is_tried_again_by_all(tmp_path: Path, redis: Server) 
             assert one.frontier.waiting == HOSTS
 
     asyncio.run(story())
+
+
+async def rounds(worker: Worker, condition: Callable[[], bool], what: str) -> None:
+    """Let the worker go on until it holds."""
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, what
+        await worker.round()
+        worker.checkpoint()
+        await asyncio.sleep(0.001)
+
+
+def snapshots(client: Redis) -> int:
+    """Entries that stand in snapshots, over all partitions."""
+    states = [Keys("shared", PARTITIONS).base(partition) + "state" for partition in range(PARTITIONS)]
+    return sum(int(client.hget(state, "snapshot") or 0) for state in states)
+
+
+def worked(worker: Worker, pages: range) -> None:
+    for row in pages:
+        worker.fetch(row)
+    worker.checkpoint()
+
+
+async def rows_on_redis(worker: Worker, partition: int) -> list[Row]:
+    replay = Replay(FINGERPRINTS.url)
+    async for part in worker.store.snapshot(partition):
+        replay.begin(part)
+    async for entry in worker.store.log(partition):
+        replay.go_on(entry)
+    return sorted(replay.rows())
+
+
+def test_a_snapshot_stands_for_the_log(tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the entries that came after it, also while it was made, it is what the worker has."""
+    monkeypatch.setattr(compaction, "LEAST", 0)
+    monkeypatch.setattr(compaction, "GROWTH", 0.1)
+    monkeypatch.setattr(compaction, "URLS", 2)
+
+    async def crawl() -> None:
+        async with crowd_of(1, tmp_path, redis) as crowd:
+            (worker,) = crowd.workers
+            await rounds(worker, lambda: len(worker.frontier.holdings.held) == PARTITIONS, "all partitions")
+            with redis.client() as client:
+                for start in range(1, 80, 20):
+                    before = snapshots(client)
+                    worked(worker, range(start, start + 20))
+                    await rounds(worker, lambda before=before: snapshots(client) > before, "a snapshot")  # type: ignore[misc]
+            worked(worker, range(100, 105))
+            await worker.round()
+            await worker.exchange.cease()
+            for partition in range(PARTITIONS):
+                regions = worker.frontier.territory.regions(partition)
+                assert await rows_on_redis(worker, partition) == sorted(rows_of(worker.database, regions))
+
+    asyncio.run(crawl())
+
+
+def test_a_worker_dies_in_mid_compaction(tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log stays as it was, what had come of the snapshot goes, and another worker has every page once."""
+    monkeypatch.setattr(compaction, "URLS", 1)
+    logs = [Keys("shared", PARTITIONS).base(partition) + "log" for partition in range(PARTITIONS)]
+
+    async def crawl() -> None:
+        async with crowd_of(1, tmp_path, redis) as crowd:
+            (worker,) = crowd.workers
+            await rounds(worker, lambda: len(worker.frontier.holdings.held) == PARTITIONS, "all partitions")
+            while crowd.row < 40:
+                crowd.row += worker.fetch(crowd.row)
+                worker.checkpoint()
+                await worker.round()
+            with redis.client() as client:
+                before = [client.lrange(log, 0, -1) for log in logs]
+                monkeypatch.setattr(compaction, "LEAST", 0)
+                await worker.round()
+                for _ in range(10_000):
+                    if client.keys("*parts"):
+                        break
+                    await asyncio.sleep(0.001)
+                assert client.keys("*parts")
+                await crowd.kill(worker, comes_back=False)
+                assert [client.lrange(log, 0, -1) for log in logs] == before
+                assert snapshots(client) == 0
+                monkeypatch.setattr(compaction, "LEAST", 1 << 30)
+                assert await crowd.run(Random(1)) == all_pages()
+                assert not client.keys("*parts")
+
+    asyncio.run(crawl())

@@ -16,6 +16,7 @@ if gone > 0 then redis.call('HINCRBY', base .. 'state', 'gone', gone) end
 if number <= last then return last end
 if number ~= last + 1 then return 'gap' end
 redis.call('RPUSH', base .. 'log', ARGV[5])
+redis.call('HINCRBY', base .. 'state', 'log', #ARGV[5])
 redis.call('HSET', base .. 'state', 'entry', number, 'tally', ARGV[6])
 redis.call('HSET', base .. 'tokens', ARGV[1], number)
 if tonumber(ARGV[7]) > 0 then

@@ -1,0 +1,118 @@
+"""The log of a partition grows with the crawl; what it comes to does not: now and then a snapshot takes its place.
+
+It is made of the worker's own rows, as they were after some entry, beside all else: in a thread, part by part, so
+memory holds one part and the event loop hardly notices. The parts go to Redis under another name, and take the place
+of the log up to that entry in one step. Whoever dies before that has changed nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
+from typing import Final, TypeVar
+
+import redis
+
+from sitecrawl.cluster.holdings import Held
+from sitecrawl.cluster.partition_store import PartitionStore
+from sitecrawl.cluster.snapshots import Fingerprint, pack_part
+from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.moving import Facts, Row, parts_of
+from sitecrawl.frontier.territory import Territory
+
+LEAST: Final = 4 << 20
+"""Bytes of a log that are worth a snapshot."""
+GROWTH: Final = 2.0
+"""So many times the snapshot's bytes the log may have. Twice that means half the work and more memory: at most
+`1 + GROWTH` times the snapshot, and on average half of `GROWTH` less."""
+URLS: Final = 16_384
+"""In one part, about: 10 MB of memory while it is made. Larger parts are smaller a URL where sites are large."""
+_SOON: Final = 0.1
+"""Seconds until Redis is asked again for an entry that it has yet to take."""
+
+_Found = TypeVar("_Found")
+
+
+class Compaction:
+    """Of a worker's partitions, one at a time."""
+
+    def __init__(self, store: PartitionStore, database: Database) -> None:
+        self._store = store
+        self._database = database
+        self._task: asyncio.Task[None] | None = None
+
+    def look(self, held: Iterable[Held], territory: Territory, fingerprint: Fingerprint) -> None:
+        """Begin, if a log has grown enough. The database is what the newest entry of each of `held` says.
+
+        Raises what the last compaction has raised: `redis.RedisError`, `StorageError`.
+        """
+        if self._task is not None and not self._task.done():
+            return
+        task, self._task = self._task, None
+        if task is not None:
+            task.result()
+        due = [one for one in held if one.log > max(LEAST, GROWTH * one.snapshot)]
+        if due:
+            longest = max(due, key=lambda one: one.log)
+            parts = parts_of(self._database, territory.regions(longest.partition), URLS)
+            work = self._compact(longest, longest.number, longest.facts, parts, fingerprint)
+            self._task = asyncio.get_running_loop().create_task(work)
+
+    async def cease(self) -> None:
+        """Let go of the database; what has come to Redis is left there, and is nothing."""
+        while self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task], timeout=0.1)
+
+    async def _compact(
+        self, held: Held, number: int, facts: Facts, rows: Generator[list[Row]], fingerprint: Fingerprint
+    ) -> None:
+        try:
+            with closing(rows):
+                parts, size = await self._put_parts(held, facts, rows, fingerprint)
+            log = held.log
+            if parts and await self._have_taken(held, parts, size, number):
+                held.snapshot, held.log = size, max(0, held.log - log)
+        except redis.RedisError:
+            with contextlib.suppress(redis.RedisError, OSError):
+                await self._store.drop_parts(held.partition)  # who has no room for it needs what it takes
+            raise
+
+    async def _put_parts(
+        self, held: Held, facts: Facts, rows: Generator[list[Row]], fingerprint: Fingerprint
+    ) -> tuple[int, int]:
+        """How many, and their bytes; none if the partition has gone meanwhile."""
+
+        def next_part() -> bytes | None:
+            found = next(rows, None)
+            return None if found is None else pack_part(facts, found, fingerprint)
+
+        parts = size = 0
+        while (part := await _in_thread(next_part)) is not None:
+            if not await self._store.put_part(held.partition, held.token, parts, part):
+                return 0, 0
+            parts, size = parts + 1, size + len(part)
+        return parts, size
+
+    async def _have_taken(self, held: Held, parts: int, size: int, number: int) -> bool:
+        """Whether the parts stand in the place of the log, as soon as Redis has all that they say."""
+        while not held.is_lost:
+            answer = await self._store.compact(held.partition, held.token, parts, size, number)
+            if answer != b"early":
+                return bool(answer == b"done")
+            await asyncio.sleep(_SOON)
+        return False
+
+
+async def _in_thread(work: Callable[[], _Found]) -> _Found:
+    """What `work` returns. Who is cancelled waits for its end: it reads a database that may be closed then."""
+    future = asyncio.get_running_loop().run_in_executor(None, work)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        while not future.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([future])
+        raise

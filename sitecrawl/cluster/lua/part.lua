@@ -1,0 +1,9 @@
+-- A part of a snapshot, from who has the partition. ARGV: token, session, which part from 0 on, the data.
+-- Returns 'fenced', 'lost' if a part before it is not there, or 'done'.
+local base, place, parts = KEYS[1], tonumber(ARGV[3]), KEYS[1] .. 'parts'
+if redis.call('GET', base .. 'lease') ~= ARGV[1] .. ':' .. ARGV[2] then return 'fenced' end
+if place == 0 then redis.call('DEL', parts) end
+local there = redis.call('LLEN', parts)
+if there < place then return 'lost' end
+if there == place then redis.call('RPUSH', parts, ARGV[4]) end
+return 'done'
