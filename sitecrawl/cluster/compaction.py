@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Callable, Generator, Iterable
 from contextlib import closing
 from typing import Final, TypeVar
 
 import redis
 
+from sitecrawl.cluster.connection import is_transient
 from sitecrawl.cluster.holdings import Held
 from sitecrawl.cluster.partition_store import PartitionStore
 from sitecrawl.cluster.snapshots import Fingerprint, pack_part
@@ -27,10 +29,14 @@ LEAST: Final = 4 << 20
 GROWTH: Final = 2.0
 """So many times the snapshot's bytes the log may have. Twice that means half the work and more memory: at most
 `1 + GROWTH` times the snapshot, and on average half of `GROWTH` less."""
-URLS: Final = 16_384
-"""In one part, about: 10 MB of memory while it is made. Larger parts are smaller a URL where sites are large."""
+URLS: Final = 32_768
+"""In one part, about: 20 MB of memory while it is made. In larger parts a URL of a large site takes less."""
+PAUSE: Final = 30.0
+"""Seconds after one that Redis has refused, as it does when it is full."""
 _SOON: Final = 0.1
 """Seconds until Redis is asked again for an entry that it has yet to take."""
+
+logger = logging.getLogger(__name__)
 
 _Found = TypeVar("_Found")
 
@@ -42,23 +48,36 @@ class Compaction:
         self._store = store
         self._database = database
         self._task: asyncio.Task[None] | None = None
+        self._not_before = 0.0
 
     def look(self, held: Iterable[Held], territory: Territory, fingerprint: Fingerprint) -> None:
         """Begin, if a log has grown enough. The database is what the newest entry of each of `held` says.
 
-        Raises what the last compaction has raised: `redis.RedisError`, `StorageError`.
+        Raises what the last compaction has raised, unless it may succeed another time.
         """
-        if self._task is not None and not self._task.done():
+        if self._task is not None:
+            if not self._task.done():
+                return
+            self._end(self._task)
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._not_before:
             return
-        task, self._task = self._task, None
-        if task is not None:
-            task.result()
         due = [one for one in held if one.log > max(LEAST, GROWTH * one.snapshot)]
         if due:
             longest = max(due, key=lambda one: one.log)
             parts = parts_of(self._database, territory.regions(longest.partition), URLS)
             work = self._compact(longest, longest.number, longest.facts, parts, fingerprint)
-            self._task = asyncio.get_running_loop().create_task(work)
+            self._task = loop.create_task(work)
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._task = None
+        try:
+            task.result()
+        except (redis.RedisError, OSError) as error:
+            if not is_transient(error):
+                raise
+            logger.warning("A log on Redis stays longer than it should: %s", error or type(error).__name__)
+            self._not_before = asyncio.get_running_loop().time() + PAUSE
 
     async def cease(self) -> None:
         """Let go of the database; what has come to Redis is left there, and is nothing."""
@@ -75,7 +94,7 @@ class Compaction:
             log = held.log
             if parts and await self._have_taken(held, parts, size, number):
                 held.snapshot, held.log = size, max(0, held.log - log)
-        except redis.RedisError:
+        except (redis.RedisError, OSError):
             with contextlib.suppress(redis.RedisError, OSError):
                 await self._store.drop_parts(held.partition)  # who has no room for it needs what it takes
             raise

@@ -19,7 +19,7 @@ from redis import Redis
 from redis_servers import Server, server
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.cluster import compaction
+from sitecrawl.cluster import compaction, shared_frontier
 from sitecrawl.cluster.connection import connect_async
 from sitecrawl.cluster.entries import Replay
 from sitecrawl.cluster.holdings import Holdings
@@ -400,32 +400,78 @@ def test_a_snapshot_stands_for_the_log(tmp_path: Path, redis: Server, monkeypatc
 
 
 def test_a_worker_dies_in_mid_compaction(tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The log stays as it was, what had come of the snapshot goes, and another worker has every page once."""
+    """What Redis has of the partition is what it was, the parts of the snapshot go, and every page comes once."""
+    monkeypatch.setattr(compaction, "LEAST", 0)
+    monkeypatch.setattr(compaction, "GROWTH", 0)
     monkeypatch.setattr(compaction, "URLS", 1)
-    logs = [Keys("shared", PARTITIONS).base(partition) + "log" for partition in range(PARTITIONS)]
 
     async def crawl() -> None:
         async with crowd_of(1, tmp_path, redis) as crowd:
             (worker,) = crowd.workers
-            await rounds(worker, lambda: len(worker.frontier.holdings.held) == PARTITIONS, "all partitions")
-            while crowd.row < 40:
-                crowd.row += worker.fetch(crowd.row)
-                worker.checkpoint()
-                await worker.round()
             with redis.client() as client:
-                before = [client.lrange(log, 0, -1) for log in logs]
-                monkeypatch.setattr(compaction, "LEAST", 0)
-                await worker.round()
-                for _ in range(10_000):
+                for _ in range(PAGES):  # a compaction may end between two looks
+                    crowd.row += 1
+                    worked(worker, range(crowd.row, crowd.row + 1))
+                    await worker.round()
+                    await asyncio.sleep(0.001)
+                    if client.keys("*parts"):
+                        await worker.exchange.cease()
                     if client.keys("*parts"):
                         break
-                    await asyncio.sleep(0.001)
-                assert client.keys("*parts")
+                base = client.keys("*parts")[0].decode().removesuffix("parts")
+                before = client.lrange(base + "snapshot", 0, -1), client.lrange(base + "log", 0, -1)
                 await crowd.kill(worker, comes_back=False)
-                assert [client.lrange(log, 0, -1) for log in logs] == before
-                assert snapshots(client) == 0
+                assert before == (client.lrange(base + "snapshot", 0, -1), client.lrange(base + "log", 0, -1))
                 monkeypatch.setattr(compaction, "LEAST", 1 << 30)
                 assert await crowd.run(Random(1)) == all_pages()
                 assert not client.keys("*parts")
 
     asyncio.run(crawl())
+
+
+@pytest.mark.parametrize("when", ["fetching", "compacting"])
+def test_redis_is_full(
+    tmp_path: Path, redis: Server, when: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A worker says so in one line, fetches no more than it may hold, and goes on when there is room: every page
+    comes once. What has come of a snapshot gives back its room.
+    """
+    monkeypatch.setattr(shared_frontier, "UNSENT", 0)
+    monkeypatch.setattr(compaction, "URLS", 1)
+
+    async def crawl() -> None:
+        async with crowd_of(1, tmp_path, redis) as crowd:
+            (worker,) = crowd.workers
+            with redis.client() as client:
+                worker.exchange.start()
+                await work(worker, lambda: len(worker.rows) > 30)
+                if when == "compacting":
+                    monkeypatch.setattr(compaction, "LEAST", 0)
+                    await work(worker, lambda: bool(client.keys("*parts")), fetches=False)
+                client.config_set("maxmemory", "1")
+                try:
+                    await work(worker, lambda: "Waiting for Redis" in caplog.text)
+                    assert worker.frontier.is_behind
+                    assert worker.frontier.next() is None
+                    if when == "compacting":
+                        await work(worker, lambda: not client.keys("*parts"), fetches=False)
+                finally:
+                    client.config_set("maxmemory", "0")
+            await work(worker, lambda: worker.frontier.has_ended)
+            assert Counter(worker.rows.values()) == all_pages()
+            assert sum("Waiting for Redis" in record.message for record in caplog.records) == 1
+
+    asyncio.run(crawl())
+
+
+async def work(worker: Worker, condition: Callable[[], bool], *, fetches: bool = True) -> None:
+    """Until it holds, beside the worker's talk with Redis."""
+    deadline = time.monotonic() + 20
+    row = max([*worker.rows, *worker.pending, 0]) + 1
+    while not condition():
+        assert time.monotonic() < deadline
+        if fetches:
+            worker.fetch(row)
+            row += 1
+        worker.checkpoint()
+        await asyncio.sleep(0.005)

@@ -9,7 +9,7 @@ if held and string.sub(held, string.find(held, ':') + 1) ~= session then return 
 local time = redis.call('TIME')
 local before = tonumber(redis.call('GET', base .. 'token') or '0')
 local token = string.format('%.0f', math.max(before + 1, time[1] * 1000 + math.floor(time[2] / 1000)))
-redis.call('DEL', base .. 'parts')
 redis.call('SET', base .. 'token', token)
+redis.call('DEL', base .. 'parts')
 redis.call('SET', base .. 'lease', token .. ':' .. session, 'PX', ms)
 return {token, before == last and 1 or 0}
