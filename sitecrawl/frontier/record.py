@@ -70,7 +70,7 @@ class UrlRecord:
     attempts: int = 0
     """0 to `MAX_ATTEMPTS`."""
     fetched: float = 0.0
-    """Unix time of the last attempt's end, in seconds."""
+    """Unix time of the last attempt's end, in whole seconds: what is less is noise, and takes room."""
     host: bytes = b""
     """8-byte key of the host in the `hosts` family."""
     section: bytes = b""

@@ -272,7 +272,8 @@ class UrlStates:
         self._counts.reach(record, state)
         host.fetched += state == UrlState.FETCHED
         record.state = state
-        record.fetched = self._wall()
+        record.fetched = float(int(self._wall()))
+        record.mark = 0
         record.flags &= ~(Flag.REQUEST | Flag.VOLATILE | Flag.AWAITED)
         self._link_credit.ledger.give_up(record)
         if record.flags & Flag.UNFILTERED:
