@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
 from pathlib import Path
@@ -25,10 +26,20 @@ def test_all_pages_by_one_worker() -> None:
     assert run("cluster.py", *given)[-1].startswith("| sitecrawl | 60 | ")
 
 
-def test_every_url_is_fetched() -> None:
-    """What waits and what is done are all URLs, in the end all done."""
-    lines = run("cluster_memory.py", "--urls", "600", "--hosts", "20")
-    assert any(line.startswith("all 600 are done") for line in lines)
+def test_every_url_is_in_a_snapshot(tmp_path: Path) -> None:
+    """Of two copies of a small site: what waits and what is done are all URLs that are known."""
+    urls = ["http://a.example/", *(f"http://a.example/item/{page}.html" for page in range(39))]
+    lines = [
+        f"{url}\t200\tcontent\t-\tbody{page}\ttext{page}\t{' '.join(urls[page + 1 : page + 6])}"
+        for page, url in enumerate(urls)
+    ]
+    with gzip.open(tmp_path / "site.tsv.gz", "wt") as file:
+        file.write("\n".join(lines) + "\n")
+    found = run("partition_memory.py", str(tmp_path), "--urls", "50", "--copies", "2", "--partitions", "2")
+    known = int(next(line for line in found if "of which" in line).split()[0])
+    rows = [int(line.split("|")[2]) for line in found if line.startswith("| URLs that ")]
+    assert 50 <= known <= 80
+    assert sum(rows) == known
 
 
 def test_order_on_a_cluster(tmp_path: Path) -> None:

@@ -1,0 +1,66 @@
+"""Real sites as often as one likes: copies of recorded ones (`recorded.py`), each under hosts and words of its own.
+
+A copy exchanges the letters from `g` to `z` in paths, vowels for vowels, so its URLs are as long and as alike as the
+recorded ones, and none of their words stands in another copy. Numbers and percent-escapes stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import NamedTuple
+
+from recorded import Recorded
+from webs import Page
+
+_VOWELS, _CONSONANTS = "iouy", "ghjklmnpqrstvwxz"
+
+
+class Target(NamedTuple):
+    """Where a link leads."""
+
+    host: str
+    url: str
+    nofollow: bool
+
+
+class Copy:
+    """The `number`th copy of a site; 0 is the site itself."""
+
+    def __init__(self, site: Recorded, number: int) -> None:
+        self._site = site
+        self._suffix = f"-{number}" if number else ""
+        random = Random(number)
+        vowels, consonants = ("".join(random.sample(of, len(of))) for of in (_VOWELS, _CONSONANTS))
+        if not number:
+            vowels, consonants = _VOWELS, _CONSONANTS
+        plain, changed = _VOWELS + _CONSONANTS, vowels + consonants
+        self._there = str.maketrans(plain + plain.upper(), changed + changed.upper())
+        self._back = str.maketrans(changed + changed.upper(), plain + plain.upper())
+
+    @property
+    def seed(self) -> Target:
+        return self._target(self._site.seed, nofollow=False)
+
+    def page(self, url: str) -> Page:
+        host, slash, path = url[7:].partition("/")
+        name, dot, end = host.rpartition(".")
+        return self._site.page(
+            f"http://{name.removesuffix(self._suffix)}{dot}{end}{slash}{path.translate(self._back)}"
+        )
+
+    def links(self, page: Page) -> Sequence[Target]:
+        return [self._target(one.url, nofollow=one.nofollow) for one in page.links if self._site.admits(one.url)]
+
+    def _target(self, url: str, *, nofollow: bool) -> Target:
+        host, slash, path = url[7:].partition("/")
+        name, dot, end = host.rpartition(".")
+        host = f"{name}{self._suffix}{dot}{end}"
+        return Target(host, f"http://{host}{slash}{path.translate(self._there)}", nofollow)
+
+
+def copies(folder: Path, number: int) -> list[Copy]:
+    """So many copies of each of the sites in `folder`."""
+    sites = [Recorded(path) for path in sorted(folder.glob("*.tsv.gz"))]
+    return [Copy(site, copy) for copy in range(number) for site in sites]
