@@ -4,8 +4,11 @@
 local now = redis.call('TIME')
 local ms = now[1] * 1000 + math.floor(now[2] / 1000)
 local workers = KEYS[1] .. 'workers'
-redis.call('ZREM', workers, ARGV[1])
-if tonumber(ARGV[2]) > 0 then redis.call('ZADD', workers, ms + ARGV[2], ARGV[1]) end
+if tonumber(ARGV[2]) > 0 then
+  redis.call('ZADD', workers, ms + ARGV[2], ARGV[1])  -- first: a Redis that is full refuses it, and so all of the step
+else
+  redis.call('ZREM', workers, ARGV[1])
+end
 redis.call('ZREMRANGEBYSCORE', workers, '-inf', ms)
 local account, ended = unpack(redis.call('HMGET', KEYS[1] .. 'run', 'account', 'ended'))
 return {tonumber(account or '0'), ended or '', redis.call('ZRANGE', workers, 0, -1)}
