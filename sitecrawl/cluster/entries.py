@@ -25,7 +25,11 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-_LEVEL: Final = 3
+_HOW: Final[Mapping[int, int]] = {
+    zstd.CompressionParameter.compression_level: 3,
+    zstd.CompressionParameter.checksum_flag: 1,
+}
+"""Redis keeps no checksums, so an entry has its own."""
 _HOSTS: Final = "hosts"
 
 Changes = dict[tuple[str, bytes], bytes | None]
@@ -98,9 +102,9 @@ class Entry:
 
 
 def pack_entry(facts: Facts, changes: Mapping[tuple[str, bytes], bytes | None]) -> bytes:
-    """MessagePack [facts, [[family, key, value or nil], ...]], compressed by Zstandard."""
+    """MessagePack [facts, [[family, key, value or nil], ...]], compressed by Zstandard, with a checksum."""
     rows = [(family, key, value) for (family, key), value in changes.items()]
-    packed: bytes = zstd.compress(msgpack.packb([list(facts), rows]), _LEVEL)
+    packed: bytes = zstd.compress(msgpack.packb([list(facts), rows]), options=_HOW)
     return packed
 
 

@@ -151,8 +151,9 @@ class Holdings:
         for sent in self._sent:
             batch.delete("meta", _key(sent))
         for delivered in self._delivered:
-            batch.delete("meta", TOLD + delivered.number.to_bytes(8, "big"))
-        self._sent, self._delivered = [], []
+            if delivered.number < self._last_told:  # the last one stays, and with it the number of the next
+                batch.delete("meta", TOLD + delivered.number.to_bytes(8, "big"))
+        self._sent, self._delivered = [], [one for one in self._delivered if one.number == self._last_told]
         for entry in entries:
             batch.put("meta", *self.journal(entry))
         for partition, bundle in told:

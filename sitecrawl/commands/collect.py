@@ -7,14 +7,14 @@ from pathlib import Path
 
 from scrapy.exceptions import UsageError
 
-from sitecrawl.console.base_command import DescribedCommand
+from sitecrawl.console.base_command import SharedCommand
 from sitecrawl.crawl import configuration
 from sitecrawl.pagestore.collecting import collect
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.workers import stores_below
 
 
-class Command(DescribedCommand):
+class Command(SharedCommand):
     """Write what the workers of a crawl have stored into one new directory: WARC files and page index, every page
     once. The workers' directories stay as they are. What they have stored up to their last checkpoints is taken, so
     they may be at work.
@@ -34,7 +34,7 @@ class Command(DescribedCommand):
         target = Path(opts.output)
         with exit_code_on_error(self):
             workers = [worker for path in map(Path, args) for worker in stores_below(path) or [path]]
-            found = collect(workers, target, configuration.warc(self.settings, target.name))
+            found = collect(workers, target, configuration.warc(self.settings, target.name), self.void(workers))
             print(f"{found.captures:,} captures, {found.pages:,} of them pages: scrapy pages -d {target}")
             if found.left_out:
                 print(f"Left out: {found.left_out:,} that do not count, as other workers have stored these pages")

@@ -7,11 +7,14 @@ import sys
 from itertools import islice
 from typing import Final
 
+from sitecrawl.base.errors import OptionError
 from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.listing import HELD, RULES, UNITS, URLS, write
+from sitecrawl.crawl import configuration
 from sitecrawl.crawl.wishes import wish
 from sitecrawl.dust.evidence import State
 from sitecrawl.frontier import given_up
+from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.frontier.rule_orders import order_rule
 
 _ORDERS: Final = {
@@ -45,13 +48,14 @@ class Command(ListingCommand):
 
     def list(self, opts: argparse.Namespace) -> None:
         if orders := [(name, state) for state in _ORDERS if (name := getattr(opts, state.name))]:
+            self._refuse_redis("What is said of a rule by hand")
             for name, state in orders:
                 print(order_rule(self.directory(opts), name, state))
             return
         if opts.retry_given_up:
             self._retry_given_up(opts)
             return
-        with self.frontier(opts) as reader:
+        with self.crawl(opts) as directory, FrontierReader(directory) as reader:
             if opts.rules:
                 write(islice(reader.rules(opts.host), opts.limit), RULES, sys.stdout, format=opts.format)
             elif opts.urls:
@@ -62,6 +66,11 @@ class Command(ListingCommand):
             else:
                 units = islice(reader.units(opts.host), opts.limit)
                 write(units, UNITS, sys.stdout, format=opts.format)
+
+    def _refuse_redis(self, option: str) -> None:
+        assert self.settings is not None
+        if configuration.redis_of(self.settings) is not None:
+            raise OptionError(f"{option} is for the crawl of one process: on a cluster nobody hears of it")
 
     def _retry_given_up(self, opts: argparse.Namespace) -> None:
         directory = self.directory(opts)

@@ -13,7 +13,7 @@ from sitecrawl.console.base_command import ReadingCommand
 from sitecrawl.pagestore import Capture
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.printing import headers, summary, visible_bytes
-from sitecrawl.pagestore.workers import Reader, open_pages
+from sitecrawl.pagestore.workers import Reader
 
 
 class Command(ReadingCommand):
@@ -34,7 +34,7 @@ class Command(ReadingCommand):
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
             raise UsageError("exactly one URL is needed")
-        with exit_code_on_error(self), open_pages(self.directory(opts)) as reader:
+        with exit_code_on_error(self), self.pages(opts) as reader:
             captures = reader.find(args[0], all=opts.all)
             if not captures:
                 raise StorageError(f"{visible(args[0])} is not stored in {reader.directory}")

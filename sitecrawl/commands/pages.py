@@ -14,7 +14,6 @@ from sitecrawl.console.listing import CAPTURES, write
 from sitecrawl.pagestore import PageFilter
 from sitecrawl.pagestore.printing import parse_since
 from sitecrawl.pagestore.record import KINDS
-from sitecrawl.pagestore.workers import open_pages
 
 
 class Command(ListingCommand):
@@ -33,7 +32,7 @@ class Command(ListingCommand):
 
     def list(self, opts: argparse.Namespace) -> None:
         wanted = _filter(opts)
-        with open_pages(self.directory(opts)) as reader:
+        with self.pages(opts) as reader:
             write(reader.pages(wanted, limit=opts.limit), CAPTURES, sys.stdout, format=opts.format)
 
 

@@ -7,6 +7,7 @@ import sys
 
 from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.listing import SITES, URLS, write
+from sitecrawl.frontier.reader import FrontierReader
 
 
 class Command(ListingCommand):
@@ -23,7 +24,7 @@ class Command(ListingCommand):
         parser.add_argument("--sites", action="store_true", help="list registrable domains instead of URLs")
 
     def list(self, opts: argparse.Namespace) -> None:
-        with self.frontier(opts) as reader:
+        with self.crawl(opts) as directory, FrontierReader(directory) as reader:
             if opts.sites:
                 write(reader.top_sites(opts.limit), SITES, sys.stdout, format=opts.format)
             else:

@@ -11,9 +11,8 @@ from scrapy.exceptions import UsageError
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import StorageError
 from sitecrawl.console.base_command import ReadingCommand
-from sitecrawl.crawl.configuration import CRAWLS
 from sitecrawl.crawldir.durable import write_atomically
-from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
+from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.report.gather import SEARCHED, gather
 from sitecrawl.report.render import render
 
@@ -48,8 +47,9 @@ class Command(ReadingCommand):
         if opts.search_pages < 0:
             raise UsageError(f"--search-pages: {opts.search_pages} is no number of pages", print_help=False)
         with exit_code_on_error(self):
-            directory = crawl_directory(args[0] if args else opts.directory, CRAWLS)
-            document = render(gather(directory, search_pages=opts.search_pages))
+            opts.directory = args[0] if args else opts.directory
+            with self.crawl(opts, with_pages=True) as directory:
+                document = render(gather(directory, search_pages=opts.search_pages))
             if opts.output == "-":
                 sys.stdout.buffer.write(document.encode())  # UTF-8, as it says of itself, whatever the terminal has
                 return

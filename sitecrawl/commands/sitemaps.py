@@ -47,12 +47,13 @@ class Command(ListingCommand):
         if not wanted.get(what, False):
             raise UsageError("name one of: list, show <url>, add <url>..., export", print_help=False)
         with exit_code_on_error(self):
-            directory = self.directory(opts)
             if what == "add":
+                directory = self.directory(opts)
                 manifest_of(directory)
                 _add(directory, urls)
             elif what == "show":
-                _show(directory, urls[0])
+                with self.crawl(opts) as directory:
+                    _show(directory, urls[0])
             else:
                 if what == "export":
                     opts.format = "urls"
@@ -60,10 +61,11 @@ class Command(ListingCommand):
 
     def list(self, opts: argparse.Namespace) -> None:
         found: dict[str, SitemapRecord] = {}
-        for place in _places(self.directory(opts)):
-            with closing(_open(place)) as database:
-                for record in read_sitemaps(database):
-                    found[record.url] = max(found.get(record.url, record), record, key=_knowledge)
+        with self.crawl(opts) as directory:
+            for place in _places(directory):
+                with closing(_open(place)) as database:
+                    for record in read_sitemaps(database):
+                        found[record.url] = max(found.get(record.url, record), record, key=_knowledge)
         records = [record for record in found.values() if _is_wanted(record, opts)]
         write(islice(ordered(records), opts.limit), SITEMAPS, sys.stdout, format=opts.format)
 

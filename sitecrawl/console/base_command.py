@@ -7,20 +7,24 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import sys
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.cluster.reader import ClusterReader
+from sitecrawl.cluster.copy import copied
+from sitecrawl.cluster.outside import CrawlOnRedis, opened
+from sitecrawl.cluster.stores import void_captures
 from sitecrawl.console.listing import FORMATS
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.configuration import CRAWLS
-from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
+from sitecrawl.pagestore.workers import Reader, Void, open_pages, stores_of
 
 
 class DescribedCommand(ScrapyCommand):
@@ -43,7 +47,31 @@ class DescribedCommand(ScrapyCommand):
         return inspect.getdoc(type(self)) or self.summary
 
 
-class ReadingCommand(DescribedCommand):
+class SharedCommand(DescribedCommand):
+    """A command for crawls that many workers may share through Redis."""
+
+    def void(self, stores: Sequence[Path]) -> Void:
+        """What of the stores of workers does not count, if there is a Redis that says it."""
+        try:
+            with self.on_redis() as shared:
+                return {} if shared is None else void_captures(shared, stores)
+        except StorageError as error:
+            print(f"scrapy: {error}. Of a page that several workers have stored the last is shown", file=sys.stderr)
+            return {}
+
+    @contextmanager
+    def on_redis(self) -> Iterator[CrawlOnRedis | None]:
+        """The crawl on the Redis that SITECRAWL_CLUSTER names, if it does. Raises `StorageError`."""
+        assert self.settings is not None
+        params = configuration.redis_of(self.settings)
+        if params is None:
+            yield None
+            return
+        with opened(params, configuration.shared_name(self.settings, "generic")) as shared:
+            yield shared
+
+
+class ReadingCommand(SharedCommand):
     """A command that looks at a crawl's directory, live or finished, and starts no crawl."""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -57,18 +85,35 @@ class ReadingCommand(DescribedCommand):
         """The crawl that is meant. Raises `StorageError` if there is none."""
         return crawl_directory(opts.directory, CRAWLS)
 
-    def frontier(self, opts: argparse.Namespace) -> FrontierReader | ClusterReader:
-        """The frontier that is meant: on a Redis, if SITECRAWL_CLUSTER names one. Raises `StorageError`."""
-        assert self.settings is not None
-        params = configuration.redis_of(self.settings)
-        if params is None:
-            return FrontierReader(self.directory(opts))
-        crawl = configuration.shared_name(self.settings, "generic")
+    @contextmanager
+    def crawl(self, opts: argparse.Namespace, *, with_pages: bool = False) -> Iterator[Path]:
+        """The directory of the crawl that is meant. If SITECRAWL_CLUSTER names a Redis it is a copy, for as long as
+        this lasts: with the workers' pages, where they are wanted. Raises `StorageError`.
+        """
+        with self.on_redis() as shared:
+            if shared is None:
+                yield self.directory(opts)
+                return
+            with copied(shared, self._stores(opts, shared) if with_pages else ()) as directory:
+                yield directory
+
+    def _stores(self, opts: argparse.Namespace, shared: CrawlOnRedis) -> list[Path]:
+        """The workers' directories: those that are named, or else those that are here."""
+        if opts.directory is not None:
+            return stores_of(Path(opts.directory))
         try:
-            directory = self.directory(opts)
+            return [store for store in stores_of(self.directory(opts)) if shared.has(store)]
         except StorageError:
-            directory = None  # no page store here: what waits is in Redis all the same
-        return ClusterReader(params, crawl, directory)
+            return []
+
+    @contextmanager
+    def pages(self, opts: argparse.Namespace) -> Iterator[Reader]:
+        """The stored pages that are meant. Which of those of workers count is asked of Redis, if SITECRAWL_CLUSTER
+        names one. Raises `StorageError`.
+        """
+        directory = self.directory(opts)
+        with open_pages(directory, self.void(stores_of(directory))) as reader:
+            yield reader
 
 
 class ListingCommand(ReadingCommand):

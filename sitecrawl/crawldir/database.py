@@ -45,6 +45,8 @@ FAMILIES: Final = (
     "meta",
 )
 
+_BEHIND: Final = b"\xff" * 64
+"""Greater than every key."""
 _TABLES_TO_CACHE = 20
 """A cache is as much smaller than the tables: what is larger holds blocks that are not asked for again."""
 CRAWL: Final = Layout(FORMAT, FAMILIES, "let `scrapy check-crawl --repair {parent}` keep what can be read")
@@ -68,6 +70,10 @@ class Batch:
 
     def delete(self, family: str, key: bytes) -> None:
         self._raw.delete(key, self._handles[family])
+
+    def delete_all(self, family: str) -> None:
+        """All rows of a family, but for such as are put after this."""
+        self._raw.delete_range(b"", _BEHIND, self._handles[family])
 
     def __len__(self) -> int:
         return self._raw.len()

@@ -96,8 +96,7 @@ class HostLink(NamedTuple):
 
 
 _SHARED: Final = (
-    "{} is shared with other workers, and what waits is in Redis: scrapy frontier and scrapy rank read it there with "
-    "-s SITECRAWL_CLUSTER=URL; a report is of a crawl in one process"
+    "{} is shared with other workers, and what waits is in Redis: -s SITECRAWL_CLUSTER=URL has it read there"
 )
 
 

@@ -22,9 +22,8 @@ from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.gzipping import GZIP_WINDOW
 from sitecrawl.pagestore.options import WarcOptions
-from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.warc_store import WARC_DIRECTORY, WarcStore
-from sitecrawl.pagestore.workers import WorkersReader, is_page
+from sitecrawl.pagestore.workers import NONE_VOID, Void, WorkersReader, is_page
 
 _CHUNK: Final = 500
 _CHECKPOINT: Final = 10_000
@@ -39,7 +38,7 @@ class Collected(NamedTuple):
     left_out: int
 
 
-class _Found(NamedTuple):
+class Found(NamedTuple):
     """A capture of the worker `number`, and where its first record begins in its file."""
 
     capture: Capture
@@ -48,8 +47,9 @@ class _Found(NamedTuple):
     is_wanted: bool
 
 
-def collect(workers: Sequence[Path], target: Path, options: WarcOptions) -> Collected:
-    """Write what the directories `workers` have stored into the directory `target`, which must hold nothing.
+def collect(workers: Sequence[Path], target: Path, options: WarcOptions, void: Void = NONE_VOID) -> Collected:
+    """Write what the directories `workers` have stored, but for what is `void`, into the directory `target`, which
+    must hold nothing.
 
     Raises `StorageError` if it does, or files cannot be read or written, and `CorruptFile` for a damaged record. What
     is written by then is no page store: it is to be deleted.
@@ -57,21 +57,44 @@ def collect(workers: Sequence[Path], target: Path, options: WarcOptions) -> Coll
     with file_errors(target):
         if target.exists() and any(target.iterdir()):
             raise StorageError(f"{target} is not empty: name a new directory")
-    with WorkersReader(target, workers) as reader, closing(WarcStore(target, options)) as store:
+    with WorkersReader(target, workers, void) as reader, closing(WarcStore(target, options)) as store:
         return _Collecting(reader, store).run()
+
+
+def new_ids(workers: WorkersReader) -> list[array[int]]:
+    """For each worker, room for the new id of each of its captures, by its old one."""
+    return [array("q", bytes(8 * (one.last_id + 1))) for one in workers.readers]
+
+
+def found_in(workers: WorkersReader, last: Sequence[int]) -> Iterator[Found]:
+    """All captures of the workers up to their `last` ids, in the order of their times as far as each has them so."""
+    found = (_of_one(workers, number, last[number]) for number in range(len(workers.readers)))
+    return heapq.merge(*found, key=lambda one: one.capture.fetched)
+
+
+def _of_one(workers: WorkersReader, number: int, last: int) -> Iterator[Found]:
+    """Those of a worker, in the order of its files."""
+    reader = workers.readers[number]
+    originals = {row for (row,) in reader.rows("SELECT DISTINCT revisit_of FROM pages WHERE revisit_of > 0")}
+    captures, file, end = reader.captures(last=last), "", 0
+    for chunk in batches(captures, _CHUNK):
+        counting = {capture.id for capture in workers.counting(reader, chunk) if capture.kind != "other"}
+        for capture in chunk:
+            start = end if capture.warc_file == file else 0
+            file, end = capture.warc_file, capture.warc_offset + capture.warc_length
+            kept = capture if capture.id in counting else capture._replace(kind="other")
+            yield Found(kept, start, number, capture.id in counting | originals)
 
 
 class _Collecting:
     def __init__(self, reader: WorkersReader, store: WarcStore) -> None:
         self._reader = reader
         self._store = store
-        self._ids = [array("q", bytes(8 * (one.last_id + 1))) for one in reader.readers]
-        """The new id of each capture, by its old one."""
+        self._ids = new_ids(reader)
 
     def run(self) -> Collected:
-        found = (self._found(number, one) for number, one in enumerate(self._reader.readers))
         left_out = pages = 0
-        for one in heapq.merge(*found, key=lambda one: one.capture.fetched):
+        for one in found_in(self._reader, [len(ids) - 1 for ids in self._ids]):
             if one.is_wanted:
                 self._copy(one)
                 pages += is_page(one.capture)
@@ -80,19 +103,7 @@ class _Collecting:
         self._store.checkpoint()
         return Collected(self._store.last_id, pages, left_out)
 
-    def _found(self, number: int, reader: PageReader) -> Iterator[_Found]:
-        """All captures of a worker, in the order of its files."""
-        originals = {row for (row,) in reader.rows("SELECT DISTINCT revisit_of FROM pages WHERE revisit_of > 0")}
-        captures, file, end = reader.captures(last=len(self._ids[number]) - 1), "", 0
-        for chunk in batches(captures, _CHUNK):
-            counting = {capture.id for capture in self._reader.counting(reader, chunk) if capture.kind != "other"}
-            for capture in chunk:
-                start = end if capture.warc_file == file else 0
-                file, end = capture.warc_file, capture.warc_offset + capture.warc_length
-                kept = capture if capture.id in counting else capture._replace(kind="other")
-                yield _Found(kept, start, number, capture.id in counting | originals)
-
-    def _copy(self, found: _Found) -> None:
+    def _copy(self, found: Found) -> None:
         capture, ids, reader = found.capture, self._ids[found.number], self._reader.readers[found.number]
         reader.stored_record(capture)  # what is damaged is not handed on
         path = reader.directory / WARC_DIRECTORY / capture.warc_file

@@ -109,11 +109,15 @@ class PageReader:
         """Those with an id beyond `after` and up to `last`, oldest first; read as they are consumed."""
         return self._walk("id > :after AND id <= :end AND ", {"after": after, "end": last})
 
-    def last_pages(self, keys: Collection[str]) -> list[tuple[str, float]]:
-        """When pages with these keys were fetched last by GET, in Unix seconds: (key, time)."""
+    def last_pages(self, keys: Collection[str], without: Collection[int] = ()) -> list[tuple[str, float]]:
+        """When pages with these keys were fetched last by GET, in Unix seconds: (key, time). Captures with the ids of
+        `without` are none.
+        """
         marks = ", ".join("?" * len(keys))
-        query = f"SELECT url_key, max(fetched) FROM pages WHERE url_key IN ({marks}) AND {_BY_GET} GROUP BY url_key"  # noqa: S608 - only marks
-        return self.rows(query, list(keys))
+        query = f"SELECT url_key, fetched, id FROM pages WHERE url_key IN ({marks}) AND {_BY_GET} ORDER BY fetched"  # noqa: S608 - only marks
+        return list(
+            {key: fetched for key, fetched, row in self.rows(query, list(keys)) if row not in without}.items()
+        )
 
     def newest_pages(self, limit: int) -> Iterator[Capture]:
         """The last `limit` HTML pages, the newest first, each with the body of its own; read as they are consumed."""

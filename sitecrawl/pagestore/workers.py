@@ -1,14 +1,15 @@
 """One reader over the page stores of all workers of a crawl: `DIR/worker-*`, each with an index of its own.
 
-A worker that is killed may have stored pages that it never told of. Their leases run out, other workers fetch them
-again, and those pages are the crawl's. So of pages that several workers have stored, the one that was fetched last
-counts, and the others are not shown.
+A worker that is killed may have stored pages that it never told of. Its partitions go to other workers, which fetch
+them again, and those pages are the crawl's. Which pages are void by that only Redis can say (`cluster.stores`). Where
+it is not asked, of pages that several workers have stored the one that was fetched last counts, and the others are
+not shown.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final, Self
@@ -24,12 +25,23 @@ _CHUNK: Final = 500
 """Captures that are looked up in one go."""
 
 
-class WorkersReader:
-    """Reads the pages of all workers below `directory`, or in `stores`. Raises as `PageReader` does."""
+Void = Mapping[Path, Collection[int]]
+"""By the worker's directory: ids of captures that do not count."""
+NONE_VOID: Final[Void] = {}
 
-    def __init__(self, directory: Path, stores: Sequence[Path] | None = None) -> None:
+
+class WorkersReader:
+    """Reads the pages of all workers below `directory`, or in `stores`, but for those that are `void`. Without `once`
+    a page counts for each worker that has stored it. Raises as `PageReader` does.
+    """
+
+    def __init__(
+        self, directory: Path, stores: Sequence[Path] | None = None, void: Void = NONE_VOID, *, once: bool = True
+    ) -> None:
         self.directory = directory
         self.readers = [PageReader(place) for place in (stores_below(directory) if stores is None else stores)]
+        self._void = void
+        self._once = once
 
     def find(self, url: str, *, all: bool = False) -> list[Capture]:  # noqa: A002 - as in `PageReader`
         found = [capture for reader in self.readers for capture in self.counting(reader, reader.find(url, all=True))]
@@ -43,8 +55,11 @@ class WorkersReader:
 
     def counting(self, reader: PageReader, captures: Iterable[Capture]) -> Iterator[Capture]:
         """Those of `reader` that count."""
-        for chunk in batches(captures, _CHUNK):
-            own = self.readers.index(reader)
+        own, void = self.readers.index(reader), self._void_of(reader)
+        for chunk in batches((capture for capture in captures if capture.id not in void), _CHUNK):
+            if not self._once:
+                yield from chunk
+                continue
             newest = self._newest({capture.url_key for capture in chunk if is_page(capture)})
             yield from (
                 capture
@@ -56,9 +71,12 @@ class WorkersReader:
         """When the last page of each URL was fetched, and the number of the reader that has it."""
         newest: dict[str, tuple[float, int]] = {}
         for number, reader in enumerate(self.readers):
-            for key, fetched in reader.last_pages(keys):
+            for key, fetched in reader.last_pages(keys, self._void_of(reader)):
                 newest[key] = max(newest.get(key, (fetched, number)), (fetched, number))
         return newest
+
+    def _void_of(self, reader: PageReader) -> Collection[int]:
+        return self._void.get(reader.directory, ())
 
     def read(self, capture: Capture) -> StoredPage:
         reader = next(reader for reader in self.readers if reader.get(capture.id) == capture)
@@ -85,10 +103,15 @@ def is_page(capture: Capture) -> bool:
 Reader = PageReader | WorkersReader
 
 
-def open_pages(directory: Path) -> Reader:
-    """A reader of a crawl's pages, whether one process made it or many. Raises `StorageError`."""
+def stores_of(directory: Path) -> list[Path]:
+    """Those below the directory of a crawl on a cluster; else its own, if it has one. Raises `StorageError`."""
     with file_errors(directory):
-        is_shared = not (directory / INDEX_FILE).exists() and bool(stores_below(directory))
-    if is_shared:
-        return WorkersReader(directory)
-    return PageReader(directory)
+        return [directory] if (directory / INDEX_FILE).exists() else stores_below(directory)
+
+
+def open_pages(directory: Path, void: Void = NONE_VOID) -> Reader:
+    """A reader of a crawl's pages, whether one process made it or many. Raises `StorageError`."""
+    stores = stores_of(directory)
+    if not stores or (stores == [directory] and not void.get(directory)):
+        return PageReader(directory)
+    return WorkersReader(directory, stores, void)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.cluster.entries import Entry, RecordingBatch, Replay, pack_entry
+from sitecrawl.cluster.entries import Entry, RecordingBatch, Replay, pack_entry, unpack_entry
 from sitecrawl.cluster.snapshots import pack_part
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.counts import PartCounts
@@ -71,6 +71,18 @@ def test_nothing_is_the_replay_of_nothing() -> None:
 def test_a_damaged_entry_is_named(data: bytes) -> None:
     with pytest.raises(CorruptFile, match="An entry of"):
         replayed([data])
+
+
+def test_a_changed_byte_is_noticed() -> None:
+    """If it changes anything: Redis keeps no checksums."""
+    data, noticed = pack_entry(FACTS, {("urls", bytes([number])): bytes(range(60)) for number in range(40)}), 0
+    for place in range(len(data)):
+        changed = data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :]
+        try:
+            assert unpack_entry(changed) == unpack_entry(data)
+        except CorruptFile:
+            noticed += 1
+    assert noticed > len(data) * 0.9
 
 
 def test_an_entry_in_the_journal_is_what_it_was() -> None:

@@ -144,14 +144,16 @@ def place(tmp_path_factory: pytest.TempPathFactory, redis_server: Server) -> Pat
 
 
 class TestCommands:
-    def test_sitemaps_of_all_workers(self, place: Path) -> None:
-        """Whichever worker has read a sitemap: it is listed, and shown."""
+    def test_sitemaps_of_all_workers(self, place: Path, redis_server: Server) -> None:
+        """Whichever worker has read a sitemap: it is listed, and shown, from the directories or from Redis."""
         sitemap = (place / "root").read_text() + "/s.xml"
         listed = command("sitemaps", "-d", str(place), "export")
         assert (listed.stdout, listed.stderr) == (f"{sitemap}\n", "")
-        shown = command("sitemaps", "-d", str(place), "show", sitemap)
-        assert shown.returncode == 0
-        assert sitemap in shown.stdout
+        for where in (("-d", str(place)), ("-s", f"SITECRAWL_CLUSTER={redis_server.url}")):
+            assert command("sitemaps", *where, "export").stdout == f"{sitemap}\n"
+            shown = command("sitemaps", *where, "show", sitemap)
+            assert shown.returncode == 0
+            assert sitemap in shown.stdout
 
     @pytest.mark.parametrize(
         ("words", "why"),
@@ -160,7 +162,7 @@ class TestCommands:
             (("frontier", "-d", "{}"), "-s SITECRAWL_CLUSTER=URL"),
             (("frontier", "-d", "{}/worker-1"), "-s SITECRAWL_CLUSTER=URL"),
             (("rank", "-d", "{}/worker-2"), "-s SITECRAWL_CLUSTER=URL"),
-            (("report", "{}/worker-1"), "one process"),
+            (("report", "{}/worker-1"), "SITECRAWL_CLUSTER=URL"),
             (("check-crawl", "{}"), "such as {}/worker-1"),
         ],
     )

@@ -6,7 +6,6 @@ import json
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,9 @@ from stalling import Proxy
 from syntheticweb import Web
 from waiting import until
 
-from sitecrawl.base.errors import StorageError
-from sitecrawl.cluster.connection import connect
-from sitecrawl.cluster.keys import Keys
-from sitecrawl.cluster.reader import ClusterReader
+from sitecrawl.cluster.copy import copied
+from sitecrawl.cluster.outside import opened
+from sitecrawl.frontier.reader import FrontierReader
 
 SPIDERS = """
 import scrapy
@@ -255,63 +253,27 @@ def test_sitemaps_of_a_shared_crawl(redis: Server, tmp_path: Path) -> None:
     assert sorted(asked) == sorted(f"/map{m}-{n}" for m in range(6) for n in range(10))
 
 
-class TestReading:
-    def test_frontier_and_rank(self, redis: Server, web: Web, tmp_path: Path) -> None:
-        """What waits is listed from Redis; what is important with the URLs of the page stores."""
-        with fleet(tmp_path, 1, web.url(0), redis.url, SITECRAWL_MAX_PAGES=20) as workers:
-            assert workers[0].wait() == 0
-            have = set(stored(workers))
-        listed = scrapy("frontier", "--urls", settings={"SITECRAWL_CLUSTER": redis.url})
-        assert listed.returncode == 0, listed.stderr
-        waiting = set(listed.stdout.split())
-        assert waiting
-        assert waiting <= urls_of(web) - have
-        with ClusterReader({"url": redis.url}, "generic", workers[0].folder / "job") as reader:
-            assert sum(unit.waiting for unit in reader.units() if not unit.shape) == len(waiting)
-            top = reader.top_urls(1000)
-            assert {url.url for url in top} == waiting | have
-            assert {url.state for url in top} == {"fetched", "queued"}
-            assert sum(url.importance for url in top) == pytest.approx(1, abs=1e-6)
-            assert sum(site.known for site in reader.top_sites(100)) == len(top)
+def test_what_is_held_back(redis: Server, tmp_path: Path) -> None:
+    """A worker says how much was left; who reads the crawl on Redis sees it, with what speaks for it."""
 
-    def test_what_is_held_back(self, redis: Server, tmp_path: Path) -> None:
-        """A worker says how much was left; Redis knows which URLs wait, and not which were fetched."""
+    def maze(path: str, host: str) -> str | None:
+        text = f"<p>{' '.join(f'{path} says word {n}' for n in range(30))}</p>"
+        if path == "/":
+            return linked(*(f"/good/{n}" for n in range(20)), "/maze/0", title=path) + text
+        if path.startswith("/good/"):
+            return linked("/", title=path) + text
+        if path.startswith("/maze/"):
+            number = 20 * int(path.removeprefix("/maze/"))
+            return linked(*(f"/maze/{number + n}" for n in range(1, 21)), title=path) + text
+        return None
 
-        def maze(path: str, host: str) -> str | None:
-            text = f"<p>{' '.join(f'{path} says word {n}' for n in range(30))}</p>"
-            if path == "/":
-                return linked(*(f"/good/{n}" for n in range(20)), "/maze/0", title=path) + text
-            if path.startswith("/good/"):
-                return linked("/", title=path) + text
-            if path.startswith("/maze/"):
-                number = 20 * int(path.removeprefix("/maze/"))
-                return linked(*(f"/maze/{number + n}" for n in range(1, 21)), title=path) + text
-            return None
-
-        with LocalWeb(maze) as web, fleet(tmp_path, 1, web.root, redis.url) as workers:
-            assert workers[0].wait() == 0
-            log = (workers[0].folder / "log").read_text()
-        with ClusterReader({"url": redis.url}, "generic") as reader:
-            (held,) = reader.held()
-            waiting = {url.url for url in reader.waiting()}
-        assert f"all but {len(waiting):,} known URLs fetched: {len(waiting):,} held back in 1 set that grows" in log
-        assert (held.shape, held.why, held.waiting) == ("/maze/*", "grows", len(waiting))
-        assert len(held.waiting_urls) == 3
-        assert set(held.waiting_urls) <= waiting
-        assert held.fetched_urls == []
-
-    def test_no_crawl_of_that_name(self, redis: Server) -> None:
-        """It says which setting names it."""
-        with pytest.raises(StorageError, match="SITECRAWL_CLUSTER_CRAWL"):
-            ClusterReader({"url": redis.url}, "none")
-
-    def test_a_crawl_that_begins_just_now(self, redis: Server) -> None:
-        """Before all is written that says how to read it, there is none."""
-        name = Keys("young", 1).base(0) + "crawl"
-        with closing(connect({"url": redis.url})) as client:
-            for field, value in {"key": "00" * 16, "format": "1", "shards": "4", "buckets": "8"}.items():
-                with pytest.raises(StorageError, match="There is no crawl 'young'"):
-                    ClusterReader({"url": redis.url}, "young")
-                client.hset(name, field, value)
-        with ClusterReader({"url": redis.url}, "young") as reader:
-            assert list(reader.units()) == []
+    with LocalWeb(maze) as web, fleet(tmp_path, 1, web.root, redis.url) as workers:
+        assert workers[0].wait() == 0
+        log = (workers[0].folder / "log").read_text()
+    with opened({"url": redis.url}, "generic") as crawl, copied(crawl) as copy, FrontierReader(copy) as reader:
+        (held,) = reader.held()
+        waiting = {url.url for url in reader.waiting()}
+    assert f"all but {len(waiting):,} known URLs fetched: {len(waiting):,} held back in 1 set that grows" in log
+    assert (held.shape, held.why, held.waiting) == ("/maze/*", "grows", len(waiting))
+    assert len(held.waiting_urls) == len(held.fetched_urls) == 3
+    assert set(held.waiting_urls) <= waiting

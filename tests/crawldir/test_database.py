@@ -65,6 +65,24 @@ def test_values_come_back(path):
     database.close()
 
 
+def test_all_of_a_family(path):
+    """It goes at once with what a batch says; what is put after that stays, and so do the other families."""
+    database = opened(path)
+    batch = database.batch()
+    for key in (b"", b"a", b"\xff" * 40):
+        batch.put("urls", key, b"1")
+        batch.put("hosts", key, b"1")
+    database.write(batch)
+    batch = database.batch()
+    batch.delete_all("urls")
+    batch.put("urls", b"b", b"2")
+    assert len(list(database.scan("urls"))) == 3
+    database.write(batch)
+    assert list(database.scan("urls")) == [(b"b", b"2")]
+    assert len(list(database.scan("hosts"))) == 3
+    database.close()
+
+
 def test_the_cache_grows_with_the_tables(path, monkeypatch):
     """Blocks in memory are a share of what is on disk, from a least to a most, also after the next opening."""
     monkeypatch.setattr(opening, "_WRITE_BUFFER_BYTES", 64 << 10)

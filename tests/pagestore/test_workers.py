@@ -6,9 +6,9 @@ from pathlib import Path
 
 from pagestore_helpers import STARTED, exchange, page
 
-from sitecrawl.pagestore.reader import PageFilter
+from sitecrawl.pagestore.reader import PageFilter, PageReader
 from sitecrawl.pagestore.warc_store import WarcStore
-from sitecrawl.pagestore.workers import WorkersReader
+from sitecrawl.pagestore.workers import WorkersReader, open_pages
 
 ROOT = "http://site.example/"
 
@@ -53,3 +53,24 @@ def test_what_is_no_page_is_listed(tmp_path: Path) -> None:
     with WorkersReader(tmp_path) as reader:
         assert [capture.status for capture in reader.find(ROOT + "a", all=True)] == [200, 503]
         assert len(list(reader.pages())) == 2
+
+
+def test_what_is_void_is_not_shown(tmp_path: Path) -> None:
+    """Redis says which pages those are: also a later one of the same URL, and all that the only worker has."""
+    one, two = tmp_path / "worker-1", tmp_path / "worker-2"
+    store(one, ("a", 1), ("b", 9))
+    store(two, ("b", 5))
+    void = {one: {2}}
+    with WorkersReader(tmp_path, void=void) as reader:
+        assert [(capture.url[-1], capture.fetched - STARTED) for capture in reader.pages()] == [("a", 1), ("b", 5)]
+        assert [capture.fetched - STARTED for capture in reader.find(ROOT + "b", all=True)] == [5]
+    with open_pages(one, void) as reader:
+        assert [capture.url[-1] for capture in reader.pages()] == ["a"]
+    assert isinstance(open_pages(two, void), PageReader)
+
+
+def test_every_workers_page_counts_where_that_is_asked(tmp_path: Path) -> None:
+    store(tmp_path / "worker-1", ("a", 1), ("b", 2))
+    store(tmp_path / "worker-2", ("b", 5))
+    with WorkersReader(tmp_path, once=False) as reader:
+        assert sorted(capture.url[-1] for capture in reader.pages()) == ["a", "b", "b"]

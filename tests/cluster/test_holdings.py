@@ -1,0 +1,36 @@
+"""What a worker has yet to tell: it is there after a crash, and is numbered on."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from sitecrawl.cluster.holdings import Holdings
+from sitecrawl.crawldir.database import Database
+from sitecrawl.urls.fingerprint import HASH_NAME
+
+
+def flush(database: Database, holdings: Holdings, *bundles: bytes) -> None:
+    batch = database.batch()
+    holdings.flush(batch, [], [(1, bundle) for bundle in bundles])
+    database.write(batch)
+
+
+def test_messages_are_numbered_on(tmp_path: Path) -> None:
+    """Also by a later start of the worker, when all have been delivered: Redis takes no number twice."""
+    with closing(Database(tmp_path / "db", hash_name=HASH_NAME)) as database:
+        holdings = Holdings(database, "ab" * 8)
+        flush(database, holdings, b"one", b"two")
+        assert [(told.number, told.bundle) for told in holdings.told.values()] == [(1, b"one"), (2, b"two")]
+        for told in list(holdings.told.values()):
+            holdings.delivered(told)
+        flush(database, holdings)
+        again = Holdings(database, "cd" * 8)
+        assert again.session == "ab" * 8
+        assert [told.number for told in again.told.values()] == [2]
+        flush(database, again, b"three")
+        assert [told.number for told in again.told.values()] == [2, 3]
+        for told in list(again.told.values()):
+            again.delivered(told)
+        flush(database, again)
+        assert [told.number for told in Holdings(database, "").told.values()] == [3]
