@@ -98,7 +98,7 @@ def is_too_early(record: UrlRecord | None) -> bool:
     return record is not None and record.state == UrlState.QUEUED and not record.flags & Flag.AGAIN
 
 
-def _without_capture(database: Database, index: Index, last_id: int) -> Iterator[tuple[bytes, UrlRecord]]:
+def without_capture(database: Database, index: Index, last_id: int) -> Iterator[tuple[bytes, UrlRecord]]:
     """The records that count as stored, and are not."""
     stored = ((key, record) for key, record in records(database) if record.flags & Flag.STORED)
     for batch in batches(stored, 500):
@@ -173,7 +173,7 @@ def _queue_lost(database: Database, index: Index, changes: Changes, last_id: int
     What they say and lead to is known: it is no page that repeats others, and no evidence for a rule of URLs.
     """
     lost, survey = 0, None
-    for key, record in _without_capture(database, index, last_id):
+    for key, record in without_capture(database, index, last_id):
         survey = survey or Survey(database)
         record.state = UrlState.QUEUED
         record.flags = record.flags & ~Flag.STORED | Flag.AGAIN

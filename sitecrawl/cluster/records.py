@@ -1,239 +1,242 @@
-"""The records of a crawl on Redis by the names of their fields, and whether one can be believed.
+"""What Redis has of a partition beside its log, read with care: any of it may be spoilt.
 
-Each is a MessagePack array, written by the steps: `shard.lua` has the same names in the same order. There are no
-checksums, so of a number that was changed into another that could be nobody can tell.
+What no worker can have written is `spoilt`: a key of another type, a field, a member or an element. It is named for
+who checks a crawl, and taken out by who repairs it; what is left can be believed, as far as it tells of itself.
 """
 
 from __future__ import annotations
 
+import json
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
 import msgpack
 
-from sitecrawl.base.display import one_line
-from sitecrawl.cluster.shards import Keys, unpack
-from sitecrawl.frontier.record import Flag
-from sitecrawl.pagestore.lookup import host_of, url_key
-from sitecrawl.urls.fingerprint import SIZE, Fingerprinter
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.cluster.bundles import Bundle
+from sitecrawl.cluster.outside import FAR, CrawlOnRedis
+from sitecrawl.cluster.run import PLACE
+from sitecrawl.cluster.standing import Tally
+from sitecrawl.frontier.counts import PartCounts
+from sitecrawl.urls.fingerprint import SIZE, region_of
 
-A_TIME: Final = 500
-"""Rows that are read in one go."""
-DONE_BYTES: Final = 7
-FAR: Final = 30 * 24 * 3600 * 1000
-"""Milliseconds: nothing that a worker notes down is so far ahead."""
-NEW_TRAP: Final = (1, 0, 0, 0, 0, 0, 0)
-"""Novelty, whether it is held back, since when, for what reason, fetches and costs up to then, limit."""
-_TRAP_DEMOTED = 1
-_COUNTED: Final = 3
+_PIECE: Final = 100
+"""Elements of a list, or fields, that are asked for at once."""
+_SESSION: Final = re.compile(rb"[0-9a-f]{16}")
+_COUNTS: Final = {b"entry", b"sent", b"gone", b"arrived", b"heard", b"snapshots"}
+_LEASE: Final = re.compile(rb"(\d{1,15}):(.+)")
+_OUTBOX: Final = re.compile(rb"(\d{1,15}):(\d{1,15})")
+_NUMBERS_OF_RUN: Final = re.compile(rb"account|max_pages|begun|item_at|(item|page|error)count|pagecount_no_item")
 
 
-class Url(NamedTuple):
-    """A URL that waits or is lent."""
+class Spoilt(NamedTuple):
+    """What cannot be believed of a key, which is named by what comes behind the partition's beginning."""
 
-    url: bytes
-    section: bytes
-    depth: int
-    referrer: bytes
-    credit: int
-    mark: int
-    """Its host's dividend up to which it has been paid."""
-    history: float
-    serial: int
-    priority: int
-    flags: int
-    attempts: int
-    request: bytes
+    name: str
+    part: bytes | None
+    """A field, a member or an element; None for all of it."""
+    what: str
+
+    def __str__(self) -> str:
+        part = "" if self.part is None else f" {self.part[:40].decode(errors='backslashreplace')!r}"
+        return f"{self.name}{part}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Of a partition in which nothing is spoilt."""
+
+    entry: int
+    """The number of the newest, as `state` says."""
+    tally: Tally
+    tokens: Mapping[int, int]
     token: int
-    """Of the lease under which it is lent; 0 where it waits."""
-    score: float
+    holder: tuple[int, str] | None
+    """Token and session of the lease."""
+    senders: Mapping[str, int]
+    outbox: Mapping[str, int]
+    """The number of the entry that each of its bundles came with."""
+    outgoing: int
+    incoming: int
+    """Bundles that ought to be in outbox and inbox, as `state` says."""
+    inbox: int
+    """Those that are."""
 
-    @property
-    def host(self) -> bytes:
-        return host_of(self.url.decode()).encode()
-
-    @property
-    def section_key(self) -> bytes:
-        return self.host + b"\0" + self.section
-
-
-class HostRecord(NamedTuple):
-    """A host; times in Unix milliseconds."""
-
-    known: int = 0
-    queued: int = 0
-    fetched: int = 0
-    good: int = 0
-    sections: int = 0
-    payees: int = 0
-    dividend: int = 0
-    mark: int = 0
-    rest: int = 0
-    token: int = 0
-    free_at: int = 0
-    failures: int = 0
-    crawl_delay: float = 0
-    pace: float = 0
-    dead: int = 0
-    trap: tuple[float, ...] = NEW_TRAP
-
-    @property
-    def is_held(self) -> bool:
-        return self.trap[_TRAP_DEMOTED] == 1
+    def agrees_with(self, counts: PartCounts) -> bool:
+        """Whether the tally, where a worker has written one, says what the log does."""
+        return not self.tally.worker.session or list(self.tally.states) == counts.states
 
 
-class SectionRecord(NamedTuple):
-    """A section of a host."""
-
-    known: int = 0
-    own: int = 0
-    fetched: int = 0
-    good: int = 0
-    queued: int = 0
-    trap_like: int = 0
-    recent: float = 1
-    worth: float = 1
-    trap: tuple[float, ...] = NEW_TRAP
-    shape: bytes = b""
-
-    @property
-    def is_held(self) -> bool:
-        return self.trap[_TRAP_DEMOTED] == 1
-
-
-class Lease(NamedTuple):
-    """What is lent under one token."""
-
-    host: bytes
-    session: bytes
-    is_returned: bool
-    """The host has been given back; its pages are not yet acknowledged."""
-    urls: dict[bytes, int]
-    """The credit of each URL by its fingerprint."""
+def read_records(crawl: CrawlOnRedis, partition: int) -> Records:
+    """Raises `redis.RedisError`."""
+    client, base = crawl.client, crawl.keys.base(partition)
+    state = client.hgetall(base + "state")
+    counts = {name: int(state.get(name, 0)) for name in _COUNTS}
+    lease = client.get(base + "lease")
+    holder = _LEASE.fullmatch(lease) if lease else None
+    return Records(
+        entry=counts[b"entry"],
+        tally=Tally.unpack(state.get(b"tally", b"")),
+        tokens={int(token): int(number) for token, number in client.hgetall(base + "tokens").items()},
+        token=int(client.get(base + "token") or 0),
+        holder=None if holder is None else (int(holder[1]), holder[2].decode(errors="replace")),
+        senders={name.decode(): int(number) for name, number in client.hgetall(base + "senders").items()},
+        outbox={name.decode(): int(name.partition(b":")[0]) for name in client.hkeys(base + "outbox")},
+        outgoing=counts[b"sent"] - counts[b"gone"],
+        incoming=counts[b"arrived"] - counts[b"heard"],
+        inbox=client.llen(base + "inbox"),
+    )
 
 
-class Blob(NamedTuple):
-    """What is on its way from one shard to another."""
-
-    links: Any
-    credit: int
-    budget: int
-    """How many URLs the other one may lend for it, under the limit of `account`."""
-    account: int
+def spoilt(crawl: CrawlOnRedis, partition: int) -> Iterator[Spoilt]:
+    """All that is, but for the entries of the log. Raises `redis.RedisError`."""
+    return _Looking(crawl, partition).all()
 
 
-class Reading:
-    """Reads the records of one shard; None stands for what nobody has written like that."""
+class _Looking:
+    def __init__(self, crawl: CrawlOnRedis, partition: int) -> None:
+        self._crawl = crawl
+        self._client: Any = crawl.client
+        self._base = crawl.keys.base(partition)
+        self._partition = partition
+        self._territory = crawl.territory()
+        self._hashes: dict[str, Callable[[bytes, bytes], bool]] = {
+            "crawl": self._is_fact,
+            "state": _is_state,
+            "tokens": lambda token, number: is_count(token) and is_count(number),
+            "senders": lambda name, number: (is_count(name) or is_session(name)) and is_count(number),
+            "outbox": self._is_outbox,
+            "trust": lambda _, data: _is_flow(data),
+        }
+        self._lists = {"log": None, "snapshot": None, "inbox": lambda data: self._is_bundle(data, partition)}
+        self._strings: dict[str, Callable[[bytes], object]] = {"token": is_count, "lease": _LEASE.fullmatch}
+        self._sorted: tuple[str, ...] = ()
+        if partition == PLACE:
+            self._hashes |= {
+                "trusted": lambda _, data: _is_pair(data),
+                "run": lambda name, value: not _NUMBERS_OF_RUN.fullmatch(name) or _is_number(value),
+                "tallies": lambda _, data: _are_counts(data),
+                "told": lambda *_: True,
+                "wish": lambda *_: True,
+            }
+            self._lists["scope"] = None
+            self._sorted = ("workers", "heard")
 
-    def __init__(self, keys: Keys, shard: int, fingerprints: Fingerprinter) -> None:
-        self._keys = keys
-        self._shard = shard
-        self._fingerprints = fingerprints
+    def all(self) -> Iterator[Spoilt]:
+        for name, is_field in self._hashes.items():
+            yield from self._of_type(name, b"hash") or self._in_hash(name, is_field)
+        for name, is_element in self._lists.items():
+            yield from self._of_type(name, b"list") or self._in_list(name, is_element)
+        for name, is_value in self._strings.items():
+            yield from self._of_type(name, b"string") or self._in_string(name, is_value)
+        for name in self._sorted:
+            yield from self._of_type(name, b"zset") or self._in_sorted(name)
 
-    def url(self, key: bytes, packed: bytes | None) -> Url | None:
-        values = _values(packed, len(Url._fields))
-        if values is None or len(key) != SIZE:
-            return None
-        url = Url._make(values)
-        texts = isinstance(url.url, bytes) and isinstance(url.section, bytes) and isinstance(url.referrer, bytes)
-        numbers = _are_counts(url.depth, url.credit, url.mark, url.history, url.serial, url.flags, url.attempts)
-        if not (texts and numbers and _are_counts(url.token) and _are_numbers(url.priority, url.score)):
-            return None
-        return url if self._is_one(key, url) else None
+    def _of_type(self, name: str, wanted: bytes) -> list[Spoilt]:
+        found: bytes = self._client.type(self._base + name)
+        if found in {wanted, b"none"}:
+            return []
+        return [Spoilt(name, None, f"it is a {found.decode()}, and should be a {wanted.decode()}")]
 
-    def _is_one(self, key: bytes, url: Url) -> bool:
-        text = url.url.decode("latin-1")
-        if not (text.isascii() and text.isprintable() and text.startswith(("http://", "https://"))):
+    def _in_hash(self, name: str, is_field: Callable[[bytes, bytes], bool]) -> Iterator[Spoilt]:
+        for field, value in self._client.hscan_iter(self._base + name, count=_PIECE):
+            if not is_field(field, value):
+                yield Spoilt(name, field, "it is not what a worker writes")
+
+    def _in_list(self, name: str, is_element: Callable[[bytes], bool] | None) -> Iterator[Spoilt]:
+        start = 0
+        while is_element and (found := self._client.lrange(self._base + name, start, start + _PIECE - 1)):
+            yield from (Spoilt(name, one, "it is not what a worker writes") for one in found if not is_element(one))
+            start += len(found)
+
+    def _in_string(self, name: str, is_value: Callable[[bytes], object]) -> Iterator[Spoilt]:
+        value = self._client.get(self._base + name)
+        if value is not None and not is_value(value):
+            yield Spoilt(name, None, "it is not what a worker writes")
+
+    def _in_sorted(self, name: str) -> Iterator[Spoilt]:
+        for member, score in self._client.zscan_iter(self._base + name, count=_PIECE):
+            if not (isfinite(score) and score < 1000 * time.time() + FAR):
+                yield Spoilt(name, member, "its time never comes")
+
+    def _is_fact(self, field: bytes, value: bytes) -> bool:
+        return self._crawl.fields.get(field) == value
+
+    def _is_outbox(self, name: bytes, data: bytes) -> bool:
+        found = _OUTBOX.fullmatch(name)
+        return found is not None and int(found[2]) in self._crawl.partitions and self._is_bundle(data, int(found[2]))
+
+    def _is_bundle(self, data: bytes, partition: int) -> bool:
+        """Whether it is one for that partition."""
+        try:
+            found = Bundle.unpack(data)
+            return all(
+                len(message.link.key) == SIZE
+                and self._territory.partition(region_of(message.link.host)) == partition
+                and isinstance(message.link.url, str)
+                and isinstance(message.amount + message.depth + message.credit + found.pages + found.account, int)
+                for message in found.messages
+            )
+        except (CorruptFile, TypeError, ValueError, AttributeError):
             return False
-        if not self.is_ours(url.host) or not _is_request(url.request):
-            return False
-        # A crawl may leave parameters out before it takes the fingerprint.
-        is_free = "?" in text or ";" in text or url.flags & (Flag.REQUEST | Flag.UNFILTERED)
-        return bool(is_free) or self._fingerprints.url(url_key(text)) == key
-
-    def host(self, name: bytes, packed: bytes | None) -> HostRecord | None:
-        values = _values(packed, len(HostRecord._fields))
-        if values is None or not self.is_ours(name):
-            return None
-        *numbers, trap = values
-        is_one = _are_counts(*numbers) and _is_trap(trap)
-        return HostRecord._make([*numbers, tuple(trap)]) if is_one else None
-
-    def section(self, key: bytes, packed: bytes | None) -> SectionRecord | None:
-        values = _values(packed, len(SectionRecord._fields))
-        if values is None or not self.is_ours(key.partition(b"\0")[0]) or b"\0" not in key:
-            return None
-        *numbers, trap, shape = values
-        is_one = _are_counts(*numbers) and _is_trap(trap) and isinstance(shape, bytes)
-        return SectionRecord._make([*numbers, tuple(trap), shape]) if is_one else None
-
-    def is_ours(self, host: bytes) -> bool:
-        """Whether a host of this name is on this shard."""
-        return bool(host) and host.isascii() and self._keys.shard_of(host.decode()) == self._shard
 
 
-def lease_of(fields: dict[bytes, bytes]) -> Lease | None:
-    """A lease from its hash; None where nobody can say whose it is."""
-    if not fields.keys() >= {b"h", b"s"}:
-        return None
-    urls = {key: int(credit) for key, credit in fields.items() if len(key) == SIZE and credit.isdigit()}
-    return Lease(fields[b"h"], fields[b"s"], b"r" in fields, urls)
+def is_count(text: bytes) -> bool:
+    """Whether it is a number that Lua has exactly, from 0 on."""
+    return text.isdigit() and len(text) < 16
 
 
-def number_of(text: bytes | None) -> float | None:
-    """A number as Redis has it; None where it is none."""
+def is_session(name: bytes) -> bool:
+    """Whether it is the name of a worker."""
+    return _SESSION.fullmatch(name) is not None
+
+
+def _is_state(field: bytes, value: bytes) -> bool:
+    if field != b"tally":
+        return field in _COUNTS and is_count(value)
     try:
-        number = float(text or b"x")
-    except ValueError:
-        return None
-    return number if isfinite(number) else None
-
-
-def blob_of(packed: bytes) -> Blob | None:
-    """What an outbox holds; None where that cannot be read."""
-    try:
-        blob = unpack(packed)
-        numbers = (blob[b"arrived"], blob.get(b"budget", 0), blob.get(b"account", 0))
-        return Blob(blob[b"links"], *map(int, numbers))
-    except (ValueError, TypeError, KeyError, AttributeError, msgpack.UnpackException):
-        return None
-
-
-def is_tally(packed: bytes) -> bool:
-    """Whether that is what a worker counts for the limits of a run: items, pages, errors."""
-    values = _values(packed, _COUNTED)
-    return values is not None and _are_counts(*values)
-
-
-def _values(packed: bytes | None, size: int) -> list[Any] | None:
-    try:
-        values = unpack(packed or b"")
-    except (ValueError, TypeError, msgpack.UnpackException):
-        return None
-    return values if isinstance(values, list) and len(values) == size else None
-
-
-def _are_numbers(*values: Any) -> bool:
-    return all(isinstance(value, int | float) and isfinite(value) for value in values)
-
-
-def _are_counts(*values: Any) -> bool:
-    return _are_numbers(*values) and min(values) >= 0
-
-
-def _is_trap(values: Any) -> bool:
-    return isinstance(values, list) and len(values) == len(NEW_TRAP) and _are_counts(*values)
-
-
-def _is_request(packed: Any) -> bool:
-    if packed == b"":
-        return True
-    try:
-        return isinstance(packed, bytes) and isinstance(msgpack.unpackb(packed, strict_map_key=False), dict)
-    except (ValueError, TypeError, msgpack.UnpackException):
+        tally = Tally.unpack(value)
+        return len(tally.states) == 4 and all(isinstance(number, int) for number in (*tally.states, tally.account))
+    except CorruptFile:
         return False
 
 
-def readable(name: bytes) -> str:
-    """A name for a line of a terminal."""
-    return name.hex() if len(name) == SIZE else one_line(name.decode(errors="backslashreplace"))
+def _is_flow(data: bytes) -> bool:
+    try:
+        flow = msgpack.unpackb(data)
+    except (ValueError, msgpack.UnpackException):
+        return False
+    return isinstance(flow, dict) and all(
+        isinstance(host, bytes) and _is_amount(amount) for host, amount in flow.items()
+    )
+
+
+def _is_pair(data: bytes) -> bool:
+    try:
+        found = msgpack.unpackb(data)
+    except (ValueError, msgpack.UnpackException):
+        return False
+    return isinstance(found, list) and len(found) == 2 and all(map(_is_amount, found))
+
+
+def _are_counts(data: bytes) -> bool:
+    try:
+        found = json.loads(data)
+    except ValueError:
+        return False
+    return isinstance(found, list) and len(found) == 3 and all(map(_is_amount, found))
+
+
+def _is_number(value: bytes) -> bool:
+    try:
+        return isfinite(float(value))
+    except ValueError:
+        return False
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int | float) and isfinite(value) and value >= 0

@@ -1,30 +1,60 @@
-"""Mending a crawl on Redis: the shards first, then what the workers' directories know, then the credit.
+"""Mending a crawl on Redis: what is left of it is copied, mended as the crawl of one process, and written back.
 
-While it lasts no step does anything (`shard.lua`), so a worker that comes waits. A repair that is killed leaves that
-so, until it is begun again.
+What cannot be believed is dropped first, so that all else can be read. Then the copy is mended, with the stored pages
+in the workers' directories; then each partition gets a snapshot of it in the place of its log, in one step.
+
+Meanwhile all partitions are lent to the repair, without an end: whatever a worker has yet to tell is void, and one
+that comes waits. A repair that is killed leaves them so, and the next one does it all again, with what it finds then.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from tempfile import TemporaryDirectory
+from typing import Final
 
+from sitecrawl.base.batches import batches
 from sitecrawl.base.errors import StorageError
-from sitecrawl.cluster.audit import in_outboxes, is_quiet, opened, problems, unfinished
-from sitecrawl.cluster.facts import REPAIR, Facts
-from sitecrawl.cluster.options import MOST_CREDIT, SEED_SHARE
-from sitecrawl.cluster.rebuilding import Rebuilding
-from sitecrawl.cluster.records import number_of
-from sitecrawl.cluster.stored_pages import StoredPages
-from sitecrawl.cluster.survey import Survey
+from sitecrawl.checking.changes import Changes
+from sitecrawl.checking.frontier import mend_frontier
+from sitecrawl.checking.numbers import load_counts
+from sitecrawl.checking.pages import mend_pages, without_capture
+from sitecrawl.checking.store import Index
+from sitecrawl.checking.survey import Survey, readable, records
+from sitecrawl.cluster.check import REPAIR, check
+from sitecrawl.cluster.copy import Copying, Losses
+from sitecrawl.cluster.entries import snapshot
+from sitecrawl.cluster.outside import CrawlOnRedis
+from sitecrawl.cluster.records import is_count, is_session, read_records, spoilt
+from sitecrawl.cluster.run import PLACE
+from sitecrawl.cluster.standing import Tally
+from sitecrawl.cluster.steps import script
+from sitecrawl.cluster.stores import untold_captures
 from sitecrawl.cluster.worker_store import WorkerStore
+from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.meta import LEDGER, LINKS_READ
+from sitecrawl.crawldir.overlay import Overlay
+from sitecrawl.credit.ledger import Ledger
+from sitecrawl.frontier.counts import PartCounts
+from sitecrawl.frontier.link_credit import read_seeds
+from sitecrawl.frontier.moving import facts_of, rows_of
+from sitecrawl.frontier.record import Flag, UrlRecord
+from sitecrawl.frontier.territory import Territory
+from sitecrawl.pagestore.merging import merge
+from sitecrawl.pagestore.workers import Void, WorkersReader, is_page
+from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
-_ROUNDS: Final = 3
-"""Repairs in a row: mending one thing may show another that was hidden behind it."""
+_PART: Final = 1 << 20
+"""Bytes of rows in one part of a snapshot."""
+_READS: Final = "the next starts of these workers read the links of their stored pages again"
+_UNNAMED: Final = (
+    "name the workers' directories behind the URL: then what they have stored is not fetched again, and the links of "
+    "their pages are read again"
+)
 
 
 @dataclass(slots=True)
@@ -36,153 +66,217 @@ class Repair:
     notes: list[str] = field(default_factory=list)
     """What was done that cost something, and what nobody can know."""
     after: list[str] = field(default_factory=list)
+    queued: int = 0
+    """Pages that are stored nowhere any more, and are to be fetched again."""
 
 
-def repair(params: Mapping[str, Any], crawl: str, directories: Sequence[Path]) -> Repair:
-    """Mend the crawl called `crawl`, with what is in the `directories` of its workers.
+def repair(crawl: CrawlOnRedis, directories: Sequence[Path]) -> Repair:
+    """Mend the crawl, with what is in the `directories` of its workers: in all of them, or in none.
 
-    Raises `StorageError` if workers are at work, Redis does not answer, or a directory cannot be read.
+    Raises `StorageError` if workers are at work or a directory cannot be used, and `redis.RedisError`.
     """
-    with opened(params, crawl) as (client, facts), ExitStack() as stack:
-        _refuse_workers(client, facts)
-        stores = [stack.enter_context(closing(WorkerStore(directory, facts))) for directory in directories]
-        found = Repair([*unfinished(client, facts), *problems(client, facts)])
-        if found.before or stores:
-            _Mending(client, facts, stores, found).run()
+    _refuse_workers(crawl)
+    with ExitStack() as stack:
+        stores = [stack.enter_context(closing(WorkerStore(crawl, directory))) for directory in directories]
+        found = Repair(check(crawl, directories).faults)
+        if found.before:
+            _Mending(crawl, stores, found).run()
+            found.after = check(crawl, directories).faults
         return found
 
 
-def _refuse_workers(client: Any, facts: Facts) -> None:
-    if not is_quiet(client, facts.keys):
+def _refuse_workers(crawl: CrawlOnRedis) -> None:
+    if crawl.workers():
         raise StorageError(
-            f"Workers of the crawl {facts.keys.crawl!r} are at work, or were until a moment ago: stop them, and wait "
-            "for SITECRAWL_LEASE_SECONDS"
+            f"Workers of {crawl} are at work, or were until a moment ago: stop them, and wait for "
+            "SITECRAWL_LEASE_SECONDS"
         )
+
+
+def _is_again(record: UrlRecord | None) -> bool:
+    return record is not None and bool(record.flags & Flag.AGAIN)
 
 
 class _Mending:
-    def __init__(self, client: Any, facts: Facts, stores: Sequence[WorkerStore], found: Repair) -> None:
-        self._client = client
-        self._facts = facts
-        self._stores = stores
+    def __init__(self, crawl: CrawlOnRedis, stores: Sequence[WorkerStore], found: Repair) -> None:
+        self._crawl = crawl
+        self._client = crawl.client
+        self._stores = {store.directory: store for store in stores}
         self._found = found
-        self._lost: Counter[str] = Counter()
-        self._restored: Counter[str] = Counter()
-        self._extra = 0
+        self._tokens: dict[int, int] = {}
+        """Those of the repair's leases."""
 
     def run(self) -> None:
-        was_killed = any(unfinished(self._client, self._facts))
-        self._facts.restore(self._client)
-        self._shut()
-        self._mend_shards()
-        if self._stores:
-            pages = StoredPages(self._client, self._facts, self._stores)
-            self._restored = pages.restore()
-            self._extra = pages.withdraw_extra()
-        if not self._spoilt():
-            self._settle()
-        self._forget_limits()
-        self._tell()
-        if was_killed or self._has_lost:  # nobody knows what a repair that was killed has dropped
-            self._read_links_again()
-        self._open()
-        self._found.after = list(problems(self._client, self._facts))
+        was_killed = any("a repair has begun" in fault for fault in self._found.before)
+        self._seize()
+        dropped = self._drop_spoilt()
+        losses = Losses()
+        with TemporaryDirectory() as name, closing(Database(Path(name) / "db", hash_name=HASH_NAME)) as database:
+            counts = Copying(self._crawl, database, losses).take_all()
+            was_short = not all(read_records(self._crawl, n).agrees_with(own) for n, own in enumerate(counts))
+            list(mend_frontier(database, Survey(database), dry=False))
+            if self._stores:
+                self._mend_pages(database, Path(name))
+                list(mend_frontier(database, Survey(database), dry=False))
+            is_lossy = bool(losses.entries or losses.rows or dropped or was_short or was_killed)
+            is_lossy |= database.get("meta", LINKS_READ) is not None
+            self._write_back(database, counts)
+        self._tell(losses, dropped, is_lossy=is_lossy)
+        self._forget_limits(max(one.allowance.account for one in counts))
+        self._release()
 
-    def _shut(self) -> None:
-        """No step does anything from here on; one that a worker made before is over."""
-        for base in self._bases():
-            self._client.hset(base + "crawl", REPAIR, "1")
+    # Who has the partitions
+
+    def _seize(self) -> None:
+        """Whoever has had a partition before is told that it is over. A worker that came just now goes first."""
+        for partition in self._crawl.partitions:
+            self._lend(partition)
         try:
-            _refuse_workers(self._client, self._facts)
+            _refuse_workers(self._crawl)
         except StorageError:
-            self._open()
+            self._release()
             raise
 
-    def _open(self) -> None:
-        for base in self._bases():
-            self._client.hdel(base + "crawl", REPAIR)
+    def _lend(self, partition: int) -> None:
+        base = self._crawl.keys.base(partition)
+        for name in ("token", "lease"):
+            if self._client.type(base + name) not in {b"string", b"none"}:
+                self._client.delete(base + name)
+        last = self._client.get(base + "token") or b""
+        tokens = self._client.hkeys(base + "tokens") if self._client.type(base + "tokens") == b"hash" else []
+        newest = max((int(token) for token in [last, *tokens] if is_count(token)), default=0)
+        token = max(newest + 1, int(1000 * time.time()))
+        self._client.set(base + "token", token)
+        self._client.set(base + "lease", f"{token}:{REPAIR}")
+        self._tokens[partition] = token
 
-    def _bases(self) -> list[str]:
-        return [self._facts.keys.base(shard) for shard in range(self._facts.keys.shards)]
+    def _release(self) -> None:
+        self._client.delete(*(self._crawl.keys.base(partition) + "lease" for partition in self._crawl.partitions))
 
-    def _forget_limits(self) -> None:
-        """What the shards may lend of `max_pages` is reckoned anew when the next worker comes: with a new account."""
-        first = self._bases()[0]
-        accounts = [number_of(self._client.hget(base + "state", "account")) or 0 for base in self._bases()]
-        run = [number_of(self._client.hget(first + "run", "account")) or 0]
-        self._client.delete(first + "run", first + "tallies")
-        self._client.hset(first + "run", mapping={"account": int(max(accounts + run)), "max_pages": -1})
+    # What cannot be believed
 
-    def _mend_shards(self) -> None:
-        for _ in range(_ROUNDS):
-            spoilt = self._spoilt()
-            if not spoilt:
-                return
-            shards = [Rebuilding(self._client, self._facts, number) for number in spoilt]
-            for shard in shards:
-                shard.drop_strangers()
-            most = self._most()
-            for shard in shards:
-                shard.rebuild(most)
-                self._lost += shard.lost
+    def _drop_spoilt(self) -> int:
+        """How many bundles are lost, with it or before."""
+        lost = 0
+        for partition in self._crawl.partitions:
+            base = self._crawl.keys.base(partition)
+            for name, part, _ in list(spoilt(self._crawl, partition)):
+                self._drop(base + name, part)
+            for sender in filter(is_session, self._client.hkeys(base + "senders")):
+                self._client.hdel(base + "senders", sender)  # what comes twice from there does no harm
+            self._client.hset(base + "crawl", mapping=self._crawl.fields)
+            own = read_records(self._crawl, partition)
+            lost += abs(own.outgoing - len(own.outbox)) + abs(own.incoming - own.inbox)
+        return lost
 
-    def _spoilt(self) -> list[int]:
-        """Shards with faults of their own; where one cannot be read, others may show theirs later."""
-        faults = list(problems(self._client, self._facts))
-        return [n for n, base in enumerate(self._bases()) if any(fault.startswith(base) for fault in faults)]
+    def _drop(self, key: str, part: bytes | None) -> None:
+        drop: dict[bytes, Callable[[], object]] = {
+            b"hash": lambda: self._client.hdel(key, part),
+            b"list": lambda: self._client.lrem(key, 0, part),
+            b"zset": lambda: self._client.zrem(key, part),
+        }
+        kind = self._client.type(key)
+        if part is None or kind not in drop:
+            self._client.delete(key)
+        else:
+            drop[kind]()
 
-    def _most(self) -> int:
-        """More credit than a URL can have."""
-        totals = [number_of(self._client.hget(base + "state", "total")) for base in self._bases()]
-        known = [int(total) for total in totals if total is not None]
-        return max(sum(known), SEED_SHARE) if len(known) == len(totals) else MOST_CREDIT
+    # The copy
 
-    def _settle(self) -> None:
-        """The lambda pages come to hold what nobody holds."""
-        keys, fingerprints = self._facts.keys, self._facts.fingerprints
-        surveys = [Survey(self._client, keys, shard, fingerprints).read_urls() for shard in range(keys.shards)]
-        moving = [in_outboxes(self._client, keys, survey, shard) for shard, survey in enumerate(surveys)]
-        if sum(survey.count("sent") - survey.count("arrived") for survey in surveys) != sum(moving):
-            for survey, amount in zip(surveys, moving, strict=True):
-                self._set(survey, sent=amount, arrived=0)
-        missing = sum(survey.count("total") - survey.held for survey in surveys)
-        if missing:
-            told = "missing: the lambda page has them" if missing > 0 else "too many"
-            self._found.notes.append(f"{abs(missing):,} units of credit were {told}")
-        for survey in surveys:
-            taken = max(missing, -survey.count("reserve"))
-            self._set(survey, reserve=survey.count("reserve") + taken)
-            missing -= taken
-        if missing:  # pages hold more than there ever was: then there is more
-            self._set(surveys[0], total=surveys[0].count("total") - missing)
+    def _mend_pages(self, database: Database, place: Path) -> None:
+        directories = list(self._stores)
+        void = untold_captures(self._crawl, directories)
+        with WorkersReader(place, directories, void) as workers:
+            self._withdraw_copies(database, workers, void)
+            merge(workers, place)
+        counts, changes = load_counts(Overlay(database, "meta")), Changes(database, dry=False)
+        assert counts is not None  # it was mended
+        with Index(place) as index:
+            self._found.queued = sum(1 for _ in without_capture(database, index, index.newest))
+            steps = mend_pages(
+                database, index, Fingerprinter(self._crawl.key), changes,
+                last_id=index.newest, forgotten=counts.forgotten, is_behind=False,
+            )  # fmt: skip
+            self._found.notes += [f"{step.what}: {step.remedy}" for step in steps if step.repairable]
+        changes.end()
 
-    def _set(self, survey: Survey, **numbers: int) -> None:
-        if any(survey.state.get(name) != number for name, number in numbers.items()):
-            self._client.hset(survey.base + "state", mapping=dict(numbers))
-            survey.state.update(numbers)
+    def _withdraw_copies(self, database: Database, workers: WorkersReader, void: Void) -> None:
+        """Of a page that is stored several times, by several workers or by one, the last stays; unless it was asked
+        for again.
+        """
+        key_of = Fingerprinter(self._crawl.key).url
+        extra = 0
+        for reader in workers.readers:
+            own = void[reader.directory]
+            rows = list(own)
+            for chunk in batches(one for one in reader.captures() if is_page(one) and one.id not in own):
+                left = {capture.id for capture in workers.counting(reader, chunk)}
+                last = dict(reader.last_pages({capture.url_key for capture in chunk}, own))
+                copies = [one for one in chunk if one.id not in left or one.fetched < last[one.url_key]]
+                known = readable(database, [key_of(one.url_key) for one in copies])
+                rows += [one.id for one, record in zip(copies, known, strict=True) if not _is_again(record)]
+            self._stores[reader.directory].withdraw(rows)
+            extra += len(rows)
+        if extra:
+            self._found.notes.append(
+                f"{extra:,} pages count as `other` now: Redis has not heard of them, or they are stored twice"
+            )
 
-    def _tell(self) -> None:
-        restored = self._restored
+    def _write_back(self, database: Database, counts: Sequence[PartCounts]) -> None:
+        territory = self._crawl.territory()
+        for partition, own in enumerate(counts):
+            territory.held[partition].forgotten[:] = own.forgotten
+            territory.held[partition].states[:] = own.forgotten
+            territory.held[partition].allowance = own.allowance
+        for key, record in records(database):
+            territory.counts(key).states[record.state] += 1
+        ledger, all_counts = database.get("meta", LEDGER), load_counts(Overlay(database, "meta"))
+        assert ledger is not None
+        assert all_counts is not None
+        facts = facts_of(territory, Ledger.unpack(ledger), all_counts.serial, read_seeds(database))
+        last = self._last_entries()
+        for partition in self._crawl.partitions:
+            parts = snapshot(facts[partition], rows_of(database, territory.regions(partition)), _PART)
+            self._write(partition, parts, last[partition] + 1, territory)
+
+    def _last_entries(self) -> list[int]:
+        """The greatest number of an entry that anything says of each partition: what comes has a greater one."""
+        found = [read_records(self._crawl, partition) for partition in self._crawl.partitions]
+        last = [max([own.entry, *own.tokens.values(), *own.outbox.values()]) for own in found]
+        for own in found:
+            for sender, number in own.senders.items():
+                if len(sender) < 16 and int(sender) in self._crawl.partitions:
+                    last[int(sender)] = max(last[int(sender)], number)
+        return last
+
+    def _write(self, partition: int, parts: Iterable[bytes], number: int, territory: Territory) -> None:
+        base, counts = self._crawl.keys.base(partition), territory.held[partition]
+        tally = Tally(states=tuple(counts.states), account=counts.allowance.account)
+        self._client.delete(base + "snapshot")
+        for part in parts:
+            self._client.rpush(base + "snapshot", part)
+        text = script("rewrite")[0]
+        if self._client.eval(text, 1, base, self._tokens[partition], REPAIR, number, tally.pack()) == b"fenced":
+            raise StorageError(f"Another repair of {self._crawl} has begun meanwhile")
+
+    # What else there is to do
+
+    def _forget_limits(self, account: int) -> None:
+        """What each partition may fetch of `max_pages` is reckoned anew when the next worker comes."""
+        base = self._crawl.keys.base(PLACE)
+        account = max(account, int(self._client.hget(base + "run", "account") or 0))
+        self._client.delete(base + "run", base + "tallies")
+        if account:
+            self._client.hset(base + "run", mapping={"account": account, "max_pages": -1})
+
+    def _tell(self, losses: Losses, bundles: int, *, is_lossy: bool) -> None:
         told = {
-            "{:,} URLs that waited are lost: no key has their text any more": self._lost["urls"],
-            "{:,} URLs are no longer known to be done": self._lost["done"],
-            "links in {:,} outboxes are lost": self._lost["links"],
-            "{:,} pages that workers have stored count as fetched now": restored["unknown"] + restored["waited"],
-            "{:,} URLs of which a worker has yet to tell wait again": restored["lost"],
-            "{:,} pages count as `other` now, as another worker has stored them too": self._extra,
+            "{:,} entries of logs are lost: what they alone say is forgotten": losses.entries,
+            "{:,} rows of logs are lost": losses.rows,
+            "{:,} bundles of links were on their way and are lost, or nobody knows it": bundles,
         }
         self._found.notes += [words.format(number) for words, number in told.items() if number]
-
-    @property
-    def _has_lost(self) -> bool:
-        return bool(sum((self._lost + self._restored).values()))
-
-    def _read_links_again(self) -> None:
-        for store in self._stores:
-            store.read_links_again()
-        self._found.notes.append(
-            "the next starts of these workers read the links of their stored pages again"
-            if self._stores
-            else "name the workers' directories behind the URL: then what they have stored is not fetched again, and "
-            "the links of their pages are read again"
-        )
+        for store in self._stores.values():
+            store.forget_partitions(reads_links=is_lossy)
+        if is_lossy:
+            self._found.notes.append(_READS if self._stores else _UNNAMED)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from scrapy.exceptions import UsageError
 
 from sitecrawl.checking import CheckResult, check, repair
-from sitecrawl.cluster.address import SCHEMES, shown
-from sitecrawl.cluster.audit import audit
+from sitecrawl.cluster.address import SCHEMES
+from sitecrawl.cluster.check import check as check_redis
+from sitecrawl.cluster.outside import opened
 from sitecrawl.cluster.repair import repair as repair_redis
 from sitecrawl.console.base_command import DescribedCommand
 from sitecrawl.crawl import configuration
@@ -23,9 +23,10 @@ from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
 class Command(DescribedCommand):
     """Verify a crawl's directory: files, credit, counts, queue and stored pages, each against the others. Without a
     directory it is the newest below crawls/. The crawl must not be running. With the URL of a Redis it is what a
-    crawl of many workers has there, which SITECRAWL_CLUSTER_CRAWL names: its keys, records, counts and credit. A
-    repair takes what the workers have stored from their directories, where they are named behind the URL. Exit
-    codes: 0 when the crawl is sound, 1 when it is not, 2 when it cannot be checked.
+    crawl of many workers has there, which SITECRAWL_CLUSTER_CRAWL names: its keys, and each partition as a crawl's
+    directory. Behind the URL stand the workers' directories: all of them, or the one that they are below. Then what
+    they have stored is held against it. Exit codes: 0 when the crawl is sound, 1 when it is not, 2 when it cannot be
+    checked.
     """
 
     usage = "[options] [directory | redis://... [worker's directory ...]]"
@@ -41,8 +42,6 @@ class Command(DescribedCommand):
         if args and args[0].startswith(SCHEMES):
             if opts.quick:
                 raise UsageError("what is on Redis is checked wholly")
-            if len(args) > 1 and not opts.repair:
-                raise UsageError(f"unknown argument {args[1]!r}: workers' directories are for --repair")
             with exit_code_on_error(self, 2):
                 self.exitcode = self._on_redis(args[0], args[1:], repairs=opts.repair)
             return
@@ -54,15 +53,25 @@ class Command(DescribedCommand):
             _tell(result, checked="sampled" if opts.quick else "read back")
             self.exitcode = 0 if result.is_sound else 1
 
-    def _on_redis(self, url: str, directories: list[str], *, repairs: bool) -> int:
+    def _on_redis(self, url: str, named: list[str], *, repairs: bool) -> int:
         assert self.settings is not None
         self.settings.set("SITECRAWL_CLUSTER", url, "cmdline")
-        params, crawl = configuration.redis_of(self.settings), configuration.shared_name(self.settings, "generic")
+        params, name = configuration.redis_of(self.settings), configuration.shared_name(self.settings, "generic")
         assert params is not None
-        faults = _repair_redis(params, crawl, directories) if repairs else _audit_redis(params, crawl)
-        _list(faults, [])
-        sound = "is sound" if not faults else f"has {len(faults):,} faults"
-        print(f"The crawl {crawl!r} on Redis at {shown(params)} {sound}")
+        directories = [worker for path in map(Path, named) for worker in workers_below(path) or [path]]
+        with opened(params, name) as crawl:
+            if repairs:
+                found = repair_redis(crawl, directories)
+                if found.before:
+                    print(f"Found before the repair: {len(found.before)}")
+                _list(found.before, found.notes)
+                faults: Sequence[str] = found.after
+            else:
+                checked = check_redis(crawl, directories)
+                faults = checked.faults
+                _list([], checked.notes)
+            _list(faults, [])
+            print(f"T{str(crawl)[1:]} {f'has {len(faults):,} faults' if faults else 'is sound'}")
         return 1 if faults else 0
 
 
@@ -72,23 +81,6 @@ def _repair(directory: Path) -> CheckResult:
         print(f"Found before the repair: {len(before.problems)}")
         _list(before.problems, before.notes)
     return after
-
-
-def _audit_redis(params: Mapping[str, Any], crawl: str) -> list[str]:
-    faults, has_workers = audit(params, crawl)
-    if has_workers:
-        print("Note: workers are at work, so counts and credit were not checked")
-    return faults
-
-
-def _repair_redis(params: Mapping[str, Any], crawl: str, directories: list[str]) -> list[str]:
-    """The faults that are left."""
-    named = map(Path, directories)
-    found = repair_redis(params, crawl, [worker for path in named for worker in workers_below(path) or [path]])
-    if found.before:
-        print(f"Found before the repair: {len(found.before)}")
-    _list(found.before, found.notes)
-    return found.after
 
 
 def _list(problems: Sequence[object], notes: Sequence[str]) -> None:

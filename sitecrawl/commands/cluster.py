@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from time import localtime, strftime
 
 from scrapy.commands import BaseRunSpiderCommand
 from scrapy.exceptions import UsageError
 
+from sitecrawl.cluster.address import SCHEMES
 from sitecrawl.cluster.fleet import Fleet, redis_server
+from sitecrawl.cluster.outside import CrawlOnRedis, opened
+from sitecrawl.cluster.repair import repair
 from sitecrawl.console.base_command import DescribedCommand
+from sitecrawl.crawl import configuration
 from sitecrawl.crawl.configuration import CRAWLS
+from sitecrawl.crawldir.directory import workers_below
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.pagestore.workers import WorkersReader
 
 
 class Command(DescribedCommand, BaseRunSpiderCommand):
     """Start a Redis and some workers, which share one crawl; end when it is done. The same directory goes on with the
-    same crawl.
+    same crawl. With `recover` a crawl whose workers have lost disks for good: what lies in none of the directories
+    that are left is to be fetched again. No worker may be at work.
     """
 
-    usage = "[options] <spider>"
+    usage = "[options] <spider> | recover <directory, or redis://... and the workers' directories>"
     summary = "Crawl with many workers on this machine"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -33,6 +40,9 @@ class Command(DescribedCommand, BaseRunSpiderCommand):
         parser.add_argument("--directory", "-d", metavar="DIR", help="default: a new one below crawls/")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        if args[:1] == ["recover"]:
+            self._recover(args[1:], opts)
+            return
         if len(args) != 1:
             raise UsageError("Name one spider: scrapy cluster generic --workers 4 -a seeds=https://example.com")
         if opts.workers < 1:
@@ -46,6 +56,32 @@ class Command(DescribedCommand, BaseRunSpiderCommand):
             with WorkersReader(directory) as reader:
                 pages = sum(1 for capture in reader.pages() if capture.kind == "page")
             print(f"{pages:,} pages: scrapy pages -d {directory}", file=sys.stderr)
+
+    def _recover(self, args: list[str], opts: argparse.Namespace) -> None:
+        is_url = bool(args) and args[0].startswith(SCHEMES)
+        if len(args) < 1 + is_url:
+            raise UsageError(
+                "Name the crawl's directory, or its Redis and those directories that are left of its workers"
+            )
+        named = [Path(arg) for arg in args[is_url:]]
+        with exit_code_on_error(self, 2):
+            workers = [worker for path in named for worker in workers_below(path) or [path]]
+            url = args[0] if is_url else opts.redis
+            with nullcontext(url) if url else redis_server(named[0]) as redis, self._crawl(redis) as crawl:
+                found = repair(crawl, workers)
+                for said in (*found.notes, *found.after):
+                    print(f"- {said}")
+                print(f"{found.queued:,} pages of {crawl} are stored nowhere any more, and will be fetched again")
+            self.exitcode = 1 if found.after else 0
+
+    @contextmanager
+    def _crawl(self, redis: str) -> Iterator[CrawlOnRedis]:
+        assert self.settings is not None
+        self.settings.set("SITECRAWL_CLUSTER", redis, "cmdline")
+        params = configuration.redis_of(self.settings)
+        assert params is not None
+        with opened(params, configuration.shared_name(self.settings, "generic")) as crawl:
+            yield crawl
 
 
 def _command(spider: str, opts: argparse.Namespace, redis: str) -> list[str]:

@@ -22,6 +22,7 @@ from random import Random
 from typing import Any, Final
 
 from fleet import urls_of, web_of
+from partitions import totals
 from redis_damages import spoil
 from redis_servers import Server, server
 from syntheticweb import Web
@@ -29,7 +30,8 @@ from victims import Forks
 from waiting import until
 
 from sitecrawl.base.errors import SitecrawlError
-from sitecrawl.cluster.audit import audit
+from sitecrawl.cluster.check import check
+from sitecrawl.cluster.outside import opened
 from sitecrawl.cluster.repair import repair
 from sitecrawl.pagestore import PageReader
 
@@ -89,15 +91,14 @@ class RedisRange:
             finally:
                 os.kill(process, signal.SIGKILL)
                 self.forks.end()
-        params = {"url": self.redis.url}
-        until(lambda: not audit(params, CRAWL)[1], "the workers count as dead")
+        with opened({"url": self.redis.url}, CRAWL) as crawl:
+            until(lambda: not crawl.workers(), "the workers count as dead")
         with self.redis.client() as client:
             self.keys = {name: client.dump(name) for name in client.keys("sitecrawl:*")}
 
     def _fetched(self) -> int:
         with self.redis.client() as client:
-            states = client.keys("sitecrawl:*}:state")
-            return sum(int(client.hget(name, "fetched") or 0) for name in states)
+            return totals(client).fetched
 
     def restore(self, folder: Path) -> None:
         with self.redis.client() as client:
@@ -138,7 +139,8 @@ def attack(at: RedisRange, seed: str) -> Outcome:
 def _repaired(at: RedisRange, folder: Path, outcome: Outcome) -> bool:
     """Whether there is a crawl now that can go on."""
     try:
-        found = repair({"url": at.redis.url}, CRAWL, [folder / worker for worker in WORKERS])
+        with opened({"url": at.redis.url}, CRAWL) as crawl:
+            found = repair(crawl, [folder / worker for worker in WORKERS])
     except SitecrawlError as error:
         outcome.named.append(str(error))
         return False
@@ -168,4 +170,6 @@ def _compare(at: RedisRange, folder: Path, outcome: Outcome) -> None:
         outcome.faults.append(f"{len(missing)} pages are not stored, such as {min(missing)}")
     if twice := [url for url, number in stored.items() if number > 1]:
         outcome.faults.append(f"{len(twice)} pages are stored more than once, such as {min(twice)}")
-    outcome.faults += [f"in the end: {fault}" for fault in audit({"url": at.redis.url}, CRAWL)[0]]
+    with opened({"url": at.redis.url}, CRAWL) as crawl:
+        left = check(crawl, [folder / worker for worker in WORKERS])
+    outcome.faults += [f"in the end: {fault}" for fault in left.faults]
