@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgpack
 
 from sitecrawl.base.errors import CorruptFile
+from sitecrawl.base.frames import compress, decompress
 from sitecrawl.frontier.by_hand import Act
 from sitecrawl.frontier.territory import Message
 
@@ -26,16 +27,15 @@ class Bundle(NamedTuple):
     """To be done by whoever hears it."""
 
     def pack(self) -> bytes:
-        """About 150 bytes a message: MessagePack [account, pages, [fields of a message, ...], [act, ...]]."""
+        """A frame of MessagePack [account, pages, [fields of a message, ...], [act, ...]]."""
         fields = [message.fields() for message in self.messages]
-        packed: bytes = msgpack.packb([self.account, self.pages, fields, self.acts])
-        return packed
+        return compress(msgpack.packb([self.account, self.pages, fields, self.acts]))
 
     @classmethod
     def unpack(cls, data: bytes) -> Bundle:
         """Raises `CorruptFile` for bytes that no `pack` wrote."""
         try:
-            account, pages, messages, acts = msgpack.unpackb(data)
+            account, pages, messages, acts = msgpack.unpackb(decompress(data))
             return cls([Message.of(fields) for fields in messages], account, pages, [Act(*act) for act in acts])
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             raise CorruptFile(f"A bundle of {len(data)} bytes cannot be read: {error}") from error

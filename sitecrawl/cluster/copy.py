@@ -16,7 +16,8 @@ from typing import Any, Final
 
 from sitecrawl.base.errors import CorruptFile, StorageError
 from sitecrawl.cluster.entries import unpack_entry
-from sitecrawl.cluster.outside import CrawlOnRedis, Replaced
+from sitecrawl.cluster.outside import CrawlOnRedis, Piece, Replaced
+from sitecrawl.cluster.snapshots import unpack_part
 from sitecrawl.cluster.stores import void_captures
 from sitecrawl.crawldir.database import FAMILIES, Batch, Database
 from sitecrawl.crawldir.directory import CrawlDirectory
@@ -99,8 +100,8 @@ class Copying:
         for _ in range(_ATTEMPTS):
             facts, found = NO_FACTS, Losses()
             try:
-                for entry in self._crawl.entries(partition):
-                    facts = self._apply(partition, entry, found) or facts
+                for kind, data in self._crawl.pieces(partition):
+                    facts = self._apply(partition, kind, data, found) or facts
             except Replaced:
                 self._clear(partition)
                 continue
@@ -117,10 +118,13 @@ class Copying:
         elif found.entries or found.rows:
             raise CorruptFile(f"{found.entries:,} entries and {found.rows:,} rows of its log cannot be read")
 
-    def _apply(self, partition: int, entry: bytes, found: Losses) -> Facts | None:
-        """Write what an entry changes; None for one that cannot be read."""
+    def _unpack(self, kind: Piece, data: bytes) -> tuple[Facts, Sequence[Any]]:
+        return unpack_part(data, self._crawl.fingerprint) if kind == Piece.PART else unpack_entry(data)
+
+    def _apply(self, partition: int, kind: Piece, data: bytes, found: Losses) -> Facts | None:
+        """Write what a piece of the log changes; None for one that cannot be read."""
         try:
-            facts, rows = unpack_entry(entry)
+            facts, rows = self._unpack(kind, data)
         except CorruptFile:
             found.entries += 1
             return None
@@ -137,7 +141,12 @@ class Copying:
 
     def _is_of(self, partition: int, row: Any) -> bool:
         """Whether it may be in that partition's log."""
-        if not isinstance(row, list) or len(row) != 3 or row[0] not in FAMILIES or not isinstance(row[1], bytes):
+        if (
+            not isinstance(row, list | tuple)
+            or len(row) != 3
+            or row[0] not in FAMILIES
+            or not isinstance(row[1], bytes)
+        ):
             return False
         family, key, value = row
         if value is None:

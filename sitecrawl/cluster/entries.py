@@ -6,7 +6,6 @@ that its last holder had. Redis keeps entries, and knows nothing of what is in t
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,21 +14,12 @@ from typing import Any, Final
 import msgpack
 
 from sitecrawl.base.errors import CorruptFile
+from sitecrawl.base.frames import compress, decompress
 from sitecrawl.cluster.snapshots import Fingerprint, unpack_part
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.frontier.moving import NO_FACTS, Facts, Row, region_of_row
 from sitecrawl.frontier.territory import Territory
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
-_HOW: Final[Mapping[int, int]] = {
-    zstd.CompressionParameter.compression_level: 3,
-    zstd.CompressionParameter.checksum_flag: 1,
-}
-"""Redis keeps no checksums, so an entry has its own."""
 _HOSTS: Final = "hosts"
 
 Changes = dict[tuple[str, bytes], bytes | None]
@@ -104,8 +94,7 @@ class Entry:
 def pack_entry(facts: Facts, changes: Mapping[tuple[str, bytes], bytes | None]) -> bytes:
     """MessagePack [facts, [[family, key, value or nil], ...]], compressed by Zstandard, with a checksum."""
     rows = [(family, key, value) for (family, key), value in changes.items()]
-    packed: bytes = zstd.compress(msgpack.packb([list(facts), rows]), options=_HOW)
-    return packed
+    return compress(msgpack.packb([list(facts), rows]))
 
 
 class Replay:
@@ -140,7 +129,7 @@ class Replay:
 def unpack_entry(data: bytes) -> tuple[Facts, list[Any]]:
     """The facts, and [family, key, value or None] of each row that has changed. Raises `CorruptFile`."""
     try:
-        facts, rows = msgpack.unpackb(zstd.decompress(data))
+        facts, rows = msgpack.unpackb(decompress(data))
         return Facts.of(facts), rows
-    except (ValueError, TypeError, msgpack.UnpackException, zstd.ZstdError) as error:
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise CorruptFile(f"An entry of {len(data)} bytes cannot be read: {error}") from error

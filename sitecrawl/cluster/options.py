@@ -2,20 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Final
-
-from sitecrawl.credit.trust import MAX_EDGES
-
-CREDIT_TOTAL: Final = 10**15
-"""Units of credit of a thousand seeds. Less than in one process, for Lua's numbers are exact up to 2^53 only."""
-SEED_SHARE: Final = CREDIT_TOTAL // 1000
-"""What a seed brings."""
-MOST_CREDIT: Final = 4 * CREDIT_TOTAL
-"""Over all shards."""
-WRAP: Final = 1 << 52
-"""Modulo which dividends are counted: more than all credit."""
-BRINGS: Final = 128
-"""A flag of links alone: the URL brings credit with it, as a seed does."""
+from typing import Any, ClassVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,40 +50,20 @@ class ClusterOptions:
     spider: str = ""
     """Whose requests wait there: another spider's workers could do nothing with them."""
     shards: int = 16
-    """Parts of the URL space; fixed when the crawl begins."""
+    """Partitions of the web; fixed when the crawl begins."""
     lease_seconds: float = 30.0
     """So long a worker may be silent before what it was lent goes to others."""
-    buckets: int = 1024
-    """Packed lists that hold the URLs that are done, a shard; fixed when the crawl begins."""
     order: str = "aopic"
-    hold: bool = True
-    """Whether traps are held back."""
     unsafe: bool = False
     """Take a Redis that may lose the crawl: without persistence, or with eviction."""
     replicas: int = 0
     """So many replicas have to have what Redis was told before it counts; not on a Redis Cluster."""
-    ahead: int = 128
-    """URLs that are lent ahead."""
-    host_batch: int = 32
-    """URLs of one host that are lent together, at most."""
-    host_seconds: float = 2.0
-    """For how long a host is lent, about."""
     max_depth: int = 0
     """Links from a seed, at most; 0 for no limit. Fixed when the crawl begins."""
     limits: CrawlLimits = CrawlLimits()
     cache: int = 65_536
-    """Fingerprints that the worker knows to be known (CLOCK)."""
+    """Fingerprints in the cache of the worker's seen set (CLOCK)."""
     seeds_key: str = ""
     """Redis list, set or sorted set with further seeds, as scrapy-redis has it; empty for none."""
     watch: bool = False
     """Stay when nothing is left to do."""
-    seed_share: int = SEED_SHARE
-
-
-def limits_of(options: ClusterOptions) -> dict[str, int]:
-    """What `apply` is told of a shard's limits: its part of all credit and of all pairs of hosts."""
-    return {
-        "share": options.seed_share,
-        "most_credit": MOST_CREDIT // options.shards,
-        "most_edges": MAX_EDGES // options.shards,
-    }

@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,14 +24,24 @@ from sitecrawl.cluster.run import PLACE
 from sitecrawl.crawldir.directory import manifest_of
 from sitecrawl.frontier.counts import PartCounts
 from sitecrawl.frontier.territory import Territory
-from sitecrawl.urls.fingerprint import HASH_NAME, KEY_SIZE
+from sitecrawl.urls.fingerprint import HASH_NAME, KEY_SIZE, Fingerprinter
+from sitecrawl.urls.url import Canonicalizer
 
 FIELDS: Final = (b"format", b"spider", b"hash", b"shards", b"order", b"max_depth", b"key")
 """What has to be known of a crawl before it can be read."""
 FAR: Final = 86_400_000
 """Milliseconds in which every worker that is alive says so again: a time that is later has been spoilt."""
 _PIECE: Final = 16
-"""Entries that are asked for at once: a part of a snapshot is about a MB."""
+"""Entries that are asked for at once."""
+
+
+class Piece(Enum):
+    """What a partition's log is made of."""
+
+    PART = auto()
+    """Of its snapshot (`cluster.snapshots`)."""
+    ENTRY = auto()
+    """That came after it (`cluster.entries`)."""
 
 
 class Replaced(Exception):
@@ -44,6 +55,8 @@ class CrawlOnRedis:
         self.client = client
         self.keys = keys
         self.fields = fields
+        self._fingerprints = Fingerprinter(self.key)
+        self._canonicalizer = Canonicalizer()
         self.where = where
         """Which Redis it is, for messages."""
 
@@ -80,19 +93,30 @@ class CrawlOnRedis:
         except ResponseError:
             return 0
 
-    def entries(self, partition: int) -> Iterator[bytes]:
-        """Those that the log had when this began. Raises `Replaced`."""
-        base, at = self.keys.base(partition), 0
-        before = self._snapshots(base)
-        end = self.client.llen(base + "log")
-        while at < end and (entries := self.client.lrange(base + "log", at, min(at + _PIECE, end) - 1)):
-            yield from entries
-            at += len(entries)
-        if self._snapshots(base) != before:
+    def fingerprint(self, href: str) -> bytes:
+        """The key of a URL that is fetched by GET."""
+        return self._fingerprints.url(self._canonicalizer.canonical_href(href))
+
+    def pieces(self, partition: int) -> Iterator[tuple[Piece, bytes]]:
+        """The parts of the snapshot and the entries that the log had when this began. Raises `Replaced`."""
+        base = self.keys.base(partition)
+        before = self._snapshot(base)
+        for part in self._elements(base + "snapshot", 1):
+            yield Piece.PART, part
+        for entry in self._elements(base + "log", _PIECE):
+            yield Piece.ENTRY, entry
+        if self._snapshot(base) != before:
             raise Replaced
 
-    def _snapshots(self, base: str) -> bytes | None:
-        found: bytes | None = self.client.hget(base + "state", "snapshots")
+    def _elements(self, name: str, piece: int) -> Iterator[bytes]:
+        at, end = 0, self.client.llen(name)
+        while at < end and (found := self.client.lrange(name, at, min(at + piece, end) - 1)):
+            yield from found
+            at += len(found)
+
+    def _snapshot(self, base: str) -> bytes | None:
+        """The number of its last entry: another one is another snapshot."""
+        found: bytes | None = self.client.hget(base + "state", "snapshot")
         return found
 
 

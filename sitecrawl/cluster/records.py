@@ -27,7 +27,7 @@ from sitecrawl.urls.fingerprint import SIZE, region_of
 _PIECE: Final = 100
 """Elements of a list, or fields, that are asked for at once."""
 _SESSION: Final = re.compile(rb"[0-9a-f]{16}")
-_COUNTS: Final = {b"entry", b"sent", b"gone", b"arrived", b"heard", b"snapshots"}
+_COUNTS: Final = {b"entry", b"sent", b"gone", b"arrived", b"heard", b"snapshot", b"parts", b"log"}
 _LEASE: Final = re.compile(rb"(\d{1,15}):(.+)")
 _OUTBOX: Final = re.compile(rb"(\d{1,15}):(\d{1,15})")
 _NUMBERS_OF_RUN: Final = re.compile(rb"account|max_pages|begun|item_at|(item|page|error)count|pagecount_no_item")
@@ -112,7 +112,12 @@ class _Looking:
             "outbox": self._is_outbox,
             "trust": lambda _, data: _is_flow(data),
         }
-        self._lists = {"log": None, "snapshot": None, "inbox": lambda data: self._is_bundle(data, partition)}
+        self._lists = {
+            "log": None,
+            "snapshot": None,
+            "parts": None,
+            "inbox": lambda data: self._is_bundle(data, partition),
+        }
         self._strings: dict[str, Callable[[bytes], object]] = {"token": is_count, "lease": _LEASE.fullmatch}
         self._sorted: tuple[str, ...] = ()
         if partition == PLACE:

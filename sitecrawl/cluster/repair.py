@@ -26,11 +26,12 @@ from sitecrawl.checking.pages import mend_pages, without_capture
 from sitecrawl.checking.store import Index
 from sitecrawl.checking.survey import Survey, readable, records
 from sitecrawl.cluster.check import REPAIR, check
+from sitecrawl.cluster.compaction import URLS
 from sitecrawl.cluster.copy import Copying, Losses
-from sitecrawl.cluster.entries import snapshot
 from sitecrawl.cluster.outside import CrawlOnRedis
 from sitecrawl.cluster.records import is_count, is_session, read_records, spoilt
 from sitecrawl.cluster.run import PLACE
+from sitecrawl.cluster.snapshots import pack_part
 from sitecrawl.cluster.standing import Tally
 from sitecrawl.cluster.steps import script
 from sitecrawl.cluster.stores import untold_captures
@@ -40,16 +41,13 @@ from sitecrawl.crawldir.meta import LEDGER, LINKS_READ
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.frontier.counts import PartCounts
-from sitecrawl.frontier.link_credit import read_seeds
-from sitecrawl.frontier.moving import facts_of, rows_of
+from sitecrawl.frontier.moving import facts_of, parts_of
 from sitecrawl.frontier.record import Flag, UrlRecord
 from sitecrawl.frontier.territory import Territory
 from sitecrawl.pagestore.merging import merge
 from sitecrawl.pagestore.workers import Void, WorkersReader, is_page
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
-_PART: Final = 1 << 20
-"""Bytes of rows in one part of a snapshot."""
 _READS: Final = "the next starts of these workers read the links of their stored pages again"
 _UNNAMED: Final = (
     "name the workers' directories behind the URL: then what they have stored is not fetched again, and the links of "
@@ -233,10 +231,11 @@ class _Mending:
         ledger, all_counts = database.get("meta", LEDGER), load_counts(Overlay(database, "meta"))
         assert ledger is not None
         assert all_counts is not None
-        facts = facts_of(territory, Ledger.unpack(ledger), all_counts.serial, read_seeds(database))
+        facts = facts_of(territory, Ledger.unpack(ledger), all_counts.serial)
         last = self._last_entries()
         for partition in self._crawl.partitions:
-            parts = snapshot(facts[partition], rows_of(database, territory.regions(partition)), _PART)
+            rows = parts_of(database, territory.regions(partition), URLS)
+            parts = (pack_part(facts[partition], some, self._crawl.fingerprint) for some in rows)
             self._write(partition, parts, last[partition] + 1, territory)
 
     def _last_entries(self) -> list[int]:
@@ -252,11 +251,13 @@ class _Mending:
     def _write(self, partition: int, parts: Iterable[bytes], number: int, territory: Territory) -> None:
         base, counts = self._crawl.keys.base(partition), territory.held[partition]
         tally = Tally(states=tuple(counts.states), account=counts.allowance.account)
-        self._client.delete(base + "snapshot")
+        self._client.delete(base + "parts")
+        size = 0
         for part in parts:
-            self._client.rpush(base + "snapshot", part)
-        text = script("rewrite")[0]
-        if self._client.eval(text, 1, base, self._tokens[partition], REPAIR, number, tally.pack()) == b"fenced":
+            self._client.rpush(base + "parts", part)
+            size += len(part)
+        args = self._tokens[partition], REPAIR, number, tally.pack(), size
+        if self._client.eval(script("rewrite")[0], 1, base, *args) == b"fenced":
             raise StorageError(f"Another repair of {self._crawl} has begun meanwhile")
 
     # What else there is to do

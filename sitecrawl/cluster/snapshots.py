@@ -20,7 +20,6 @@ those of the queue, which are those of the records.
 from __future__ import annotations
 
 import struct
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
@@ -30,14 +29,10 @@ from zlib import crc32
 import msgpack
 
 from sitecrawl.base.errors import CorruptFile
+from sitecrawl.base.frames import compress, decompress
 from sitecrawl.frontier.duplicates import text_keys
 from sitecrawl.frontier.moving import Facts, Row
 from sitecrawl.frontier.record import UrlState
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 LEVEL: Final = 9
 """Of Zstandard: see the benchmark."""
@@ -95,13 +90,13 @@ def pack_part(facts: Facts, rows: Iterable[Row], fingerprint: Fingerprint) -> by
     ]
     rest = [(family, list(held), list(held.values())) for family, held in families.items() if held]
     packed = msgpack.packb([list(facts), names.others(), columns, rest])
-    return zstd.compress(packed, LEVEL)
+    return compress(packed, LEVEL)
 
 
 def unpack_part(data: bytes, fingerprint: Fingerprint) -> tuple[Facts, list[Row]]:
     """Raises `CorruptFile` for bytes that no `pack_part` wrote, or if `fingerprint` is not as it was then."""
     try:
-        facts, others, (urls, *columns), rest = msgpack.unpackb(zstd.decompress(data))
+        facts, others, (urls, *columns), rest = msgpack.unpackb(decompress(data))
         rows = [(family, key, value) for family, *held in rest for key, value in zip(*held, strict=True)]
         keys = _unpack_keys(urls, fingerprint)
         names = [*keys, *_split(others, 16)]
@@ -109,7 +104,7 @@ def unpack_part(data: bytes, fingerprint: Fingerprint) -> tuple[Facts, list[Row]
         for unpack, column in zip(_UNPACK, columns, strict=True):
             rows += unpack(column, names)
         return Facts.of(facts), rows
-    except (ValueError, TypeError, IndexError, struct.error, msgpack.UnpackException, zstd.ZstdError) as error:
+    except (ValueError, TypeError, IndexError, struct.error, msgpack.UnpackException) as error:
         raise CorruptFile(f"A part of {len(data)} bytes of a snapshot cannot be read: {error}") from error
 
 

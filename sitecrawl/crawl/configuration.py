@@ -211,8 +211,9 @@ def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
     if params is None:
         return None
     if settings.get("SITECRAWL_LAMBDA_POLICY", "hosts") != "hosts":
-        raise OptionError("On a cluster SITECRAWL_LAMBDA_POLICY is hosts: the lambda page of a shard pays its hosts")
-    capacity = settings.getint("SITECRAWL_SEEN_CAPACITY")
+        raise OptionError(
+            "On a cluster SITECRAWL_LAMBDA_POLICY is hosts: the lambda page of a worker pays the hosts that it has"
+        )
     shards = settings.getint("SITECRAWL_CLUSTER_SHARDS")
     if not 1 <= shards <= ClusterOptions.MOST_SHARDS:
         raise OptionError(
@@ -228,12 +229,9 @@ def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
         spider=spider,
         shards=shards,
         lease_seconds=settings.getfloat("SITECRAWL_LEASE_SECONDS"),
-        buckets=max(16, capacity // shards // _URLS_A_BUCKET),
         order=settings.get("SITECRAWL_ORDER"),
-        hold=settings.getbool("SITECRAWL_HOLD_TRAPS"),
         unsafe=settings.getbool("SITECRAWL_CLUSTER_UNSAFE"),
         replicas=settings.getint("SITECRAWL_CLUSTER_REPLICAS"),
-        ahead=2 * settings.getint("CONCURRENT_REQUESTS"),
         max_depth=settings.getint("DEPTH_LIMIT"),
         limits=crawl_limits(settings),
         cache=settings.getint("SITECRAWL_SEEN_CACHE"),
@@ -269,8 +267,6 @@ def shared_name(settings: BaseSettings, spider: str) -> str:
 _NO_NAME: Final = re.compile(r"[{}\s\x00-\x1f\x7f]")
 """Braces would move the hash tag, and with it the shards of a Redis Cluster; the rest nobody can type."""
 _LONGEST_NAME: Final = 200
-_URLS_A_BUCKET: Final = 64
-"""Redis keeps a hash as one packed list up to 128 entries; half of that leaves room for chance and for growth."""
 _REDIS: Final = {"REDIS_URL": "url", "REDIS_HOST": "host", "REDIS_PORT": "port", "REDIS_DB": "db"}
 
 

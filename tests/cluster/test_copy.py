@@ -61,7 +61,7 @@ def test_a_log_that_is_replaced_meanwhile(redis: Server, tmp_path: Path, monkeyp
                 times[0] -= 1
                 crawl.client.rpush("other", *read(log, 0, -1))
                 crawl.client.rename("other", log)
-                crawl.client.hincrby(key(longest, "state"), "snapshots", 1)
+                crawl.client.hincrby(key(longest, "state"), "snapshot", 1)
             return read(name, *place)
 
         monkeypatch.setattr(crawl.client, "lrange", replace)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import forks
 from fleet import Worker, stored
@@ -72,7 +73,7 @@ class LimitedCrawl:
         *,
         seed: int,
         limit: int,
-        **settings: object,
+        **settings: Any,
     ) -> None:
         self.random = Random(seed)
         self.result = Result(seed, limit, workers)
