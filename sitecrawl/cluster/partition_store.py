@@ -17,7 +17,8 @@ Redis keeps, lends, counts and fences; it judges nothing. Of a partition there a
     trust      hash     session -> MessagePack {host: trust that flows to it} from that worker's hosts
 
 and of partition 0 `trusted`, a hash of what trust each worker has; and the run's (`cluster.run`): `workers`, a sorted
-set of sessions by the time up to which they are believed alive, `run`, `tallies`, `scope`, `told`, `heard`, `wish`.
+set of sessions by the time up to which they are believed alive, `run`, `tallies`, `scope`; and the board's
+(`cluster.board`): `told`, `heard`, `wish`, `asked`, `answers:N`.
 
 To repeat a step whose answer was lost does no harm. All calls raise `redis.RedisError`.
 """

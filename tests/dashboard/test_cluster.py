@@ -80,7 +80,10 @@ def confirm(page: Any, name: str) -> None:
 
 @contextmanager
 def babbling(client: Any, text: str) -> Iterator[None]:
-    """A worker that is called `text`, and answers `text` to whatever is asked."""
+    """A worker that is called `text`, fails with `text`, and answers `text` to whatever is asked."""
+    board = "sitecrawl:{watched.0}:"
+    figures = {"fetched": 12_345, "failures": {text: 3}}
+    entry = json.dumps({"state": "running", "place": text, "name": text, "figures": figures})
     row = dict.fromkeys(("host", "shape", "reason", "state", "ip", "url", "form", "how", "kind", "waiting"), text)
     examples = [{"url": text, "at": 1, "referrer": text}]
     rows = [row | {"importance": 1.0, "examples": examples, "fetched_urls": examples, "waiting_urls": [text]}]
@@ -89,16 +92,20 @@ def babbling(client: Any, text: str) -> Iterator[None]:
 
     def babble() -> None:
         while not over.wait(0.02):
-            for question in client.zrange("sitecrawl:{watched.0}:asked", 0, -1):
-                client.hset(f"sitecrawl:{{watched.0}}:answers:{json.loads(question)[0]}", text, answer)
+            for question in client.zrange(f"{board}asked", 0, -1):
+                client.hset(f"{board}answers:{json.loads(question)[0]}", text, answer)
 
     thread = Thread(target=babble)
+    client.hset(f"{board}told", text, entry)
+    client.zadd(f"{board}heard", {text: time.time() * 1000 + 600_000})
     thread.start()
     try:
         yield
     finally:
         over.set()
         thread.join()
+        client.hdel(f"{board}told", text)
+        client.zrem(f"{board}heard", text)
 
 
 class Page:
@@ -303,16 +310,10 @@ class TestWatched:
     def test_text_of_another_worker(self, workers: list[Worker], redis: Server, browser: Browser) -> None:
         """Whatever stands on the board, or is answered, is shown as text."""
         text = '<img src=x onerror="window.owned=1">'
-        figures = {"fetched": 12_345, "failures": {text: 3}}
-        entry = json.dumps({"state": "running", "place": text, "name": text, "figures": figures})
         with redis.client() as client, babbling(client, text):
-            (told,) = client.keys("*{watched.0}:told")
-            heard = told.replace(b"told", b"heard")
-            client.hset(told, text, entry)
-            client.zadd(heard, {text: time.time() * 1000 + 60_000})
             page = browser.new_page()
             page.goto(Page(workers[0]).address)
-            expect(page.locator("tbody tr")).to_have_count(4)
+            expect(page.locator("tbody tr")).to_have_count(4, timeout=30_000)
             expect(page.locator("tbody")).to_contain_text(text)
             expect(page.locator("tbody tr").last).to_contain_text(re.compile("12,3[4-9]"))
             expect(page.locator("#note")).to_contain_text("all workers of a cluster")
@@ -322,8 +323,6 @@ class TestWatched:
                 expect(page.locator("#panel")).to_contain_text(text, timeout=30_000)
                 assert page.evaluate("window.owned") is None
                 assert page.locator("#panel img").count() == 0
-            client.hdel(told, text)
-            client.zrem(heard, text)
 
     def test_lost_worker(self, workers: list[Worker], redis: Server) -> None:
         """A worker that was killed is shown as lost, with nothing in use; what is no worker's is not shown."""
