@@ -45,6 +45,8 @@ LENT_AT_ONCE: Final = 4
 """Partitions with more than a little in them that a worker takes within one round: each is read as a whole."""
 _SMALL: Final = 1 << 16
 """Bytes of snapshot and log."""
+_LONG: Final = 1 << 14
+"""Bytes of an entry or a part that takes more than some milliseconds to unpack."""
 _TRUST_SECONDS: Final = 2.0
 _EVERY: Final = 0.2
 """Seconds between two rounds of a worker that has nothing to tell."""
@@ -422,10 +424,18 @@ class Exchange:
         """What there is of a partition that was lent."""
         replay = Replay(self._frontier.frontier.fingerprint)
         async for part in self._store.snapshot(held.partition):
-            await asyncio.to_thread(replay.begin, part)
+            await self._in_thread_if_long(replay.begin, part)
         async for entry in self._store.log(held.partition):
-            await asyncio.to_thread(replay.go_on, entry)
+            await self._in_thread_if_long(replay.go_on, entry)
         return Arrival(held, replay.facts, replay.rows())
+
+    @staticmethod
+    async def _in_thread_if_long(step: Callable[[bytes], None], data: bytes) -> None:
+        """A thread costs more than a short step, and a lease does not wait."""
+        if len(data) > _LONG:
+            await asyncio.to_thread(step, data)
+        else:
+            step(data)
 
     async def _look_around(self) -> None:
         """How it stands with the crawl as a whole."""
