@@ -466,7 +466,7 @@ def test_redis_is_full(
 
 async def work(worker: Worker, condition: Callable[[], bool], *, fetches: bool = True) -> None:
     """Until it holds, beside the worker's talk with Redis."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     row = max([*worker.rows, *worker.pending, 0]) + 1
     while not condition():
         assert time.monotonic() < deadline
