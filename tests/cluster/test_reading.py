@@ -55,9 +55,8 @@ class TestFrontier:
     def test_what_needs_a_directory(self, redis: Server) -> None:
         """Orders to a crawl are for one process."""
         begin(redis)
-        for words in (["--retry-given-up"], ["--trust-rule", "1@a.example"]):
-            said = on(redis, "frontier", *words)
-            assert (said.returncode, "for the crawl of one process" in said.stderr) == (1, True)
+        said = on(redis, "frontier", "--trust-rule", "1@a.example")
+        assert (said.returncode, "for the crawl of one process" in said.stderr) == (1, True)
 
     def test_a_workers_directory_says_where_to_look(self, redis: Server, workers: list[Path]) -> None:
         for directory in (workers[0], workers[0].parent):
