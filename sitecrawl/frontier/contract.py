@@ -6,7 +6,7 @@ came after the last batch that is on disk, and URLs that were in flight then com
 is counted (`held`, `joined`, `silent`) and never forgotten.
 
 The reference is in `tests/helpers/memory_frontier.py`; `disk.DiskFrontier` is that of one process,
-`cluster.frontier.ClusterFrontier` a worker's.
+`cluster.shared_frontier.SharedFrontier` a worker's.
 """
 
 from __future__ import annotations
