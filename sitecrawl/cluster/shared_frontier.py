@@ -280,7 +280,8 @@ class SharedFrontier:
     def next_time(self) -> float | None:
         if self._is_dirty and self.has_nothing_to_do:
             return _SOON
-        return self.frontier.next_time()
+        at = self.frontier.next_time()
+        return _SHORT if at == 0.0 and self._has_nothing else at  # what waits for others is not asked for at once
 
     def pause(self) -> None:
         """What this worker has goes to others if it takes long, until it is asked for something again."""

@@ -70,8 +70,6 @@ class Dispatcher:
         self._politeness = politeness
         self._max_pages = max_pages
         self._keeps_levels = keeps_levels
-        self._waits_for_level = False
-        """Whether only URLs of a level are left of which the turn has not come."""
         self._left = _PASSED_AT_ONCE
         """How many more URLs of pools may be passed over before something is fetched."""
         self.silent_hosts = SilentHosts(states, politeness)
@@ -136,7 +134,7 @@ class Dispatcher:
 
     def next_time(self) -> float | None:
         """Seconds until there may be something to fetch; None if only what is in flight can tell."""
-        if self._is_filling() or self._waits_for_level:
+        if self._is_filling():
             return None
         at = self.workbench.next_time()
         if at is None and self.is_held_back():
@@ -148,7 +146,6 @@ class Dispatcher:
     def next(self) -> Visit | None:
         """The next URL to fetch, or None if nothing may be fetched now."""
         now = self._clock()
-        self._waits_for_level = False
         if self._is_filling():
             return None
         self._revive(now)
@@ -162,7 +159,6 @@ class Dispatcher:
             elif (best := next_of(host, self._order)) is not None:
                 entry, section = best
                 if self._must_wait(entry):
-                    self._waits_for_level = True
                     return None
                 self._pay(entry)
                 section.queue.pop()

@@ -25,7 +25,7 @@ from sitecrawl.cluster.run import Run
 from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.cluster.steps import Steps
 from sitecrawl.crawldir.database import Database
-from sitecrawl.frontier.contract import Capability, Frontier
+from sitecrawl.frontier.contract import Frontier
 from sitecrawl.frontier.crawl_seen import SeenKeeper
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts import PolitenessOptions
@@ -293,7 +293,7 @@ class Crawl:
             assert self.kind in WORKERS, now
             assert time.monotonic() < deadline, now
             await asyncio.sleep(0.003)
-            if self.frontier.can == Capability.NONE:  # what comes from others is a checkpoint later in the counts
+            if self.kind in WORKERS:  # what comes from others is a checkpoint later in the counts
                 self.checkpoint()
 
 
