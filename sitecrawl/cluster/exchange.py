@@ -85,6 +85,8 @@ class Worker(Protocol):
     @property
     def is_resting(self) -> bool: ...
     @property
+    def is_idle(self) -> bool: ...
+    @property
     def has_nothing_to_do(self) -> bool: ...
 
     def settling(self) -> Callable[[], bool]: ...
@@ -398,7 +400,8 @@ class Exchange:
         held = self._holdings.held
         coming = len(self._frontier.arrivals)
         staying = [one for one in held.values() if not one.is_leaving and not one.is_lost]
-        if len(staying) + coming > fair and staying and len(staying) == len(held):
+        is_of_use = bool(staying) and len(staying) == len(held) and not self._frontier.is_idle
+        if is_of_use and len(staying) + coming > fair:
             max(staying, key=lambda one: one.partition).is_leaving = True
             self._listener.woken()
         elif len(held) + coming < fair and self._clock() >= self._take_at:

@@ -517,6 +517,9 @@ class SharedFrontier:
 
     def _let_in_and_out(self) -> None:
         """Partitions come and go. What comes to nothing is as if it had not been."""
+        if self.is_idle:  # nobody would have any use for them, and the crawl may end while nobody has them
+            for held in self.holdings.held.values():
+                held.is_leaving = False
         busy = {self.territory.partition(key) for key in self.frontier.in_flight}
         going, (coming, self.arrivals) = self.holdings.going(busy), (self.arrivals, [])
         if not going and not coming:

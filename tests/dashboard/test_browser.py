@@ -324,7 +324,7 @@ class TestHostile:
         page.route(re.compile(r"/stream$"), lambda route: route.fulfill(content_type="text/event-stream", body=body))
         page.add_init_script(NOTICES)  # the stream ends, and that is told next
         page.goto(crawl.url)
-        page.wait_for_function("window.notices.some((notice) => notice.includes('pauses by itself'))")
+        until(lambda: "pauses by itself" in str(page.evaluate("window.notices")), "the notice")
         (notice,) = {text for text in page.evaluate("window.notices") if "pauses by itself" in text}
         assert re.match(r"Since \d\d:\d\d:\d\d the crawl pauses by itself: .*<script>window.owned=2</script>", notice)
         assert page.evaluate("window.owned") is None
