@@ -150,7 +150,7 @@ class Database:
         options = ReadOptions()
         if end is not None:
             options.set_iterate_upper_bound(end)
-        rows = self._families[family].iter(options)
+        rows = self._rows(family, options)
         rows.seek(start)
         while rows.valid():
             yield rows.key(), rows.value()
@@ -162,7 +162,7 @@ class Database:
 
         One iterator serves them all: to make one takes longer than to move it.
         """
-        rows = self._families[family].iter(ReadOptions())
+        rows = self._rows(family, ReadOptions())
         for prefix in prefixes:
             rows.seek(prefix)
             if rows.valid():
@@ -171,6 +171,12 @@ class Database:
             else:
                 self._check(rows)
                 yield None
+
+    def _rows(self, family: str, options: ReadOptions) -> RdictIter:
+        try:
+            return self._families[family].iter(options)
+        except Exception as error:  # it is closed, for one
+            raise self._error(error) from error
 
     def _check(self, rows: RdictIter) -> None:
         """Rows that cannot be read end a scan just as its end does: only their status tells."""

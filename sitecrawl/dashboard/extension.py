@@ -20,7 +20,6 @@ from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.ending import ending_of
-from sitecrawl.crawl.engine import is_closing
 from sitecrawl.crawl.frontiers import board_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.dashboard.actions import Actions, ClusterActions
@@ -176,11 +175,11 @@ class Dashboard:
         self._monitor.tick()
         if len(self._streams):
             self._streams.send("sample", self._monitor.sample())
-        if self._popular is None or not self._is_looked_at or is_closing(self._crawler):
-            return  # a worker closes its files before the others have heard its last word
+        if self._popular is None or not self._is_looked_at:
+            return
         try:
             self._popular.look()
-        except StorageError as error:  # the scheduler will meet it, too, and ends the crawl
+        except StorageError as error:  # the scheduler will meet it, too; or a worker has closed its files
             logger.debug("%s", error)
 
     async def spider_closed(self, reason: str) -> None:

@@ -154,6 +154,27 @@ def test_first_keys(path):
     database.close()
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda database: database.get("urls", b"key"),
+        lambda database: database.get_many("urls", [b"key"]),
+        lambda database: list(database.scan("urls")),
+        lambda database: list(database.first_keys("urls", [b"key"])),
+    ],
+    ids=["get", "get_many", "scan", "first_keys"],
+)
+def test_a_closed_database_answers_nothing(path, ask):
+    """Whatever it is asked, the error is one that whoever asks knows; nobody else is told of it."""
+    told = []
+    database = opened(path)
+    database.on_error = told.append
+    database.close()
+    with pytest.raises(StorageError):
+        ask(database)
+    assert told == []
+
+
 def test_killed_at_any_moment(path):
     """After SIGKILL every family is at the same batch, and none that was reported is lost."""
     moments = random.Random(1)
