@@ -166,7 +166,7 @@ def test_first_keys(path):
 )
 def test_a_closed_database_answers_nothing(path, ask):
     """Whatever it is asked, the error is one that whoever asks knows; nobody else is told of it."""
-    told = []
+    told: list[BaseException] = []
     database = opened(path)
     database.on_error = told.append
     database.close()
