@@ -1,9 +1,7 @@
 """A worker's talk with Redis: what it has done goes out, what others have told comes in, partitions come and go.
 
 A round takes what there is, in this order, so that nothing is said of a partition that was lost: entries, bundles of
-messages, inboxes, trust; then who has how many partitions. A fair share is all of them over the workers that are
-alive, rounded up. Who has less takes what nobody has; who has more gives back, one at a time, when nothing of it is
-in flight.
+messages, inboxes, trust; then who has which partitions (`cluster.lending`).
 
 Whether the crawl has ended is seen from all partitions together: every one has said that its worker has nothing left
 to do, no bundle is on its way, and nothing of that has changed when all of it is asked once more.
@@ -16,37 +14,29 @@ import contextlib
 import logging
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import ceil
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 import redis
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.compaction import Compaction
 from sitecrawl.cluster.connection import back_off, is_transient
-from sitecrawl.cluster.entries import Entry, Replay
-from sitecrawl.cluster.holdings import Held, Holdings
-from sitecrawl.cluster.listener import WorkerListener
+from sitecrawl.cluster.entries import Entry
+from sitecrawl.cluster.holdings import Held
+from sitecrawl.cluster.lending import Lending
 from sitecrawl.cluster.partition_store import Commit, PartitionStore
+from sitecrawl.cluster.partitions import Partitions
 from sitecrawl.cluster.run import PLACE, Run, beat, end
 from sitecrawl.cluster.seedqueue import SeedQueue
 from sitecrawl.cluster.shared_scope import SharedScope
 from sitecrawl.cluster.standing import Standing, Whole
 from sitecrawl.cluster.tallies import Tallies
 from sitecrawl.credit.trust import Elsewhere
-from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.moving import Facts, Row
-from sitecrawl.frontier.territory import Territory
 
 BUNDLES: Final = 50
 """Bundles of an inbox that are let in within one round."""
-LENT_AT_ONCE: Final = 4
-"""Partitions with more than a little in them that a worker takes within one round: each is read as a whole."""
-_SMALL: Final = 1 << 16
-"""Bytes of snapshot and log."""
-_LONG: Final = 1 << 14
-"""Bytes of an entry or a part that takes more than some milliseconds to unpack."""
 _TRUST_SECONDS: Final = 2.0
 _EVERY: Final = 0.2
 """Seconds between two rounds of a worker that has nothing to tell."""
@@ -57,29 +47,15 @@ _LOOK: Final = 1.0
 _RENEWALS: Final = 3
 """Renewals in the length of a lease."""
 _SOON: Final = 0.005
-_LONGEST_REST: Final = 60.0
-"""Seconds for which a partition that was given back is kept from others, so that its hosts rest, at most."""
 _CLOSING: Final = 10.0
 """Seconds for which the end waits for Redis; what is not sent by then is sent by the next start."""
 
 logger = logging.getLogger(__name__)
 
 
-class Arrival(NamedTuple):
-    """A partition that was lent, with all there is of it."""
-
-    held: Held
-    facts: Facts
-    rows: Sequence[Row]
-
-
 class Worker(Protocol):
     """What of a worker's frontier its talk with Redis is about."""
 
-    holdings: Holdings
-    frontier: DiskFrontier
-    territory: Territory
-    arrivals: list[Arrival]
     is_working: bool
 
     @property
@@ -89,36 +65,34 @@ class Worker(Protocol):
     @property
     def has_nothing_to_do(self) -> bool: ...
 
-    def settling(self) -> Callable[[], bool]: ...
-
     def receive(self, partition: int, bundle: bytes) -> None: ...
 
     def stands(self, whole: Whole, *, unchanged: bool) -> None: ...
 
     def withdraw(self, held: Held) -> None: ...
 
-    def rests_until(self, held: Held) -> float: ...
-
 
 class Exchange:
-    """See the module. `clock` gives monotonic seconds; `seeds_key` names a queue of seeds, empty for none."""
+    """See the module; `seeds_key` names a queue of seeds, empty for none."""
 
     def __init__(
         self,
         store: PartitionStore,
         run: Run,
-        frontier: Worker,
-        listener: WorkerListener,
-        clock: Callable[[], float],
+        partitions: Partitions,
+        worker: Worker,
         *,
         seeds_key: str = "",
     ) -> None:
+        listener, clock = partitions.listener, partitions.clock
         self._store = store
         self._run_of_crawl = run
+        self._partitions = partitions
+        self._holdings = partitions.holdings
+        self._worker = worker
         self._listener = listener
-        self._frontier = frontier
-        self._holdings = frontier.holdings
         self._clock = clock
+        self._lending = Lending(store, partitions, withdraw=worker.withdraw)
         self.scope = SharedScope(store.steps.client, store.keys.base(PLACE) + "scope", listener.widened)
         self.tallies = Tallies(
             store.steps,
@@ -130,14 +104,13 @@ class Exchange:
         )
         self._seeds: SeedQueue | None = None
         if seeds_key:
-            self._seeds = SeedQueue(
-                store.steps.client, seeds_key, take=listener.seed_pushed, settling=frontier.settling
-            )
-        self._renewed_at = self._trust_at = self._look_at = self._take_at = 0.0
+            settling = partitions.holdings.settling
+            self._seeds = SeedQueue(store.steps.client, seeds_key, take=listener.seed_pushed, settling=settling)
+        self._renewed_at = self._trust_at = self._look_at = 0.0
         self._before: Sequence[Standing] | None = None
         self._calm = 0
         """Rounds in which nothing has happened anywhere, and there was nothing to do."""
-        self._compaction = Compaction(store, frontier.holdings.database)
+        self._compaction = Compaction(store, partitions.holdings.database)
         self._kick = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._is_closing = False
@@ -250,46 +223,30 @@ class Exchange:
 
     async def round(self) -> None:
         """Raises `redis.RedisError`; then it is to be repeated. `StorageError` if there is no going on."""
-        is_resting = self._frontier.is_resting
+        is_resting = self._worker.is_resting
         seconds = 0.0 if is_resting else self._store.lease_seconds
         ended, alive = await beat(self._store.steps, self._run_of_crawl, self._store.session, seconds)
         if ended:
             self._listener.ended(ended)
         await self.tallies(self._clock())
-        if not self._frontier.is_working:
-            await self._resume()
+        if not self._worker.is_working:
+            await self._lending.resume()
+            self._worker.is_working = True
         if self._is_in_doubt:
             await self._repeat()
-        if self._end:
-            await end(self._store.steps, self._end)
         await self.scope.tell()
         await self._send()
         await self._deliver()
         await self._hear()
         await self._share_trust(alive)
-        await self._rebalance(0 if is_resting and alive else ceil(self._store.keys.shards / max(len(alive), 1)))
+        fair = 0 if is_resting and alive else ceil(self._store.keys.shards / max(len(alive), 1))
+        if await self._lending.rebalance(fair, is_idle=self._worker.is_idle):
+            await self.scope.hear()  # what has come may be of sites that are new
         if self._seeds is not None:
             await self._seeds(self._clock())
         await self._look_around()
-        if self._frontier.arrivals:
+        if self._partitions.arrivals:
             self._listener.woken()
-
-    async def _resume(self) -> None:
-        """What this worker had when it ended is its own still, if nobody has had it since."""
-        for held in self._holdings.all:
-            if held.is_sure:
-                continue
-            lent = await self._store.lease(held.partition, held.token)
-            if lent is None or not lent[1]:
-                await self._lose(held)
-                if lent is not None:
-                    await self._store.release(held.partition, lent[0])
-            else:
-                held.token = lent[0]
-                extent = await self._store.extent(held.partition)
-                held.outgoing, held.snapshot, held.log = dict(extent.outbox), extent.snapshot, extent.log
-            held.is_sure = True
-        self._frontier.is_working = True
 
     async def _repeat(self) -> None:
         """What may be forgotten is told once more: what is known counts once."""
@@ -300,7 +257,9 @@ class Exchange:
         self._is_in_doubt = False
 
     async def _send(self) -> None:
-        """What is new of each partition; and leases are renewed."""
+        """What is new of each partition, and of the run; and leases are renewed."""
+        if self._end:
+            await end(self._store.steps, self._end)
         is_due = self._clock() - self._renewed_at >= self._store.lease_seconds / _RENEWALS / 2
         self._renewed_at = self._clock() if is_due else self._renewed_at
         holders = [one for one in self._holdings.all if not one.is_lost]
@@ -314,48 +273,22 @@ class Exchange:
                 of.append(held)
         for held, commit, number in zip(of, commits, await self._store.commit(commits), strict=True):
             await self._committed(held, commit, number)
-        await self._let_go()
-        ours = [one for one in self._holdings.held.values() if not one.is_lost]
-        self._compaction.look(ours, self._frontier.territory, self._frontier.frontier.fingerprint)
+        await self._lending.let_go()
+        partitions = self._partitions
+        self._compaction.look(partitions.ours, partitions.territory, partitions.frontier.fingerprint)
 
     async def _committed(self, held: Held, commit: Commit, number: int | None) -> None:
         if number is None:
             if not held.is_lost:
-                await self._lose(held)
+                await self._lending.lose(held)
             return
         held.arrived = [name for name in held.arrived if name not in commit.arrived]
         held.log += len(commit.entry.data) if commit.entry is not None else 0
         self._holdings.confirmed(held, number)
 
-    async def _let_go(self) -> None:
-        """Of partitions that have left, once Redis has heard the last of them."""
-        for held in list(self._holdings.departed):
-            if held.is_lost:
-                self._frontier.withdraw(held)
-            elif not held.unsent:
-                await self._release(held, held.rests_until)
-            if held.is_lost or not held.unsent:
-                self._holdings.gone(held)
-
-    async def _release(self, held: Held, rests_until: float) -> None:
-        """Who has it next may ask its hosts at once."""
-        rest = min(rests_until - self._clock(), _LONGEST_REST)
-        await self._store.release(held.partition, held.token, max(rest, 0.0))
-
-    async def _lose(self, held: Held) -> None:
-        """Another worker has had it, or Redis has forgotten some of it. What is there stays, also if its answer was
-        lost; what is not does not count.
-        """
-        accepted = await self._store.accepted(held.partition, held.token)
-        self._holdings.confirmed(held, accepted)
-        self._listener.withdrawn([row for entry in held.recent if entry.number > accepted for row in entry.rows])
-        await self._store.release(held.partition, held.token)
-        held.is_lost = True
-
     async def _deliver(self) -> None:
-        ours = [held for held in self._holdings.held.values() if not held.is_lost]
         # What comes behind a later one of its sender counts as told before.
-        out = [(held, name) for held in ours for name in sorted(held.outgoing, key=_number)]
+        out = [(held, name) for held in self._partitions.ours for name in sorted(held.outgoing, key=_number)]
         told = list(self._holdings.told.values())
         bundles = [self._bundle(held, name) for held, name in out]
         bundles += [(one.partition, self._store.session, one.number, one.bundle) for one in told]
@@ -374,11 +307,11 @@ class Exchange:
     async def _hear(self) -> None:
         """No page of a new site may be read by a worker that does not know that it is one: so scope comes first."""
         await self.scope.hear()
-        ours = {one.partition: one for one in self._holdings.held.values() if not one.is_lost and not one.is_leaving}
+        ours = {one.partition: one for one in self._partitions.ours if not one.is_leaving}
         starts = {partition: held.read for partition, held in ours.items()}
         for partition, bundles in (await self._store.inboxes(starts, BUNDLES)).items():
             for bundle in bundles:
-                self._frontier.receive(partition, bundle)
+                self._worker.receive(partition, bundle)
                 self._listener.woken()
                 self._calm = 0
 
@@ -386,7 +319,7 @@ class Exchange:
         if (now := self._clock()) < self._trust_at or self._calm:
             return
         self._trust_at = now + _TRUST_SECONDS
-        graph, territory = self._frontier.frontier.link_credit.graph, self._frontier.territory
+        graph, territory = self._partitions.frontier.link_credit.graph, self._partitions.territory
         flows: defaultdict[int, dict[bytes, float]] = defaultdict(dict)
         for host, amount in graph.outflow.items():
             flows[territory.partition(host)][host] = amount
@@ -394,74 +327,24 @@ class Exchange:
         total, seeds, inflow = await self._store.hear_trust(sorted(territory.held), alive)
         graph.hear(Elsewhere(inflow, total, seeds))
 
-    # Who has what
-
-    async def _rebalance(self, fair: int) -> None:
-        held = self._holdings.held
-        coming = len(self._frontier.arrivals)
-        staying = [one for one in held.values() if not one.is_leaving and not one.is_lost]
-        is_of_use = bool(staying) and len(staying) == len(held) and not self._frontier.is_idle
-        if is_of_use and len(staying) + coming > fair:
-            max(staying, key=lambda one: one.partition).is_leaving = True
-            self._listener.woken()
-        elif len(held) + coming < fair and self._clock() >= self._take_at:
-            await self._take(fair - len(held) - coming)
-
-    async def _take(self, most: int) -> None:
-        """Have partitions lent that nobody has."""
-        ours = {one.partition for one in (*self._holdings.all, *(one.held for one in self._frontier.arrivals))}
-        free = [partition for partition, holder in enumerate(await self._store.holders()) if not holder]
-        large = LENT_AT_ONCE
-        for partition in [one for one in free if one not in ours][:most]:
-            if large > 0 and (lent := await self._store.lease(partition)) is not None:
-                extent = await self._store.extent(partition)
-                held = Held(partition, lent[0], extent.number, outgoing=dict(extent.outbox))
-                held.snapshot, held.log = extent.snapshot, extent.log
-                self._frontier.arrivals.append(await self._arrival(held))
-                large -= extent.snapshot + extent.log > _SMALL
-        if not self._frontier.arrivals:
-            self._take_at = self._clock() + _LOOK
-        await self.scope.hear()  # what has come may be of sites that are new
-
-    async def _arrival(self, held: Held) -> Arrival:
-        """What there is of a partition that was lent."""
-        replay = Replay(self._frontier.frontier.fingerprint)
-        async for part in self._store.snapshot(held.partition):
-            await self._in_thread_if_long(replay.begin, part)
-        async for entry in self._store.log(held.partition):
-            await self._in_thread_if_long(replay.go_on, entry)
-        return Arrival(held, replay.facts, replay.rows())
-
-    @staticmethod
-    async def _in_thread_if_long(step: Callable[[bytes], None], data: bytes) -> None:
-        """A thread costs more than a short step, and a lease does not wait."""
-        if len(data) > _LONG:
-            await asyncio.to_thread(step, data)
-        else:
-            step(data)
-
     async def _look_around(self) -> None:
         """How it stands with the crawl as a whole."""
-        is_near_an_end = self._frontier.has_nothing_to_do or self._run_of_crawl.max_pages
+        is_near_an_end = self._worker.has_nothing_to_do or self._run_of_crawl.max_pages
         if not is_near_an_end and self._clock() < self._look_at:
             return
         self._look_at = self._clock() + _LOOK
         standing = await self._store.standing()
         whole, is_same = Whole(standing), standing == self._before
-        self._calm = self._calm + 1 if is_same and self._frontier.has_nothing_to_do else 0
+        self._calm = self._calm + 1 if is_same and self._worker.has_nothing_to_do else 0
         self._before = standing
-        self._frontier.stands(whole, unchanged=is_same)
-        if not is_same and whole.is_still and self._frontier.has_nothing_to_do:
+        self._worker.stands(whole, unchanged=is_same)
+        if not is_same and whole.is_still and self._worker.has_nothing_to_do:
             self._kick.set()
 
     async def leave(self) -> None:
         """The worker ends: what Redis has wholly, others may have."""
-        if self._end:
-            await end(self._store.steps, self._end)
         await self._send()
-        for held in self._holdings.held.values():
-            if not held.unsent and not held.is_lost:
-                await self._release(held, self._frontier.rests_until(held))
+        await self._lending.let_go_of_all()
         await beat(self._store.steps, self._run_of_crawl, self._store.session, 0.0)
 
 

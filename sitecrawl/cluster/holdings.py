@@ -11,7 +11,7 @@ Layout, in the family `meta`: docs/formats/database.md.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
@@ -19,11 +19,13 @@ import msgpack
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.cluster.entries import Entry, pack_entry
-from sitecrawl.cluster.standing import NO_TALLY, Tally
+from sitecrawl.cluster.partition_store import Extent
+from sitecrawl.cluster.standing import NO_TALLY, OfWorker, Tally
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import ENTRY, HELD, TOLD, WORKER
 from sitecrawl.frontier.counts import PartCounts
 from sitecrawl.frontier.moving import NO_FACTS, Facts, Row
+from sitecrawl.frontier.record import UrlState
 
 RECENT: Final = 256
 """Of a partition's entries, and of messages, that are remembered in case Redis forgets them."""
@@ -73,6 +75,23 @@ class Held:
     is_sure: bool = True
     """Redis has confirmed that it is this worker's since the worker began."""
 
+    def is_on_redis(self, extent: Extent) -> None:
+        """So much of it is."""
+        self.outgoing, self.snapshot, self.log = dict(extent.outbox), extent.snapshot, extent.log
+
+    def learn(self, facts: Facts) -> bool:
+        """These are the facts now. Returns whether it matters what is new in them: without hosts that wait, no
+        dividend does.
+        """
+        before, self.facts = self.facts, facts
+        if not self.counts.states[UrlState.QUEUED]:
+            before = before._replace(dividend=facts.dividend, serial=facts.serial)
+        return before != facts
+
+    def tally_of(self, worker: OfWorker) -> Tally:
+        """As it is now, with a worker of which `worker` is to be said."""
+        return Tally(worker, tuple(self.counts.states), self.counts.allowance.account, self.short)
+
 
 class Told(NamedTuple):
     """A bundle of messages that come from no page, the `number`th of this worker."""
@@ -98,6 +117,9 @@ class Holdings:
         self.orphans: list[Entry] = []
         """Of partitions that were lost when the worker was killed."""
         self._last_told = 0
+        self._flushes = 0
+        self._unheard: set[tuple[int, int]] = set()
+        """What Redis did not know when the last batch was durable."""
         self._sent: list[Entry] = []
         self._delivered: list[Told] = []
         self._load()
@@ -133,6 +155,26 @@ class Holdings:
         """Of what Redis does not know yet: entries, by their partitions and numbers; messages, by -1 and theirs."""
         entries = {(entry.partition, entry.number) for held in self.all for entry in held.unsent}
         return entries | {(-1, number) for number in self.told}
+
+    def flushed(self) -> bool:
+        """The last batch is durable. Returns whether Redis has yet to hear of anything."""
+        self._flushes += 1
+        self._unheard = self.unheard()
+        return bool(self._unheard)
+
+    def settling(self) -> Callable[[], bool]:
+        """What says whether Redis has all that the next batch writes."""
+        flushes = self._flushes + 1
+        waits_for: set[tuple[int, int]] | None = None
+
+        def has_settled() -> bool:
+            nonlocal waits_for
+            if self._flushes < flushes:
+                return False
+            waits_for = self._unheard if waits_for is None else waits_for
+            return waits_for.isdisjoint(self.unheard())
+
+        return has_settled
 
     @property
     def all(self) -> list[Held]:
@@ -195,6 +237,11 @@ class Holdings:
         data = pack_entry(held.facts, {(family, key): value for family, key, value in changed})
         return self.journal(Entry(held.partition, held.number + 1, data, held.tally.pack()))
 
+    def stay(self) -> None:
+        """None is to go to another worker."""
+        for held in self.held.values():
+            held.is_leaving = False
+
     def going(self, busy: Container[int]) -> list[Held]:
         """Those that are lost, or leave and have nothing in flight: `busy` are those that have."""
         return [
@@ -216,11 +263,6 @@ class Holdings:
         """Redis has heard the last of a partition that has left."""
         self.departed.remove(held)
         self._sent += held.unsent
-
-    def rows(self, held: Held) -> Iterator[int]:
-        """Pages of a partition that Redis has not heard of."""
-        for entry in held.unsent:
-            yield from entry.rows
 
 
 def _key(entry: Entry) -> bytes:

@@ -53,10 +53,6 @@ class PageLimit:
         held.short = held.counts.room < self._in_flight(held.partition)
         return not held.short
 
-    def turn(self, held: Held) -> None:
-        """A partition is fetched under this run's limit."""
-        held.counts.turn(self._run.account)
-
     def receive(self, held: Held, bundle: Bundle) -> None:
         """What was on its way under another limit is void."""
         allowance = held.counts.allowance

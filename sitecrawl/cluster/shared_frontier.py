@@ -2,53 +2,37 @@
 
 Everything is decided here, by `frontier.disk`, as in a crawl of one process. Redis lends partitions, keeps what
 becomes of them, and carries what one tells another. So a checkpoint is three things: a batch of this worker's
-database, an entry in each partition's log on Redis, and bundles of messages for other partitions. The first happens
-at once; the others when Redis takes them (`cluster.exchange`), in order, and only as long as the partition is this
-worker's. What another worker has taken over meanwhile is gone from here, with the pages that Redis has not heard of.
-
-Partitions come and go right after a checkpoint: their rows go in or out, and another frontier goes on over the same
-database.
+database, an entry in each partition's log on Redis, and bundles of messages for other partitions
+(`cluster.recorder`). The first happens at once; the others when Redis takes them (`cluster.exchange`), in order, and
+only as long as the partition is this worker's. What another worker has taken over meanwhile is gone from here, with
+the pages that Redis has not heard of. Right after a checkpoint partitions come and go (`cluster.partitions`).
 """
 
 from __future__ import annotations
 
-import logging
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.bundles import Bundle
-from sitecrawl.cluster.entries import Entry, RecordingBatch, pack_entry
-from sitecrawl.cluster.exchange import Arrival, Exchange
-from sitecrawl.cluster.holdings import Held, Holdings
-from sitecrawl.cluster.listener import WorkerListener
+from sitecrawl.cluster.entries import Entry
+from sitecrawl.cluster.exchange import Exchange
+from sitecrawl.cluster.holdings import Held
 from sitecrawl.cluster.loose import Loose
 from sitecrawl.cluster.page_limit import PageLimit
 from sitecrawl.cluster.partition_store import PartitionStore
-from sitecrawl.cluster.rescue import rescued
+from sitecrawl.cluster.partitions import Partitions
+from sitecrawl.cluster.recorder import Recorder
 from sitecrawl.cluster.run import Run
-from sitecrawl.cluster.standing import OfWorker, Tally, Totals, Whole
-from sitecrawl.crawldir.database import Batch, Database
-from sitecrawl.crawldir.meta import HELD
-from sitecrawl.credit.ledger import Ledger
-from sitecrawl.credit.policies import policy_named
+from sitecrawl.cluster.standing import Totals, Whole
+from sitecrawl.crawldir.database import Batch
 from sitecrawl.frontier.by_hand import Act
 from sitecrawl.frontier.contract import Capability
-from sitecrawl.frontier.crawl_seen import SeenKeeper
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.duplicates import Verdict
-from sitecrawl.frontier.left import held_back
-from sitecrawl.frontier.moving import Facts, Move, facts_of
 from sitecrawl.frontier.record import NO_REFERRER, Flag, UrlState
-from sitecrawl.frontier.succession import SeenBefore, succeed
 from sitecrawl.frontier.tables import HostTable, UrlTable
-from sitecrawl.frontier.territory import Message, Territory
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
-from sitecrawl.urls.fingerprint import region_of
-
-logger = logging.getLogger(__name__)
 
 UNSENT: Final = 50
 """Entries that Redis has not taken, over all partitions and checkpoints, with which a worker fetches on."""
@@ -65,86 +49,50 @@ _SOON: Final = 0.02
 class SharedFrontier:
     """See the module; what its calls mean is said in `frontier.contract`.
 
-    `make` makes a frontier over the database, given a territory and who keeps its seen set; `seen` is that of the
-    first one. `run` has the crawl's limits; with `watch` nothing left to do is no end. `seeds_key` names a queue of
-    further seeds on Redis. `clock` gives monotonic seconds, as the frontier's.
+    `run` has the crawl's limits; with `watch` nothing left to do is no end. `seeds_key` names a queue of further
+    seeds on Redis.
     """
 
     can: Final = Capability.AGAIN
 
     def __init__(
         self,
-        database: Database,
-        holdings: Holdings,
+        partitions: Partitions,
         store: PartitionStore,
         *,
         run: Run,
-        make: Callable[[Database, Territory, SeenKeeper], DiskFrontier],
-        seen: SeenKeeper,
-        listener: WorkerListener,
-        clock: Callable[[], float],
-        cache: int,
         watch: bool = False,
         seeds_key: str = "",
     ) -> None:
-        self._database = database
-        self._make = make
-        self._listener = listener
-        self._clock = clock
-        self._cache = cache
+        self.partitions: Final = partitions
+        self.holdings: Final = partitions.holdings
         self._run = run
+        self._listener = partitions.listener
+        self._clock = partitions.clock
         self._watch = watch
-        self.holdings = holdings
-        self._partitions = store.keys.shards
-        self._page_limit = PageLimit(run, holdings.held, self._in_flight, clock)
-        for held in holdings.held.values():
-            self._page_limit.turn(held)
-        self.territory = self._territory()
-        """What this worker has now."""
-        self.frontier = make(database, self.territory, seen)
-        self._level = 0
-        """To which all workers have come; of no account without a depth limit."""
-        self._begin_level()
-        self.arrivals: list[Arrival] = []
-        """What the next checkpoint lets in."""
+        self._page_limit = PageLimit(run, self.holdings.held, partitions.in_flight, partitions.clock)
+        self._recorder = Recorder(partitions, self._page_limit, run.account)
+        self._loose = Loose()
+        self.counts = Totals()
         self.is_working = False
         """Whether Redis has confirmed what this worker had when it began."""
-        self._rows: defaultdict[int, list[int]] = defaultdict(list)
-        self._orphans: set[bytes] = set()
-        """URLs in flight whose partition is another worker's by now."""
-        self._loose = Loose()
-        self._rescued: list[Message] = []
-        """For partitions of others, to be told with the next checkpoint."""
-        self._acts: defaultdict[int, list[Act]] = defaultdict(list)
-        """What the next checkpoint lets be done in each partition."""
-        self.counts = Totals()
         self.is_starting = True
         """The worker's spider has not yet said what it begins with."""
         self.has_ended = False
         """Nothing is left to do, on any worker."""
+        self._is_dirty = False
+        """Whether something was done since the last checkpoint."""
         self._flushed_at = 0.0
-        self._recorded: RecordingBatch | None = None
-        """Into which the checkpoint is written that is made just now."""
-        self._flushes = 0
-        self._unheard: set[tuple[int, int]] = set()
-        """What Redis did not know at the last one."""
         self._paused_at: float | None = None
         """Since when it was asked for nothing."""
         self._has_nothing = False
         """Whether there was nothing to hand out when it was asked for last."""
-        self.exchange = Exchange(store, run, self, listener, clock, seeds_key=seeds_key)
-        self._is_dirty = False
-        """Whether something was done since the last checkpoint."""
+        self.exchange = Exchange(store, run, partitions, self, seeds_key=seeds_key)
 
-    def _begin_level(self) -> None:
-        if self.frontier.keeps_levels:
-            self.frontier.counts.deepest = self._level
-
-    def _in_flight(self, partition: int) -> int:
-        return sum(self.territory.partition(key) == partition for key in self.frontier.in_flight)
-
-    def _territory(self) -> Territory:
-        return Territory(self._partitions, {number: one.counts for number, one in self.holdings.held.items()})
+    @property
+    def frontier(self) -> DiskFrontier:
+        """That of one process over what this worker has; another one whenever partitions come or go."""
+        return self.partitions.frontier
 
     # Growth
 
@@ -155,7 +103,7 @@ class SharedFrontier:
     def expand(self, visit: Visit, found: Sequence[Link], *, rest: int = 0) -> int:
         if visit.key in self._loose.in_flight:
             return self.frontier.add(found, depth=visit.depth + 1)
-        return 0 if visit.key in self._orphans else self.frontier.expand(visit, found, rest=rest)
+        return 0 if visit.key in self.partitions.orphans else self.frontier.expand(visit, found, rest=rest)
 
     def add_request(
         self,
@@ -184,7 +132,7 @@ class SharedFrontier:
         )
 
     def again(self, key: bytes, *, priority: int = 0, request: bytes | None = None) -> bool:
-        if not self.territory.has(key):
+        if not self.partitions.territory.has(key):
             return False
         self._is_dirty = True
         return self.frontier.again(key, priority=priority, request=request)
@@ -195,7 +143,7 @@ class SharedFrontier:
         self.frontier.receive(found.messages)
         self._page_limit.receive(held, found)
         for act in found.acts:
-            self._do(act)
+            act.carry_out(self.frontier)
         held.received += 1
         held.read += 1
         self._is_dirty = True
@@ -209,9 +157,7 @@ class SharedFrontier:
         """
         if act.host:
             act.check(self.frontier, is_here=self.has(act.host))
-        where = [self.territory.partition(region_of(act.host))] if act.host else range(self._partitions)
-        for partition in where:
-            self._acts[partition].append(act)
+        self._recorder.act(act)
         self._is_dirty = True
 
     def retry_given_up(self) -> int:
@@ -221,14 +167,7 @@ class SharedFrontier:
 
     def has(self, host_name: str) -> bool:
         """Whether a host is this worker's."""
-        return self.territory.has(region_of(host_name))
-
-    def _do(self, act: Act) -> None:
-        try:
-            if done := act.do(self.frontier):
-                logger.info("By hand: %s", done)
-        except OptionError as error:
-            logger.warning("%s cannot be done, as was wanted by hand: %s", act.name.capitalize(), error)
+        return self.partitions.has(host_name)
 
     # Work
 
@@ -264,7 +203,7 @@ class SharedFrontier:
     @property
     def share(self) -> float:
         """Of all sites, what this worker has."""
-        return len(self.territory.held) / self._partitions
+        return len(self.holdings.held) / self.partitions.total
 
     @property
     def is_full(self) -> bool:
@@ -314,7 +253,7 @@ class SharedFrontier:
         if not self.is_working or self.is_behind:
             return None
         while (visit := self.frontier.next()) is not None:
-            held = self.holdings.held[self.territory.partition(visit.key)]
+            held = self.partitions.of(visit.key)
             if held.is_leaving or held.is_lost:
                 self.frontier.put_back(visit, rest=_DRAIN)
             elif not self._page_limit.admits(held):
@@ -333,7 +272,7 @@ class SharedFrontier:
     def wants_checkpoint(self) -> bool:
         """Whether partitions wait to come or to go, or others wait for what was done here."""
         held = self.holdings.held.values()
-        if self.arrivals or any(one.is_lost or one.is_leaving for one in held):
+        if self.partitions.arrivals or any(one.is_lost or one.is_leaving for one in held):
             return True
         if self._clock() - self._flushed_at < _SOON:
             return False
@@ -341,40 +280,26 @@ class SharedFrontier:
             return True
         if not self.has_nothing_to_do:
             return False
-        return self._is_dirty or bool(self._stale_tallies())
+        return self._is_dirty or self._is_known_otherwise()
 
     @property
     def has_nothing_to_do(self) -> bool:
         """Whether nothing is in flight, and nothing may be handed out for now."""
         return self._has_nothing and not self.in_flight
 
-    def _stale_tallies(self) -> list[Held]:
-        """Partitions of which the others know something else than what is so."""
-        worker = self._worker()
-        return [one for one in self.holdings.held.values() if one.tally != _tally(one, worker)]
-
-    def _worker(self) -> OfWorker:
-        """How it stands with this worker."""
-        frontier, found = self.frontier, held_back(self.frontier)
-        held = {int(reason): (urls, found.sets[reason]) for reason, urls in found.urls.items()}
-        silent = frontier.silent, len(frontier.silent_hosts)
-        return OfWorker(self.holdings.session, self.is_idle, self._lowest(), held, frontier.joined, *silent)
-
-    def _lowest(self) -> int | None:
-        """The lowest level of which something is not done; None where none waits for another."""
-        if not self.frontier.keeps_levels:
-            return None
-        return min((level for level, urls in self.frontier.counts.levels.items() if urls), default=None)
+    def _is_known_otherwise(self) -> bool:
+        """Whether the others know something else of a partition than what is so."""
+        worker = self.partitions.standing(idle=self.is_idle)
+        return any(one.tally != one.tally_of(worker) for one in self.holdings.held.values())
 
     def stands(self, whole: Whole, *, unchanged: bool) -> None:
         """So it stands with the crawl; `unchanged` since this was asked before."""
         self.counts = whole.totals()
         self._page_limit.share(whole)
-        is_sure = unchanged and not self._is_dirty and not self.arrivals
-        level = whole.level
-        if is_sure and self.has_nothing_to_do and whole.is_still and level is not None and level > self._level:
-            self._level = level
-            self._begin_level()
+        is_sure = unchanged and not self._is_dirty and not self.partitions.arrivals
+        is_between_levels = is_sure and self.has_nothing_to_do and whole.is_still
+        if is_between_levels and whole.level is not None and whole.level > self.partitions.level:
+            self.partitions.begin_level(whole.level)
             self._listener.woken()
         self.has_ended = is_sure and self.is_idle and whole.is_idle and not self._watch
         if self.has_ended or self.is_full:
@@ -397,12 +322,11 @@ class SharedFrontier:
         self._is_dirty = True
         if self._loose.done(visit):
             return
-        if visit.key in self._orphans:
-            self._orphans.discard(visit.key)
+        if self.partitions.forget_orphan(visit.key):
             self._listener.withdrawn([row] if row else [])
             return
         if row and visit.key in self.frontier.in_flight:
-            self._rows[self.territory.partition(visit.key)].append(row)
+            self._recorder.stored(visit.key, row)
         self.frontier.done(visit, state, status=status, good=good, row=row)
 
     def retry(self, visit: Visit, *, priority: int, request: bytes | None, volatile: bool = False) -> None:
@@ -410,96 +334,28 @@ class SharedFrontier:
         if volatile or visit.key in self._loose.in_flight:
             if visit.key in self.frontier.in_flight:
                 self.frontier.done(visit, UrlState.FAILED)
-            self._orphans.discard(visit.key)
+            self.partitions.forget_orphan(visit.key)
             self._loose.retry(visit)
-        elif visit.key in self._orphans:
-            self._orphans.discard(visit.key)
-        else:
+        elif not self.partitions.forget_orphan(visit.key):
             self.frontier.retry(visit, priority=priority, request=request, volatile=volatile)
 
     def put_back(self, visit: Visit, *, rest: float = 0.0) -> None:
-        if self._loose.put_back(visit):
-            return
-        if visit.key in self._orphans:
-            self._orphans.discard(visit.key)
-        else:
+        if not (self._loose.put_back(visit) or self.partitions.forget_orphan(visit.key)):
             self.frontier.put_back(visit, rest=rest)
 
     # Durability
 
     def recording(self, batch: Batch) -> Batch:
         """What is about a site goes to Redis, whoever writes it."""
-        self._recorded = RecordingBatch(batch, self.territory)
-        return self._recorded
+        return self._recorder.recording(batch)
 
     def flush(self, batch: Batch) -> None:
         """Hand all changes to `batch`, and with them the entries that tell Redis of them."""
         self._is_dirty, self._flushed_at = False, self._clock()
-        recorded = self._recorded if batch is self._recorded else RecordingBatch(batch, self.territory)
-        self._recorded = None
+        recorded = self._recorder.under_way(batch)
         self.frontier.flush(recorded)
-        sends, told = self._bundles()
-        facts = facts_of(self.territory, self.frontier.link_credit.ledger, self.frontier.counts.serial)
-        self.holdings.flush(batch, list(self._new_entries(facts, recorded, sends)), told)
-
-    def _bundles(self) -> tuple[dict[int, dict[int, bytes]], list[tuple[int, bytes]]]:
-        """By the partition of the page and the one that they are for; and those that come from no page."""
-        assert self.frontier.outbox is not None
-        sends: defaultdict[int, defaultdict[int, list[Message]]] = defaultdict(lambda: defaultdict(list))
-        told: list[tuple[int, bytes]] = []
-        for target, messages in self.frontier.outbox.take().items():
-            rootless: list[Message] = []
-            for message in messages:
-                source = self._source(message)
-                (rootless if source is None else sends[source][target]).append(message)
-            if rootless:
-                told.append((target, Bundle(rootless).pack()))
-        told += ((self.territory.partition(one.link.key), Bundle([one]).pack()) for one in self._rescued)
-        self._rescued = []
-        told += [(target, Bundle(acts=acts).pack()) for target, acts in self._acts.items()]
-        self._acts.clear()
-        return {one: dict(self._packed(one, sends[one])) for one in self.holdings.held}, told
-
-    def _source(self, message: Message) -> int | None:
-        """The partition of the page that it comes from, if this worker has it."""
-        if message.referrer == NO_REFERRER or not self.territory.has(message.referrer):
-            return None
-        return self.territory.partition(message.referrer)
-
-    def _packed(self, source: int, messages: Mapping[int, Sequence[Message]]) -> Iterator[tuple[int, bytes]]:
-        gifts = self._page_limit.gifts(source)
-        for target in {**messages, **gifts}:
-            yield target, Bundle(messages.get(target, ()), self._run.account, gifts.get(target, 0)).pack()
-
-    def _new_entries(
-        self, facts: dict[int, Facts], recorded: RecordingBatch, sends: dict[int, dict[int, bytes]]
-    ) -> Iterator[Entry]:
-        rows, self._rows = self._rows, defaultdict(list)
-        worker = self._worker()
-        for partition, held in self.holdings.held.items():
-            changed, held.facts = _differ(held, facts[partition]), facts[partition]
-            if held.is_lost:
-                self._listener.withdrawn(rows.pop(partition, []))
-                continue
-            told, tally = held.tally, _tally(held, worker)
-            changes, out = recorded.changes.get(partition, {}), sends[partition]
-            if not (changes or out or held.received or changed or self._is_news(told, tally)):
-                continue
-            held.tally = tally
-            yield Entry(
-                partition,
-                held.number + 1,
-                pack_entry(facts[partition], changes),
-                tally.pack(),
-                held.received,
-                out,
-                rows.get(partition, []),
-            )
-
-    def _is_news(self, told: Tally, tally: Tally) -> bool:
-        """Whether others have to know of it, though nothing else has changed."""
-        is_other = (told.worker.idle, told.short) != (tally.worker.idle, tally.short)
-        return is_other or (tally != told and self.has_nothing_to_do)
+        worker = self.partitions.standing(idle=self.is_idle)
+        self._recorder.record(recorded, worker, is_at_rest=self.has_nothing_to_do)
 
     @property
     def is_idle(self) -> bool:
@@ -509,64 +365,22 @@ class SharedFrontier:
 
     def flushed(self) -> None:
         self.frontier.flushed()
-        self._let_in_and_out()
-        self._flushes += 1
-        self._unheard = self.holdings.unheard()
-        if self._unheard:
-            self.exchange.kick()
-
-    def _let_in_and_out(self) -> None:
-        """Partitions come and go. What comes to nothing is as if it had not been."""
         if self.is_idle:  # nobody would have any use for them, and the crawl may end while nobody has them
-            for held in self.holdings.held.values():
-                held.is_leaving = False
-        busy = {self.territory.partition(key) for key in self.frontier.in_flight}
-        going, (coming, self.arrivals) = self.holdings.going(busy), (self.arrivals, [])
-        if not going and not coming:
-            return
-        move = Move(self._database, self.territory, Ledger(policy_named("hosts")))
-        for held in going:
+            self.holdings.stay()
+        for held in self.holdings.held.values():
             if held.is_lost:
                 self.withdraw(held)
-            held.rests_until = self.rests_until(held)
-            move.drop(held.partition, held.facts)
-            self.holdings.drop(held)
-        for arrival in coming:
-            held = arrival.held
-            held.facts, held.counts, changed = move.take(arrival.rows, arrival.facts)
-            self._page_limit.turn(held)
-            busy_here = OfWorker(self.holdings.session, level=0 if self.frontier.keeps_levels else None)
-            held.tally = _tally(held, busy_here)
-            move.note(*self.holdings.begin(held, changed))
-        move.note(HELD, self.holdings.packed())
-        move.commit()
-        self._go_on([key for one in coming for family, key, _ in one.rows if family == "urls"])
-
-    def rests_until(self, held: Held) -> float:
-        """When the last host of a partition may be asked again."""
-        hosts = self.frontier.hosts.live()
-        return max((one.free_at for one in hosts if self.territory.partition(one.key) == held.partition), default=0.0)
+        self.partitions.change()
+        if self.holdings.flushed():
+            self.exchange.kick()
 
     def withdraw(self, held: Held) -> None:
         """Another worker has a partition: what Redis had not taken of it does not count."""
         self._give_up(held.unsent)
 
     def _give_up(self, entries: Iterable[Entry]) -> None:
-        """Redis will never take them: their pages do not count, and what was found is told to others."""
-        if not (entries := list(entries)):
-            return
-        self._listener.withdrawn([row for entry in entries for row in entry.rows])
-        self._rescued += rescued(entries, self.territory)
-        self._is_dirty = True
-
-    def _go_on(self, come: Iterable[bytes]) -> None:
-        """With another frontier over the database as it is now."""
-        before = self.frontier
-        self.territory = self._territory()
-        self.frontier = self._make(self._database, self.territory, SeenBefore(before.seen, come, self._cache))
-        self._begin_level()
-        self._listener.moved()
-        self._orphans.update(visit.key for visit in succeed(before, self.frontier, self._clock()))
+        if self._recorder.give_up(entries):
+            self._is_dirty = True
 
     def save(self) -> None:
         """The filter of the seen set is filled again by the next start."""
@@ -584,42 +398,3 @@ class SharedFrontier:
 
     def stats(self) -> Mapping[str, int | float]:
         return {"cluster/commands": self.exchange.commands}
-
-    # What all workers do together
-
-    def count(self, name: str) -> None:
-        """One more of what the run's limit of that name counts."""
-        self.exchange.count(name)
-
-    def end(self, reason: str) -> None:
-        """Let all workers end, for Scrapy's finish reason `reason`."""
-        self.exchange.end(reason)
-
-    def widen(self, url: str) -> None:
-        """Let the other workers know that this is a seed, too."""
-        self.exchange.scope.add(url)
-
-    def settling(self) -> Callable[[], bool]:
-        """What says whether Redis has all that was handed to the frontier up to now."""
-        flushes = self._flushes + 1
-        waits_for: set[tuple[int, int]] | None = None
-
-        def has_settled() -> bool:
-            nonlocal waits_for
-            if self._flushes < flushes:
-                return False
-            waits_for = self._unheard if waits_for is None else waits_for
-            return waits_for.isdisjoint(self.holdings.unheard())
-
-        return has_settled
-
-
-def _differ(held: Held, facts: Facts) -> bool:
-    """Whether what is new in the facts of a partition matters to it: without hosts that wait, no dividend does."""
-    if held.counts.states[UrlState.QUEUED]:
-        return held.facts != facts
-    return held.facts._replace(dividend=facts.dividend, serial=facts.serial) != facts
-
-
-def _tally(held: Held, worker: OfWorker) -> Tally:
-    return Tally(worker, tuple(held.counts.states), held.counts.allowance.account, held.short)

@@ -20,6 +20,7 @@ from sitecrawl.cluster.join import Joined, begin, join
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.listener import WorkerListener
 from sitecrawl.cluster.partition_store import PartitionStore
+from sitecrawl.cluster.partitions import Partitions
 from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.cluster.steps import Steps
 from sitecrawl.crawl import configuration
@@ -40,39 +41,74 @@ def join_crawl(crawler: Crawler) -> Joined | None:
     return join(options) if options is not None else None
 
 
-def worker_frontier(
-    settings: BaseSettings,
-    database: Database,
-    filter_file: Path,
-    joined: Joined,
-    host_key: Callable[[str], bytes],
-    *,
-    fingerprint: Callable[[str], bytes],
-    listener: WorkerListener,
-) -> SharedFrontier:
-    """That of a worker on the crawl that was joined; the rest as in `own_frontier`. Raises `OptionError`."""
-    options, holdings = joined.options, Holdings(database, secrets.token_hex(8))
-    client = connect_async(options.redis, cluster=joined.is_cluster, replicas=options.replicas)
-    steps = Steps(client, Keys(options.crawl, options.shards))
+class FrontierFactory:
+    """Makes the frontiers of one crawl in this process.
 
-    def make(database: Database, territory: Territory, seen: SeenKeeper) -> DiskFrontier:
-        return _disk_frontier(
-            settings, database, seen, host_key, fingerprint=fingerprint, listener=listener, territory=territory
+    `host_key` gives the key of a host by its name, `fingerprint` that of a URL. `filter_file` is the seen set's.
+    """
+
+    def __init__(
+        self,
+        settings: BaseSettings,
+        filter_file: Path,
+        *,
+        host_key: Callable[[str], bytes],
+        fingerprint: Callable[[str], bytes],
+    ) -> None:
+        self._settings = settings
+        self._filter_file = filter_file
+        self._host_key = lru_cache(maxsize=HOST_KEYS_KEPT)(host_key)
+        self._fingerprint = fingerprint
+
+    def own(self, database: Database, listener: Listener) -> DiskFrontier:
+        """That of a crawl in this process alone."""
+        return self._over(database, self._seen(), listener)
+
+    def of_worker(self, database: Database, joined: Joined, listener: WorkerListener) -> SharedFrontier:
+        """That of a worker on the crawl that was joined. Raises `OptionError`."""
+        options, holdings = joined.options, Holdings(database, secrets.token_hex(8))
+        run = begin(joined, holdings.session)
+
+        def make(database: Database, territory: Territory, seen: SeenKeeper) -> DiskFrontier:
+            return self._over(database, seen, listener, territory)
+
+        partitions = Partitions(
+            holdings,
+            options.shards,
+            account=run.account,
+            make=make,
+            seen=self._seen(),
+            listener=listener,
+            clock=time.monotonic,
+            cache=options.cache,
         )
+        client = connect_async(options.redis, cluster=joined.is_cluster, replicas=options.replicas)
+        steps = Steps(client, Keys(options.crawl, options.shards))
+        store = PartitionStore(steps, holdings.session, options.lease_seconds)
+        return SharedFrontier(partitions, store, run=run, watch=options.watch, seeds_key=options.seeds_key)
 
-    return SharedFrontier(
-        database,
-        holdings,
-        PartitionStore(steps, holdings.session, options.lease_seconds),
-        run=begin(joined, holdings.session),
-        make=make,
-        seen=CrawlSeen(filter_file, configuration.seen(settings), hash_name=HASH_NAME),
-        listener=listener,
-        clock=time.monotonic,
-        cache=options.cache,
-        watch=options.watch,
-        seeds_key=options.seeds_key,
-    )
+    def _seen(self) -> CrawlSeen:
+        return CrawlSeen(self._filter_file, configuration.seen(self._settings), hash_name=HASH_NAME)
+
+    def _over(
+        self, database: Database, seen: SeenKeeper, listener: Listener, territory: Territory | None = None
+    ) -> DiskFrontier:
+        options = configuration.frontier(self._settings)
+        if territory is not None:
+            options = replace(options, max_pages=0)  # it is that of all workers
+        return DiskFrontier(
+            database,
+            configuration.order(self._settings),
+            seen=seen,
+            host_key=self._host_key,
+            fingerprint=self._fingerprint,
+            listener=listener,
+            clock=time.monotonic,
+            wall=time.time,
+            politeness=configuration.politeness(self._settings),
+            options=options,
+            territory=territory,
+        )
 
 
 def board_of(joined: Joined, session: str) -> Board:
@@ -80,46 +116,3 @@ def board_of(joined: Joined, session: str) -> Board:
     options = joined.options
     line = connect_async(options.redis, cluster=joined.is_cluster)
     return Board(Steps(line, Keys(options.crawl, options.shards)), session)
-
-
-def own_frontier(
-    settings: BaseSettings,
-    database: Database,
-    filter_file: Path,
-    host_key: Callable[[str], bytes],
-    *,
-    fingerprint: Callable[[str], bytes],
-    listener: Listener,
-) -> DiskFrontier:
-    """That of a crawl in this process alone; `filter_file` is the seen set's. `host_key` gives the key of
-    a host by its name, `fingerprint` that of a URL."""
-    seen = CrawlSeen(filter_file, configuration.seen(settings), hash_name=HASH_NAME)
-    return _disk_frontier(settings, database, seen, host_key, fingerprint=fingerprint, listener=listener)
-
-
-def _disk_frontier(
-    settings: BaseSettings,
-    database: Database,
-    seen: SeenKeeper,
-    host_key: Callable[[str], bytes],
-    *,
-    fingerprint: Callable[[str], bytes],
-    listener: Listener,
-    territory: Territory | None = None,
-) -> DiskFrontier:
-    options = configuration.frontier(settings)
-    if territory is not None:
-        options = replace(options, max_pages=0)  # it is that of all workers
-    return DiskFrontier(
-        database,
-        configuration.order(settings),
-        seen=seen,
-        host_key=lru_cache(maxsize=HOST_KEYS_KEPT)(host_key),
-        fingerprint=fingerprint,
-        listener=listener,
-        clock=time.monotonic,
-        wall=time.time,
-        politeness=configuration.politeness(settings),
-        options=options,
-        territory=territory,
-    )

@@ -20,7 +20,6 @@ from scrapy.http import Response
 
 from sitecrawl.base import descriptors
 from sitecrawl.base.errors import InvalidUrl, StorageError
-from sitecrawl.cluster.join import Joined
 from sitecrawl.cluster.options import closing
 from sitecrawl.cluster.seedqueue import fields_of
 from sitecrawl.cluster.shared_frontier import SharedFrontier
@@ -28,7 +27,7 @@ from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import Checkpoints
 from sitecrawl.crawl.engine import in_progress, is_closing, stop, wake
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.frontiers import join_crawl, own_frontier, worker_frontier
+from sitecrawl.crawl.frontiers import FrontierFactory, join_crawl
 from sitecrawl.crawl.pause import RESTS, Pause
 from sitecrawl.crawl.reading import PageReading
 from sitecrawl.crawl.requests import VISIT
@@ -87,10 +86,13 @@ class Runtime:
         """The frontier of a worker; None where there is no cluster."""
         try:
             keep_copy(self.database, self.directory)
+            make = FrontierFactory(
+                settings, self.path / SEEN_FILE, host_key=self.fingerprints.host, fingerprint=self._fingerprint
+            )
             if joined is None:
-                self.frontier = self.whole = self._own_frontier()
+                self.frontier = self.whole = make.own(self.database, self)
             else:
-                self.frontier = self.team = self._workers_frontier(joined)
+                self.frontier = self.team = make.of_worker(self.database, joined, self)
             self.reading = PageReading(configuration.parsers(settings), self.stats)
         except BaseException:
             self.database.close()
@@ -128,15 +130,6 @@ class Runtime:
         self.checkpoints.add(self.seed_hosts)
         self.checkpoints.add(Wishes(self.path, self._retry_all))
 
-    def _workers_frontier(self, joined: Joined) -> SharedFrontier:
-        settings, seen, key = self.crawler.settings, self.path / SEEN_FILE, self._fingerprint
-        host = self.fingerprints.host
-        return worker_frontier(settings, self.database, seen, joined, host, fingerprint=key, listener=self)
-
-    def _own_frontier(self) -> DiskFrontier:
-        settings, seen, key = self.crawler.settings, self.path / SEEN_FILE, self._fingerprint
-        return own_frontier(settings, self.database, seen, self.fingerprints.host, fingerprint=key, listener=self)
-
     @classmethod
     def of(cls, crawler: Crawler) -> Runtime:
         """The runtime of `crawler`, made at the first call. It stays with the crawler, also when it is closed."""
@@ -162,7 +155,7 @@ class Runtime:
     def end_all(self, reason: str) -> None:
         """What ends this process' crawl, for Scrapy's finish reason `reason`, ends that of the other workers, too."""
         if self.team is not None:
-            self.team.end(reason)
+            self.team.exchange.end(reason)
 
     @property
     def path(self) -> Path:
@@ -270,7 +263,7 @@ class Runtime:
         if scope is not None:
             scope.add_seed(seed)
         if self.team is not None:
-            self.team.widen(seed.href if named else _LED_TO + seed.href)
+            self.team.exchange.scope.add(seed.href if named else _LED_TO + seed.href)
 
     def _compare(self, fetch: Fetch) -> None:
         """Find out whether others have the content of its page, and let them know that it has.

@@ -7,17 +7,17 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions.closespider import CloseSpider as OwnCloseSpider
 
-from sitecrawl.cluster.shared_frontier import SharedFrontier
+from sitecrawl.cluster.exchange import Exchange
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import crawl_limits, only_looks, redis_of
 from sitecrawl.crawl.runtime import Runtime
 
 
 class CloseSpider:
-    """Extension for every `CLOSESPIDER_*`. It counts what Scrapy's does, for `team`, which knows when to end."""
+    """Extension for every `CLOSESPIDER_*`. It counts what Scrapy's does, for all workers, who know when to end."""
 
-    def __init__(self, team: SharedFrontier) -> None:
-        self._team = team
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> CloseSpider | OwnCloseSpider:
@@ -27,17 +27,17 @@ class CloseSpider:
         team = Runtime.of(crawler).team if crawl_limits(settings).of_run else None
         if team is None:
             raise NotConfigured
-        extension = cls(team)
+        extension = cls(team.exchange)
         crawler.signals.connect(extension.item_scraped, signals.item_scraped)
         crawler.signals.connect(extension.response_received, signals.response_received)
         crawler.signals.connect(extension.spider_error, signals.spider_error)
         return extension
 
     def item_scraped(self) -> None:
-        self._team.count("itemcount")
+        self._exchange.count("itemcount")
 
     def response_received(self) -> None:
-        self._team.count("pagecount")
+        self._exchange.count("pagecount")
 
     def spider_error(self) -> None:
-        self._team.count("errorcount")
+        self._exchange.count("errorcount")

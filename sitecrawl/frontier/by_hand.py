@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Final, NamedTuple
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.sections import Section
+
+logger = logging.getLogger(__name__)
 
 BLOCK: Final = "block"
 """Fetch nothing more of a host, or of one of its sections."""
@@ -38,6 +41,14 @@ class Act(NamedTuple):
             frontier.vouch(*self._unit(frontier))
             return f"Set free: {self.unit}"
         raise OptionError(f"There is no act {self.name!r}")
+
+    def carry_out(self, frontier: DiskFrontier) -> None:
+        """As `do`, where nobody waits for an answer: it is logged."""
+        try:
+            if done := self.do(frontier):
+                logger.info("By hand: %s", done)
+        except OptionError as error:
+            logger.warning("%s cannot be done, as was wanted by hand: %s", self.name.capitalize(), error)
 
     def check(self, frontier: DiskFrontier, *, is_here: bool) -> None:
         """Raises `OptionError` for what cannot be. `is_here`: whether `frontier` has the sites of the host."""

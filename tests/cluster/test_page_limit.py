@@ -33,7 +33,7 @@ class Worker:
             Run(CrawlLimits(max_pages=max_pages), ACCOUNT), self.held, self.in_flight.__getitem__, lambda: self.now
         )
         for held in self.held.values():
-            self.limit.turn(held)
+            held.counts.turn(ACCOUNT)
 
     def tallies(self) -> list[Tally]:
         return [

@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 from frontier_helpers import all_credit
-from frontiers import Heard, PlainSeen
+from frontiers import Heard
 from redis import Redis
 from redis_servers import Server, server
+from worker_frontiers import CrawlOf
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster import compaction, shared_frontier
-from sitecrawl.cluster.connection import connect_async
 from sitecrawl.cluster.entries import Replay
-from sitecrawl.cluster.holdings import Holdings
 from sitecrawl.cluster.keys import Keys
-from sitecrawl.cluster.options import CrawlLimits
-from sitecrawl.cluster.partition_store import PartitionStore
-from sitecrawl.cluster.run import Run
-from sitecrawl.cluster.shared_frontier import SharedFrontier
-from sitecrawl.cluster.steps import Steps
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.by_hand import BLOCK, RELEASE, RETRY, Act
-from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.moving import Row, rows_of
-from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.trap_state import TrapState
 from sitecrawl.frontier.visit import Visit
@@ -46,7 +34,6 @@ PARTITIONS = 6
 PAGES = 120
 HOSTS = 16
 LEASE = 0.4
-RUDE = PolitenessOptions(delay_factor=0.0, failure_delay=0.0, per_ip=0, max_failures=0)
 FINGERPRINTS = Fingerprinter(bytes(16))
 
 
@@ -71,39 +58,13 @@ class Worker:
         self.database = Database(folder / "db", hash_name=HASH_NAME)
         self.folder = folder
         self.heard = Heard()
-        holdings = Holdings(self.database, secrets.token_hex(8))
-        client = connect_async({"url": redis}, cluster=False)
-        self.store = PartitionStore(Steps(client, Keys("shared", PARTITIONS)), holdings.session, LEASE)
-        self.frontier = SharedFrontier(
-            self.database,
-            holdings,
-            self.store,
-            run=Run(CrawlLimits(), 0),
-            make=self._make,
-            seen=PlainSeen(),
-            listener=self.heard,
-            clock=time.monotonic,
-            cache=2,
+        self.frontier, self.store = CrawlOf(redis, "shared", PARTITIONS, LEASE).worker(
+            self.database, self.heard, FINGERPRINTS
         )
         self.exchange = self.frontier.exchange
         self.in_flight: list[Visit] = []
         self.pending: dict[int, str] = {}
         self.rows: dict[int, str] = {}
-
-    def _make(self, database: Database, territory: Any, seen: Any) -> DiskFrontier:
-        return DiskFrontier(
-            database,
-            order_named("aopic"),
-            seen=seen,
-            host_key=FINGERPRINTS.host,
-            fingerprint=FINGERPRINTS.url,
-            listener=self.heard,
-            clock=time.monotonic,
-            wall=time.time,
-            politeness=RUDE,
-            options=FrontierOptions(),
-            territory=territory,
-        )
 
     def fetch(self, row: int) -> bool:
         """Take a page, and end one that was taken before."""
@@ -374,6 +335,27 @@ async def rows_on_redis(worker: Worker, partition: int) -> list[Row]:
     return sorted(replay.rows())
 
 
+def test_a_checkpoint_while_a_partition_is_read(tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has come of Redis up to then comes in with it, and the rest with the next one."""
+
+    async def crawl() -> None:
+        async with crowd_of(1, tmp_path, redis) as crowd:
+            (worker,) = crowd.workers
+            read = worker.store.log
+
+            async def slowly(partition: int) -> AsyncIterator[bytes]:
+                worker.checkpoint()
+                async for entry in read(partition):
+                    yield entry
+
+            monkeypatch.setattr(worker.store, "log", slowly)
+            await worker.round()
+            worker.checkpoint()
+            assert len(worker.frontier.holdings.held) == PARTITIONS
+
+    asyncio.run(crawl())
+
+
 def test_a_snapshot_stands_for_the_log(tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the entries that came after it, also while it was made, it is what the worker has."""
     monkeypatch.setattr(compaction, "LEAST", 0)
@@ -393,7 +375,7 @@ def test_a_snapshot_stands_for_the_log(tmp_path: Path, redis: Server, monkeypatc
             await worker.round()
             await worker.exchange.cease()
             for partition in range(PARTITIONS):
-                regions = worker.frontier.territory.regions(partition)
+                regions = worker.frontier.partitions.territory.regions(partition)
                 assert await rows_on_redis(worker, partition) == sorted(rows_of(worker.database, regions))
 
     asyncio.run(crawl())

@@ -14,7 +14,7 @@ from waiting import until_async
 
 from sitecrawl.cluster.join import join
 from sitecrawl.cluster.options import ClusterOptions
-from sitecrawl.crawl.frontiers import worker_frontier
+from sitecrawl.crawl.frontiers import FrontierFactory
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
@@ -38,15 +38,9 @@ class Worker:
         settings.setdict(
             {"SITECRAWL_DELAY_FACTOR": 0, "DEPTH_LIMIT": options.get("max_depth", 0)}, priority="cmdline"
         )
-        self.frontier = worker_frontier(
-            settings,
-            self.database,
-            folder / "seen",
-            join(ClusterOptions({"url": redis.url}, "test", **options)),
-            FINGERPRINTS.host,
-            fingerprint=FINGERPRINTS.url,
-            listener=self.heard,
-        )
+        make = FrontierFactory(settings, folder / "seen", host_key=FINGERPRINTS.host, fingerprint=FINGERPRINTS.url)
+        joined = join(ClusterOptions({"url": redis.url}, "test", **options))
+        self.frontier = make.of_worker(self.database, joined, self.heard)
 
     def checkpoint(self) -> None:
         batch = self.database.batch()

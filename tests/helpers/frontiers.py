@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -14,35 +13,22 @@ from typing import Any, Protocol
 
 from memory_frontier import MemoryFrontier
 from redis_servers import Server
+from worker_frontiers import PATIENT, CrawlOf, PlainSeen
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.cluster.connection import connect_async
-from sitecrawl.cluster.holdings import Holdings
-from sitecrawl.cluster.keys import Keys
-from sitecrawl.cluster.options import CrawlLimits
-from sitecrawl.cluster.partition_store import PartitionStore
-from sitecrawl.cluster.run import Run
 from sitecrawl.cluster.shared_frontier import SharedFrontier
-from sitecrawl.cluster.steps import Steps
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.contract import Frontier
-from sitecrawl.frontier.crawl_seen import SeenKeeper
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import Flag, UrlState
-from sitecrawl.frontier.tables import UrlTable
-from sitecrawl.frontier.territory import Territory
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
-from sitecrawl.seen.clock import Clock
-from sitecrawl.seen.tiered import SeenSet
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
 FINGERPRINTS = Fingerprinter(bytes(16))
-PATIENT = PolitenessOptions(delay_factor=0.0, failure_delay=0.0, per_ip=0, max_failures=0)
-"""No pause and no limit but one request a host; no host is given up."""
 
 
 def found(name: str, host: str = "a.example", **rest: Any) -> Link:
@@ -57,15 +43,6 @@ def unfiltered_key(host: str = "a.example") -> bytes:
 
 def name_of(visit: Visit) -> str:
     return visit.url.rpartition("/")[2]
-
-
-class PlainSeen:
-    """A seen set of the frontier's own table alone."""
-
-    def open(self, database: Database, urls: UrlTable, serial: int) -> SeenSet:
-        return SeenSet(Clock(2), None, urls)
-
-    def save(self, database: Database, seen: SeenSet, serial: int) -> None: ...
 
 
 class Heard:
@@ -145,36 +122,9 @@ def disk(setting: Setting, database: Database, listener: Heard, clock: Callable[
 def shared(setting: Setting, database: Database, listener: Heard, clock: Callable[[], float]) -> Frontier:
     """A worker's that has all of a crawl on Redis; its exchange begins when it does."""
     assert setting.redis is not None
-
-    def make(database: Database, territory: Territory, seen: SeenKeeper) -> DiskFrontier:
-        return DiskFrontier(
-            database,
-            order_named(setting.order),
-            seen=seen,
-            host_key=FINGERPRINTS.host,
-            fingerprint=FINGERPRINTS.url,
-            listener=listener,
-            clock=time.monotonic,
-            wall=time.time,
-            politeness=setting.politeness,
-            options=FrontierOptions(),
-            territory=territory,
-        )
-
-    holdings = Holdings(database, secrets.token_hex(8))
-    client = connect_async({"url": setting.redis.url}, cluster=False)
-    store = PartitionStore(Steps(client, Keys("test", 4)), holdings.session, 5.0)
-    return SharedFrontier(
-        database,
-        holdings,
-        store,
-        run=Run(CrawlLimits(), 0),
-        make=make,
-        seen=PlainSeen(),
-        listener=listener,
-        clock=time.monotonic,
-        cache=100,
-    )
+    crawl = CrawlOf(setting.redis.url, "test", partitions=4, lease=5.0)
+    frontier, _ = crawl.worker(database, listener, FINGERPRINTS, order=setting.order, politeness=setting.politeness)
+    return frontier
 
 
 class Crawl:

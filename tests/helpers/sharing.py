@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import secrets
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -13,29 +12,20 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from frontiers import Heard, PlainSeen
+from frontiers import Heard
 from pagestore_helpers import STARTED, exchange, page
 from redis_servers import Server
+from worker_frontiers import CrawlOf
 
-from sitecrawl.cluster.connection import connect_async
-from sitecrawl.cluster.holdings import Holdings
 from sitecrawl.cluster.join import join
 from sitecrawl.cluster.keys import Keys
-from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
+from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.outside import CrawlOnRedis, opened
-from sitecrawl.cluster.partition_store import PartitionStore
-from sitecrawl.cluster.run import Run
-from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.cluster.standing import Tally
-from sitecrawl.cluster.steps import Steps
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import CrawlDirectory, keep_copy
 from sitecrawl.crawldir.meta import LINKS_READ
 from sitecrawl.crawldir.meta import PAGES as POSITION
-from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.hosts import PolitenessOptions
-from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
@@ -48,7 +38,6 @@ PARTITIONS = 5
 PAGES = 60
 HOSTS = 16
 LEASE = 0.4
-RUDE = PolitenessOptions(delay_factor=0.0, failure_delay=0.0, per_ip=0, max_failures=0)
 KEY = bytes(16)
 FINGERPRINTS = Fingerprinter(KEY)
 
@@ -93,19 +82,8 @@ class Worker:
         position = self.database.get("meta", POSITION)
         self.pages.recover(json.loads(position) if position else None)
         self.heard = Heard()
-        holdings = Holdings(self.database, secrets.token_hex(8))
-        client = connect_async({"url": redis.url}, cluster=False)
-        self.store = PartitionStore(Steps(client, Keys(CRAWL, PARTITIONS)), holdings.session, LEASE)
-        self.frontier = SharedFrontier(
-            self.database,
-            holdings,
-            self.store,
-            run=Run(CrawlLimits(), 0),
-            make=self._make,
-            seen=PlainSeen(),
-            listener=self.heard,
-            clock=time.monotonic,
-            cache=2,
+        self.frontier, self.store = CrawlOf(redis.url, CRAWL, PARTITIONS, LEASE).worker(
+            self.database, self.heard, FINGERPRINTS
         )
         self.in_flight: list[Visit] = []
         self.frontier.add([link(0), link(1)], depth=0)
@@ -115,21 +93,6 @@ class Worker:
                 self.frontier.add(links_of(number_of(url)), depth=1, referrer=FINGERPRINTS.url(url))
         self.frontier.is_starting = False
         self.checkpoint()
-
-    def _make(self, database: Database, territory: Any, seen: Any) -> DiskFrontier:
-        return DiskFrontier(
-            database,
-            order_named("aopic"),
-            seen=seen,
-            host_key=FINGERPRINTS.host,
-            fingerprint=FINGERPRINTS.url,
-            listener=self.heard,
-            clock=time.monotonic,
-            wall=time.time,
-            politeness=RUDE,
-            options=FrontierOptions(),
-            territory=territory,
-        )
 
     def fetch(self) -> bool:
         """Take a page, and end one that was taken before. Returns whether there was any."""

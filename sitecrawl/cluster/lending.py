@@ -1,0 +1,145 @@
+"""Who has which partitions: what a worker borrows from Redis, gives back, and has lost.
+
+A fair share is all of them over the workers that are alive, rounded up. Who has less takes what nobody has; who has
+more gives back, one at a time, when nothing of it is in flight.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from sitecrawl.cluster.entries import Replay
+from sitecrawl.cluster.holdings import Held
+from sitecrawl.cluster.partition_store import PartitionStore
+from sitecrawl.cluster.partitions import Arrival, Partitions
+
+LENT_AT_ONCE: Final = 4
+"""Partitions with more than a little in them that a worker takes within one round: each is read as a whole."""
+_SMALL: Final = 1 << 16
+"""Bytes of snapshot and log."""
+_LONG: Final = 1 << 14
+"""Bytes of an entry or a part that takes more than some milliseconds to unpack."""
+_AGAIN: Final = 1.0
+"""Seconds after which a worker looks again whether there is anything to be had."""
+_LONGEST_REST: Final = 60.0
+"""Seconds for which a partition that was given back is kept from others, so that its hosts rest, at most."""
+
+
+class Lending:
+    """See the module. `withdraw` is told of a partition that was lost when it had left. What is awaited raises
+    `redis.RedisError`, and is to be repeated then.
+    """
+
+    def __init__(
+        self,
+        store: PartitionStore,
+        partitions: Partitions,
+        *,
+        withdraw: Callable[[Held], None],
+    ) -> None:
+        self._store = store
+        self._partitions = partitions
+        self._holdings = partitions.holdings
+        self._listener = partitions.listener
+        self._clock = partitions.clock
+        self._withdraw = withdraw
+        self._take_at = 0.0
+
+    # What this worker has
+
+    async def resume(self) -> None:
+        """What it had when it ended is its own still, if nobody has had it since."""
+        for held in self._holdings.all:
+            if held.is_sure:
+                continue
+            lent = await self._store.lease(held.partition, held.token)
+            if lent is None or not lent[1]:
+                await self.lose(held)
+                if lent is not None:
+                    await self._store.release(held.partition, lent[0])
+            else:
+                held.token = lent[0]
+                held.is_on_redis(await self._store.extent(held.partition))
+            held.is_sure = True
+
+    async def lose(self, held: Held) -> None:
+        """Another worker has had it, or Redis has forgotten some of it. What is there stays, also if its answer was
+        lost; what is not does not count.
+        """
+        accepted = await self._store.accepted(held.partition, held.token)
+        self._holdings.confirmed(held, accepted)
+        self._listener.withdrawn([row for entry in held.recent if entry.number > accepted for row in entry.rows])
+        await self._store.release(held.partition, held.token)
+        held.is_lost = True
+
+    async def let_go(self) -> None:
+        """Of partitions that have left, once Redis has heard the last of them."""
+        for held in list(self._holdings.departed):
+            if held.is_lost:
+                self._withdraw(held)
+            elif not held.unsent:
+                await self._release(held, held.rests_until)
+            if held.is_lost or not held.unsent:
+                self._holdings.gone(held)
+
+    async def let_go_of_all(self) -> None:
+        """The worker ends: what Redis has wholly, others may have."""
+        for held in self._partitions.ours:
+            if not held.unsent:
+                await self._release(held, self._partitions.rests_until(held))
+
+    async def _release(self, held: Held, rests_until: float) -> None:
+        """Who has it next may ask its hosts at once."""
+        rest = min(rests_until - self._clock(), _LONGEST_REST)
+        await self._store.release(held.partition, held.token, max(rest, 0.0))
+
+    # What it is to have
+
+    async def rebalance(self, fair: int, *, is_idle: bool) -> bool:
+        """Have so many; an idle worker keeps what it has. Returns whether any may have come."""
+        held, coming = self._holdings.held, len(self._partitions.arrivals)
+        staying = [one for one in self._partitions.ours if not one.is_leaving]
+        is_of_use = bool(staying) and len(staying) == len(held) and not is_idle
+        if is_of_use and len(staying) + coming > fair:
+            max(staying, key=lambda one: one.partition).is_leaving = True
+            self._listener.woken()
+        elif len(held) + coming < fair and self._clock() >= self._take_at:
+            await self._take(fair - len(held) - coming)
+            return True
+        return False
+
+    async def _take(self, most: int) -> None:
+        """Have partitions lent that nobody has."""
+        arrivals = [one.held for one in self._partitions.arrivals]
+        ours = {one.partition for one in (*self._holdings.all, *arrivals)}
+        free = [partition for partition, holder in enumerate(await self._store.holders()) if not holder]
+        large = LENT_AT_ONCE
+        for partition in [one for one in free if one not in ours][:most]:
+            if large > 0 and (lent := await self._store.lease(partition)) is not None:
+                extent = await self._store.extent(partition)
+                held = Held(partition, lent[0], extent.number)
+                held.is_on_redis(extent)
+                arrival = await self._arrival(held)
+                self._partitions.arrivals.append(arrival)  # another list by now, if there was a checkpoint
+                large -= extent.snapshot + extent.log > _SMALL
+        if not self._partitions.arrivals:
+            self._take_at = self._clock() + _AGAIN
+
+    async def _arrival(self, held: Held) -> Arrival:
+        """What there is of a partition that was lent."""
+        replay = Replay(self._partitions.frontier.fingerprint)
+        async for part in self._store.snapshot(held.partition):
+            await _in_thread_if_long(replay.begin, part)
+        async for entry in self._store.log(held.partition):
+            await _in_thread_if_long(replay.go_on, entry)
+        return Arrival(held, replay.facts, replay.rows())
+
+
+async def _in_thread_if_long(step: Callable[[bytes], None], data: bytes) -> None:
+    """A thread costs more than a short step, and a lease does not wait."""
+    if len(data) > _LONG:
+        await asyncio.to_thread(step, data)
+    else:
+        step(data)

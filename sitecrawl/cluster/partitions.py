@@ -1,0 +1,164 @@
+"""The partitions that a worker has just now, and the frontier of one process over their rows.
+
+Partitions come and go between two checkpoints: their rows go in or out, and another frontier goes on over the same
+database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from sitecrawl.cluster.holdings import Held, Holdings
+from sitecrawl.cluster.listener import WorkerListener
+from sitecrawl.cluster.standing import OfWorker
+from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.meta import HELD
+from sitecrawl.credit.ledger import Ledger
+from sitecrawl.credit.policies import policy_named
+from sitecrawl.frontier.crawl_seen import SeenKeeper
+from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.left import held_back
+from sitecrawl.frontier.moving import Facts, Move, Row
+from sitecrawl.frontier.succession import SeenBefore, succeed
+from sitecrawl.frontier.territory import Territory
+from sitecrawl.urls.fingerprint import region_of
+
+FrontierMaker = Callable[[Database, Territory, SeenKeeper], DiskFrontier]
+"""Makes a frontier over a database, given what it has of the crawl and who keeps its seen set."""
+
+
+class Arrival(NamedTuple):
+    """A partition that was lent, with all there is of it."""
+
+    held: Held
+    facts: Facts
+    rows: Sequence[Row]
+
+
+class Partitions:
+    """See the module; `total` is how many the crawl has. `account` is that of the limit of pages, `make` makes each
+    frontier, and `seen` is for the first one; the others have a cache of `cache` URLs. `clock` gives monotonic
+    seconds, as the frontier's.
+    """
+
+    def __init__(
+        self,
+        holdings: Holdings,
+        total: int,
+        *,
+        account: int,
+        make: FrontierMaker,
+        seen: SeenKeeper,
+        listener: WorkerListener,
+        clock: Callable[[], float],
+        cache: int,
+    ) -> None:
+        self.holdings: Final = holdings
+        self.total: Final = total
+        self.listener: Final = listener
+        self.clock: Final = clock
+        self._account = account
+        self._make = make
+        self._cache = cache
+        for held in holdings.held.values():
+            held.counts.turn(account)
+        self.territory = self._territory()
+        self.frontier = make(holdings.database, self.territory, seen)
+        self.level = 0
+        """To which all workers have come; of no account without a depth limit."""
+        self.begin_level(0)
+        self.arrivals: list[Arrival] = []
+        """What comes with the next change."""
+        self.orphans: set[bytes] = set()
+        """URLs in flight whose partition is another worker's by now."""
+
+    def _territory(self) -> Territory:
+        return Territory(self.total, {number: one.counts for number, one in self.holdings.held.items()})
+
+    def begin_level(self, level: int) -> None:
+        """All URLs of the levels before are done, on all workers."""
+        self.level = level
+        if self.frontier.keeps_levels:
+            self.frontier.counts.deepest = level
+
+    # What is here
+
+    @property
+    def ours(self) -> list[Held]:
+        """Those that no other worker has, for all that is known."""
+        return [held for held in self.holdings.held.values() if not held.is_lost]
+
+    def has(self, host_name: str) -> bool:
+        """Whether a host is this worker's."""
+        return self.territory.has(region_of(host_name))
+
+    def of(self, key: bytes) -> Held:
+        """That of a key, which is this worker's."""
+        return self.holdings.held[self.territory.partition(key)]
+
+    def in_flight(self, partition: int) -> int:
+        """How many URLs of one are fetched just now."""
+        return sum(self.territory.partition(key) == partition for key in self.frontier.in_flight)
+
+    def rests_until(self, held: Held) -> float:
+        """When the last host of a partition may be asked again."""
+        hosts = self.frontier.hosts.live()
+        return max((one.free_at for one in hosts if self.territory.partition(one.key) == held.partition), default=0.0)
+
+    def standing(self, *, idle: bool) -> OfWorker:
+        """How it stands with this worker."""
+        frontier, found = self.frontier, held_back(self.frontier)
+        held = {int(reason): (urls, found.sets[reason]) for reason, urls in found.urls.items()}
+        silent = frontier.silent, len(frontier.silent_hosts)
+        return OfWorker(self.holdings.session, idle, self._lowest(), held, frontier.joined, *silent)
+
+    def _lowest(self) -> int | None:
+        """The lowest level of which something is not done; None where none waits for another."""
+        if not self.frontier.keeps_levels:
+            return None
+        return min((level for level, urls in self.frontier.counts.levels.items() if urls), default=None)
+
+    def forget_orphan(self, key: bytes) -> bool:
+        """The fetch of a URL is over. Returns whether it has become another worker's meanwhile."""
+        is_orphan = key in self.orphans
+        self.orphans.discard(key)
+        return is_orphan
+
+    # What comes and goes
+
+    def change(self) -> None:
+        """Let in what has come, and out what is lost, or leaves and has nothing in flight. All is as of the last
+        checkpoint; what comes to nothing is as if it had not been.
+        """
+        busy = {self.territory.partition(key) for key in self.frontier.in_flight}
+        going, (coming, self.arrivals) = self.holdings.going(busy), (self.arrivals, [])
+        if not going and not coming:
+            return
+        move = Move(self.holdings.database, self.territory, Ledger(policy_named("hosts")))
+        for held in going:
+            held.rests_until = self.rests_until(held)
+            move.drop(held.partition, held.facts)
+            self.holdings.drop(held)
+        for arrival in coming:
+            self._let_in(arrival, move)
+        move.note(HELD, self.holdings.packed())
+        move.commit()
+        self._go_on([key for one in coming for family, key, _ in one.rows if family == "urls"])
+
+    def _let_in(self, arrival: Arrival, move: Move) -> None:
+        held = arrival.held
+        held.facts, held.counts, changed = move.take(arrival.rows, arrival.facts)
+        held.counts.turn(self._account)
+        held.tally = held.tally_of(OfWorker(self.holdings.session, level=0 if self.frontier.keeps_levels else None))
+        move.note(*self.holdings.begin(held, changed))
+
+    def _go_on(self, come: Iterable[bytes]) -> None:
+        """With another frontier over the database as it is now."""
+        before = self.frontier
+        self.territory = self._territory()
+        seen = SeenBefore(before.seen, come, self._cache)
+        self.frontier = self._make(self.holdings.database, self.territory, seen)
+        self.begin_level(self.level)
+        self.listener.moved()
+        self.orphans.update(visit.key for visit in succeed(before, self.frontier, self.clock()))

@@ -1,0 +1,137 @@
+"""What a worker's checkpoint writes beside the rows: for each partition an entry of its log, with the messages that
+go out with it, and for what comes from no page bundles of their own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from sitecrawl.cluster.bundles import Bundle
+from sitecrawl.cluster.entries import Entry, RecordingBatch, pack_entry
+from sitecrawl.cluster.page_limit import PageLimit
+from sitecrawl.cluster.partitions import Partitions
+from sitecrawl.cluster.rescue import rescued
+from sitecrawl.cluster.standing import OfWorker, Tally
+from sitecrawl.crawldir.database import Batch
+from sitecrawl.frontier.by_hand import Act
+from sitecrawl.frontier.moving import facts_of
+from sitecrawl.frontier.record import NO_REFERRER
+from sitecrawl.frontier.territory import Message
+from sitecrawl.urls.fingerprint import region_of
+
+
+class Recorder:
+    """See the module. `limit` says what a partition gives of its share of the pages, under the account `account`."""
+
+    def __init__(self, partitions: Partitions, limit: PageLimit, account: int) -> None:
+        self._partitions = partitions
+        self._limit = limit
+        self._account = account
+        self._listener = partitions.listener
+        self._rows: defaultdict[int, list[int]] = defaultdict(list)
+        self._rescued: list[Message] = []
+        self._acts: defaultdict[int, list[Act]] = defaultdict(list)
+        self._recorded: RecordingBatch | None = None
+        """Into which the checkpoint is written that is made just now."""
+
+    # Between two checkpoints
+
+    def stored(self, key: bytes, row: int) -> None:
+        """The page of a URL that is this worker's stands in that row of its page index."""
+        self._rows[self._partitions.territory.partition(key)].append(row)
+
+    def act(self, act: Act) -> None:
+        """Have it done by whoever has the partition of its host, or by all."""
+        territory = self._partitions.territory
+        for partition in [territory.partition(region_of(act.host))] if act.host else range(self._partitions.total):
+            self._acts[partition].append(act)
+
+    def give_up(self, entries: Iterable[Entry]) -> bool:
+        """Redis will never take them: their pages do not count, and what was found is told to others. Returns whether
+        there was any.
+        """
+        if not (entries := list(entries)):
+            return False
+        self._listener.withdrawn([row for entry in entries for row in entry.rows])
+        self._rescued += rescued(entries, self._partitions.territory)
+        return True
+
+    # A checkpoint
+
+    def recording(self, batch: Batch) -> RecordingBatch:
+        """What is about a site goes to Redis, whoever writes it."""
+        self._recorded = RecordingBatch(batch, self._partitions.territory)
+        return self._recorded
+
+    def under_way(self, batch: Batch) -> RecordingBatch:
+        """That of the checkpoint that is made just now."""
+        recorded = self._recorded
+        return recorded if recorded is not None and batch is recorded else self.recording(batch)
+
+    def record(self, recorded: RecordingBatch, worker: OfWorker, *, is_at_rest: bool) -> None:
+        """The frontier has written all changes: now what tells Redis of them. `worker` is how it stands; at rest it
+        says so of every partition.
+        """
+        self._recorded = None
+        sends, told = self._bundles()
+        entries = list(self._entries(recorded, sends, worker, is_at_rest=is_at_rest))
+        self._partitions.holdings.flush(recorded, entries, told)
+
+    def _entries(
+        self, recorded: RecordingBatch, sends: dict[int, dict[int, bytes]], worker: OfWorker, *, is_at_rest: bool
+    ) -> Iterator[Entry]:
+        """One for each partition of which there is anything to tell."""
+        frontier = self._partitions.frontier
+        facts = facts_of(self._partitions.territory, frontier.link_credit.ledger, frontier.counts.serial)
+        rows, self._rows = self._rows, defaultdict(list)
+        for partition, held in self._partitions.holdings.held.items():
+            has_changed = held.learn(facts[partition])
+            if held.is_lost:
+                self._listener.withdrawn(rows.pop(partition, []))
+                continue
+            told, held.tally = held.tally, held.tally_of(worker)
+            changes, out = recorded.changes.get(partition, {}), sends[partition]
+            is_news = has_changed or _is_news(told, held.tally, is_at_rest=is_at_rest)
+            if not (changes or out or held.received or is_news):
+                held.tally = told
+                continue
+            data, tally = pack_entry(facts[partition], changes), held.tally.pack()
+            yield Entry(partition, held.number + 1, data, tally, held.received, out, rows.get(partition, []))
+
+    def _bundles(self) -> tuple[dict[int, dict[int, bytes]], list[tuple[int, bytes]]]:
+        """By the partition of the page and the one that they are for; and those that come from no page."""
+        partitions = self._partitions
+        assert partitions.frontier.outbox is not None
+        sends: defaultdict[int, defaultdict[int, list[Message]]] = defaultdict(lambda: defaultdict(list))
+        told: list[tuple[int, bytes]] = []
+        for target, messages in partitions.frontier.outbox.take().items():
+            rootless: list[Message] = []
+            for message in messages:
+                source = self._source(message)
+                (rootless if source is None else sends[source][target]).append(message)
+            if rootless:
+                told.append((target, Bundle(rootless).pack()))
+        told += ((partitions.territory.partition(one.link.key), Bundle([one]).pack()) for one in self._rescued)
+        self._rescued = []
+        told += [(target, Bundle(acts=acts).pack()) for target, acts in self._acts.items()]
+        self._acts.clear()
+        return {one: dict(self._packed(one, sends[one])) for one in partitions.holdings.held}, told
+
+    def _source(self, message: Message) -> int | None:
+        """The partition of the page that it comes from, if this worker has it."""
+        territory = self._partitions.territory
+        if message.referrer == NO_REFERRER or not territory.has(message.referrer):
+            return None
+        return territory.partition(message.referrer)
+
+    def _packed(self, source: int, messages: Mapping[int, Sequence[Message]]) -> Iterator[tuple[int, bytes]]:
+        gifts = self._limit.gifts(source)
+        for target in {**messages, **gifts}:
+            yield target, Bundle(messages.get(target, ()), self._account, gifts.get(target, 0)).pack()
+
+
+def _is_news(told: Tally, tally: Tally, *, is_at_rest: bool) -> bool:
+    """Whether others have to know of it, though nothing else has changed."""
+    is_other = (told.worker.idle, told.short) != (tally.worker.idle, tally.short)
+    return is_other or (tally != told and is_at_rest)

@@ -1,0 +1,91 @@
+"""A worker's frontier as tests want it: rude, with a small cache, on a clock that is the real one."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import NamedTuple
+
+from sitecrawl.cluster.connection import connect_async
+from sitecrawl.cluster.holdings import Holdings
+from sitecrawl.cluster.keys import Keys
+from sitecrawl.cluster.listener import WorkerListener
+from sitecrawl.cluster.options import CrawlLimits
+from sitecrawl.cluster.partition_store import PartitionStore
+from sitecrawl.cluster.partitions import Partitions
+from sitecrawl.cluster.run import Run
+from sitecrawl.cluster.shared_frontier import SharedFrontier
+from sitecrawl.cluster.steps import Steps
+from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.crawl_seen import SeenKeeper
+from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.options import FrontierOptions
+from sitecrawl.frontier.order import order_named
+from sitecrawl.frontier.tables import UrlTable
+from sitecrawl.frontier.territory import Territory
+from sitecrawl.seen.clock import Clock
+from sitecrawl.seen.tiered import SeenSet
+from sitecrawl.urls.fingerprint import Fingerprinter
+
+PATIENT = PolitenessOptions(delay_factor=0.0, failure_delay=0.0, per_ip=0, max_failures=0)
+"""No pause and no limit but one request a host; no host is given up."""
+
+
+class PlainSeen:
+    """A seen set of the frontier's own table alone."""
+
+    def open(self, database: Database, urls: UrlTable, serial: int) -> SeenSet:
+        return SeenSet(Clock(2), None, urls)
+
+    def save(self, database: Database, seen: SeenSet, serial: int) -> None: ...
+
+
+class CrawlOf(NamedTuple):
+    """One on the Redis at a URL, in so many partitions. `lease` seconds after its last word a worker is dead."""
+
+    url: str
+    name: str
+    partitions: int
+    lease: float = 0.4
+
+    def worker(
+        self,
+        database: Database,
+        listener: WorkerListener,
+        fingerprints: Fingerprinter,
+        *,
+        order: str = "aopic",
+        politeness: PolitenessOptions = PATIENT,
+    ) -> tuple[SharedFrontier, PartitionStore]:
+        """What a worker with this database has; its exchange begins when it does."""
+
+        def make(database: Database, territory: Territory, seen: SeenKeeper) -> DiskFrontier:
+            return DiskFrontier(
+                database,
+                order_named(order),
+                seen=seen,
+                host_key=fingerprints.host,
+                fingerprint=fingerprints.url,
+                listener=listener,
+                clock=time.monotonic,
+                wall=time.time,
+                politeness=politeness,
+                options=FrontierOptions(),
+                territory=territory,
+            )
+
+        holdings, run = Holdings(database, secrets.token_hex(8)), Run(CrawlLimits(), 0)
+        partitions = Partitions(
+            holdings,
+            self.partitions,
+            account=run.account,
+            make=make,
+            seen=PlainSeen(),
+            listener=listener,
+            clock=time.monotonic,
+            cache=2,
+        )
+        client = connect_async({"url": self.url}, cluster=False)
+        store = PartitionStore(Steps(client, Keys(self.name, self.partitions)), holdings.session, self.lease)
+        return SharedFrontier(partitions, store, run=run), store
