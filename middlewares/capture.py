@@ -24,7 +24,7 @@ from sitecrawl.base import limits
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import GUESSES
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.extensions.download_handler import Interrupted, InWant, LimitExceeded, PrivateAddress
+from sitecrawl.extensions.download_errors import Interrupted, InWant, LimitExceeded, PrivateAddress
 from sitecrawl.page.items import Exchange, pairs
 
 BUSY = frozenset({429, 503})

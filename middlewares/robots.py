@@ -27,7 +27,8 @@ from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import NO_LIMIT, Limit
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.extensions.download_handler import FIRST_PART, InWant, LimitExceeded, PrivateAddress
+from sitecrawl.extensions.download_errors import InWant, LimitExceeded, PrivateAddress
+from sitecrawl.extensions.download_handler import FIRST_PART
 from sitecrawl.http import Want
 from sitecrawl.http.robots_txt import addressed, as_utf8
 from sitecrawl.urls.url import parse

@@ -23,12 +23,8 @@ from scrapy import Request, signals
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.crawler import Crawler
 from scrapy.exceptions import (
-    CannotResolveHostError,
     DownloadCancelledError,
-    DownloadConnectionRefusedError,
-    DownloadFailedError,
     DownloadTimeoutError,
-    IgnoreRequest,
     ResponseDataLossError,
     StopDownload,
     UnsupportedURLSchemeError,
@@ -43,10 +39,19 @@ from twisted.python.failure import Failure
 from sitecrawl import http
 from sitecrawl.base import descriptors, limits
 from sitecrawl.base.errors import InvalidUrl, OptionError
-from sitecrawl.base.limits import NO_LIMIT, Limit
+from sitecrawl.base.limits import NO_LIMIT
 from sitecrawl.crawl.engine import is_closing
 from sitecrawl.crawl.requests import REDIRECTS_SIZE
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.extensions.download_errors import (
+    STATS,
+    IdleTimeout,
+    Interrupted,
+    LimitExceeded,
+    PrivateAddress,
+    excuse,
+    for_scrapy,
+)
 from sitecrawl.extensions.resolver import look_up
 from sitecrawl.http import addresses
 from sitecrawl.http.blame import PATIENCE
@@ -63,60 +68,6 @@ _LOOK_SECONDS: Final = 1.0
 _PORTS: Final = {"http": 80, "https": 443}
 _FRAMING: Final = frozenset({b"connection", b"content-length", b"transfer-encoding", b"proxy-authorization"})
 """Headers of a request that are the client's own business."""
-
-
-class LimitExceeded(IgnoreRequest):
-    """A response that went beyond a limit of docs/limits.md. To ask again would bring the same."""
-
-
-class Interrupted(IgnoreRequest):
-    """A download that was cut off because the crawl is being stopped: its URL stays in the frontier."""
-
-
-class InWant(DownloadFailedError):
-    """A download that failed for no fault of its host: this machine, or its network, lacks something."""
-
-    def __init__(self, want: http.Want, message: str) -> None:
-        super().__init__(message)
-        self.want = want
-
-
-class TooManyHeaders(LimitExceeded):
-    """More header lines than SITECRAWL_MAX_HEADERS."""
-
-
-class HeadersTooLarge(LimitExceeded):
-    """More bytes of headers than SITECRAWL_MAX_HEADER_SIZE."""
-
-
-class TooManyChunks(LimitExceeded):
-    """A body in more pieces than SITECRAWL_MAX_CHUNKS."""
-
-
-class PrivateAddress(LimitExceeded):
-    """A host that no seed names and that is not on the public internet (SITECRAWL_ALLOW_PRIVATE)."""
-
-    def __init__(self, url: str, address: str) -> None:
-        super().__init__(f"{address} is no public address, and no seed names its host")
-        self.url = url
-        """What was asked for: after a redirect, where it led."""
-
-
-class IdleTimeout(DownloadTimeoutError):
-    """A host that was silent for SITECRAWL_MAX_IDLE_TIME."""
-
-
-_BEYOND: Final[dict[Limit, type[Exception]]] = {
-    limits.HEADERS: TooManyHeaders,
-    limits.HEADER_SIZE: HeadersTooLarge,
-    limits.CHUNKS: TooManyChunks,
-    limits.PRIVATE_ADDRESS: PrivateAddress,
-    limits.IDLE_TIME: IdleTimeout,
-    limits.TOTAL_TIME: DownloadTimeoutError,
-    limits.BODY_SIZE: DownloadCancelledError,
-}
-"""What Scrapy, and its retries, are told."""
-_STATS: Final = {error: limit.stat for limit, error in _BEYOND.items()}
 
 
 class DownloadHandler(BaseDownloadHandler):
@@ -161,7 +112,7 @@ class DownloadHandler(BaseDownloadHandler):
             return await self._download(request)
         except (LimitExceeded, DownloadTimeoutError, DownloadCancelledError) as error:
             is_of_chain = isinstance(error, DownloadCancelledError) and REDIRECTS_SIZE in request.meta
-            self._stats.inc_value(limits.REDIRECT_SIZE.stat if is_of_chain else _STATS[type(error)])
+            self._stats.inc_value(limits.REDIRECT_SIZE.stat if is_of_chain else STATS[type(error)])
             if isinstance(error, LimitExceeded):  # Scrapy says nothing of an `IgnoreRequest`
                 logger.info("Given up: %s: %s", request, error)
             raise
@@ -190,11 +141,11 @@ class DownloadHandler(BaseDownloadHandler):
             return response.made(["dataloss"])
         except DownloadTimeoutError as error:
             if isinstance(error, IdleTimeout) or download.progress <= 0:
-                await _excuse(error, download)
+                await excuse(error, download)
             raise
         except http.HttpError as error:
-            await _excuse(error, download)
-            raise _for_scrapy(error) from error
+            await excuse(error, download)
+            raise for_scrapy(error) from error
         finally:
             if alarm is not None:
                 alarm.cancel()
@@ -347,25 +298,6 @@ class _Arriving:
             self._stop.response = response
             raise self._stop
         return response
-
-
-async def _excuse(error: Exception, download: http.Download) -> None:
-    """Raises `InWant` if it is not the host's fault."""
-    if (want := await download.lacks(error)) is not None:
-        raise InWant(want, str(error)) from error
-
-
-def _for_scrapy(error: http.HttpError) -> Exception:
-    """What Scrapy's retries know."""
-    if isinstance(error, http.OverLimit):
-        return _BEYOND[error.limit](str(error))
-    if isinstance(error, http.UnknownHost | http.Unresolved):
-        return CannotResolveHostError(str(error))
-    if isinstance(error.__cause__, ConnectionRefusedError):
-        return DownloadConnectionRefusedError(str(error))
-    if isinstance(error.__cause__, TimeoutError):
-        return IdleTimeout(str(error))
-    return DownloadFailedError(str(error))
 
 
 # Requests

@@ -335,7 +335,9 @@ async def rows_on_redis(worker: Worker, partition: int) -> list[Row]:
     return sorted(replay.rows())
 
 
-def test_a_checkpoint_while_a_partition_is_read(tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_while_a_partition_is_read(
+    tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What has come of Redis up to then comes in with it, and the rest with the next one."""
 
     async def crawl() -> None:

@@ -1,0 +1,91 @@
+"""What a download ends with that brings no response: as Scrapy, its retries and our middlewares know it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    IgnoreRequest,
+)
+
+from sitecrawl import http
+from sitecrawl.base import limits
+from sitecrawl.base.limits import Limit
+
+
+class LimitExceeded(IgnoreRequest):
+    """A response that went beyond a limit of docs/limits.md. To ask again would bring the same."""
+
+
+class Interrupted(IgnoreRequest):
+    """A download that was cut off because the crawl is being stopped: its URL stays in the frontier."""
+
+
+class InWant(DownloadFailedError):
+    """A download that failed for no fault of its host: this machine, or its network, lacks something."""
+
+    def __init__(self, want: http.Want, message: str) -> None:
+        super().__init__(message)
+        self.want = want
+
+
+class TooManyHeaders(LimitExceeded):
+    """More header lines than SITECRAWL_MAX_HEADERS."""
+
+
+class HeadersTooLarge(LimitExceeded):
+    """More bytes of headers than SITECRAWL_MAX_HEADER_SIZE."""
+
+
+class TooManyChunks(LimitExceeded):
+    """A body in more pieces than SITECRAWL_MAX_CHUNKS."""
+
+
+class PrivateAddress(LimitExceeded):
+    """A host that no seed names and that is not on the public internet (SITECRAWL_ALLOW_PRIVATE)."""
+
+    def __init__(self, url: str, address: str) -> None:
+        super().__init__(f"{address} is no public address, and no seed names its host")
+        self.url = url
+        """What was asked for: after a redirect, where it led."""
+
+
+class IdleTimeout(DownloadTimeoutError):
+    """A host that was silent for SITECRAWL_MAX_IDLE_TIME."""
+
+
+BEYOND: Final[dict[Limit, type[Exception]]] = {
+    limits.HEADERS: TooManyHeaders,
+    limits.HEADER_SIZE: HeadersTooLarge,
+    limits.CHUNKS: TooManyChunks,
+    limits.PRIVATE_ADDRESS: PrivateAddress,
+    limits.IDLE_TIME: IdleTimeout,
+    limits.TOTAL_TIME: DownloadTimeoutError,
+    limits.BODY_SIZE: DownloadCancelledError,
+}
+"""What Scrapy, and its retries, are told."""
+STATS: Final = {error: limit.stat for limit, error in BEYOND.items()}
+
+
+async def excuse(error: Exception, download: http.Download) -> None:
+    """Raises `InWant` if it is not the host's fault."""
+    if (want := await download.lacks(error)) is not None:
+        raise InWant(want, str(error)) from error
+
+
+def for_scrapy(error: http.HttpError) -> Exception:
+    """What Scrapy's retries know."""
+    if isinstance(error, http.OverLimit):
+        return BEYOND[error.limit](str(error))
+    if isinstance(error, http.UnknownHost | http.Unresolved):
+        return CannotResolveHostError(str(error))
+    if isinstance(error.__cause__, ConnectionRefusedError):
+        return DownloadConnectionRefusedError(str(error))
+    if isinstance(error.__cause__, TimeoutError):
+        return IdleTimeout(str(error))
+    return DownloadFailedError(str(error))
