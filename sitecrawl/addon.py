@@ -22,12 +22,13 @@ from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.base.limits import DEFAULTS
 from sitecrawl.crawl.configuration import is_job, only_looks
 from sitecrawl.credit.policies import POLICIES
-from sitecrawl.frontier.order import ORDERS
+from sitecrawl.frontier.order import LINKS, ORDERS
 from sitecrawl.seen.bloom_kinds import KINDS
 
 SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_CONTACT": "",
     "SITECRAWL_ORDER": "aopic",
+    "SITECRAWL_LINKS": "auto",
     "SITECRAWL_LAMBDA_POLICY": "hosts",
     "SITECRAWL_HOLD_TRAPS": True,
     "SITECRAWL_LEARN_RULES": True,
@@ -183,6 +184,7 @@ def check_settings(settings: BaseSettings) -> None:
 
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "SITECRAWL_LAMBDA_POLICY": tuple(POLICIES),
+    "SITECRAWL_LINKS": LINKS,
     "SITECRAWL_ORDER": tuple(ORDERS),
     "SITECRAWL_PROGRESS": ("auto", "True", "False", "true", "false", "1", "0"),
     "SITECRAWL_SEEN_BLOOM": ("auto", *KINDS),

@@ -101,6 +101,7 @@ def test_a_look_leaves_nothing_behind(project: Path, web: LocalWeb, words: tuple
 
 OTHERS = {
     "SITECRAWL_LAMBDA_POLICY": "pages",
+    "SITECRAWL_LINKS": "last",
     "SITECRAWL_ORDER": "bfs",
     "SITECRAWL_PROGRESS": "False",
     "SITECRAWL_SEEN_BLOOM": "auto",

@@ -129,6 +129,8 @@ def frontier(settings: BaseSettings) -> FrontierOptions:
     return FrontierOptions(
         max_depth=settings.getint("DEPTH_LIMIT"),
         max_pages=settings.getint("SITECRAWL_MAX_PAGES", default.max_pages),
+        one_by_one=settings.getint("CONCURRENT_REQUESTS") == 1,
+        links=settings.get("SITECRAWL_LINKS", default.links),
         learn_rules=settings.getbool("SITECRAWL_LEARN_RULES", default.learn_rules),
         lambda_policy=settings.get("SITECRAWL_LAMBDA_POLICY", default.lambda_policy),
         traps=TrapOptions(hold=settings.getbool("SITECRAWL_HOLD_TRAPS", default.traps.hold)),

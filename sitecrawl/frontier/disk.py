@@ -34,7 +34,7 @@ from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.intake import Intake
 from sitecrawl.frontier.link_credit import LinkCredit
 from sitecrawl.frontier.options import FrontierOptions
-from sitecrawl.frontier.order import Order, goes_last
+from sitecrawl.frontier.order import Order, goes_last, queues_backwards
 from sitecrawl.frontier.record import GONE, MAX_STATUS, NO_REFERRER, Flag, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.silent_hosts import SilentHosts
@@ -125,6 +125,7 @@ class DiskFrontier:
             place=self._place,
             outbox=self.outbox,
             max_depth=options.max_depth,
+            backwards=queues_backwards(order, options.links),
         )
         self._load()
         self.dispatcher = Dispatcher(
@@ -141,6 +142,7 @@ class DiskFrontier:
             politeness=politeness,
             max_pages=options.max_pages,
             keeps_levels=self.keeps_levels,
+            one_by_one=options.one_by_one and not order.takes_turns,
         )
 
     def _load(self) -> None:

@@ -37,7 +37,8 @@ class Dispatcher:
     """See the module. `in_flight` are the visits under way, by key; `clock` gives monotonic seconds.
 
     `max_pages`: hand out no more once so many URLs have been fetched; 0 for no limit. `keeps_levels`: no URL before
-    all of the levels above are done.
+    all of the levels above are done. `one_by_one`: no URL while another is in flight, and none before the first of
+    all.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class Dispatcher:
         politeness: PolitenessOptions,
         max_pages: int,
         keeps_levels: bool,
+        one_by_one: bool,
     ) -> None:
         self._order = order
         self._counts = counts
@@ -70,11 +72,12 @@ class Dispatcher:
         self._politeness = politeness
         self._max_pages = max_pages
         self._keeps_levels = keeps_levels
+        self._one_by_one = one_by_one
         self._left = _PASSED_AT_ONCE
         """How many more URLs of pools may be passed over before something is fetched."""
         self.silent_hosts = SilentHosts(states, politeness)
         self._turns = HostTurns(link_credit.graph, hosts.live())
-        self.workbench = Workbench(politeness, self._preference)
+        self.workbench = Workbench(politeness, self._preference, waits=one_by_one)
         self.place(hosts.live())
 
     def place(self, hosts: Iterable[Host]) -> None:
@@ -95,9 +98,12 @@ class Dispatcher:
         """Whether as many URLs have been fetched as are wanted."""
         return 0 < self._max_pages <= self._counts.fetched
 
-    def _is_filling(self) -> bool:
-        """Whether as many URLs as are wanted have been fetched, or are in flight."""
-        return 0 < self._max_pages <= self._counts.fetched + len(self._in_flight)
+    def _awaits_flight(self) -> bool:
+        """Whether nothing more may go out before something comes back: one by one, or because as many URLs as are
+        wanted have been fetched, or are in flight.
+        """
+        in_flight = len(self._in_flight)
+        return (self._one_by_one and in_flight > 0) or 0 < self._max_pages <= self._counts.fetched + in_flight
 
     @property
     def waiting(self) -> int:
@@ -134,7 +140,7 @@ class Dispatcher:
 
     def next_time(self) -> float | None:
         """Seconds until there may be something to fetch; None if only what is in flight can tell."""
-        if self._is_filling():
+        if self._awaits_flight():
             return None
         at = self.workbench.next_time()
         if at is None and self.is_held_back():
@@ -146,7 +152,7 @@ class Dispatcher:
     def next(self) -> Visit | None:
         """The next URL to fetch, or None if nothing may be fetched now."""
         now = self._clock()
-        if self._is_filling():
+        if self._awaits_flight():
             return None
         self._revive(now)
         self._forms.put_back()

@@ -18,7 +18,7 @@ class Intake:
     """Each URL that is new goes into the queue of its section, once; one that is another frontier's to the `outbox`.
 
     `in_flight` are the visits under way, `place` puts a host that has work on the workbench. Links more than
-    `max_depth` from a seed are left out; 0 for no limit.
+    `max_depth` from a seed are left out; 0 for no limit. `backwards`: of a page the last link is queued first.
     """
 
     def __init__(
@@ -31,6 +31,7 @@ class Intake:
         place: Callable[[Iterable[Host]], None],
         outbox: Outbox | None,
         max_depth: int,
+        backwards: bool,
     ) -> None:
         self._seen = seen
         self._states = states
@@ -41,6 +42,7 @@ class Intake:
         self._place = place
         self._outbox = outbox
         self._max_depth = max_depth
+        self._backwards = backwards
 
     def add(self, found: Sequence[Link], *, depth: int, referrer: bytes) -> int:
         """See `contract.Frontier`."""
@@ -65,6 +67,8 @@ class Intake:
         if record is None or self._is_too_deep(depth):
             return 0
         links = _first_of_each(found, but=visit.key)
+        if self._backwards:
+            links.reverse()
         host = self._states.host_of(record)
         tenth = self._link_credit.spend(record, host, links, rest=rest)
         self._urls.put(visit.key, record)

@@ -49,6 +49,11 @@ class FrontierOptions:
     """URLs farther than so many links from a seed are not queued; 0 for no limit."""
     max_pages: int = 0
     """Hand out no more once so many URLs have been fetched; 0 for no limit."""
+    one_by_one: bool = False
+    """No URL is handed out while another is in flight, or before one that the order puts first: in orders whose ranks
+    rule over all hosts."""
+    links: str = "auto"
+    """Which of a page's links goes first, where the order leaves it open: one of `frontier.order.LINKS`."""
     lambda_policy: str = "hosts"
     """How the lambda page pays out: see `sitecrawl.credit.policies`."""
     traps: TrapOptions = field(default_factory=TrapOptions)

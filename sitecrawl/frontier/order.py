@@ -9,8 +9,6 @@ Every queued URL has a rank of 12 bytes; inside a section the least comes first.
 - *level*: the depth, where the crawl goes level by level; 0 otherwise.
 - *place*: first come first served, the last first, the most credit first, or the best score first.
 
-On a cluster `place_of` in `cluster/lua/shard.lua` says the same.
-
 Between sections and hosts the rank decides as well, but for `aopic`, where they take turns (`turns`).
 """
 
@@ -63,6 +61,8 @@ class Order(Protocol):
     """Ranks change with credit, and sections that look like traps are held back."""
     takes_turns: bool
     """Hosts and sections take turns (`turns`), and ranks rule inside a section; else they rule over all."""
+    newest_first: bool
+    """What was queued last goes first."""
 
     def rank(self, facts: Facts) -> bytes: ...
 
@@ -72,6 +72,7 @@ class _ByRank:
 
     by_credit = False
     takes_turns = False
+    newest_first = False
 
 
 class BreadthFirst(_ByRank):
@@ -89,6 +90,7 @@ class DepthFirst(_ByRank):
 
     name = "dfs"
     by_level = False
+    newest_first = True
 
     def rank(self, facts: Facts) -> bytes:
         return _pack(facts.priority, 0, _LAST_PLACE - facts.serial)
@@ -122,6 +124,7 @@ class Aopic:
     name = "aopic"
     by_credit = True
     takes_turns = True
+    newest_first = False
 
     def __init__(self, *, by_level: bool = False) -> None:
         self.by_level = by_level
@@ -130,6 +133,15 @@ class Aopic:
         level = facts.depth if self.by_level else 0
         place = (_TOP_CLASS - credit_class(facts.credit)) << 32 | facts.serial & 0xFFFFFFFF
         return _pack(facts.priority, level, place)
+
+
+LINKS: Final = ("auto", "first", "last")
+"""Which of a page's links goes first, where an order leaves it open; `auto`: as is usual in it."""
+
+
+def queues_backwards(order: Order, links: str) -> bool:
+    """Whether the last link of a page is to be queued first, so that `links` goes first; `auto` for what is usual."""
+    return links != "auto" and (links == "first") == order.newest_first
 
 
 def credit_class(credit: int) -> int:

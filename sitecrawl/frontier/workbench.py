@@ -62,12 +62,16 @@ class HostHeap(Generic[Key]):
 class Workbench:
     """Hosts with waiting URLs. Times are on the caller's clock, in seconds.
 
-    `preference` says how soon a host's best URL is wanted, the least first; None if nothing waits there.
+    `preference` says how soon a host's best URL is wanted, the least first; None if nothing waits there. `waits`:
+    while the host rests whose URL is the first of all, no other is asked.
     """
 
-    def __init__(self, options: PolitenessOptions, preference: Callable[[Host], bytes | None]) -> None:
+    def __init__(
+        self, options: PolitenessOptions, preference: Callable[[Host], bytes | None], *, waits: bool = False
+    ) -> None:
         self._options = options
         self._preference = preference
+        self._waits = waits
         self._ready: HostHeap[bytes] = HostHeap()
         self._resting: HostHeap[float] = HostHeap()
         self._behind_ip: defaultdict[str, HostHeap[bytes]] = defaultdict(HostHeap)
@@ -79,7 +83,7 @@ class Workbench:
         self._tickets += 1
         host.ticket = self._tickets
         best = self._preference(host) if host.active < self._options.per_host else None
-        if best is not None and host.free_at <= now:
+        if best is not None and (self._waits or host.free_at <= now):
             self._ready.push(best, host)
             return
         if best is not None:
@@ -92,6 +96,8 @@ class Workbench:
         while True:
             while (first := self._ready.peek()) is not None:
                 preference, host = first
+                if host.free_at > now:
+                    return None
                 if host.ip is None or self._has_seat(host.ip):
                     return host
                 self._ready.drop()
@@ -103,6 +109,9 @@ class Workbench:
 
     def next_time(self) -> float | None:
         """When the next resting host may be asked; None if none rests."""
+        if self._waits:
+            wanted = self._ready.peek()
+            return None if wanted is None else wanted[1].free_at
         first = self._resting.peek()
         return None if first is None else first[0]
 

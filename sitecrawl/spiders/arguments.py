@@ -8,7 +8,7 @@ from typing import Any
 
 from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.crawl.seeds import read_seeds, seeds_of
-from sitecrawl.frontier.order import order_named
+from sitecrawl.frontier.order import LINKS, order_named
 from sitecrawl.spiders.scope import Scope
 from sitecrawl.urls.url import Url
 
@@ -27,6 +27,8 @@ class SiteArguments:
     """Follow links so far from the seeds (a seed has depth 0); None leaves it to DEPTH_LIMIT."""
     order: str | None = None
     """None leaves it to SITECRAWL_ORDER."""
+    links: str | None = None
+    """Which of a page's links goes first, `first` or `last`; None leaves it to SITECRAWL_LINKS."""
     sitemaps: bool = False
     """Look for the sitemaps of the seeds' hosts, and gather links from them: not where only some are named."""
     named: list[Url] = field(default_factory=list)
@@ -67,6 +69,7 @@ class SiteArguments:
             _count(given, "max_pages"),
             _count(given, "max_depth"),
             order,
+            _links(given),
             discover,
             named,
             _switch(given, "watch"),
@@ -107,6 +110,13 @@ def _count(given: Mapping[str, Any], name: str) -> int | None:
     if number < 0:
         raise OptionError(f"{name} must be a whole number, 0 for no limit, and not {value!r}")
     return number
+
+
+def _links(given: Mapping[str, Any]) -> str | None:
+    value: str | None = given.get("links")
+    if value is not None and value not in LINKS:
+        raise OptionError(f"links is one of {', '.join(LINKS)}, and not {value!r}{meant(str(value), LINKS)}")
+    return value
 
 
 def _switch(given: Mapping[str, Any], name: str) -> bool:

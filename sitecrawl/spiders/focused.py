@@ -37,20 +37,24 @@ class FocusedSpider(SiteSpider):
     between links that promise the same. Yields an item for every page that is relevant.
 
     Besides those of `SiteSpider` it takes the arguments `topic`, words or a query; `examples`, files or URLs of pages
-    about the topic; and `threshold`, the relevance from which on a page counts.
+    about the topic; `threshold`, the relevance from which on a page counts; and `min_relevance`, below which the
+    links of a page that is no seed are not followed.
     """
 
     name = "focused"
-    own_arguments = ("topic", "examples", "threshold")
+    own_arguments = ("topic", "examples", "threshold", "min_relevance")
     seed_priority = _SEED_PRIORITY
 
     focus: Focus
     example_urls: list[str]
+    min_relevance: float
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         topic, examples = kwargs.pop("topic", "").strip(), kwargs.pop("examples", "").replace(",", " ").split()
-        threshold = _share(kwargs.pop("threshold", THRESHOLD))
+        threshold = _share("threshold", kwargs.pop("threshold", THRESHOLD))
+        least = kwargs.pop("min_relevance", None)
+        min_relevance = 0.0 if least is None else _share("min_relevance", least)
         if not topic and not examples:
             raise OptionError(
                 "topic is missing: say what to look for, -a topic='solar panels' or -a examples=page.html"
@@ -78,6 +82,7 @@ class FocusedSpider(SiteSpider):
         spider = super().from_crawler(crawler, *args, **kwargs)
         spider.focus = Focus(Topic(topic), threshold)
         spider.example_urls = urls
+        spider.min_relevance = min_relevance
         for text in texts:
             spider.focus.topic.add_example(text)
         name_fields(crawler.settings, ["url", "relevance", "title", "depth", "referrer"])
@@ -104,12 +109,21 @@ class FocusedSpider(SiteSpider):
             self._learn(example, text)
         relevance = self.focus.page(page.url, text)
         response.meta["relevance"] = relevance
+        self._count(relevance)
+        if page.depth and self.focus.topic.is_known and relevance < self.min_relevance:  # a seed has been chosen
+            self._drop(page)
         promised = response.request.priority if response.request is not None else 0
         promises = self.focus.promises(page.links, relevance, promised)
         for link, promise in zip(page.links, promises, strict=True):
             link.priority = promise
-        self._count(relevance)
         return page
+
+    def _drop(self, page: PageItem) -> None:
+        """It is off topic: the crawl ends here."""
+        assert self.crawler.stats
+        self.crawler.stats.inc_value("focused/dropped")
+        self.crawler.stats.inc_value("focused/dropped_links", len(page.links))
+        page.links = []
 
     def _learn(self, example: str, text: str) -> None:
         kept = self.focus.topic.add_example(text)
@@ -141,6 +155,10 @@ class FocusedSpider(SiteSpider):
             yield "harvest", "none: no example could be read, so nothing says what is relevant"
             return
         yield "harvest", f"{focus.harvest_rate:.1%}: {focus.relevant:,} of {focus.read:,} pages are relevant"
+        assert self.crawler.stats
+        if dropped := self.crawler.stats.get_value("focused/dropped"):
+            links = self.crawler.stats.get_value("focused/dropped_links")
+            yield "off topic", f"{dropped:,} pages, whose {links:,} links were not followed"
 
 
 def _text(text: str, content_type: str) -> str:
@@ -159,11 +177,11 @@ def _text_of_file(path: Path) -> str:
     return _text(body.decode(default, "replace"), kind)
 
 
-def _share(given: Any) -> float:
+def _share(name: str, given: Any) -> float:
     try:
         number = float(given)
     except ValueError:
         number = -1.0
     if not 0 < number <= 1:
-        raise OptionError(f"threshold is a number above 0 and at most 1, and not {given!r}")
+        raise OptionError(f"{name} is a number above 0 and at most 1, and not {given!r}")
     return number

@@ -68,6 +68,7 @@ class SiteSpider(Spider):
             ("SITECRAWL_MAX_PAGES", arguments.max_pages),
             ("DEPTH_LIMIT", arguments.max_depth),
             ("SITECRAWL_ORDER", arguments.order),
+            ("SITECRAWL_LINKS", arguments.links),
         ):
             if value is not None:
                 crawler.settings.set(name, value, priority="spider")

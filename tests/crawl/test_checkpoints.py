@@ -119,7 +119,9 @@ def test_a_seed_that_another_worker_tells_of(
 ) -> None:
     """Is to this one what it is to the other."""
     told: list[str] = []
-    monkeypatch.setattr(runtime, "team", SimpleNamespace(widen=told.append))
+    monkeypatch.setattr(
+        runtime, "team", SimpleNamespace(exchange=SimpleNamespace(scope=SimpleNamespace(add=told.append)))
+    )
     runtime.widen(parse("http://10.0.0.1/x"), named=named)
     runtime.seed_hosts._new.clear()
     runtime.widened(*told)

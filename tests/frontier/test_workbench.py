@@ -6,6 +6,7 @@ import pytest
 from frontier_helpers import Bench
 
 from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.frontier.workbench import _SMALL
 
@@ -49,6 +50,22 @@ def test_the_best_url_of_all_ready_hosts(bench):
     for depth, host in ((1, "b.example"), (0, "c.example"), (2, "a.example")):
         crawl.add(f"{depth}", f"{depth}+", host=host, depth=depth)
     assert crawl.drain() == ["0", "0+", "1", "1+", "2", "2+"]
+
+
+def test_one_by_one(tmp_path):
+    """Nothing goes out while a URL is in flight, and no other host is asked while that of the first URL rests."""
+    politeness = PolitenessOptions(delay=5.0, delay_factor=0.0, failure_delay=0.0)
+    crawl = Bench(tmp_path / "db", "bfs", politeness, FrontierOptions(one_by_one=True))
+    for name, host in (("1", "a.example"), ("2", "a.example"), ("3", "b.example")):
+        crawl.add(name, host=host)
+    visit = crawl.take("1")
+    assert (crawl.frontier.next(), crawl.frontier.next_time()) == (None, None)
+    crawl.finish(visit)
+    assert (crawl.frontier.next(), crawl.frontier.next_time()) == (None, 5.0)
+    crawl.now += 5.0
+    crawl.finish(crawl.take("2"))
+    crawl.finish(crawl.take("3"))
+    crawl.database.close()
 
 
 def test_an_address_that_many_hosts_share(bench):

@@ -58,7 +58,7 @@ def test_an_argument_like_no_other():
     """An argument that resembles none names them all."""
     with pytest.raises(
         OptionError,
-        match="seeds, scope, max_pages, max_depth, order, sitemaps, watch, recrawl, job, allow, deny",
+        match="seeds, scope, max_pages, max_depth, order, links, sitemaps, watch, recrawl, job, allow, deny",
     ):
         read(seeds="a.example", xyzzy="1")
 
@@ -81,6 +81,7 @@ def test_a_number_that_is_none(name, value):
     [
         ({"scope": "sites"}, "There is no scope 'sites'"),
         ({"order": "worst"}, "There is no order 'worst'"),
+        ({"links": "lst"}, r"links is one of auto, first, last, and not 'lst': is last meant\?"),
         ({"allow": "("}, "allow: "),
         ({"deny": "["}, "deny: "),
         ({"seeds": "ftp://a.example"}, "ftp"),

@@ -70,6 +70,16 @@ def test_what_is_relevant_comes_first(web: LocalWeb, tmp_path: Path) -> None:
     assert re.search(r"harvest +16\.3%: 7 of 43 pages are relevant", done.stderr)
 
 
+def test_what_is_off_topic_is_dropped(web: LocalWeb, tmp_path: Path) -> None:
+    """The links of its pages are not followed, but for the seed's; the page itself is stored, and counted."""
+    before = len(web.hits)
+    done = focused(web, tmp_path, "-a", "topic=solar panels", "-a", "min_relevance=0.05")
+    assert done.returncode == 0, done.stderr
+    paths = {hit.path for hit in web.hits[before:]} - {"/robots.txt"}
+    assert paths == {"/", *(f"/f{n}/" for n in range(6)), *(f"/f5/energy{m}" for m in range(6))}
+    assert re.search(r"off topic +5 pages, whose 30 links were not followed", done.stderr)
+
+
 def test_a_resumed_crawl_knows_its_examples(web: LocalWeb, tmp_path: Path) -> None:
     """An example by URL is fetched first, over a redirect; after a stop it is known and not fetched again."""
     before = len(web.hits)
@@ -93,6 +103,7 @@ def test_a_resumed_crawl_knows_its_examples(web: LocalWeb, tmp_path: Path) -> No
         ({}, "topic is missing"),
         ({"topic": "!?"}, "There is no word in topic"),
         ({"topic": "x", "threshold": "2"}, "threshold is a number above 0"),
+        ({"topic": "x", "min_relevance": "low"}, "min_relevance is a number above 0"),
         ({"topic": "x", "treshold": "0.5"}, r"is threshold meant\?"),
         ({"examples": "no url"}, "is no URL"),
     ],
