@@ -73,7 +73,7 @@ class Counts:
         totals, levels = meta.get(COUNTS), meta.get(LEVELS)
         try:
             numbers: tuple[int, ...] = _TOTALS.unpack(totals) if totals is not None else (0,) * 6
-            self.levels = Counter(dict(_LEVEL.iter_unpack(levels or b"")))
+            self.levels: Counter[int] = Counter(dict(_LEVEL.iter_unpack(levels or b"")))
             """Queued URLs of each level, but for those that go last: nothing waits for them."""
         except struct.error as error:
             raise CorruptFile(f"The frontier's counts cannot be read: {error}") from error
@@ -127,6 +127,11 @@ class Counts:
         if self._part is not None:
             self._part(record.host).forgotten[record.state] += 1
 
+    @property
+    def open_level(self) -> float:
+        """The lowest level of which something is not done, here or in another part of the crawl."""
+        return min([self.deepest, *(level for level, urls in self.levels.items() if urls)])
+
     def has_above(self, level: int) -> bool:
         """Whether a URL of a level above `level` is queued or in flight, here or in another part of the crawl."""
-        return level > self.deepest or any(n and above < level for above, n in self.levels.items())
+        return level > self.open_level

@@ -73,6 +73,10 @@ class Dispatcher:
         self._max_pages = max_pages
         self._keeps_levels = keeps_levels
         self._one_by_one = one_by_one
+        self._shelf: dict[Host, None] = {}
+        """Hosts that are off the workbench: what they have waits for a level."""
+        self._level = -1.0
+        """At which level they were put there."""
         self._left = _PASSED_AT_ONCE
         """How many more URLs of pools may be passed over before something is fetched."""
         self.silent_hosts = SilentHosts(states, politeness)
@@ -142,10 +146,24 @@ class Dispatcher:
         """Seconds until there may be something to fetch; None if only what is in flight can tell."""
         if self._awaits_flight():
             return None
-        at = self.workbench.next_time()
+        at = self.workbench.next_time(self._is_of_use) if self._keeps_levels else self.workbench.next_time()
         if at is None and self.is_held_back():
-            at = min((host.free_at for host in self._last_hosts()), default=None)
+            at = min((host.free_at for host in self._last_hosts() if self.workbench.has_seat(host)), default=None)
         return None if at is None else max(0.0, at - self._clock())
+
+    def _is_of_use(self, host: Host) -> bool:
+        """Whether something of `host` need not wait for a level; otherwise it goes to the shelf until one is over."""
+        best = next_of(host, self._order)
+        if best is None or not self._must_wait(best[0]):
+            return True
+        self._shelf[host] = None
+        return False
+
+    def _clear_shelf(self) -> None:
+        """What waited there is put back where it belongs, once another level has begun."""
+        if self._keeps_levels and self._level != (level := self._counts.open_level):
+            shelf, self._shelf, self._level = self._shelf, {}, level
+            self.place(shelf)
 
     # What is next
 
@@ -155,6 +173,7 @@ class Dispatcher:
         if self._awaits_flight():
             return None
         self._revive(now)
+        self._clear_shelf()
         self._forms.put_back()
         if (visit := self._trial(now)) is not None:
             return visit

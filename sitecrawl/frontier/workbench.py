@@ -16,7 +16,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 
@@ -107,18 +107,25 @@ class Workbench:
             if not self._ready:
                 return None
 
-    def next_time(self) -> float | None:
-        """When the next resting host may be asked; None if none rests."""
-        if self._waits:
-            wanted = self._ready.peek()
-            return None if wanted is None else wanted[1].free_at
-        first = self._resting.peek()
-        return None if first is None else first[0]
+    def next_time(self, is_wanted: Callable[[Host], bool] = lambda _: True) -> float | None:
+        """When the next resting host may be asked; None if none rests. Those on the way there that are not wanted
+        leave the workbench until they are placed again.
+        """
+        hosts: HostHeap[Any] = self._ready if self._waits else self._resting
+        while (first := hosts.peek()) is not None:
+            key, host = first
+            if is_wanted(host):
+                return host.free_at if self._waits else float(key)
+            hosts.drop()
+        return None
 
     def is_free(self, host: Host, now: float) -> bool:
         """Whether politeness allows a request to `host` now."""
-        seat = host.ip is None or self._has_seat(host.ip)
-        return seat and host.free_at <= now and host.active < self._options.per_host
+        return host.free_at <= now and self.has_seat(host)
+
+    def has_seat(self, host: Host) -> bool:
+        """Whether one more request to `host` may be under way, once it has rested."""
+        return host.active < self._options.per_host and (host.ip is None or self._has_seat(host.ip))
 
     def start(self, host: Host, now: float) -> None:
         """A request to `host` begins."""

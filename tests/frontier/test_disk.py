@@ -445,6 +445,42 @@ def test_a_level_waits_for_what_is_in_flight(bench):
     crawl.take("below")
 
 
+def test_a_level_that_is_in_flight_tells_by_itself(bench):
+    """The end of a host's rest is no reason to ask for a URL that waits for a level; that of the level is."""
+    crawl = bench(politeness=PolitenessOptions(delay=1.0, delay_factor=0.0), options=LEVELS)
+    hosts = [f"h{n}.example" for n in range(20)]
+    for host in hosts:
+        crawl.add("first", host=host)
+        crawl.add("below", host=host, depth=1)
+    visits = [crawl.take("first") for _ in hosts]
+    for visit in visits[1:]:
+        crawl.now += 0.01
+        crawl.finish(visit)
+    asked, end = 0, crawl.now + 60
+    while crawl.now < end:
+        assert crawl.frontier.next() is None
+        asked, rest = asked + 1, crawl.frontier.next_time()
+        crawl.now += 60 if rest is None else rest
+    assert asked == 1
+    crawl.finish(visits[0])
+    assert crawl.drain() == ["below"] * len(hosts)
+
+
+def test_a_level_on_a_host_that_rests(bench):
+    """It is waited for, however many hosts with the next one have rested before."""
+    crawl = bench(politeness=PolitenessOptions(delay=1.0, delay_factor=0.0), options=LEVELS)
+    for name, depth in (("a", 1), ("b", 1), ("slow", 0)):
+        crawl.add(name, host=f"{name}.example", depth=depth)
+        crawl.frontier.slow_down(f"{name}.example", 1.0 if depth else 5.0)
+    crawl.add("first", host="slow.example", depth=0)
+    crawl.finish(crawl.take("slow"))
+    assert crawl.frontier.next() is None
+    assert crawl.frontier.next_time() == 5.0
+    crawl.now += 5.0
+    crawl.finish(crawl.take("first"))
+    assert sorted(crawl.drain()) == ["a", "b"]
+
+
 @pytest.mark.parametrize("orders", list(permutations(ORDERS, 2)))
 def test_another_order_on_the_same_directory(bench, orders):
     """A crawl that is resumed in another order loses nothing and does not get stuck."""

@@ -54,6 +54,22 @@ def test_the_last_fetches_of_a_maze(bench: Bench) -> None:
     assert held.urls == {Reason.GROWS: bench.frontier.held}
 
 
+def test_a_last_fetch_that_is_under_way(bench: Bench) -> None:
+    """Until it is over nothing more can be handed out, and nobody asks."""
+    bench.add("home")
+    while last_fetches(bench.frontier) is None:
+        visit = bench.frontier.next()
+        assert visit is not None
+        bench.link(visit, *maze(visit.url))
+        bench.finish(visit)
+    visit = bench.frontier.next()
+    bench.now += 100
+    assert bench.frontier.next() is None
+    assert bench.frontier.next_time() is None
+    bench.finish(visit)
+    assert bench.frontier.next_time() == 0.0
+
+
 def test_what_is_poor_and_ends(bench: Bench) -> None:
     """A section with hardly a good page comes last, all of it, and that is said."""
     bench.add("home")
