@@ -152,6 +152,10 @@ class Runtime:
         """Of all sites, what this process has."""
         return 1.0 if self.team is None else self.team.share
 
+    def has(self, host_name: str) -> bool:
+        """Whether a host's site is this process'."""
+        return self.team is None or self.team.has(host_name)
+
     def end_all(self, reason: str) -> None:
         """What ends this process' crawl, for Scrapy's finish reason `reason`, ends that of the other workers, too."""
         if self.team is not None:

@@ -114,6 +114,8 @@ class SitemapRecord:
     """Redirects that led here."""
     unfinished: int = 0
     """Links that were new, of a visit that is not over."""
+    listed: bytes = b""
+    """Where many workers share a crawl: four bytes for each of the first links of the last visit that brought it."""
 
     @property
     def is_guess(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections import Counter
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,10 @@ from fleet import fleet, web_of
 from localweb import Answer, LocalWeb, Page, linked
 from redis_servers import Server
 from waiting import until
+
+from sitecrawl.crawldir.database import Database
+from sitecrawl.sitemap.store import read_sitemaps
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 OFTEN = {
     "SITECRAWL_RECRAWL_BUDGET": 1e9,
@@ -22,6 +27,7 @@ OFTEN = {
     "SITECRAWL_SITEMAP_MAX_INTERVAL": 1,
     "SITECRAWL_LEASE_SECONDS": 2,
 }
+SITES = 6
 XML = {"Content-Type": "application/xml"}
 
 
@@ -69,6 +75,71 @@ def test_sitemaps_are_visited_again(redis: Server, tmp_path: Path) -> None:
     looks = goes_on_elsewhere(redis, tmp_path, "/map.xml", "sitemaps=1", "watch=1")
     assert looks["/new/0"] == 1
     assert looks["/new/3"] == 1
+
+
+class News:
+    """Sites in a circle. Each has a feed of its own pages, which its front page names, and a hub of the next site's;
+    both list one more whenever they are asked for.
+    """
+
+    def __init__(self, stack: ExitStack) -> None:
+        self.looks = Counter[str]()
+        webs = [stack.enter_context(LocalWeb(self, address=f"127.0.0.{n + 1}")) for n in range(SITES)]
+        self.roots = [web.root for web in webs]
+        self.lists = [f"{root}{path}" for root in self.roots for path in ("/feed", "/hub")]
+
+    def __call__(self, path: str, host: str) -> Page | None:
+        root = f"http://{host}"
+        self.looks[root + path] += 1
+        if path == "/":
+            return "<!doctype html><title>front</title><link rel=alternate type=application/rss+xml href=/feed>"
+        if path not in {"/feed", "/hub"}:
+            return None if path == "/robots.txt" else linked("/", title=root + path)
+        urls = self.listed(root + path)
+        if path == "/hub":
+            return linked(*urls)
+        items = "".join(f"<item><title>{url}</title><link>{url}</link></item>" for url in urls)
+        return Answer(f"<rss version='2.0'><channel>{items}</channel></rss>".encode(), headers=XML)
+
+    def listed(self, url: str) -> list[str]:
+        """What is there by now."""
+        root, _, path = url.rpartition("/")
+        site = self.roots.index(root)
+        pages = f"{root}/fed" if path == "feed" else f"{self.roots[(site + 1) % SITES]}/of/{site}"
+        return [f"{pages}/{n}" for n in range(self.looks[url])]
+
+    def grow(self, by: int) -> None:
+        """Wait until all lists have become so much longer, and all that is in them now is fetched."""
+        before = self.looks.copy()
+        until(lambda: all(self.looks[url] >= before[url] + by for url in self.lists), "the lists are read", 60)
+        listed = [page for url in self.lists for page in self.listed(url)]
+        until(lambda: all(self.looks[page] for page in listed), "what is listed is fetched", 60)
+
+
+def test_feeds_and_hubs_are_visited_again(redis: Server, tmp_path: Path) -> None:
+    """By both workers, and by the one that is left. What is new is fetched once, and counts wherever it is."""
+    with ExitStack() as stack:
+        news = News(stack)
+        hubs = ",".join(f"{root}/hub" for root in news.roots)
+        given: dict[str, Any] = {
+            "arguments": ("scope=any", "sitemaps=1", "watch=1", f"hubs={hubs}"),
+            "SITECRAWL_CLUSTER_SHARDS": 8,
+            **OFTEN,
+        }
+        workers = stack.enter_context(fleet(tmp_path, 2, ",".join(news.roots), redis.url, **given))
+        news.grow(3)
+        workers[0].kill()
+        known = set(news.looks)
+        news.grow(2)
+        workers[1].send(signal.SIGTERM)
+        assert workers[1].wait(30) == 0, workers[1].log[-2000:]
+        assert "Traceback" not in workers[1].log
+        with closing(Database(tmp_path / "worker-1" / "job" / "db", hash_name=HASH_NAME)) as database:
+            found = {record.url: record.news for record in read_sitemaps(database) if record.url in news.lists}
+    assert {news.looks[url] for url in news.looks.keys() - known} == {1}
+    assert found.keys() == set(news.lists)
+    for visits in found.values():
+        assert sum(new > 0 for _, new in visits) >= len(visits) - 1  # one was under way when a worker was killed
 
 
 def test_a_keyword_that_is_found_ends_all(redis: Server, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
+from sitecrawl.base.batches import batches
 from sitecrawl.base.limits import SITEMAP_ENTRIES, SITEMAP_SIZE
 from sitecrawl.crawl.cooperator import Cooperator
 from sitecrawl.crawl.sitemaps.registry import Registry
@@ -33,6 +34,10 @@ _SLICE: Final = 500
 """Links that go to the frontier at a time: some milliseconds."""
 _MAX_REFETCHED: Final = 100_000
 """Pages under way that are fetched again because a sitemap says that they have changed."""
+_REMEMBERED: Final = 1_000
+"""Links that are compared with those of the visit before, where only another worker knows whether they are new."""
+_DIGEST: Final = 4
+"""Bytes of each that are kept for that."""
 _UNPROVEN: Final = 20
 """Pages that a visit may have fetched again on the word of a sitemap that has not proved true yet."""
 _PROOF: Final = 4
@@ -63,6 +68,8 @@ class Reading:
         self._newest = 0.0
         self._frequencies: Counter[str] = Counter()
         self._pages: list[tuple[float, Link]] = []
+        self._listed: dict[bytes, bool] = {}
+        """The first links of this visit, by what is kept of them: whether their site is another worker's."""
         self._sitemaps: list[Entry] = []
         self._refetches = int(_UNPROVEN * _PROOF ** int(answer.record.right))
         """Pages that may be fetched again, in this visit."""
@@ -89,6 +96,7 @@ class Reading:
         if report.form == Form.UNKNOWN or not self._is_sitemap():
             return None
         await self._queue()
+        self._record.unfinished += self._new_elsewhere()
         self._note()
         new, self._record.unfinished = self._record.unfinished, 0
         return new
@@ -191,12 +199,24 @@ class Reading:
         return len(new)
 
     def _queue_pages(self, pages: Sequence[tuple[float, Link]], rest: int) -> None:
-        record = self._record
-        record.unfinished += self._runtime.expand(self._answer.fetch, [link for _, link in pages], rest=rest)
+        record, links = self._record, [link for _, link in pages]
+        record.unfinished += self._runtime.expand(self._answer.fetch, links, rest=rest)
+        for link in links[: _REMEMBERED - len(self._listed)]:
+            self._listed[link.key[-_DIGEST:]] = not self._runtime.has(link.host)
         self._registry.store.put(self._answer.key, record)
         if self._refetches and schedule.trust(record) >= schedule.BELIEVED:
             now = self._answer.now
             self._refetch({link.key: date for date, link in pages if 0 < date <= now})
+
+    def _new_elsewhere(self) -> int:
+        """How many links to sites of other workers the last visit did not bring: these alone know what is new, and a
+        sitemap that lists nothing but such sites would pass for one without news.
+        """
+        if Capability.RECORDS in self._runtime.frontier.can:
+            return 0
+        before = {bytes(digest) for digest in batches(self._record.listed, _DIGEST)}
+        self._record.listed = b"".join(self._listed)
+        return sum(is_elsewhere and digest not in before for digest, is_elsewhere in self._listed.items())
 
     def _refetch(self, dated: dict[bytes, float]) -> None:
         """Fetch again what has changed since it was fetched, as the sitemap says: much only if that proved true."""
