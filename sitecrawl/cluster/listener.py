@@ -39,4 +39,4 @@ class WorkerListener(Listener, Protocol):
         """Take what was pushed to the seed queue; false if it is no seed."""
 
     def widened(self, url: str) -> None:
-        """A seed came up on another worker."""
+        """A seed came up on another worker, or its spider says something."""

@@ -1,4 +1,4 @@
-"""Seeds that come up while the crawl runs, and widen its scope on all workers.
+"""Seeds that come up while the crawl runs, and widen its scope on all workers; and what spiders say to each other.
 
 A worker tells of such a seed before the seed's own parcel goes out, and hears of others' before it hands out what it
 was lent. So no page of the new site can be parsed by a worker that would take its links for foreign.
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class SharedScope:
-    """A Redis list of URLs, in the order in which they came; `widened` is called with those of other workers.
+    """A Redis list of texts, in the order in which they came; `widened` is called with those of other workers.
 
     Its calls raise `redis.RedisError`.
     """
@@ -23,8 +23,8 @@ class SharedScope:
         self._known: set[str] = set()
         self._own: list[str] = []
         self._new: list[str] = []
-        self._is_sure = True
-        """Whether Redis has what it was told."""
+        self._is_sure = False
+        """Whether Redis has what it was told; this worker may have told it something before it began anew."""
         self._widened = widened
 
     def add(self, url: str) -> None:

@@ -56,6 +56,9 @@ _ATTRIBUTE = "sitecrawl_runtime"
 _LED_TO = "led-to "
 """Before a seed that workers tell one another of: a page has named it, and no person."""
 
+_SAID = "said "
+"""Before what the spider of one worker says to those of the others."""
+
 KEYS_KEPT = 16_384
 """URLs whose fingerprints stay in memory, about 0.3 kB each: most links lead to the same few pages."""
 
@@ -269,6 +272,15 @@ class Runtime:
         if self.team is not None:
             self.team.exchange.scope.add(seed.href if named else _LED_TO + seed.href)
 
+    def say(self, text: str) -> None:
+        """Let the spiders of all other workers hear `text`, those that begin later as well: by their `heard`.
+
+        Redis keeps it as long as the crawl, and hears it before what is stored from now on. What is said twice is
+        there once.
+        """
+        if self.team is not None:
+            self.team.exchange.scope.add(_SAID + text)
+
     def _compare(self, fetch: Fetch) -> None:
         """Find out whether others have the content of its page, and let them know that it has.
 
@@ -371,6 +383,10 @@ class Runtime:
         self.checkpoints.run()
 
     def widened(self, url: str) -> None:
+        if url.startswith(_SAID):
+            if (heard := getattr(self.crawler.spider, "heard", None)) is not None:
+                heard(url.removeprefix(_SAID))
+            return
         self.widen(parse(url.removeprefix(_LED_TO)), named=not url.startswith(_LED_TO))
 
     def seed_pushed(self, text: str) -> bool:

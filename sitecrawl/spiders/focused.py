@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -10,8 +11,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from sitecrawl.base.errors import OptionError
-from sitecrawl.crawl.configuration import redis_of
+from sitecrawl.base.errors import CorruptFile, OptionError
 from sitecrawl.page import charset
 from sitecrawl.page import media_type as media
 from sitecrawl.page.items import PageItem
@@ -39,6 +39,8 @@ class FocusedSpider(SiteSpider):
     Besides those of `SiteSpider` it takes the arguments `topic`, words or a query; `examples`, files or URLs of pages
     about the topic; `threshold`, the relevance from which on a page counts; and `min_relevance`, below which the
     links of a page that is no seed are not followed.
+
+    Of many workers one fetches an example, the one that has its site, and tells the others what they need of it.
     """
 
     name = "focused"
@@ -48,6 +50,8 @@ class FocusedSpider(SiteSpider):
     focus: Focus
     example_urls: list[str]
     min_relevance: float
+    known_examples: set[str]
+    """Of these, those that are part of the topic."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
@@ -73,16 +77,13 @@ class FocusedSpider(SiteSpider):
         for what, text in {**given, **dict(zip(map(str, files), texts, strict=True))}.items():
             if not any(words(text)):
                 raise OptionError(f"There is no word in {what}: it says nothing of what is relevant")
-        if urls and redis_of(crawler.settings) is not None:
-            raise OptionError(
-                f"On a cluster one worker alone would get the example {urls[0]}: save it, and name the file instead"
-            )
         if "seeds" not in kwargs and not getattr(cls, "start_urls", None) and urls:
             kwargs["seeds"] = " ".join(urls)
         spider = super().from_crawler(crawler, *args, **kwargs)
         spider.focus = Focus(Topic(topic), threshold)
         spider.example_urls = urls
         spider.min_relevance = min_relevance
+        spider.known_examples = set()
         for text in texts:
             spider.focus.topic.add_example(text)
         name_fields(crawler.settings, ["url", "relevance", "title", "depth", "referrer"])
@@ -92,7 +93,8 @@ class FocusedSpider(SiteSpider):
         kept = getattr(self, "state", {}).get(_EXAMPLE, {})
         for url in self.example_urls:
             if url in kept:
-                self.focus.topic.restore_example(kept[url])
+                self._restore(url, kept[url])
+                self._tell(url, kept[url])  # it may have been killed before the others had heard
             else:
                 yield Request(url, meta={_EXAMPLE: url}, priority=_EXAMPLE_PRIORITY)
         async for one in super().start():
@@ -126,9 +128,32 @@ class FocusedSpider(SiteSpider):
         page.links = []
 
     def _learn(self, example: str, text: str) -> None:
+        if example in self.known_examples:  # fetched once more, after a fault
+            return
         kept = self.focus.topic.add_example(text)
+        self._keep(example, kept)
+        self._tell(example, kept)
+
+    def _keep(self, example: str, kept: Mapping[str, float]) -> None:
+        self.known_examples.add(example)
         if hasattr(self, "state"):
             self.state.setdefault(_EXAMPLE, {})[example] = kept
+
+    def _restore(self, example: str, kept: Mapping[str, float]) -> None:
+        if example in self.example_urls and example not in self.known_examples:
+            self.focus.topic.restore_example(kept)
+            self._keep(example, kept)
+
+    def _tell(self, example: str, kept: Mapping[str, float]) -> None:
+        self.runtime.say(json.dumps([example, kept]))
+
+    def heard(self, text: str) -> None:
+        """Another worker has read an example. Raises `CorruptFile` for what none has said."""
+        try:
+            example, kept = json.loads(text)
+            self._restore(example, kept)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise CorruptFile(f"What another worker has said of an example cannot be read: {error}") from error
 
     def _count(self, relevance: float) -> None:
         assert self.crawler.stats

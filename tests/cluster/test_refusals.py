@@ -13,7 +13,6 @@ from crawling import PROJECT, environment, scrapy, scrapy_command
 from localweb import Answer, LocalWeb, linked
 from redis_servers import Server
 from scrapy.settings import Settings
-from scrapy.utils.test import get_crawler
 from waiting import until
 
 from sitecrawl.addon import SETTINGS
@@ -22,27 +21,11 @@ from sitecrawl.cluster.fleet import redis_server as fleet_redis
 from sitecrawl.cluster.join import join
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.crawl import configuration
-from sitecrawl.spiders.focused import FocusedSpider
-from sitecrawl.spiders.site import SiteSpider
 
 XML = {"Content-Type": "application/xml"}
 
 
-class TestSpiders:
-    @pytest.mark.parametrize(
-        ("spider", "arguments", "why"),
-        [
-            (FocusedSpider, {"topic": "x", "examples": "http://a.example/"}, "save it"),
-        ],
-    )
-    def test_what_one_process_alone_can_do(
-        self, spider: type[SiteSpider], arguments: dict[str, str], why: str
-    ) -> None:
-        """It is an error on a cluster, before anything is fetched."""
-        arguments = {"seeds": "http://127.0.0.1:1/", **arguments}
-        with pytest.raises(OptionError, match=why):
-            spider.from_crawler(get_crawler(spider, {"SITECRAWL_CLUSTER": "redis://127.0.0.1:1"}), **arguments)
-
+class TestSettings:
     @pytest.mark.parametrize(
         ("name", "value", "why"),
         [
@@ -52,7 +35,7 @@ class TestSpiders:
             ("SITECRAWL_CLUSTER_CRAWL", "x" * 201, "200 characters"),
         ],
     )
-    def test_settings(self, name: str, value: str, why: str) -> None:
+    def test_a_wrong_one(self, name: str, value: str, why: str) -> None:
         """What Redis would take for something else is refused here."""
         given = {**SETTINGS, "SITECRAWL_CLUSTER": "redis://127.0.0.1:1", name: value}
         with pytest.raises(OptionError, match=why):

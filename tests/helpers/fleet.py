@@ -52,15 +52,22 @@ def urls_of(web: Web) -> set[str]:
 
 
 class Worker:
-    """`scrapy crawl generic` with a directory of its own; it can be killed and started again."""
+    """`scrapy crawl` with a directory of its own; it can be killed and started again."""
 
     def __init__(
-        self, folder: Path, seeds: str, redis: str, *, arguments: Sequence[str] = ("scope=any",), **settings: object
+        self,
+        folder: Path,
+        seeds: str,
+        redis: str,
+        *,
+        spider: str = "generic",
+        arguments: Sequence[str] = ("scope=any",),
+        **settings: object,
     ) -> None:
         self.folder = folder
         self._words = with_settings(
             "crawl",
-            "generic",
+            spider,
             *(word for argument in (f"seeds={seeds}", *arguments) for word in ("-a", argument)),
             settings={
                 "SITECRAWL_CLUSTER": redis,
