@@ -1,7 +1,8 @@
 """Real sites as often as one likes: copies of recorded ones (`recorded.py`), each under hosts and words of its own.
 
-A copy exchanges the letters from `g` to `z` in paths, vowels for vowels, so its URLs are as long and as alike as the
-recorded ones, and none of their words stands in another copy. Numbers and percent-escapes stay.
+A copy exchanges the letters from `g` to `z` in paths, titles and texts, vowels for vowels, so its URLs are as long
+and as alike as the recorded ones, and none of their words stands in another copy. Numbers and percent-escapes stay.
+No body of a page is that of a page of another copy: to a crawl it would repeat that.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Copy:
 
     def __init__(self, site: Recorded, number: int) -> None:
         self._site = site
+        self.number = number
         self._suffix = f"-{number}" if number else ""
         random = Random(number)
         vowels, consonants = ("".join(random.sample(of, len(of))) for of in (_VOWELS, _CONSONANTS))
@@ -40,23 +42,46 @@ class Copy:
         self._back = str.maketrans(changed + changed.upper(), plain + plain.upper())
 
     @property
+    def name(self) -> str:
+        """That of the recorded site."""
+        return self._site.name
+
+    @property
     def seed(self) -> Target:
         return self._target(self._site.seed, nofollow=False)
 
+    def copy(self, number: int) -> Copy:
+        """The `number`th copy of the same site."""
+        return Copy(self._site, number)
+
     def page(self, url: str) -> Page:
         host, slash, path = url[7:].partition("/")
-        name, dot, end = host.rpartition(".")
-        return self._site.page(
-            f"http://{name.removesuffix(self._suffix)}{dot}{end}{slash}{path.translate(self._back)}"
-        )
+        page = self._site.page(f"http://{self._recorded_host(host)}{slash}{path.translate(self._back)}")
+        title, text = page.title.translate(self._there), page.text.translate(self._there)
+        return page._replace(title=title, text=text, body=page.body and page.body + self._suffix)
 
     def links(self, page: Page) -> Sequence[Target]:
         return [self._target(one.url, nofollow=one.nofollow) for one in page.links if self._site.admits(one.url)]
 
+    def host_in(self, other: Copy, host: str) -> str:
+        """What the copy `other` of the same site calls `host` of this one."""
+        return other._host(self._recorded_host(host))
+
+    def words_in(self, other: Copy) -> dict[int, int]:
+        """For `str.translate`: of a path of this copy it makes that of the copy `other` of the same site."""
+        return {here: other._there[recorded] for here, recorded in self._back.items()}
+
+    def _recorded_host(self, host: str) -> str:
+        name, dot, end = host.rpartition(".")
+        return f"{name.removesuffix(self._suffix)}{dot}{end}"
+
+    def _host(self, recorded: str) -> str:
+        name, dot, end = recorded.rpartition(".")
+        return f"{name}{self._suffix}{dot}{end}"
+
     def _target(self, url: str, *, nofollow: bool) -> Target:
         host, slash, path = url[7:].partition("/")
-        name, dot, end = host.rpartition(".")
-        host = f"{name}{self._suffix}{dot}{end}"
+        host = self._host(host)
         return Target(host, f"http://{host}{slash}{path.translate(self._there)}", nofollow)
 
 

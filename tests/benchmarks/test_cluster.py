@@ -26,20 +26,34 @@ def test_all_pages_by_one_worker() -> None:
     assert run("cluster.py", *given)[-1].startswith("| sitecrawl | 60 | ")
 
 
-def test_every_url_is_in_a_snapshot(tmp_path: Path) -> None:
-    """Of two copies of a small site: what waits and what is done are all URLs that are known."""
+def recorded_site(folder: Path) -> None:
+    """Of 40 pages, each with links to the next five."""
     urls = ["http://a.example/", *(f"http://a.example/item/{page}.html" for page in range(39))]
     lines = [
         f"{url}\t200\tcontent\t-\tbody{page}\ttext{page}\t{' '.join(urls[page + 1 : page + 6])}"
         for page, url in enumerate(urls)
     ]
-    with gzip.open(tmp_path / "site.tsv.gz", "wt") as file:
+    with gzip.open(folder / "site.tsv.gz", "wt") as file:
         file.write("\n".join(lines) + "\n")
-    found = run("partition_memory.py", str(tmp_path), "--urls", "50", "--copies", "2", "--partitions", "2")
+
+
+def test_every_url_is_in_a_snapshot(tmp_path: Path) -> None:
+    """Of two copies of a small site and of further ones: what waits and what is done are all URLs that are known."""
+    recorded_site(tmp_path)
+    given = ("--urls", "250", "--grown", "50", "--copies", "2", "--partitions", "2")
+    found = run("partition_memory.py", str(tmp_path), *given)
     known = int(next(line for line in found if "of which" in line).split()[0])
     rows = [int(line.split("|")[2]) for line in found if line.startswith("| URLs that ")]
-    assert 50 <= known <= 80
+    assert 250 <= known <= 290
     assert sum(rows) == known
+
+
+def test_a_partition_is_taken_over(tmp_path: Path) -> None:
+    """A worker has all URLs of the partition then."""
+    recorded_site(tmp_path)
+    found = run("takeover.py", str(tmp_path), "--urls", "30", "100", "--grown", "30", "--copies", "2")
+    taken = [int(line.split("|")[1]) for line in found if line[:3].strip("| ").isdigit()]
+    assert [urls >= wanted for urls, wanted in zip(taken, (30, 100), strict=True)] == [True, True]
 
 
 def test_order_on_a_cluster(tmp_path: Path) -> None:
