@@ -163,6 +163,8 @@ class _Ahead:
 
     def __init__(self, rows: Iterator[Row]) -> None:
         self._rows = rows
+        self._kept: list[Row] = []
+        """Rows of a site that is to begin what comes next."""
         self._look()
 
     def _look(self) -> None:
@@ -178,14 +180,26 @@ class _Ahead:
         return found
 
     def some(self, most: int) -> list[Row]:
-        """So many; then on to the end of a site, but not to twice as many."""
-        found: list[Row] = []
+        """So many; then on to the end of a site, but not to twice as many. A site that would be cut there begins the
+        next ones, unless it is alone.
+        """
+        found, self._kept, begun = self._kept, [], 0
         while self._next is not None and len(found) < 2 * most:
-            if len(found) >= most and found[-1][1][:REGION_SIZE] != self._next[1][:REGION_SIZE]:
-                break
+            if not self._goes_on(found):
+                if len(found) >= most:
+                    return found
+                begun = len(found)
             found.append(self._next)
             self._look()
+        if begun and self._goes_on(found):
+            self._kept = found[begun:]
+            self.place = place_of_row(*self._kept[0])
+            del found[begun:]
         return found
+
+    def _goes_on(self, found: list[Row]) -> bool:
+        """Whether the next row is of the site of the last one."""
+        return bool(found) and self._next is not None and found[-1][1][:REGION_SIZE] == self._next[1][:REGION_SIZE]
 
 
 def _sorted(family: str, rows: Iterator[Row]) -> Iterator[Row]:
