@@ -49,10 +49,11 @@ def kind_of(row: Row) -> str:
 class Snapshots:
     """Those of all partitions, as they are put on Redis."""
 
-    def __init__(self, crawl: Crawl, many: Many) -> None:
+    def __init__(self, crawl: Crawl, many: Many, part: int) -> None:
         self._crawl = crawl
         self._many = many
-        self._every = many.known // URLS // SAMPLES + 1
+        self._urls = part
+        self._every = many.known // part // SAMPLES + 1
         self.rows, self.sampled, self.sizes = Counter[str](), Counter[str](), Counter[str]()
         """Rows of each kind, those of the samples alone, and what these take."""
         self.parts = self.size = 0
@@ -63,7 +64,7 @@ class Snapshots:
         territory = self._many.territory
         for partition in territory.held:
             with self._many.partition(partition, folder) as database:
-                for rows in parts_of(database, territory.regions(partition), URLS):
+                for rows in parts_of(database, territory.regions(partition), self._urls):
                     client.rpush(f"snapshot:{partition}", self._part(rows))
 
     def _part(self, rows: Sequence[Row]) -> bytes:
@@ -104,11 +105,10 @@ def report(snapshots: Snapshots, held: int) -> None:
     print(f"With its log: {a_url * (1 + GROWTH / 2):.1f} B on average. {held / 1e6:,.0f} MB of snapshots.")
     print(f"Cost: {1e6 * snapshots.seconds / known:.1f} us of a core.")
     print("| kind | rows | bytes each | bytes a URL |\n|---|---|---|---|")
-    sampled = snapshots.sampled[WAITING] + snapshots.sampled[DONE]
     for kind, number in snapshots.rows.most_common():
         if kind in snapshots.sizes:
-            each, share = snapshots.sizes[kind] / snapshots.sampled[kind], snapshots.sizes[kind] / sampled
-            print(f"| {kind} | {number:,} | {each:.1f} | {share:.2f} |")
+            each = snapshots.sizes[kind] / snapshots.sampled[kind]
+            print(f"| {kind} | {number:,} | {each:.1f} | {each * number / known:.2f} |")
 
 
 def used(client: Any) -> int:
@@ -125,7 +125,7 @@ def measure(folder: Path, redis: Server, arguments: argparse.Namespace) -> None:
         f"{known:,} URLs grown in {time.perf_counter() - begun:,.0f} s. A log grows by {logged:,.0f} B a page.",
         flush=True,
     )
-    snapshots = Snapshots(crawl, Many(crawl, sites, max(known, arguments.urls), arguments.partitions))
+    snapshots = Snapshots(crawl, Many(crawl, sites, max(known, arguments.urls), arguments.partitions), arguments.part)
     with closing(redis.client()) as client:
         empty = used(client)
         snapshots.put(folder, client)
@@ -142,6 +142,7 @@ def main() -> None:
     parser.add_argument("--grown", type=int, default=300_000, help="URLs that the frontier finds itself, at most")
     parser.add_argument("--copies", type=int, default=8, help="of each site, that the frontier crawls")
     parser.add_argument("--partitions", type=int, default=16)
+    parser.add_argument("--part", type=int, default=URLS, help="URLs in a part, about")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="partitions-") as folder:
         redis = Server(Path(folder), "--appendonly", "no")
