@@ -15,10 +15,9 @@ from sitecrawl.cluster.holdings import Held
 from sitecrawl.cluster.partition_store import PartitionStore
 from sitecrawl.cluster.partitions import Arrival, Partitions
 
-LENT_AT_ONCE: Final = 4
-"""Partitions with more than a little in them that a worker takes within one round: each is read as a whole."""
-_SMALL: Final = 1 << 16
-"""Bytes of snapshot and log."""
+LENT_AT_ONCE: Final = 2 << 20
+"""Bytes of snapshots and logs after which a worker takes no more partitions within one round: each is read as a
+whole, and all go into the database at once, in about a second of a core."""
 _LONG: Final = 1 << 14
 """Bytes of an entry or a part that takes more than some milliseconds to unpack."""
 _AGAIN: Final = 1.0
@@ -115,15 +114,15 @@ class Lending:
         arrivals = [one.held for one in self._partitions.arrivals]
         ours = {one.partition for one in (*self._holdings.all, *arrivals)}
         free = [partition for partition, holder in enumerate(await self._store.holders()) if not holder]
-        large = LENT_AT_ONCE
+        room = LENT_AT_ONCE
         for partition in [one for one in free if one not in ours][:most]:
-            if large > 0 and (lent := await self._store.lease(partition)) is not None:
+            if room > 0 and (lent := await self._store.lease(partition)) is not None:
                 extent = await self._store.extent(partition)
                 held = Held(partition, lent[0], extent.number)
                 held.is_on_redis(extent)
                 arrival = await self._arrival(held)
                 self._partitions.arrivals.append(arrival)  # another list by now, if there was a checkpoint
-                large -= extent.snapshot + extent.log > _SMALL
+                room -= extent.snapshot + extent.log
         if not self._partitions.arrivals:
             self._take_at = self._clock() + _AGAIN
 
