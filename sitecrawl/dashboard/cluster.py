@@ -16,6 +16,7 @@ from sitecrawl.dashboard.figures import Figures
 from sitecrawl.dashboard.heartbeat import GONE, LIVE, Worker, process_name, read, worker_of
 from sitecrawl.dashboard.monitor import Monitor
 from sitecrawl.dashboard.streams import to_json
+from sitecrawl.frontier.left import last_fetches
 
 BEAT_SECONDS: Final = 2.0
 """Between two words of a worker; a second where somebody looks at its page."""
@@ -146,7 +147,9 @@ class ClusterMonitor(Monitor):
     def _worker(self) -> Worker:
         """This one, by its own figures of now."""
         names = {"name": process_name(), "place": self._runtime.path.name, "spider": self.spider}
-        return worker_of(names, self.state, self._own, len(self._frontier.holdings.held))
+        last = None if self.ending else last_fetches(self._frontier.frontier)
+        held = len(self._frontier.holdings.held)
+        return worker_of(names, self.state, self._own, held, "" if last is None else str(last))
 
     async def close(self) -> None:
         """The worker has ended: the last word to the others, and from them if anybody looks."""
@@ -195,7 +198,14 @@ class ClusterMonitor(Monitor):
             if heard.session != self._board.session and (worker := read(heard.text)) is not None
         ]
         own = _shown(self._board.session, 0.0, self._worker())
-        return [{**own, "lacking": self._lacking()}, *others]
+        return [{**own, "lacking": self._lacking(), "last": self._last([own, *others])}, *others]
+
+    def _last(self, workers: Sequence[Worker]) -> str:
+        """What is fetched on all workers while nothing is left on any but what is held back."""
+        counts = self._frontier.counts
+        if counts.queued > self._frontier.held + counts.joined + counts.silent:
+            return ""
+        return "; ".join(one["last"] for one in workers if one["last"] and one["state"] not in GONE)
 
 
 def _shown(session: str, age: float, worker: Worker) -> Worker:

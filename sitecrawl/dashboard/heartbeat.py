@@ -32,6 +32,8 @@ STATES: Final = frozenset({"running", "paused", "stopping", "ended"})
 _GREATEST: Final = 1e18
 _NAMES: Final = ("name", "place", "spider")
 _CHARACTERS: Final = 100
+_LINE: Final = 500
+"""Characters of what is said of its last fetches."""
 _COUNTED: Final = 20
 """Entries of a counter, the greatest."""
 
@@ -43,11 +45,14 @@ def process_name() -> str:
     return f"{socket.gethostname()}-{os.getpid()}"
 
 
-def worker_of(names: Mapping[str, str], state: str, figures: Figures, partitions: int) -> Worker:
-    """A worker as others are told of it: as JSON less than `MAX_BYTES`. It has so many `partitions`."""
+def worker_of(names: Mapping[str, str], state: str, figures: Figures, partitions: int, last: str) -> Worker:
+    """A worker as others are told of it: as JSON less than `MAX_BYTES`. It has so many `partitions`; `last` says what
+    is fetched there when nothing is left but what is held back.
+    """
     numbers = {name: round(getattr(figures, name), 4) for name in NUMBERS if name != "partitions"}
     counters = {name: _greatest(getattr(figures, name)) for name in COUNTERS}
-    return {**_short(names), "state": state, "figures": {**numbers, "partitions": partitions, **counters}}
+    told = {**numbers, "partitions": partitions, **counters}
+    return {**_short(names), "state": state, "last": last[:_LINE], "figures": told}
 
 
 def read(text: bytes) -> Worker | None:
@@ -65,7 +70,8 @@ def read(text: bytes) -> Worker | None:
         return None
     figures: dict[str, Any] = {name: _number(given.get(name)) for name in NUMBERS}
     figures |= {name: _counters(given.get(name)) for name in COUNTERS}
-    return {**_short(found), "state": found["state"], "figures": figures}
+    last = str(found.get("last", ""))[:_LINE]
+    return {**_short(found), "state": found["state"], "last": last, "figures": figures}
 
 
 def _short(names: Mapping[str, object]) -> dict[str, str]:

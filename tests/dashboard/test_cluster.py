@@ -19,6 +19,7 @@ from chromium import Watched, chromium
 from crawling import scrapy
 from fleet import Worker, fleet, urls_of, web_of
 from localweb import LocalWeb
+from maze import GOOD, with_maze
 from playwright.sync_api import Browser, expect
 from prometheus_client.parser import text_string_to_metric_families
 from redis_servers import Server, free_port, server
@@ -187,6 +188,24 @@ def test_all_workers_on_one_page(redis: Server, web: Web, tmp_path: Path) -> Non
     assert last["crawl"]["waiting"] == 0
     received = sum(stat(worker, "downloader/response_bytes") for worker in workers)
     assert sum(one["received"] for one in figures) == received
+
+
+def test_last_fetches(redis: Server, tmp_path: Path) -> None:
+    """When only a maze is left, which one worker samples, the pages of both say so; before, neither does."""
+    goes_on = Event()
+
+    def pages(path: str, host: str) -> str | None:
+        if path.startswith("/maze/") and all(f"/good/{n}" in served.paths() for n in range(GOOD)):
+            goes_on.wait(60)
+        return with_maze(path, host)
+
+    settings = {"SITECRAWL_CLUSTER_CRAWL": "maze", "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    with LocalWeb(pages) as served, fleet(tmp_path, 2, served.root, redis.url, **settings) as workers:
+        told = [Page(worker) for worker in workers]
+        for page in told:
+            until(lambda page=page: "sampling 1 set" in page.workers()[0]["last"], "it says what is sampled")  # type: ignore[misc]
+        goes_on.set()
+        assert [worker.wait() for worker in workers] == [0, 0]
 
 
 def test_hosts_that_were_given_up(redis: Server, tmp_path: Path) -> None:

@@ -286,7 +286,7 @@ class TestFigures:
 
 def worker(place: str, state: str) -> Worker:
     """As the page shows it."""
-    told = worker_of({"place": place, "name": "n", "spider": "generic"}, state, figures(), 3)
+    told = worker_of({"place": place, "name": "n", "spider": "generic"}, state, figures(), 3, "")
     return {**told, "id": f"session of {place}", "age": 0.0}
 
 

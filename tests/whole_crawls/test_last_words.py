@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import subprocess
 from pathlib import Path
 
 from crawling import crawl, scrapy, stats_of
 from localweb import LocalWeb, linked
+from maze import GOOD, prose, with_maze
 
-GOOD = 60
-MINTED = 20
 TOLD = {"STATS_DUMP": True, "LOG_LEVEL": "INFO"}
-
-
-def prose(of: object) -> str:
-    """A text that resembles no other."""
-    words = random.Random(repr(of))
-    return " ".join(f"{words.getrandbits(64):x}" for _ in range(60))
-
-
-def with_maze(path: str, host: str) -> str | None:
-    """Good pages, and a folder of which each page leads to twenty more."""
-    if path == "/":
-        return linked("/maze/0", *(f"/good/{n}" for n in range(GOOD))) + prose(path)
-    if path.startswith("/good/"):
-        return linked("/", title=path) + prose(path)
-    if path.startswith("/maze/"):
-        number = int(path.removeprefix("/maze/"))
-        return linked(*(f"/maze/{MINTED * number + n}" for n in range(1, MINTED + 1)), title=path) + prose(path)
-    return None
 
 
 def reason_of(done: subprocess.CompletedProcess[str]) -> str:
