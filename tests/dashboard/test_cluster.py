@@ -69,6 +69,7 @@ def busy(workers: list[Worker], web: Web) -> list[Worker]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    expect.set_options(timeout=30_000)  # what is shown comes from workers, by way of Redis
     with chromium() as browser:
         yield browser
 
@@ -246,7 +247,7 @@ class TestWatched:
         one.act("pause", {})
         until(lambda: [found["state"] for found in two.workers()] == ["paused"] * 2, "both workers are paused")
         done = one.act("seed", {"urls": " ".join(other.seeds)})
-        assert re.search(r"\d+ seeds added, \d+ sent to other workers", done)
+        assert re.search(r"\d+ (seeds added|sent to other workers)", done)  # it may have none of the sites yet
         until(lambda: one.table("hosts?limit=100")["total"] == other.hosts, "all hosts in the table")
         until(lambda: all(found["figures"]["waiting"] > 0 for found in one.workers()), "both say that they have work")
         for page in pages:
@@ -314,10 +315,10 @@ class TestWatched:
         page.get_by_role("button", name=f"Block {name}", exact=True).click()
         confirm(page, "Block")
         page.click("#tab-held")
-        expect(page.locator("#panel")).to_contain_text("blocked by hand", timeout=30_000)
+        expect(page.locator("#panel")).to_contain_text("blocked by hand")
         page.get_by_role("button", name=f"Set free {name}", exact=True).click()
         confirm(page, "Set free")
-        expect(page.locator("#panel")).to_contain_text("Nothing is held back", timeout=30_000)
+        expect(page.locator("#panel")).to_contain_text("Nothing is held back")
         for tab in ("pages", "sitemaps", "errors", "engine", "workers"):
             page.click(f"#tab-{tab}")
             page.locator("#panel :not([aria-busy]) > :not(.quiet)").first.wait_for()
@@ -328,18 +329,23 @@ class TestWatched:
 
     def test_text_of_another_worker(self, workers: list[Worker], redis: Server, browser: Browser) -> None:
         """Whatever stands on the board, or is answered, is shown as text."""
-        text = '<img src=x onerror="window.owned=1">'
+        text, one = '<img src=x onerror="window.owned=1">', Page(workers[0])
+
+        def all_fetched() -> int:
+            """A worker that loses a partition for a while may have fetched a page once more."""
+            return sum(worker["figures"]["fetched"] for worker in one.workers())
+
         with redis.client() as client, babbling(client, text):
             page = browser.new_page()
-            page.goto(Page(workers[0]).address)
-            expect(page.locator("tbody tr")).to_have_count(4, timeout=30_000)
+            page.goto(one.address)
+            expect(page.locator("tbody tr")).to_have_count(4)
             expect(page.locator("tbody")).to_contain_text(text)
-            expect(page.locator("tbody tr").last).to_contain_text(re.compile("12,3[4-9]"))
+            until(lambda: f"{all_fetched():,}" in page.locator("tbody tr").last.inner_text(), "the sum of all three")
             expect(page.locator("#note")).to_contain_text("all workers of a cluster")
             expect(page.locator("#seed")).to_be_enabled()
             for tab in ("hosts", "sections", "held", "pages", "sitemaps", "errors", "engine"):
                 page.click(f"#tab-{tab}")
-                expect(page.locator("#panel")).to_contain_text(text, timeout=30_000)
+                expect(page.locator("#panel")).to_contain_text(text)
                 assert page.evaluate("window.owned") is None
                 assert page.locator("#panel img").count() == 0
 
