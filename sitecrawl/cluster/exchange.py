@@ -61,7 +61,7 @@ class Worker(Protocol):
     @property
     def is_resting(self) -> bool: ...
     @property
-    def is_idle(self) -> bool: ...
+    def is_through(self) -> bool: ...
     @property
     def has_nothing_to_do(self) -> bool: ...
 
@@ -240,7 +240,7 @@ class Exchange:
         await self._hear()
         await self._share_trust(alive)
         fair = 0 if is_resting and alive else ceil(self._store.keys.shards / max(len(alive), 1))
-        if await self._lending.rebalance(fair, is_idle=self._worker.is_idle):
+        if await self._lending.rebalance(fair, is_through=self._worker.is_through):
             await self.scope.hear()  # what has come may be of sites that are new
         if self._seeds is not None:
             await self._seeds(self._clock())

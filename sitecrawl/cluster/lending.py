@@ -96,11 +96,11 @@ class Lending:
 
     # What it is to have
 
-    async def rebalance(self, fair: int, *, is_idle: bool) -> bool:
-        """Have so many; an idle worker keeps what it has. Returns whether any may have come."""
+    async def rebalance(self, fair: int, *, is_through: bool) -> bool:
+        """Have so many; a worker that is through keeps what it has. Returns whether any may have come."""
         held, coming = self._holdings.held, len(self._partitions.arrivals)
         staying = [one for one in self._partitions.ours if not one.is_leaving]
-        is_of_use = bool(staying) and len(staying) == len(held) and not is_idle
+        is_of_use = bool(staying) and len(staying) == len(held) and not is_through
         if is_of_use and len(staying) + coming > fair:
             max(staying, key=lambda one: one.partition).is_leaving = True
             self._listener.woken()

@@ -85,6 +85,11 @@ class Partitions:
     # What is here
 
     @property
+    def share(self) -> float:
+        """Of all sites, what this worker has."""
+        return len(self.holdings.held) / self.total
+
+    @property
     def ours(self) -> list[Held]:
         """Those that no other worker has, for all that is known."""
         return [held for held in self.holdings.held.values() if not held.is_lost]

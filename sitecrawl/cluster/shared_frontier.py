@@ -201,11 +201,6 @@ class SharedFrontier:
         return self.counts.silent
 
     @property
-    def share(self) -> float:
-        """Of all sites, what this worker has."""
-        return len(self.holdings.held) / self.partitions.total
-
-    @property
     def is_full(self) -> bool:
         return 0 < self._run.max_pages <= self.counts.fetched
 
@@ -301,7 +296,7 @@ class SharedFrontier:
         if is_between_levels and whole.level is not None and whole.level > self.partitions.level:
             self.partitions.begin_level(whole.level)
             self._listener.woken()
-        self.has_ended = is_sure and self.is_idle and whole.is_idle and not self._watch
+        self.has_ended = is_sure and self.is_through and whole.is_idle
         if self.has_ended or self.is_full:
             self._listener.woken()
 
@@ -363,9 +358,14 @@ class SharedFrontier:
         is_busy = self.is_starting or self._loose or self.frontier.in_flight or self.exchange.awaits_seeds
         return not is_busy and self.frontier.is_finished()
 
+    @property
+    def is_through(self) -> bool:
+        """Whether nobody would have any use for this worker's partitions: the crawl may end while nobody has them."""
+        return self.is_idle and not self._watch
+
     def flushed(self) -> None:
         self.frontier.flushed()
-        if self.is_idle:  # nobody would have any use for them, and the crawl may end while nobody has them
+        if self.is_through:
             self.holdings.stay()
         for held in self.holdings.held.values():
             if held.is_lost:

@@ -153,7 +153,7 @@ class Runtime:
     @property
     def share(self) -> float:
         """Of all sites, what this process has."""
-        return 1.0 if self.team is None else self.team.share
+        return 1.0 if self.team is None else self.team.partitions.share
 
     def has(self, host_name: str) -> bool:
         """Whether a host's site is this process'."""

@@ -1,0 +1,53 @@
+"""Who has which partitions: a worker that comes late gets its share, and one that has done all keeps what it has."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from bare_workers import Worker, working
+from redis_servers import Server
+from waiting import until_async
+
+from sitecrawl.frontier.record import UrlState
+
+SHARDS = 4
+
+
+async def done(worker: Worker, *urls: str) -> None:
+    """All there is has been fetched."""
+    worker.seed(*urls)
+    for visit in await worker.visits(len(urls)):
+        worker.frontier.downloaded(visit, 0.0)
+        worker.frontier.done(visit, UrlState.FETCHED, status=200)
+    worker.checkpoint()
+    await until_async(lambda: worker.has_finished() or worker.frontier.is_idle, "the end")
+
+
+def held(*workers: Worker) -> tuple[int, ...]:
+    """How many partitions each has, after their schedulers have looked once more."""
+    for worker in workers:
+        worker.has_finished()
+    return tuple(len(worker.frontier.holdings.held) for worker in workers)
+
+
+@pytest.mark.parametrize(("watch", "shares"), [(True, (2, 2)), (False, (4, 0))])
+def test_a_worker_that_comes_when_all_is_done(
+    tmp_path: Path, redis: Server, *, watch: bool, shares: tuple[int, int]
+) -> None:
+    """Where the crawl goes on it gets half of the partitions. Where it ends none moves: nobody would have it."""
+
+    async def story() -> None:
+        async with working(redis, tmp_path / "one", shards=SHARDS, watch=watch) as one:
+            await until_async(lambda: held(one) == (SHARDS,), "all partitions")
+            await done(one, "http://a.example/", "http://b.example/")
+            async with working(redis, tmp_path / "two", shards=SHARDS, watch=watch) as two:
+                await until_async(lambda: two.frontier.is_working, "another worker")
+                later = one.frontier.exchange.commands + 40
+                await until_async(
+                    lambda: held(one, two) == shares and one.frontier.exchange.commands > later,
+                    lambda: f"shares of {shares}, not {held(one, two)}",
+                )
+
+    asyncio.run(story())
