@@ -43,7 +43,7 @@ from sitecrawl.cluster.run import PLACE  # noqa: E402
 from sitecrawl.cluster.shared_frontier import SharedFrontier  # noqa: E402
 from sitecrawl.cluster.snapshots import pack_part  # noqa: E402
 from sitecrawl.cluster.steps import Steps  # noqa: E402
-from sitecrawl.crawl.frontiers import worker_frontier  # noqa: E402
+from sitecrawl.crawl.frontiers import FrontierFactory  # noqa: E402
 from sitecrawl.crawldir.database import Database  # noqa: E402
 from sitecrawl.frontier.moving import parts_of  # noqa: E402
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter  # noqa: E402
@@ -128,16 +128,11 @@ def worker(folder: Path, url: str) -> Iterator[tuple[SharedFrontier, Database]]:
     settings = Settings()
     settings.setmodule("sitecrawl.settings")
     try:
-        frontier = worker_frontier(
-            settings,
-            database,
-            folder / "seen.bloom",
-            join(options_of(url)),
-            Fingerprinter(KEY).host,
-            fingerprint=fingerprinted(Fingerprinter(KEY)),
-            listener=Unheard(),
+        fingerprints = Fingerprinter(KEY)
+        make = FrontierFactory(
+            settings, folder / "seen.bloom", host_key=fingerprints.host, fingerprint=fingerprinted(fingerprints)
         )
-        yield frontier, database
+        yield make.of_worker(database, join(options_of(url)), Unheard()), database
     finally:
         database.close()
 
@@ -156,7 +151,7 @@ def take(folder: Path, url: str) -> Taken:
             before = memory("VmRSS")
             begun, gaps = time.perf_counter(), Gaps()
             frontier.start()
-            await until_async(lambda: bool(frontier.arrivals), "the partition is read", seconds=LEASE)
+            await until_async(lambda: bool(frontier.partitions.arrivals), "the partition is read", seconds=LEASE)
             arrived, longest = time.perf_counter(), gaps.stop()
             worked = time.thread_time()
             batch = database.batch()
