@@ -13,7 +13,9 @@ from random import Random
 from typing import NamedTuple
 
 from recorded import Recorded
-from webs import Page
+from webs import Anchor, Page, host_of
+
+from sitecrawl.urls.url import site_of
 
 _VOWELS, _CONSONANTS = "iouy", "ghjklmnpqrstvwxz"
 
@@ -40,6 +42,9 @@ class Copy:
         plain, changed = _VOWELS + _CONSONANTS, vowels + consonants
         self._there = str.maketrans(plain + plain.upper(), changed + changed.upper())
         self._back = str.maketrans(changed + changed.upper(), plain + plain.upper())
+
+    def contents(self) -> int:
+        return self._site.contents()
 
     @property
     def name(self) -> str:
@@ -79,6 +84,17 @@ class Copy:
         name, dot, end = recorded.rpartition(".")
         return f"{name}{self._suffix}{dot}{end}"
 
+    def seen(self, url: str) -> Page:
+        """A page in the copy's own words, with the copy's links."""
+        page = self.page(url)
+        return page._replace(
+            title=page.title.translate(self._there),
+            text=page.text.translate(self._there),
+            links=[Anchor(link.url, link.nofollow) for link in self.links(page)],
+            content=page.content and f"{page.content}-{self.number}",
+            body=f"{page.body}-{self.number}",
+        )
+
     def _target(self, url: str, *, nofollow: bool) -> Target:
         host, slash, path = url[7:].partition("/")
         host = self._host(host)
@@ -89,3 +105,30 @@ def copies(folder: Path, number: int) -> list[Copy]:
     """So many copies of each of the sites in `folder`."""
     sites = [Recorded(path) for path in sorted(folder.glob("*.tsv.gz"))]
     return [Copy(site, copy) for copy in range(number) for site in sites]
+
+
+class Copies:
+    """All of them as one web (`webs.Web`), crawled from the front pages of all."""
+
+    place = ""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        self.name = f"recorded:{number}"
+        self._sites = {site_of(copy.seed.host): copy for copy in copies(folder, number)}
+
+    @property
+    def seeds(self) -> list[str]:
+        return [copy.seed.url for copy in self._sites.values()]
+
+    @property
+    def seed(self) -> str:
+        return self.seeds[0]
+
+    def contents(self) -> int:
+        return sum(copy.contents() for copy in self._sites.values())
+
+    def admits(self, url: str) -> bool:
+        return site_of(host_of(url)) in self._sites
+
+    def page(self, url: str) -> Page:
+        return self._sites[site_of(host_of(url))].seen(url)

@@ -4,19 +4,25 @@
     python benchmarks/judgement.py --only drupal,maze --policies aopic,bfs
     python benchmarks/judgement.py --seed 2026 --ablate --jobs 2
     python benchmarks/judgement.py --only dokuwiki,phpbb,drupal --choose sitecrawl.frontier.worth.POWER=4,8,16
+    python benchmarks/judgement.py --only recorded --policies aopic,cluster-4,cluster-16 --budget 1 --shares
     python benchmarks/judgement.py --only phpbb --set min_fetches=30 --set sitecrawl.frontier.worth.POWER=4
 
 Webs: the recorded sites in `--webs` (`recorded.py`); a good site beside a trap of every kind, in a folder of its
 own, on another host of its domain, and on a foreign one (`traps.py`, drawn from `--seed`); large sites of one shape
-of URL, alone and beside a good one in these places (`large.py`); sites without traps. Each is crawled alone, from one
-seed, by every policy: `aopic` is the default order, `published` AOPIC as it was published, `oracle` knows every page
-before it is fetched. A crawl ends by itself, or when its budget is spent: `--budget` times as many fetches as there
-is content. Without `--budget` that is four times on recorded and large sites, on others ten, but at least 3,000.
+of URL, alone and beside a good one in these places (`large.py`); sites without traps; and as one web `--copies`
+copies of each recorded site (`copied.py`), which is large, and crawled if `--only` names it. Each is crawled alone,
+from one seed (from one of each copy), by every policy: `aopic` is the default order, `cluster-4` that of four
+workers, each with a part of the sites, `published` AOPIC as it was published, `oracle` knows every page before it is
+fetched. A crawl ends by itself, or when its budget is spent: `--budget` times as many fetches as there is content.
+Without `--budget` that is four times on recorded and large sites, on others ten, but at least 3,000.
 
 The columns: content; the percentage of it that is in after 0.5, 1, 1.5, 2 and 3 times as many fetches; fetches
 until 90, 95, 99 and 100% are in; fetches at the end, `+` where it had none; the percentage that went to traps, or
 to pages that were there before under another URL; the most hosts and sections in memory; MB by which the process
 grew; ms of the processor a fetch, without the making of pages.
+
+With `--shares` they are others: of the first 25, 50 and 100% of the budget the percentage that went to traps, and
+the percentage of the content that was in by then.
 
 `--set` sets a field of `TrapOptions`, or a constant by its dotted name, so that parameters can be chosen on some webs
 and reported on others. `--choose`, once or more, takes several values of one, each of which is tried while all others
@@ -47,6 +53,7 @@ from typing import Final
 
 import ablation
 import crossvalidation
+from copied import Copies
 from figures import update
 from generated import Forum, Pagination, Shop, Wiki
 from large import NAMES, WHERE, Large
@@ -61,6 +68,8 @@ from sitecrawl.frontier.options import TrapOptions
 
 TIMES: Final = (0.5, 1.0, 1.5, 2.0, 3.0)
 SHARES: Final = (0.9, 0.95, 0.99, 1.0)
+SPENT: Final = (0.25, 0.5, 1.0)
+COPIES: Final = "recorded:"
 LEAST_BUDGET: Final = 3000
 LARGE_BUDGET: Final = 4.0
 DEFAULT: Final = TrapOptions()
@@ -77,7 +86,7 @@ class Entry:
     """Fetches per content."""
 
 
-def entries(seed: int, webs: Path, size: float) -> list[Entry]:
+def entries(seed: int, webs: Path, size: float, copies: int) -> list[Entry]:
     recorded = sorted(webs.glob("*.tsv.gz"))
     found = [Entry(path.name.partition(".")[0], partial(Recorded, path), LARGE_BUDGET) for path in recorded]
     found += [
@@ -90,7 +99,8 @@ def entries(seed: int, webs: Path, size: float) -> list[Entry]:
         for name in NAMES
         for place in WHERE
     ]
-    return found + [Entry(f"plain:{name}", make) for name, make in _plain(seed, size)]
+    found += [Entry(f"plain:{name}", make) for name, make in _plain(seed, size)]
+    return [*found, Entry(f"{COPIES}{copies}", partial(Copies, webs, copies), LARGE_BUDGET)]
 
 
 def _plain(seed: int, size: float) -> Iterator[tuple[str, Callable[[], Web]]]:
@@ -202,13 +212,27 @@ def line(outcome: Outcome) -> str:
     return _aligned(cells)
 
 
+def shares_header() -> str:
+    return _aligned(["web", "policy", "content", *(f"{head}{share:.0%}" for share in SPENT for head in ("t", "c"))])
+
+
+def shares_line(outcome: Outcome) -> str:
+    cells = [outcome.web, outcome.policy, str(outcome.contents)]
+    for spent in SPENT:
+        cells += [f"{100 * share:.1f}" for share in outcome.at(int(spent * outcome.fetched))]
+    return _aligned(cells)
+
+
 def _aligned(cells: Sequence[str]) -> str:
     first = [cell.ljust(width) for cell, width in zip(cells[:2], _WIDTHS[:2], strict=True)]
-    return " ".join(first + [cell.rjust(width) for cell, width in zip(cells[2:], _WIDTHS[2:], strict=True)])
+    return " ".join(first + [cell.rjust(width) for cell, width in zip(cells[2:], _WIDTHS[2:], strict=False)])
 
 
 def figures(outcome: Outcome) -> dict[str, object]:
-    found = {name: value for name, value in asdict(outcome).items() if name not in {"arrivals", "known", "met"}}
+    found = {
+        name: value for name, value in asdict(outcome).items() if name not in {"arrivals", "wasted", "known", "met"}
+    }
+    found["traps"] = outcome.traps
     found["in_after"] = {f"{times:g}": outcome.after(times) for times in TIMES}
     found["fetches_until"] = {f"{share:g}": outcome.until(share) for share in SHARES}
     found["in"] = len(outcome.arrivals)
@@ -222,7 +246,11 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="parts of names, separated by commas")
     parser.add_argument("--policies", default=",".join(POLICIES))
     parser.add_argument("--budget", type=float, default=0.0, help="fetches per content")
-    parser.add_argument("--checkpoint", type=int, default=CHECKPOINT_EVERY, help="fetches between two checkpoints")
+    parser.add_argument("--shares", action="store_true", help="see above")
+    parser.add_argument("--copies", type=int, default=8, help="of each recorded site")
+    parser.add_argument(
+        "--checkpoint", type=int, default=CHECKPOINT_EVERY, help="fetches of a worker between two checkpoints"
+    )
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--choose", action="append", default=[], metavar="NAME=VALUE,VALUE", help="see above")
     parser.add_argument("--no-rules", action="store_true", help="learn nothing about what in URLs chooses content")
@@ -296,8 +324,11 @@ class Report:
 
 def main() -> None:
     arguments = parse()
-    every = entries(arguments.seed, arguments.webs, 0.25 if arguments.quick else 1.0)
-    chosen = [entry for entry in every if any(part in entry.name for part in arguments.only.split(","))]
+    every = entries(arguments.seed, arguments.webs, 0.25 if arguments.quick else 1.0, arguments.copies)
+    named = arguments.only.split(",")
+    chosen = [entry for entry in every if any(part in entry.name for part in named)]
+    if "" in named and not arguments.list:
+        chosen = [entry for entry in chosen if not entry.name.startswith(COPIES)]
     if not chosen:
         sys.exit(f"--only {arguments.only}: no web has such a name; --list prints them all")
     if arguments.list:
@@ -313,9 +344,10 @@ def main() -> None:
         default = [task for task in todo if task.conditions.policy == "aopic"]
         choose(arguments.choose, default, arguments.jobs, done)
         return
-    print(header())
+    head, row = (shares_header, shares_line) if arguments.shares else (header, line)
+    print(head())
     for outcome in outcomes(todo, arguments.jobs):
-        print(line(done.add(outcome)), flush=True)
+        print(row(done.add(outcome)), flush=True)
         if arguments.update and outcome.policy == "aopic":
             update(arguments.update, [outcome])
 

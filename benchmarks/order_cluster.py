@@ -18,6 +18,8 @@ from sitecrawl.frontier.options import FrontierOptions  # noqa: E402
 from sitecrawl.frontier.order import order_named  # noqa: E402
 from sitecrawl.page.items import Link  # noqa: E402
 
+__all__ = ["ClusterReplay", "neighbourhood"]
+
 
 class ClusterReplay:
     """One crawl of so many workers, with a partition each. `targets` gives a page's links."""

@@ -20,8 +20,9 @@ class Outcome:
     fetched: int = 0
     arrivals: list[int] = field(default_factory=list)
     """After how many fetches the first, second, third content was in, and so on."""
-    traps: int = 0
-    """Fetches that were wasted: of traps, and of pages that were there before under another URL."""
+    wasted: list[int] = field(default_factory=list)
+    """After how many fetches the first, second, third was one of a trap, or of a page that was there before under
+    another URL."""
     ended: bool = False
     left: int = 0
     """URLs that waited at the end."""
@@ -41,10 +42,15 @@ class Outcome:
         self.fetched += 1
         if page.content and page.content not in self.known:
             self.arrivals.append(self.fetched)
-        else:
-            self.traps += self.is_wasted(page)
+        elif self.is_wasted(page):
+            self.wasted.append(self.fetched)
         self.known.add(page.content)
         self.met.add(page.identity)
+
+    @property
+    def traps(self) -> int:
+        """Fetches that were wasted."""
+        return len(self.wasted)
 
     def is_wasted(self, page: Page) -> bool:
         """Whether a page without new content is a trap's, or was there before under another URL."""
@@ -53,6 +59,10 @@ class Outcome:
     def after(self, times: float) -> float:
         """The share of contents that is in after `times` as many fetches as there are contents."""
         return bisect_right(self.arrivals, times * self.contents) / self.contents
+
+    def at(self, fetches: int) -> tuple[float, float]:
+        """Of the first so many fetches, the share that was wasted; and of contents, the share that is in by then."""
+        return bisect_right(self.wasted, fetches) / fetches, bisect_right(self.arrivals, fetches) / self.contents
 
     def until(self, share: float) -> int | None:
         """Fetches until that share of contents was in."""

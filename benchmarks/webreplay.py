@@ -1,4 +1,7 @@
-"""Crawls a web through the real frontier, without a network, in the order of one policy."""
+"""Crawls a web through the real frontier, without a network, in the order of one policy; or through those of many
+workers, each with a part of the sites, in turns: a page each. All of these make their checkpoints, and hear of one
+another, when each has had its pages.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from copied import Copies
 from oracle import foresee
 from order import Published
+from order_cluster import neighbourhood
 from outcome import Outcome
 from replaying import Replayed, replayed
 from webs import Page, Web
@@ -20,8 +25,11 @@ from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.order import Order, order_named
 from sitecrawl.frontier.record import Flag, UrlState
 from sitecrawl.frontier.visit import Visit
+from sitecrawl.urls.url import Canonicalizer
 
 POLICIES: Final = ("aopic", "published", "bfs", "dfs", "oracle")
+_WORKERS: Final = "cluster-"
+"""Before the number of workers, in place of a policy: theirs is `aopic`."""
 CHECKPOINT_EVERY: Final = 10
 """Fetches. Credit for known URLs arrives with a checkpoint, and a crawl makes one a second: so many pages, or fewer,
 a polite one gets of a site in that time. With 500 between them the recorded DokuWiki took 966 fetches for 90% of its
@@ -42,12 +50,12 @@ class Conditions:
     """How a web is crawled."""
 
     policy: str
-    """One of `POLICIES`."""
+    """One of `POLICIES`, or `cluster-4` for four workers."""
     budget: int
     """Fetches."""
     traps: TrapOptions = field(default_factory=TrapOptions)
     checkpoint_every: int = CHECKPOINT_EVERY
-    """Fetches between two checkpoints."""
+    """Fetches between two checkpoints, of each worker."""
     learn_rules: bool = True
     """Whether the frontier learns what in URLs chooses no content."""
 
@@ -58,12 +66,41 @@ def crawl(web: Web, conditions: Conditions, directory: Path) -> Outcome:
     if conditions.policy == "oracle":
         return foresee(web, outcome, conditions.budget)
     memory = resident()
+    if conditions.policy.startswith(_WORKERS):
+        _share(web, conditions, outcome, directory)
+    else:
+        _crawl_alone(web, conditions, outcome, directory)
+    outcome.grown = resident() - memory
+    return outcome
+
+
+def _crawl_alone(web: Web, conditions: Conditions, outcome: Outcome, directory: Path) -> None:
     order, options = _frontier_of(conditions)
     with replayed(directory, order, options) as replay:
         _Crawl(web, replay, outcome).run(conditions)
         outcome.ended, outcome.left = replay.frontier.is_finished(), replay.frontier.waiting
-    outcome.grown = resident() - memory
-    return outcome
+
+
+def _share(web: Web, conditions: Conditions, outcome: Outcome, directory: Path) -> None:
+    order, options = _frontier_of(replace(conditions, policy="aopic"))
+    territories = [[number] for number in range(int(conditions.policy.removeprefix(_WORKERS)))]
+    with neighbourhood(directory, order, options, territories) as crowd:
+        workers = [
+            _Crawl(web, Replayed(one.frontier, one.database, crowd.fingerprints, Canonicalizer()), outcome)
+            for one in crowd.neighbours
+        ]
+        begun = time.process_time()
+        workers[0].begin()
+        crowd.exchange()
+        while outcome.fetched < conditions.budget and not outcome.ended:
+            before = outcome.fetched
+            for _ in range(conditions.checkpoint_every):
+                for worker in workers:
+                    if outcome.fetched < conditions.budget:
+                        worker.step()
+            outcome.ended = not crowd.exchange() and outcome.fetched == before
+        outcome.seconds = time.process_time() - begun - sum(worker.aside for worker in workers)
+        outcome.left = sum(one.frontier.waiting for one in crowd.neighbours)
 
 
 def _frontier_of(conditions: Conditions) -> tuple[Order, FrontierOptions]:
@@ -83,32 +120,42 @@ class _Crawl:
         self._hops: dict[str, int] = {}
         """Redirects that led to a URL, one after the other."""
         self._found = lru_cache(_KEPT_LINKS)(self._link)
-        self._aside = 0.0
+        self.aside = 0.0
         """Seconds for what is no part of a crawl."""
 
     def _link(self, url: str, nofollow: bool) -> object | None:  # noqa: FBT001 - a key of the cache
         return self._replay.found(url, nofollow=nofollow) if self._web.admits(url) else None
 
     def run(self, conditions: Conditions) -> None:
-        frontier, outcome = self._frontier, self._outcome
+        outcome = self._outcome
         begun = time.process_time()
-        frontier.add([self._replay.found(self._web.seed)], depth=0)
-        while outcome.fetched < conditions.budget and (visit := frontier.next()) is not None:
-            page = self._page(visit.url)
-            self._finish(visit, page)
-            outcome.count(page)
+        self.begin()
+        while outcome.fetched < conditions.budget and self.step():
             if outcome.fetched % conditions.checkpoint_every == 0:
                 self._replay.commit()
             if outcome.fetched % _COUNT_EVERY == 0:
                 self._count()
-        outcome.seconds = time.process_time() - begun - self._aside
+        outcome.seconds = time.process_time() - begun - self.aside
         self._count()
+
+    def begin(self) -> None:
+        seeds = self._web.seeds if isinstance(self._web, Copies) else [self._web.seed]
+        self._frontier.add([self._replay.found(seed) for seed in seeds], depth=0)
+
+    def step(self) -> bool:
+        """Fetch the next page, if there is one."""
+        if (visit := self._frontier.next()) is None:
+            return False
+        page = self._page(visit.url)
+        self._finish(visit, page)
+        self._outcome.count(page)
+        return True
 
     def _page(self, url: str) -> Page:
         begun = time.thread_time()
         page = self._web.page(url)
         _ = page.sha1, page.text_hash  # a crawl takes them when it parses the page
-        self._aside += time.thread_time() - begun
+        self.aside += time.thread_time() - begun
         return page
 
     def _finish(self, visit: Visit, page: Page) -> None:
@@ -149,7 +196,7 @@ class _Crawl:
         live = list(self._frontier.hosts.live())
         self._outcome.hosts = max(self._outcome.hosts, len(live))
         self._outcome.sections = max(self._outcome.sections, sum(len(host.sections) for host in live))
-        self._aside += time.thread_time() - begun
+        self.aside += time.thread_time() - begun
 
 
 def resident() -> int:

@@ -19,6 +19,7 @@ sys.path.insert(0, str(SCRIPT.parent))
 
 import ablation  # noqa: E402
 import crossvalidation  # noqa: E402
+from copied import Copies  # noqa: E402
 from figures import update  # noqa: E402
 from judgement import overridden  # noqa: E402
 from large import ALONE, NAMES, WHERE, Large  # noqa: E402
@@ -166,6 +167,23 @@ def test_what_was_not_recorded(recorded: Recorded) -> None:
     assert recorded.page("http://www.a.org/trap").status == 200
     assert recorded.page("http://www.a.org/gone").status == recorded.page("http://www.a.org/new").status == 404
     assert [recorded.admits(link.url) for link in recorded.page("http://www.a.org/one").links] == [True, False]
+
+
+@pytest.mark.parametrize("policy", ["aopic", "cluster-3"])
+def test_copies_are_sites_of_their_own(recorded: Recorded, tmp_path: Path, policy: str) -> None:
+    """Each has its text under its own hosts, and by however many workers all are brought in, and the crawl ends."""
+    web = Copies(tmp_path, 5)
+    outcome = crawl(web, Conditions(policy, 1000), tmp_path / "crawl")
+    assert len(web.seeds) == web.contents() == len(outcome.arrivals) == 5 * recorded.contents()
+    assert outcome.ended
+    assert len({web.page(seed).title for seed in web.seeds}) == 5
+    assert all(web.admits(link.url) for seed in web.seeds for link in web.page(seed).links)
+
+
+def test_shares_of_the_budget() -> None:
+    """What was wasted, and what was in, after so many fetches."""
+    outcome = Outcome("web", "", "aopic", contents=4, fetched=10, arrivals=[1, 2, 9], wasted=[3, 4, 5, 10])
+    assert [outcome.at(fetches) for fetches in (2, 5, 10)] == [(0.0, 0.5), (0.6, 0.5), (0.4, 0.75)]
 
 
 def test_parameters_are_set() -> None:
