@@ -45,7 +45,7 @@ from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.pagestore.index import Position
 from sitecrawl.pagestore.warc_store import INDEX_FILE
-from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 _KEEPS: Final = "keeps what can be read, and makes the rest again as far as records and stored pages tell"
 _NO_KEY: Final = (
@@ -92,7 +92,7 @@ def check(directory: Path, *, quick: bool = False) -> CheckResult:
             result.problems.append(Problem("db", damage, _KEEPS))
         elif manifest is not None:
             with closing(Database(path, hash_name=HASH_NAME, read_only=True)) as database:
-                _check(database, bytes.fromhex(manifest.key), result, quick=quick)
+                _check(database, manifest, result, quick=quick)
     return result
 
 
@@ -155,9 +155,9 @@ def _alone(directory: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _check(database: Database, key: bytes, result: CheckResult, *, quick: bool) -> None:
-    """All checks of a database that can be read, and of what stands beside it. `key` is the crawl's."""
-    directory, survey, fingerprints = result.directory, Survey(database), Fingerprinter(key)
+def _check(database: Database, manifest: Manifest, result: CheckResult, *, quick: bool) -> None:
+    """All checks of a database that can be read, and of what stands beside it."""
+    directory, survey = result.directory, Survey(database)
     result.urls, result.waiting = survey.known, survey.states[UrlState.QUEUED]
     result.problems += mend_frontier(database, survey, dry=True)
     counts = load_counts(Overlay(database, "meta"))
@@ -166,7 +166,7 @@ def _check(database: Database, key: bytes, result: CheckResult, *, quick: bool) 
         result.notes.append("the frontier of this crawl is on Redis: only what this worker stores was checked")
     elif counts is not None:
         result.problems += check_seen(directory, database, counts.serial, result.notes)
-    state = PageStoreState.of(directory, database, key)
+    state = PageStoreState.of(directory, database, manifest.fingerprint_key)
     if state.fault:
         result.problems.append(Problem("db/meta", state.fault, "keeps all the pages that are stored"))
     result.problems += check_store(state, result.notes, quick=quick)
@@ -182,7 +182,7 @@ def _check(database: Database, key: bytes, result: CheckResult, *, quick: bool) 
         changes = Changes(database, dry=True)
         try:
             result.problems += mend_pages(
-                database, index, fingerprints, changes,
+                database, index, manifest.fingerprinter(), changes,
                 last_id=last, forgotten=forgotten, is_behind=bool(state.fault),
             )  # fmt: skip
         except CorruptFile as error:
@@ -223,7 +223,7 @@ def _mend(directory: Path, result: CheckResult) -> None:
     with closing(Database(directory / "db", hash_name=HASH_NAME)) as database:
         manifest = _restored_manifest(directory, database)
         list(mend_frontier(database, Survey(database), dry=False))
-        _mend_pages(directory, database, bytes.fromhex(manifest.key))
+        _mend_pages(directory, database, manifest)
         list(mend_frontier(database, Survey(database), dry=False))
 
 
@@ -239,11 +239,11 @@ def _restored_manifest(directory: Path, database: Database) -> Manifest:
     return manifest
 
 
-def _mend_pages(directory: Path, database: Database, key: bytes) -> None:
+def _mend_pages(directory: Path, database: Database, manifest: Manifest) -> None:
     """Page store and records."""
-    fingerprints = Fingerprinter(key)
+    fingerprints = manifest.fingerprinter()
     counts = load_counts(Overlay(database, "meta"))
-    state = PageStoreState.of(directory, database, key)
+    state = PageStoreState.of(directory, database, manifest.fingerprint_key)
     position = state.position
     changes = Changes(database, dry=False)
     if any(check_store(state, [], quick=False)):

@@ -29,7 +29,7 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.pagestore.merging import merge
 from sitecrawl.pagestore.workers import WorkersReader
-from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 REPAIR: Final = "repair"
 """Who has all partitions while the crawl is repaired, in the place of a worker's session."""
@@ -120,7 +120,7 @@ class _Check:
         assert counts is not None  # it was just written
         with Index(place) as index:
             yield from mend_pages(
-                database, index, Fingerprinter(self._crawl.key), Changes(database, dry=True),
+                database, index, self._crawl.fingerprints, Changes(database, dry=True),
                 last_id=index.newest, forgotten=counts.forgotten, is_behind=False,
             )  # fmt: skip
 

@@ -55,7 +55,7 @@ class CrawlOnRedis:
         self.client = client
         self.keys = keys
         self.fields = fields
-        self._fingerprints = Fingerprinter(self.key)
+        self.fingerprints = Fingerprinter(self.key)
         self._canonicalizer = Canonicalizer()
         self.where = where
         """Which Redis it is, for messages."""
@@ -95,7 +95,7 @@ class CrawlOnRedis:
 
     def fingerprint(self, href: str) -> bytes:
         """The key of a URL that is fetched by GET."""
-        return self._fingerprints.url(self._canonicalizer.canonical_href(href))
+        return self.fingerprints.url(self._canonicalizer.canonical_href(href))
 
     def pieces(self, partition: int) -> Iterator[tuple[Piece, bytes]]:
         """The parts of the snapshot and the entries that the log had when this began. Raises `Replaced`."""

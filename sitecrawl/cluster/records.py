@@ -22,7 +22,7 @@ from sitecrawl.cluster.outside import FAR, CrawlOnRedis
 from sitecrawl.cluster.run import PLACE
 from sitecrawl.cluster.standing import Tally
 from sitecrawl.frontier.counts import PartCounts
-from sitecrawl.urls.fingerprint import SIZE, region_of
+from sitecrawl.urls.fingerprint import SIZE
 
 _PIECE: Final = 100
 """Elements of a list, or fields, that are asked for at once."""
@@ -181,7 +181,7 @@ class _Looking:
             found = Bundle.unpack(data)
             return all(
                 len(message.link.key) == SIZE
-                and self._territory.partition(region_of(message.link.host)) == partition
+                and self._territory.partition(message.link.key) == partition
                 and isinstance(message.link.url, str)
                 and isinstance(message.amount + message.depth + message.credit + found.pages + found.account, int)
                 for message in found.messages

@@ -46,7 +46,7 @@ from sitecrawl.frontier.record import Flag, UrlRecord
 from sitecrawl.frontier.territory import Territory
 from sitecrawl.pagestore.merging import merge
 from sitecrawl.pagestore.workers import Void, WorkersReader, is_page
-from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 _READS: Final = "the next starts of these workers read the links of their stored pages again"
 _UNNAMED: Final = (
@@ -192,7 +192,7 @@ class _Mending:
         with Index(place) as index:
             self._found.queued = sum(1 for _ in without_capture(database, index, index.newest))
             steps = mend_pages(
-                database, index, Fingerprinter(self._crawl.key), changes,
+                database, index, self._crawl.fingerprints, changes,
                 last_id=index.newest, forgotten=counts.forgotten, is_behind=False,
             )  # fmt: skip
             self._found.notes += [f"{step.what}: {step.remedy}" for step in steps if step.repairable]
@@ -202,7 +202,7 @@ class _Mending:
         """Of a page that is stored several times, by several workers or by one, the last stays; unless it was asked
         for again.
         """
-        key_of = Fingerprinter(self._crawl.key).url
+        key_of = self._crawl.fingerprints.url
         extra = 0
         for reader in workers.readers:
             own = void[reader.directory]

@@ -22,7 +22,7 @@ from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.sitemap.printing import ordered, show
 from sitecrawl.sitemap.record import Kind, SitemapRecord
 from sitecrawl.sitemap.store import read_sitemaps
-from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.urls.fingerprint import HASH_NAME
 from sitecrawl.urls.url import Canonicalizer, guess_url
 
 
@@ -95,7 +95,7 @@ def _is_wanted(record: SitemapRecord, opts: argparse.Namespace) -> bool:
 
 def _show(directory: Path, text: str) -> None:
     places = _places(directory)
-    key = Fingerprinter(bytes.fromhex(manifest_of(places[0]).key)).url(Canonicalizer().canonical(guess_url(text)))
+    key = manifest_of(places[0]).fingerprinter().url(Canonicalizer().canonical(guess_url(text)))
     found = []
     for place in places:
         with closing(_open(place)) as database:

@@ -45,7 +45,7 @@ from sitecrawl.frontier.visit import Visit
 from sitecrawl.http import Want
 from sitecrawl.page.items import Exchange, Link, PageItem
 from sitecrawl.pagestore import WarcStore
-from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.urls.fingerprint import HASH_NAME
 from sitecrawl.urls.url import Canonicalizer, Url, parse
 
 logger = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class Runtime:
         self.joined = joined = join_crawl(crawler)
         key = joined.key if joined is not None else None
         self.directory = CrawlDirectory(configuration.directory(settings, name, self.job), name, key=key)
-        self.fingerprints = Fingerprinter(self.directory.fingerprint_key)
+        self.fingerprints = self.directory.manifest.fingerprinter()
         self.canonicalizer = Canonicalizer()
         self._key_of = lru_cache(maxsize=KEYS_KEPT)(self._fingerprint)
         self.database = Database(self.directory.database, hash_name=HASH_NAME)
@@ -173,7 +173,7 @@ class Runtime:
     def open_store(self) -> None:
         """Open the WARC page store, cut back to the last checkpoint. Without this, nothing is stored."""
         if self._store is None:
-            key = self.directory.fingerprint_key
+            key = self.directory.manifest.fingerprint_key
             store = WarcStore(self.path, configuration.warc(self.crawler.settings, self.path.name, key))
             position = self.database.get("meta", PAGES)
             store.recover(json.loads(position) if position else None)

@@ -48,6 +48,15 @@ class Manifest:
     format: int = FORMAT
     hash: str = HASH_NAME
 
+    @property
+    def fingerprint_key(self) -> bytes:
+        """Raises `ValueError` for one that is none."""
+        return bytes.fromhex(self.key)
+
+    def fingerprinter(self) -> Fingerprinter:
+        """That of the crawl's URLs and hosts. Raises `ValueError` for a key that is none."""
+        return Fingerprinter(self.fingerprint_key)
+
 
 class CrawlDirectory:
     """The directory of one crawl of `spider`: made if it is empty or missing, resumed otherwise.
@@ -69,12 +78,8 @@ class CrawlDirectory:
                 f"{path} holds a crawl of the spider {self.manifest.spider!r}, not of {spider!r}: "
                 "choose another JOBDIR, or run that spider"
             )
-        if key is not None and self.fingerprint_key != key:
+        if key is not None and self.manifest.fingerprint_key != key:
             raise FormatMismatch(f"{path} belongs to another crawl than that on Redis: choose another JOBDIR")
-
-    @property
-    def fingerprint_key(self) -> bytes:
-        return bytes.fromhex(self.manifest.key)
 
     @property
     def database(self) -> Path:
@@ -173,7 +178,7 @@ def read_manifest(path: Path) -> Manifest | None:
         )
     try:
         manifest = Manifest(**data)
-        Fingerprinter(bytes.fromhex(manifest.key))
+        manifest.fingerprinter()
     except (TypeError, ValueError) as error:
         raise _damaged(file, error) from error
     return manifest

@@ -35,7 +35,7 @@ from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.sites import pool_of
 from sitecrawl.frontier.tables import HostTable
 from sitecrawl.frontier.turns import HostTurns, next_of
-from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.urls.fingerprint import HASH_NAME
 from sitecrawl.urls.url import parse, shortened, site_of
 
 _GREATEST_CLASS: Final = credit_class((1 << 63) - 1)
@@ -112,7 +112,7 @@ class FrontierReader:
             raise StorageError(_SHARED.format(directory))
         self.directory = directory
         self.manifest = manifest_of(directory)
-        self._fingerprints = Fingerprinter(bytes.fromhex(self.manifest.key))
+        self._fingerprints = self.manifest.fingerprinter()
         self._database = Database(directory / "db", hash_name=HASH_NAME, read_only=True)
         if self._database.get("meta", WORKER) is not None:
             self._database.close()

@@ -16,7 +16,7 @@ from sitecrawl.dust.learner import Learner, Learnt
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.tables import HostTable
 from sitecrawl.frontier.trap_state import Reason
-from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 
 def order_rule(directory: Path, name: str, state: State) -> str:
@@ -26,7 +26,7 @@ def order_rule(directory: Path, name: str, state: State) -> str:
     Raises `OptionError` if there is no such rule, `CrawlDirectoryInUse` while the crawl runs, `StorageError`.
     """
     number, _, host_name = name.partition("@")
-    fingerprints = Fingerprinter(bytes.fromhex(manifest_of(directory).key))
+    fingerprints = manifest_of(directory).fingerprinter()
     database = Database(directory / "db", hash_name=HASH_NAME)
     try:
         hosts = HostTable(database, fingerprints.host)

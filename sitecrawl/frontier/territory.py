@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from sitecrawl.frontier.counts import PartCounts
 from sitecrawl.frontier.record import NO_REFERRER, Flag
 from sitecrawl.page.items import Link
-from sitecrawl.urls.fingerprint import REGION_SIZE, region_of
+from sitecrawl.urls.fingerprint import REGION_SIZE
 
 _REGIONS: Final = 1 << 8 * REGION_SIZE
 
@@ -89,11 +89,11 @@ class Outbox:
         here: list[Link] = []
         sent: list[Link] = []
         for link in links:
-            (here if self._territory.has(region_of(link.host)) else sent).append(link)
+            (here if self._territory.has(link.key) else sent).append(link)
         return here, sent
 
     def add(self, message: Message) -> None:
-        self._waiting[self._territory.partition(region_of(message.link.host))].append(message)
+        self._waiting[self._territory.partition(message.link.key)].append(message)
 
     def take(self) -> dict[int, list[Message]]:
         """All that waits; the caller keeps it from now on."""

@@ -22,7 +22,6 @@ from sitecrawl.pagestore.warc_store import INDEX_FILE
 from sitecrawl.report import graph
 from sitecrawl.report.linkers import Linkers, find_linkers
 from sitecrawl.report.url_totals import DeadLink, UrlTotals, count_urls, first_referrers
-from sitecrawl.urls.fingerprint import Fingerprinter
 
 HOSTS: Final = 50
 DEMOTED: Final = 100
@@ -159,7 +158,7 @@ def _read_pages(directory: Path, manifest: Manifest, dead: set[bytes], search_pa
     if not (directory / INDEX_FILE).exists():
         return Stored(), Linkers({}, 0, 0)
     with PageReader(directory) as reader:
-        fingerprints = Fingerprinter(bytes.fromhex(manifest.key))
+        fingerprints = manifest.fingerprinter()
         searched = find_linkers(reader, fingerprints, dead, search_pages if dead else 0)
         captures, size, first, last, copies = reader.rows(_STORED, checks=_OF_STORED)[0]
         return Stored(

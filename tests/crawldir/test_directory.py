@@ -24,13 +24,13 @@ def test_a_new_directory(tmp_path):
     """A directory that is missing is made, with all that is above it."""
     crawl = CrawlDirectory(tmp_path / "a" / "b", "generic")
     assert not crawl.resumed
-    assert len(crawl.fingerprint_key) == 16
+    assert len(crawl.manifest.fingerprint_key) == 16
     assert crawl.database.parent == crawl.path == tmp_path / "a" / "b"
 
 
 def test_every_crawl_has_its_own_key(tmp_path):
     """Two crawls do not share a fingerprint key."""
-    keys = {CrawlDirectory(tmp_path / name, "generic").fingerprint_key for name in "ab"}
+    keys = {CrawlDirectory(tmp_path / name, "generic").manifest.fingerprint_key for name in "ab"}
     assert len(keys) == 2
 
 

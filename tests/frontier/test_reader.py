@@ -14,7 +14,6 @@ from sitecrawl.frontier import reader as reading
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.reader import FrontierReader, KnownUrl
 from sitecrawl.frontier.trap_state import Reason
-from sitecrawl.urls.fingerprint import Fingerprinter
 
 ALL_AT_ONCE = PolitenessOptions(delay_factor=0.0, per_host=1_000_000, per_ip=0)
 
@@ -24,7 +23,7 @@ class Crawl(Bench):
 
     def __init__(self, directory: Path, order: str = "aopic", politeness: PolitenessOptions = RUDE) -> None:
         self.directory = directory
-        fingerprints = Fingerprinter(CrawlDirectory(directory, "generic").fingerprint_key)
+        fingerprints = CrawlDirectory(directory, "generic").manifest.fingerprinter()
         super().__init__(directory / "db", order, politeness, host_key=fingerprints.host)
 
     def read(self) -> FrontierReader:
