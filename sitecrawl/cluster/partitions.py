@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from sitecrawl.cluster.holdings import Held, Holdings
 from sitecrawl.cluster.listener import WorkerListener
-from sitecrawl.cluster.standing import OfWorker
+from sitecrawl.cluster.standing import OfWorker, Whole
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import HELD
 from sitecrawl.credit.ledger import Ledger
@@ -115,8 +115,12 @@ class Partitions:
         """How it stands with this worker."""
         frontier, found = self.frontier, held_back(self.frontier)
         held = {int(reason): (urls, found.sets[reason]) for reason, urls in found.urls.items()}
-        silent = frontier.silent, len(frontier.silent_hosts)
-        return OfWorker(self.holdings.session, idle, self._lowest(), held, frontier.joined, *silent)
+        silent, good = (frontier.silent, len(frontier.silent_hosts)), frontier.judge.good
+        return OfWorker(self.holdings.session, idle, self._lowest(), held, frontier.joined, *silent, good)
+
+    def hear(self, whole: Whole) -> None:
+        """What a host here is judged beside is found by all."""
+        self.frontier.judge.elsewhere = whole.good_beside(self.holdings.session)
 
     def _lowest(self) -> int | None:
         """The lowest level of which something is not done; None where none waits for another."""

@@ -290,6 +290,7 @@ class SharedFrontier:
     def stands(self, whole: Whole, *, unchanged: bool) -> None:
         """So it stands with the crawl; `unchanged` since this was asked before."""
         self.counts = whole.totals()
+        self.partitions.hear(whole)
         self._page_limit.share(whole)
         is_sure = unchanged and not self._is_dirty and not self.partitions.arrivals
         is_between_levels = is_sure and self.has_nothing_to_do and whole.is_still

@@ -40,6 +40,8 @@ class OfWorker:
     joined: int = 0
     silent: int = 0
     silent_hosts: int = 0
+    good: int = 0
+    """Good pages that its judge of traps has counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class Tally:
         """MessagePack."""
         one = self.worker
         held = [[reason, *numbers] for reason, numbers in one.held.items()]
-        worker = [one.session, one.idle, one.level, held, one.joined, one.silent, one.silent_hosts]
+        worker = [one.session, one.idle, one.level, held, one.joined, one.silent, one.silent_hosts, one.good]
         packed: bytes = msgpack.packb([worker, list(self.states), self.account, self.short])
         return packed
 
@@ -138,6 +140,13 @@ class Whole:
     def short(self) -> list[int]:
         """Partitions that the limit of pages keeps from fetching."""
         return [partition for partition, tally in enumerate(self.tallies) if tally.short]
+
+    def good_beside(self, session: str) -> int:
+        """Good pages that workers other than `session` have found, of those that have a partition."""
+        good: dict[str, int] = {}
+        for worker in (tally.worker for tally in self.tallies):  # of a partition that rests it is an old word
+            good[worker.session] = max(worker.good, good.get(worker.session, 0))
+        return sum(good.values()) - good.get(session, 0)
 
     def totals(self) -> Totals:
         queued, fetched, failed, excluded = (

@@ -21,7 +21,7 @@ there is an end to what grows, and what is vouched for within a host, `growth` s
 
 Every demotion is on record with its reason, since when, and the numbers it was made on.
 
-On a cluster `cluster/lua/judge.lua` judges, section by section, as this did before circles.
+Of many frontiers that share a crawl each judges its own hosts, beside the good pages of all (`elsewhere`).
 
 A person may overrule all of this. What is *blocked* is held back without probes until a person sets it free; what a
 person sets free is *vouched* for, and never demoted again. Both are kept with the unit, so they survive a restart.
@@ -83,6 +83,8 @@ class TrapJudge:
         self.random = random
         self.fetches = 0
         self.good = 0
+        self.elsewhere = 0
+        """Good pages that other frontiers of the crawl have found, as far as is known."""
         self.known = 0
         self.repeats = 0
         """Fetches of pages that say nearly the same as others of their section: they allow for nothing."""
@@ -209,7 +211,7 @@ class TrapJudge:
     def _has_outgrown(self, host: Host) -> bool:
         """Whether a host grows, beside others that are worth it, to more than what is vouched for."""
         grows = host.trap.novelty > self.options.high and not host.trap.falls
-        is_beside = self.good - host.good >= BESIDES * host.fetched
+        is_beside = self._of_others(host) >= BESIDES * host.fetched
         return grows and is_beside and size_of(host) > max(self._allowed(host), host.trap.limit)
 
     def _is_maze(self, circle: Circle, size: float) -> bool:
@@ -226,11 +228,15 @@ class TrapJudge:
 
     def _allowed(self, host: Host) -> float:
         """How many URLs a host may have, by the trust in it and by what others gave: its own make no room for it."""
-        trust, others = self.graph.trust(host.key), max(self.good - host.good, 0)
+        trust, others = self.graph.trust(host.key), self._of_others(host)
         size = self.options.host_size * variety(host.trap.same)
         if self._is_fed(host):
             size *= FED_SIZE
         return size + self.options.trusted_share * trust / max(1 - trust, LEAST_TRUST) * others
+
+    def _of_others(self, host: Host) -> int:
+        """Good pages of all other hosts. One that came from another frontier may have more than were counted here."""
+        return max(self.good - host.good, 0) + self.elsewhere
 
     def _is_fed(self, host: Host) -> bool:
         """Whether only hosts that are held back lead to a host: what a trap alone brings is of its kind."""

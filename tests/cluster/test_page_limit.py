@@ -136,3 +136,10 @@ def test_what_arrives(account: int, room: int) -> None:
     worker.limit.receive(held, Bundle((), account, 5))
     assert held.counts.room == room
     assert held.short == (room == 0)
+
+
+def test_what_others_have_found() -> None:
+    """A worker's good pages count once, however many partitions it has, and a worker's own not at all."""
+    before, one, two = OfWorker("one", good=2), OfWorker("one", good=5), OfWorker("two", good=7)
+    found = whole(Tally(one), Tally(before), Tally(two), Tally())
+    assert [found.good_beside(session) for session in ("one", "two", "three")] == [7, 5, 12]

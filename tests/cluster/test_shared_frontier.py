@@ -247,6 +247,21 @@ def host_of(worker: Worker) -> str:
     return next(host.name for host in worker.frontier.hosts.live())
 
 
+def test_good_pages_of_others_are_known(tmp_path: Path, redis: Server) -> None:
+    """Each worker's judge of traps knows how many the other one has found."""
+
+    async def story() -> None:
+        async with crowd_of(2, tmp_path, redis) as crowd:
+            await crowd.share()
+            for row in range(12):
+                crowd.workers[row % 2].fetch(row + 1)
+            one, two = (worker.frontier.frontier.judge for worker in crowd.workers)
+            assert one.good > 0 < two.good
+            await crowd.until(lambda: (one.elsewhere, two.elsewhere) == (two.good, one.good))
+
+    asyncio.run(story())
+
+
 def test_an_act_on_another_workers_host(tmp_path: Path, redis: Server, caplog: pytest.LogCaptureFixture) -> None:
     """It is done once, by who has the host, though who was asked is killed before it could tell; and it is known to
     whoever has the host afterwards.

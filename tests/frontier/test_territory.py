@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -112,6 +113,39 @@ def test_trust_is_that_of_one_graph(crowd: Neighbourhood) -> None:
     for host in hosts:
         own = next(graph for one, graph in zip(crowd.neighbours, graphs, strict=True) if one.territory.has(host))
         assert own.trust(host) == pytest.approx(whole.trust(host), rel=1e-3)
+
+
+def test_a_trap_alone_is_judged_beside_the_pages_of_others(tmp_path: Path) -> None:
+    """A frontier whose only host mints URLs holds it back, and ends, as it would beside the good host of another."""
+    with neighbourhood(tmp_path, order_named("aopic"), FrontierOptions(), [[0], [1]]) as crowd:
+        good, trap = (_host_in(crowd, partition) for partition in (0, 1))
+        minted = count()
+
+        def targets(url: str) -> list[Link]:
+            if trap in url:
+                return [crowd.link(f"http://{trap}/p{next(minted)}") for _ in range(5)]
+            near = int(url.rpartition("p")[2])
+            return [crowd.link(f"http://{good}/p{(near + n) % PAGES}") for n in range(3)] + [
+                crowd.link(f"http://{trap}/p")
+            ]
+
+        crowd.neighbours[0].frontier.add([crowd.link(f"http://{good}/p0")], depth=0)
+        fetched = 0
+        while fetched < 10 * PAGES:
+            found = sum(crowd.fetch(one, targets) is not None for one in crowd.neighbours for _ in range(10))
+            if not crowd.exchange() and not found:
+                break
+            fetched += found
+        keeper = crowd.neighbours[1].frontier
+        assert PAGES < fetched < 3 * PAGES
+        assert [host.name for host, _ in keeper.judge.demoted.values()] == [trap]
+        assert keeper.judge.elsewhere == PAGES
+
+
+def _host_in(crowd: Neighbourhood, partition: int) -> str:
+    territory = crowd.neighbours[0].territory
+    names = (f"h{number}.example" for number in count())
+    return next(name for name in names if territory.partition(crowd.fingerprints.host(name)) == partition)
 
 
 @given(st.integers(1, 300), st.binary(min_size=2, max_size=2))

@@ -123,6 +123,9 @@ class Neighbourhood:
         for one in self.neighbours:
             assert not one.commit()
         self._tell_trust()
+        good = sum(one.frontier.judge.good for one in self.neighbours)
+        for one in self.neighbours:
+            one.frontier.judge.elsewhere = good - one.frontier.judge.good
         return carried
 
     def _tell_trust(self) -> None:
