@@ -40,18 +40,14 @@ from hostwebs import PROJECT, HostWeb
 
 from sitecrawl.frontier.territory import Territory
 from sitecrawl.seen.clock import Clock
-from sitecrawl.urls.fingerprint import REGION_SIZE
+from sitecrawl.urls.fingerprint import REGION_SIZE, SPLITS
 from sitecrawl.urls.url import site_of
 
 DATA = PROJECT.parent / "shared" / "data"
 
 
-def top_level(host: str) -> str:
-    return site_of(host).rpartition(".")[2]
-
-
-SCHEMES: dict[str, Callable[[str], str]] = {"host": str, "site": site_of, "tld": top_level}
-"""Which part of a host's name decides."""
+SCHEMES: dict[str, Callable[[str], str]] = {"host": str, **SPLITS}
+"""Which part of a host's name decides: a crawl may have any but the first."""
 
 
 def homes(web: HostWeb, part: Callable[[str], str], workers: int) -> list[int]:

@@ -24,6 +24,7 @@ from sitecrawl.crawl.configuration import is_job, only_looks
 from sitecrawl.credit.policies import POLICIES
 from sitecrawl.frontier.order import LINKS, ORDERS
 from sitecrawl.seen.bloom_kinds import KINDS
+from sitecrawl.urls.fingerprint import BY_SITE, SPLITS
 
 SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_CONTACT": "",
@@ -61,6 +62,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_CLUSTER_CRAWL": "",
     "SITECRAWL_CLUSTER_REPLICAS": 0,
     "SITECRAWL_CLUSTER_SHARDS": 16,
+    "SITECRAWL_CLUSTER_SPLIT": BY_SITE,
     "SITECRAWL_CLUSTER_UNSAFE": False,
     "SITECRAWL_CLUSTER_WATCH": False,
     "SITECRAWL_LEASE_SECONDS": 30.0,
@@ -183,6 +185,7 @@ def check_settings(settings: BaseSettings) -> None:
 
 
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
+    "SITECRAWL_CLUSTER_SPLIT": tuple(SPLITS),
     "SITECRAWL_LAMBDA_POLICY": tuple(POLICIES),
     "SITECRAWL_LINKS": LINKS,
     "SITECRAWL_ORDER": tuple(ORDERS),

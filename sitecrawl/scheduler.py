@@ -39,7 +39,6 @@ from sitecrawl.crawl.spider_state import SpiderState
 from sitecrawl.frontier.record import NO_REFERRER, Flag
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
-from sitecrawl.urls.fingerprint import region_of
 from sitecrawl.urls.url import parse
 
 logger = logging.getLogger(__name__)
@@ -228,7 +227,7 @@ class Scheduler(BaseScheduler):
 
     def _region(self, request: Request) -> bytes:
         """Of many workers, one has all of a site; in one process another fingerprinter may take two sites for one."""
-        return region_of(host_of(request.url)) if self._runtime.team is not None else b""
+        return self._runtime.fingerprints.region(host_of(request.url)) if self._runtime.team is not None else b""
 
     # Out of the frontier
 

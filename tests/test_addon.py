@@ -100,6 +100,7 @@ def test_a_look_leaves_nothing_behind(project: Path, web: LocalWeb, words: tuple
 
 
 OTHERS = {
+    "SITECRAWL_CLUSTER_SPLIT": "tld",
     "SITECRAWL_LAMBDA_POLICY": "pages",
     "SITECRAWL_LINKS": "last",
     "SITECRAWL_ORDER": "bfs",

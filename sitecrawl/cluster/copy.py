@@ -51,7 +51,7 @@ def copied(crawl: CrawlOnRedis, stores: Sequence[Path] = ()) -> Iterator[Path]:
     """
     with TemporaryDirectory(prefix="sitecrawl-") as name:
         place = Path(name) / crawl.keys.crawl.replace("/", "-")
-        directory = CrawlDirectory(place, crawl.spider, key=crawl.key)
+        directory = CrawlDirectory(place, crawl.spider, key=crawl.key, split=crawl.split)
         with closing(Database(directory.database, hash_name=HASH_NAME)) as database:
             Copying(crawl, database).take_all()
         if stores:

@@ -20,7 +20,7 @@ from sitecrawl.cluster.run import PLACE, Run
 from sitecrawl.cluster.steps import script
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
-FORMAT: Final = "sitecrawl-cluster-4"
+FORMAT: Final = "sitecrawl-cluster-5"
 """Of what a crawl has on Redis."""
 
 logger = logging.getLogger(__name__)
@@ -103,6 +103,7 @@ def _open_crawl(client: redis.Redis | redis.RedisCluster, options: ClusterOption
         b"spider": options.spider.encode(),
         b"hash": HASH_NAME.encode(),
         b"shards": str(options.shards).encode(),
+        b"split": options.split.encode(),
         b"order": options.order.encode(),
         b"max_depth": str(options.max_depth).encode(),
     }

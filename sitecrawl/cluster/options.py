@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
+from sitecrawl.urls.fingerprint import BY_SITE
+
 
 @dataclass(frozen=True, slots=True)
 class CrawlLimits:
@@ -51,6 +53,8 @@ class ClusterOptions:
     """Whose requests wait there: another spider's workers could do nothing with them."""
     shards: int = 16
     """Partitions of the web; fixed when the crawl begins."""
+    split: str = BY_SITE
+    """Which part of hosts' names decides their partition (`urls.fingerprint.SPLITS`); fixed when the crawl begins."""
     lease_seconds: float = 30.0
     """So long a worker may be silent before what it was lent goes to others."""
     order: str = "aopic"

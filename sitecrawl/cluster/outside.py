@@ -24,10 +24,10 @@ from sitecrawl.cluster.run import PLACE
 from sitecrawl.crawldir.directory import manifest_of
 from sitecrawl.frontier.counts import PartCounts
 from sitecrawl.frontier.territory import Territory
-from sitecrawl.urls.fingerprint import HASH_NAME, KEY_SIZE, Fingerprinter
+from sitecrawl.urls.fingerprint import HASH_NAME, KEY_SIZE, SPLITS, Fingerprinter
 from sitecrawl.urls.url import Canonicalizer
 
-FIELDS: Final = (b"format", b"spider", b"hash", b"shards", b"order", b"max_depth", b"key")
+FIELDS: Final = (b"format", b"spider", b"hash", b"shards", b"split", b"order", b"max_depth", b"key")
 """What has to be known of a crawl before it can be read."""
 FAR: Final = 86_400_000
 """Milliseconds in which every worker that is alive says so again: a time that is later has been spoilt."""
@@ -55,7 +55,7 @@ class CrawlOnRedis:
         self.client = client
         self.keys = keys
         self.fields = fields
-        self.fingerprints = Fingerprinter(self.key)
+        self.fingerprints = Fingerprinter(self.key, self.split)
         self._canonicalizer = Canonicalizer()
         self.where = where
         """Which Redis it is, for messages."""
@@ -71,6 +71,11 @@ class CrawlOnRedis:
     def key(self) -> bytes:
         """Of the fingerprints."""
         return bytes.fromhex(self.fields[b"key"].decode())
+
+    @property
+    def split(self) -> str:
+        """Which part of hosts' names decides their partition."""
+        return self.fields[b"split"].decode()
 
     @property
     def partitions(self) -> range:
@@ -187,6 +192,8 @@ def _most(found: Iterable[Mapping[bytes, bytes]], field: bytes) -> bytes:
 def _is_fact(field: bytes, value: bytes) -> bool:
     if field in {b"shards", b"max_depth"}:
         return value.isdigit() and int(value) >= (field == b"shards")
+    if field == b"split":
+        return value.decode(errors="replace") in SPLITS
     if field == b"key":
         return len(value) == 2 * KEY_SIZE and all(letter in b"0123456789abcdef" for letter in value)
     return bool(value) and value.isascii() and value.decode().isprintable()

@@ -22,7 +22,6 @@ from sitecrawl.frontier.left import held_back
 from sitecrawl.frontier.moving import Facts, Move, Row
 from sitecrawl.frontier.succession import SeenBefore, succeed
 from sitecrawl.frontier.territory import Territory
-from sitecrawl.urls.fingerprint import region_of
 
 FrontierMaker = Callable[[Database, Territory, SeenKeeper], DiskFrontier]
 """Makes a frontier over a database, given what it has of the crawl and who keeps its seen set."""
@@ -96,7 +95,7 @@ class Partitions:
 
     def has(self, host_name: str) -> bool:
         """Whether a host is this worker's."""
-        return self.territory.has(region_of(host_name))
+        return self.territory.has(self.frontier.hosts.key_of(host_name))
 
     def of(self, key: bytes) -> Held:
         """That of a key, which is this worker's."""

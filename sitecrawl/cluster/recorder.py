@@ -18,7 +18,6 @@ from sitecrawl.frontier.by_hand import Act
 from sitecrawl.frontier.moving import facts_of
 from sitecrawl.frontier.record import NO_REFERRER
 from sitecrawl.frontier.territory import Message
-from sitecrawl.urls.fingerprint import region_of
 
 
 class Recorder:
@@ -43,8 +42,9 @@ class Recorder:
 
     def act(self, act: Act) -> None:
         """Have it done by whoever has the partition of its host, or by all."""
-        territory = self._partitions.territory
-        for partition in [territory.partition(region_of(act.host))] if act.host else range(self._partitions.total):
+        parts = self._partitions
+        key_of, place = parts.frontier.hosts.key_of, parts.territory.partition
+        for partition in [place(key_of(act.host))] if act.host else range(parts.total):
             self._acts[partition].append(act)
 
     def give_up(self, entries: Iterable[Entry]) -> bool:

@@ -230,6 +230,7 @@ def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
         crawl=shared_name(settings, spider),
         spider=spider,
         shards=shards,
+        split=settings.get("SITECRAWL_CLUSTER_SPLIT"),
         lease_seconds=settings.getfloat("SITECRAWL_LEASE_SECONDS"),
         order=settings.get("SITECRAWL_ORDER"),
         unsafe=settings.getbool("SITECRAWL_CLUSTER_UNSAFE"),

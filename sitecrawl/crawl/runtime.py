@@ -20,6 +20,7 @@ from scrapy.http import Response
 
 from sitecrawl.base import descriptors
 from sitecrawl.base.errors import InvalidUrl, StorageError
+from sitecrawl.cluster.join import Joined
 from sitecrawl.cluster.options import closing
 from sitecrawl.cluster.seedqueue import fields_of
 from sitecrawl.cluster.shared_frontier import SharedFrontier
@@ -63,6 +64,12 @@ KEYS_KEPT = 16_384
 """URLs whose fingerprints stay in memory, about 0.3 kB each: most links lead to the same few pages."""
 
 
+def _directory(path: Path, spider: str, joined: Joined | None) -> CrawlDirectory:
+    if joined is None:
+        return CrawlDirectory(path, spider)
+    return CrawlDirectory(path, spider, key=joined.key, split=joined.options.split)
+
+
 class Runtime:
     """See the module. Get it with `Runtime.of(crawler)`."""
 
@@ -76,8 +83,7 @@ class Runtime:
         """scrapyd's name for this run; empty without scrapyd."""
         descriptors.check()
         self.joined = joined = join_crawl(crawler)
-        key = joined.key if joined is not None else None
-        self.directory = CrawlDirectory(configuration.directory(settings, name, self.job), name, key=key)
+        self.directory = _directory(configuration.directory(settings, name, self.job), name, joined)
         self.fingerprints = self.directory.manifest.fingerprinter()
         self.canonicalizer = Canonicalizer()
         self._key_of = lru_cache(maxsize=KEYS_KEPT)(self._fingerprint)

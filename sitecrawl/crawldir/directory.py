@@ -23,10 +23,10 @@ from sitecrawl.crawldir import meta
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.durable import sync_directory, write_atomically
 from sitecrawl.crawldir.faults import file_errors
-from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
+from sitecrawl.urls.fingerprint import BY_SITE, HASH_NAME, Fingerprinter
 
 MAGIC: Final = "sitecrawl crawl"
-FORMAT: Final = 1
+FORMAT: Final = 2
 MANIFEST: Final = "crawl.json"
 DIFFERS: Final = "it is not as it was when the crawl began"
 WORKER_PREFIX: Final = "worker-"
@@ -47,6 +47,8 @@ class Manifest:
     magic: str = MAGIC
     format: int = FORMAT
     hash: str = HASH_NAME
+    split: str = BY_SITE
+    """Of which part of hosts' names the regions are made that keys begin with (`urls.fingerprint.SPLITS`)."""
 
     @property
     def fingerprint_key(self) -> bytes:
@@ -54,22 +56,24 @@ class Manifest:
         return bytes.fromhex(self.key)
 
     def fingerprinter(self) -> Fingerprinter:
-        """That of the crawl's URLs and hosts. Raises `ValueError` for a key that is none."""
-        return Fingerprinter(self.fingerprint_key)
+        """That of the crawl's URLs and hosts. Raises `ValueError` for a key or a split that is none."""
+        return Fingerprinter(self.fingerprint_key, self.split)
 
 
 class CrawlDirectory:
     """The directory of one crawl of `spider`: made if it is empty or missing, resumed otherwise.
 
-    `key` is that of the fingerprints where the crawl has one already, as it has on a cluster; None for a random one.
+    `key` and `split` are those of the fingerprints where the crawl has some already, as it has on a cluster; without
+    them a new one has a random key.
 
     Raises `FormatMismatch` for a directory that belongs to something else, `CorruptFile` for one whose manifest
     cannot be read, `StorageError` where the file system says no.
     """
 
-    def __init__(self, path: Path, spider: str, *, key: bytes | None = None) -> None:
+    def __init__(self, path: Path, spider: str, *, key: bytes | None = None, split: str = BY_SITE) -> None:
         self.path = path
         self._key = key or Fingerprinter.new_key()
+        self._split = split
         manifest = read_manifest(path)
         self.resumed = manifest is not None
         self.manifest = manifest or self._create(spider)
@@ -78,7 +82,7 @@ class CrawlDirectory:
                 f"{path} holds a crawl of the spider {self.manifest.spider!r}, not of {spider!r}: "
                 "choose another JOBDIR, or run that spider"
             )
-        if key is not None and self.manifest.fingerprint_key != key:
+        if key is not None and (self.manifest.fingerprint_key, self.manifest.split) != (key, split):
             raise FormatMismatch(f"{path} belongs to another crawl than that on Redis: choose another JOBDIR")
 
     @property
@@ -100,7 +104,7 @@ class CrawlDirectory:
                 fcntl.lockf(draft, fcntl.LOCK_EX)
                 manifest = read_manifest(self.path)
                 if manifest is None:
-                    manifest = Manifest(spider, time.time(), self._key.hex())
+                    manifest = Manifest(spider, time.time(), self._key.hex(), split=self._split)
                     _write(draft, _packed(manifest))
                     (self.path / _DRAFT).replace(self.path / MANIFEST)
                     sync_directory(self.path)  # its key cannot be made again, and the database is durable at once

@@ -5,10 +5,11 @@ Layout, big-endian:
     | region | CityHash64(canonical), its last 48 bits | BLAKE2b-64(canonical, key) |
     0        2                                         8                           16
 
-Why a *region*. It is the first 16 bits of CityHash64 of the URL's site (its registrable domain): Mercator too took
-the high-order bits of a fingerprint from the host (Heydon and Najork 1999, section 3.7). Most links stay on their
-site, so what is asked for together lies together on disk, and a block that was read answers for many. A region is a
-range of keys in whatever is ordered by fingerprints or by keys of hosts, which begin with the same two bytes.
+Why a *region*. It is the first 16 bits of CityHash64 of the URL's site (its registrable domain), or, for workers that
+are to have whole ones, of its top-level domain (`SPLITS`): Mercator too took the high-order bits of a fingerprint
+from the host (Heydon and Najork 1999, section 3.7). Most links stay on their site, so what is asked for together lies
+together on disk, and a block that was read answers for many. A region is a range of keys in whatever is ordered by
+fingerprints or by keys of hosts, which begin with the same two bytes.
 
 Why two halves. CityHash64 is the fastest good 64-bit hash, 0.1 us a URL, and its value is the same in every crawl,
 so shards and caches can be addressed by it. But it is no cryptographic hash: Aumasson and Bernstein (SipHash, 2012)
@@ -29,12 +30,13 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final
 
 from cityhash import CityHash64
 
-from sitecrawl.urls.url import site_of
+from sitecrawl.urls.url import site_of, top_level_of
 
 HASH_NAME: Final = "cityhash64+blake2b64-2"
 """Stored with whatever on disk is keyed by fingerprints; another name is another format."""
@@ -43,15 +45,25 @@ HOST_SIZE: Final = 8
 REGION_SIZE: Final = 2
 KEY_SIZE: Final = 16
 
+BY_SITE: Final = "site"
+SPLITS: Final[Mapping[str, Callable[[str], str]]] = {BY_SITE: site_of, "tld": top_level_of}
+"""Of which part of a host's name its region is made. A site lies within one region."""
+
 _NO_BODY_METHOD = "GET"
 
 
 class Fingerprinter:
-    """Makes the fingerprints of one crawl, from its key of 16 bytes."""
+    """Makes the fingerprints of one crawl, from its key of 16 bytes; `split` is one of `SPLITS`.
 
-    def __init__(self, key: bytes) -> None:
+    Raises `ValueError` for others.
+    """
+
+    def __init__(self, key: bytes, split: str = BY_SITE) -> None:
         if len(key) != KEY_SIZE:
             raise ValueError(f"A fingerprint key has {KEY_SIZE} bytes, and this one {len(key)}")
+        if split not in SPLITS:
+            raise ValueError(f"A region is made of {' or '.join(SPLITS)}, and not of {split!r}")
+        self._split = split
         self._keyed = hashlib.blake2b(key=key, digest_size=8)
 
     @staticmethod
@@ -82,11 +94,15 @@ class Fingerprinter:
     def host(self, name: str) -> bytes:
         """The key of a host, of `HOST_SIZE` bytes: its region, and of its name a hash that needs the crawl's key."""
         data = name.encode(errors="replace")
-        return region_of(name) + self._keyed_half(b"\n" + data)[REGION_SIZE:]
+        return self.region(name) + self._keyed_half(b"\n" + data)[REGION_SIZE:]
+
+    def region(self, host: str) -> bytes:
+        """The `REGION_SIZE` bytes that begin all keys of the site of `host`; zeros for no host."""
+        return _region_of(host, self._split)
 
     def _digest(self, data: bytes, canonical: str) -> bytes:
         city: int = CityHash64(data)
-        region = region_of(canonical.partition("://")[2].partition("/")[0])
+        region = self.region(canonical.partition("://")[2].partition("/")[0])
         return region + city.to_bytes(8, "big")[REGION_SIZE:] + self._keyed_half(data)
 
     def _keyed_half(self, data: bytes) -> bytes:
@@ -96,9 +112,8 @@ class Fingerprinter:
 
 
 @lru_cache(maxsize=1 << 14)
-def region_of(host: str) -> bytes:
-    """The `REGION_SIZE` bytes that begin all keys of the site of `host`, in every crawl; zeros for no host."""
-    city: int = CityHash64(site_of(host).encode(errors="replace")) if host else 0
+def _region_of(host: str, split: str) -> bytes:
+    city: int = CityHash64(SPLITS[split](host).encode(errors="replace")) if host else 0
     return city.to_bytes(8, "big")[:REGION_SIZE]
 
 

@@ -213,6 +213,12 @@ def site_of(host: str) -> str:
     return _public_suffixes().extract_str(name).top_domain_under_public_suffix or host
 
 
+def top_level_of(host: str) -> str:
+    """The top-level domain that the site of `host` is in; the site itself where it is no registrable domain."""
+    site = site_of(host)
+    return site.rpartition(".")[2] if _public_suffixes().extract_str(site).suffix else site
+
+
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _HOST_AND_PORT = re.compile(r"[A-Za-z0-9.-]+:[0-9]+(?:[/?#]|$)")
 _BARE_HOST = re.compile(r"[^\s/?#:@.]+(?:\.[^\s/?#:@.]+)+\.?(?=[/?#:]|$)|localhost(?=[/?#:]|$)|\[[0-9A-Fa-f:.]+\]")

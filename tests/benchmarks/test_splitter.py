@@ -16,7 +16,7 @@ from hostwebs import HostWeb, of_edges, of_urls  # noqa: E402
 from splitter import Crossings, FreeLeasing, Homes, Walk, homes  # noqa: E402
 
 from sitecrawl.frontier.territory import Territory  # noqa: E402
-from sitecrawl.urls.fingerprint import region_of  # noqa: E402
+from sitecrawl.urls.fingerprint import Fingerprinter  # noqa: E402
 from sitecrawl.urls.url import site_of  # noqa: E402
 
 HOSTS = 12
@@ -61,8 +61,8 @@ def test_what_leaves_its_worker() -> None:
 
 def test_homes_are_those_of_a_crawl() -> None:
     """A host's home is the partition of its keys."""
-    web = ring()
-    assert homes(web, site_of, 7) == [Territory(7, {}).partition(region_of(host)) for host in web.hosts]
+    web, key_of = ring(), Fingerprinter(bytes(16)).host
+    assert homes(web, site_of, 7) == [Territory(7, {}).partition(key_of(host)) for host in web.hosts]
 
 
 def test_which_links_cross() -> None:

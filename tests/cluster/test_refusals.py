@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.cluster.fleet import redis_server as fleet_redis
 from sitecrawl.cluster.join import join
 from sitecrawl.cluster.options import ClusterOptions
+from sitecrawl.cluster.outside import opened
 from sitecrawl.crawl import configuration
 
 XML = {"Content-Type": "application/xml"}
@@ -51,6 +53,16 @@ class TestJoining:
         join(self.options(redis))
         with pytest.raises(OptionError, match=r"spider 'generic', not 'sitemap'.*SITECRAWL_CLUSTER_CRAWL"):
             join(ClusterOptions({"url": redis.url}, "test", spider="sitemap", shards=2))
+
+    def test_another_split(self, redis: Server) -> None:
+        """Keys of the crawl begin with what its sites are split by: with another one they would be elsewhere."""
+        options = replace(self.options(redis), crawl="split")
+        join(replace(options, split="tld"))
+        with pytest.raises(OptionError, match=r"split 'tld', not 'site'.*SITECRAWL_CLUSTER_CRAWL"):
+            join(options)
+        with opened(options.redis, "split") as crawl:
+            assert crawl.fingerprints.host("a.example.com")[:2] == crawl.fingerprints.host("example.com")[:2]
+            assert crawl.fingerprints.host("example.com")[:2] == crawl.fingerprints.host("example.net.com")[:2]
 
     def test_redis_that_cannot_be_written(self, redis: Server) -> None:
         """A replica, and a user without rights: one error of ours."""

@@ -117,13 +117,22 @@ def test_the_manifest_is_whole_or_not_there(tmp_path, monkeypatch):
     assert read_manifest(tmp_path) is None
 
 
-@pytest.mark.parametrize("change", [{"format": 2}, {"hash": "sha1"}, {"format": 2, "more": True}])
+@pytest.mark.parametrize("change", [{"format": 3}, {"hash": "sha1"}, {"format": 3, "more": True}])
 def test_a_later_format(tmp_path, change):
     """A crawl of a later version is refused, and says what to use."""
     CrawlDirectory(tmp_path, "generic")
     rewrite(tmp_path, **change)
     with pytest.raises(FormatMismatch, match="use the version that wrote it"):
         CrawlDirectory(tmp_path, "generic")
+
+
+def test_keys_of_another_split(tmp_path):
+    """A crawl goes on with regions of what they were made of, and none is taken for another."""
+    begun = CrawlDirectory(tmp_path, "generic", key=bytes(16), split="tld")
+    assert begun.manifest.fingerprinter().region("a.com") == begun.manifest.fingerprinter().region("b.com")
+    assert CrawlDirectory(tmp_path, "generic").manifest == begun.manifest
+    with pytest.raises(FormatMismatch, match="another crawl than that on Redis"):
+        CrawlDirectory(tmp_path, "generic", key=bytes(16), split="site")
 
 
 @pytest.mark.parametrize("content", [b'{"magic": "other"}', b"[]", b"7", b"null"])
