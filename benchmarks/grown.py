@@ -32,7 +32,7 @@ from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.territory import Territory
 from sitecrawl.page.items import Link
 from sitecrawl.seen.store import SeenOptions
-from sitecrawl.urls.fingerprint import HASH_NAME, REGION_SIZE, Fingerprinter, region_of
+from sitecrawl.urls.fingerprint import HASH_NAME, REGION_SIZE, Fingerprinter
 from sitecrawl.urls.url import Canonicalizer, site_of
 
 PAGES_PER_SECOND = 100
@@ -130,7 +130,7 @@ class Many:
         turns = ((rows, rows.site.copy(rows.site.number + copied * turn)) for turn in count() for rows in crawled)
         while self.known < urls:
             rows, site = next(turns)
-            self._placed[self.territory.partition(region_of(site.seed.host))].append((rows, site))
+            self._placed[self.territory.partition(crawl.fingerprints.region(site.seed.host))].append((rows, site))
             self.known += rows.urls
 
     @contextmanager
@@ -153,7 +153,7 @@ def _by_site(crawl: Crawl, sites: Sequence[Copy]) -> list[SiteRows]:
     found: defaultdict[bytes | None, list[Row]] = defaultdict(list)
     for row in rows_of(crawl.database, range(1 << 8 * REGION_SIZE)):
         found[region_of_row(*row)].append(row)
-    regions = [region_of(site.seed.host) for site in sites]
+    regions = [crawl.fingerprints.region(site.seed.host) for site in sites]
     if len(set(regions)) < len(regions):
         raise ValueError("Two of the sites have one region: take another number of copies")
     return [
