@@ -169,7 +169,9 @@ def sitemap_limits(settings: BaseSettings) -> SitemapLimits:
 
 def page(settings: BaseSettings) -> PageOptions:
     """With defaults for a project that has the scheduler and not the add-on."""
+    most = settings.getint(limits.REQUISITES.setting, limits.REQUISITES.default) or limits.NO_LIMIT
     return PageOptions(
+        max_requisites=most if settings.getbool("SITECRAWL_REQUISITES") else 0,
         max_links=settings.getint(limits.LINKS.setting, limits.LINKS.default) or limits.NO_LIMIT,
         max_url_length=settings.getint(limits.URL_LENGTH.setting) or limits.NO_LIMIT,
         tree=TreeOptions(

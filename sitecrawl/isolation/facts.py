@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sitecrawl.base.errors import SitecrawlError
-from sitecrawl.base.limits import LINKS, SCHEMES, TREE_ELEMENTS, TREE_SIZE, URL_LENGTH, Limit
-from sitecrawl.page import charset
+from sitecrawl.base.limits import LINKS, REQUISITES, SCHEMES, TREE_ELEMENTS, TREE_SIZE, URL_LENGTH, Limit
+from sitecrawl.page import charset, requisites
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.page.links import KINDS, PageOptions, absolute_url
 from sitecrawl.page.markup import TEXT_KEPT
@@ -21,7 +21,7 @@ from sitecrawl.page.media_type import is_media_type
 from sitecrawl.page.simhash import BITS
 from sitecrawl.urls.url import Url
 
-_MET: Final = {limit.stat: limit for limit in (LINKS, SCHEMES, TREE_ELEMENTS, TREE_SIZE, URL_LENGTH)}
+_MET: Final = {limit.stat: limit for limit in (LINKS, REQUISITES, SCHEMES, TREE_ELEMENTS, TREE_SIZE, URL_LENGTH)}
 """The limits that a page can go beyond."""
 _HEADER_LINKS: Final = 1 << 20
 """Links that headers can add to those of the markup: more than bytes of headers are let in."""
@@ -51,6 +51,7 @@ def facts_of(reading: Reading) -> dict[str, Any]:
         "nofollow": page.nofollow,
         "text_hash": page.text_hash,
         "links": [[link.url, link.text, link.kind, link.nofollow] for link in page.links],
+        "requisites": [[link.url, link.kind] for link in page.requisites],
         "met": {limit.stat: times for limit, times in reading.met.items()},
     }
 
@@ -77,7 +78,19 @@ def reading_of(facts: object, url: str, body: bytes, options: PageOptions) -> Re
     if not isinstance(links, list) or len(links) > options.max_links + _HEADER_LINKS:
         raise BadAnswer("no list of links")
     page.links = [_link(link, longest) for link in links]
+    made_of = facts.get("requisites")
+    if not isinstance(made_of, list) or len(made_of) > options.max_requisites:
+        raise BadAnswer("no list of what the page is made of")
+    page.requisites = [_requisite(part, longest) for part in made_of]
     return Reading(page, _met(facts.get("met")))
+
+
+def _requisite(values: object, longest: int) -> Link:
+    match values:
+        case [url, kind] if isinstance(kind, str) and kind in requisites.KINDS:
+            found = _url(url, longest)
+            return Link(found.href, found.host, kind=kind)
+    raise BadAnswer("no part of a page")
 
 
 def _link(values: object, longest: int) -> Link:

@@ -79,7 +79,7 @@ def send(message: dict[str, Any], body: bytes = b"") -> None:
 
 
 def options_of(given: dict[str, Any]) -> PageOptions:
-    return PageOptions(given["max_links"], given["max_url_length"], TreeOptions(**given["tree"]))
+    return PageOptions(**{**given, "tree": TreeOptions(**given["tree"])})
 
 
 def rehearse(options: PageOptions) -> None:

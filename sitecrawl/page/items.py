@@ -31,7 +31,7 @@ class Link:
     """The first link's text, whitespace collapsed, at most 200 characters."""
     kind: str = "a"
     """What the first link was: `a`, `area`, `frame`, `iframe`, `refresh`, `header`, or `<link>`'s relation:
-    `canonical`, `alternate`, `next`, `prev`."""
+    `canonical`, `alternate`, `next`, `prev`. What a page is made of has a kind of `sitecrawl.page.requisites`."""
     nofollow: bool = False
     """Whether every link to the target was `nofollow`, `ugc` or `sponsored`."""
     priority: int = 0
@@ -152,6 +152,9 @@ class PageItem:
     duplicates. None for what has no text."""
     links: list[Link] = field(default_factory=list, repr=False, metadata={"serializer": _addresses})
     """In the order in which they stand: headers first, one a target. None of an error."""
+    requisites: list[Link] = field(default_factory=list, repr=False, metadata={"serializer": _addresses})
+    """What it is made of, in the order in which it stands, one a target; nothing unless it is wanted
+    (`SITECRAWL_REQUISITES`). Of a style sheet what that names."""
     key: bytes = field(default=b"", repr=False, metadata={"serializer": bytes.hex})
     """The URL's fingerprint in the frontier; empty where a spider made the item by hand."""
     exchange: Exchange | None = field(default=None, repr=False, metadata={"serializer": _summary})

@@ -15,12 +15,13 @@ from functools import lru_cache
 from typing import Final, Protocol
 
 from sitecrawl.base.errors import InvalidUrl
-from sitecrawl.base.limits import LINKS, SCHEMES, URL_LENGTH, Limit
-from sitecrawl.page import charset
+from sitecrawl.base.limits import LINKS, REQUISITES, SCHEMES, URL_LENGTH, Limit
+from sitecrawl.page import charset, requisites
 from sitecrawl.page import media_type as media
 from sitecrawl.page.directives import Robots, header_links, refresh_target, robots_of_headers, robots_of_meta
 from sitecrawl.page.items import Headers, Link, PageItem
-from sitecrawl.page.markup import DEFAULT, Element, TreeOptions, collapsed, elements
+from sitecrawl.page.markup import DEFAULT, Element, Elements, TreeOptions, collapsed, elements
+from sitecrawl.page.requisites import Part
 from sitecrawl.page.simhash import simhash
 from sitecrawl.urls.url import MAX_URL_LENGTH, Url, parse
 
@@ -43,6 +44,8 @@ class PageOptions:
     """Elements that are looked at. 50,000: as many as a sitemap may list URLs (sitemaps.org)."""
     max_url_length: int = MAX_URL_LENGTH
     """Of a link, in characters."""
+    max_requisites: int = 0
+    """URLs of what the page is made of; 0 where nobody asks for them."""
     tree: TreeOptions = DEFAULT
 
 
@@ -60,7 +63,7 @@ class _Links:
         self._max_url_length = max_url_length
         self._targets: dict[str, Url | None] = {}
         self._links: dict[str, Link] = {}
-        self._met = met
+        self.met = met
         self.rebase(base)
 
     def rebase(self, base: str) -> None:
@@ -89,10 +92,13 @@ class _Links:
         return url.href
 
     def _skip(self, target: str) -> None:
-        self._met[SCHEMES if _parsed(target, self._base, sys.maxsize) is None else URL_LENGTH] += 1
+        self.met[SCHEMES if _parsed(target, self._base, sys.maxsize) is None else URL_LENGTH] += 1
 
     def all(self) -> list[Link]:
         return list(self._links.values())
+
+    def __len__(self) -> int:
+        return len(self._links)
 
     def _resolved(self, target: str) -> Url | None:
         if self._query_charset is not None and "?" in target and not target.isascii():
@@ -160,7 +166,8 @@ def read_page(
     page.charset = _charset(content_type, declared.charset, body)
     met = Counter() if met is None else met
     robots = robots_of_headers(_values(headers, b"x-robots-tag"), agent)
-    found = _html_elements(page, options, met)
+    markup = _html_elements(page, options, met)
+    found = markup.found
     page.base = _base(found, document)
     query_charset = None if page.charset in _UNICODE_CHARSETS else page.charset
     links = _Links(document, query_charset, options.max_url_length, met)
@@ -173,6 +180,9 @@ def read_page(
             _READERS[element.tag](element, page, links)
     page.noindex, page.nofollow = robots
     page.links = links.all()
+    if options.max_requisites:
+        made_of = _Links(document, query_charset, options.max_url_length, met)
+        page.requisites = _requisites(page, headers, markup.parts, made_of, options.max_requisites)
     return page
 
 
@@ -197,18 +207,18 @@ def _charset(content_type: str, declared: str | None, body: bytes) -> str | None
     return None
 
 
-def _html_elements(page: PageItem, options: PageOptions, met: Counter[Limit]) -> list[Element]:
+def _html_elements(page: PageItem, options: PageOptions, met: Counter[Limit]) -> Elements:
     if page.content_type not in media.HTML:
-        return []
+        return Elements([], cut=False, no_tree=None, text="")
     body = charset.without_bom(page.body)
     if page.charset not in {"utf-8", None}:
         body = body.decode(page.charset or "", "replace").encode("utf-8", "replace")
-    found, cut, no_tree, text = elements(body, options.max_links, options.tree)
-    if cut:
+    found = elements(body, options.max_links, options.tree, parts=options.max_requisites > 0)
+    if found.cut:
         met[LINKS] += 1
-    if no_tree is not None:
-        met[no_tree] += 1
-    page.text_hash = simhash(text) if text else None
+    if found.no_tree is not None:
+        met[found.no_tree] += 1
+    page.text_hash = simhash(found.text) if found.text else None
     return found
 
 
@@ -236,6 +246,34 @@ def _read_headers(headers: Sequence[tuple[bytes, bytes]], page: PageItem, links:
             url = links.add(target, "header", text=collapsed(parameters.get("title", "")), nofollow=nofollow)
             if relation == "canonical":
                 page.canonical = page.canonical or url
+
+
+def _requisites(page: PageItem, headers: Headers, markup: Iterable[Element], links: _Links, most: int) -> list[Link]:
+    """What the page, or style sheet, is made of: at most so many, those that may be made of others first."""
+    for value in _values(headers, b"link"):
+        for target, parameters in header_links(value):
+            kind = requisites.relation_of(parameters.get("rel"), parameters.get("as"))
+            if kind is not None and "anchor" not in parameters:
+                links.add(target, kind)
+    links.rebase(page.base)
+    for kind, address in _parts(page, markup):
+        links.add(address, kind)
+        if len(links) > _LOOKED_AT * most:  # what is beyond is not even counted
+            break
+    found = sorted(links.all(), key=lambda link: link.kind not in requisites.HOLDERS)
+    if len(found) > most:
+        links.met[REQUISITES] += 1
+    return found[:most]
+
+
+_LOOKED_AT = 2
+"""So many times as many as are wanted are looked at, for style sheets among them."""
+
+
+def _parts(page: PageItem, markup: Iterable[Element]) -> Iterable[Part]:
+    if page.content_type == media.CSS:
+        return requisites.parts_of_style(page.text)
+    return (part for element in markup for part in requisites.parts_of(element))
 
 
 def _relation(rel: str | None, media_type: str | None) -> tuple[str | None, bool]:

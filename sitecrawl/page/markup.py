@@ -19,18 +19,22 @@ whatever is unterminated extends to the end of the page.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import unescape
 from itertools import islice
 from typing import Final, NamedTuple
 
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 from sitecrawl.base.limits import TREE_ELEMENTS, TREE_SIZE, Limit
 
 _WANTED = frozenset({"a", "area", "frame", "iframe", "base", "meta", "link", "title"})
 _SELECTOR = ",".join(sorted(_WANTED))
+_MEDIA = {"audio", "embed", "img", "input", "object", "script", "source", "style", "track", "video"}
+_PARTS = frozenset({*_MEDIA, "feimage", "frame", "iframe", "image", "link", "use"})
+_PARTS_SELECTOR = ",".join([*sorted(_PARTS - {"feimage"}), "feImage", "[background]", '[style*="("]'])
+_PART_ATTRIBUTE = re.compile(r"[\t\n\f\r /](?:background|style)[\t\n\f\r ]*+=", re.IGNORECASE)
 _OPTIONS = int(LexborDocumentOptions.WO_EVENTS)  # nothing listens to the tree; a fifth of the time
 _WITH_TEXT = frozenset({"a", "title"})
 _TEXT_READ = 2000  # characters: whitespace goes when the text is collapsed
@@ -57,7 +61,7 @@ class Element(NamedTuple):
     attributes: dict[str, str | None]
     """Names in lower case; None for an attribute without value."""
     text: str
-    """Of `a` and `title`: whitespace collapsed, at most 200 characters."""
+    """Of `a` and `title`: whitespace collapsed, at most 200 characters. Of `style`: all of it."""
 
 
 class Elements(NamedTuple):
@@ -68,19 +72,25 @@ class Elements(NamedTuple):
     """Beyond which limit the page is, so that they were read off the text."""
     text: str
     """What a reader sees of the page, near enough for comparing; the markup as well where there is no tree."""
+    parts: Sequence[Element] = ()
+    """Those that can name what the page is made of, if they are wanted: some are among `found`, too."""
 
 
-def elements(html: bytes, limit: int, options: TreeOptions = DEFAULT) -> Elements:
-    """The first `limit` elements of a page in UTF-8 that can hold links or facts about them."""
+def elements(html: bytes, limit: int, options: TreeOptions = DEFAULT, *, parts: bool = False) -> Elements:
+    """The first `limit` elements of a page in UTF-8 that can hold links or facts about them; with `parts` as many
+    of those that can name what it is made of.
+    """
     no_tree = too_much(html, options)
     if no_tree is None:
         tree = LexborHTMLParser(html, options=_OPTIONS)
-        found = _elements_of(tree, limit + 1)
+        found = _elements_of(tree, _SELECTOR, limit + 1)
+        made_of = _elements_of(tree, _PARTS_SELECTOR, limit) if parts else []
         text = tree.body.text(separator=" ") if tree.body is not None else ""
     else:
         text = html.decode("utf-8", "replace")
-        found = list(islice(_tags(text), limit + 1))
-    return Elements(found[:limit], len(found) > limit, no_tree, text)
+        found = list(islice(_tags(text, _is_wanted), limit + 1))
+        made_of = list(islice(_tags(text, _is_part), limit)) if parts else []
+    return Elements(found[:limit], len(found) > limit, no_tree, text, made_of)
 
 
 def too_much(html: bytes, options: TreeOptions = DEFAULT) -> Limit | None:
@@ -99,12 +109,18 @@ def collapsed(text: str) -> str:
     return " ".join(text[:_TEXT_READ].split())[:TEXT_KEPT]
 
 
-def _elements_of(tree: LexborHTMLParser, limit: int) -> list[Element]:
+def _elements_of(tree: LexborHTMLParser, selector: str, limit: int) -> list[Element]:
     found = []
-    for node in tree.css(_SELECTOR)[:limit]:
-        tag = node.tag or ""
-        found.append(Element(tag, node.attributes, collapsed(node.text_lexbor()) if tag in _WITH_TEXT else ""))
+    for node in tree.css(selector)[:limit]:
+        tag = (node.tag or "").lower()  # SVG has names with capitals
+        found.append(Element(tag, node.attributes, _text_of(node, tag)))
     return found
+
+
+def _text_of(node: LexborNode, tag: str) -> str:
+    if tag == "style":
+        return node.text_lexbor()
+    return collapsed(node.text_lexbor()) if tag in _WITH_TEXT else ""
 
 
 # HTML, sections 13.2.5.32 to 40: what an attribute is, and that `>` in a quoted value does not end a tag.
@@ -129,7 +145,15 @@ _END_OF_ANCHOR = re.compile(r"</?a(?=[\t\n\f\r />])", re.IGNORECASE)  # anchors 
 _ANY_TAG = re.compile(r"<[^>]*+>?")
 
 
-def _tags(html: str) -> Iterator[Element]:
+def _is_wanted(tag: str, attributes: str) -> bool:
+    return tag in _WANTED
+
+
+def _is_part(tag: str, attributes: str) -> bool:
+    return tag in _PARTS or _PART_ATTRIBUTE.search(attributes) is not None
+
+
+def _tags(html: str, is_wanted: Callable[[str, str], bool]) -> Iterator[Element]:
     position = 0
     while match := MARKUP.search(html, position):
         position = match.end()
@@ -137,7 +161,7 @@ def _tags(html: str) -> Iterator[Element]:
             continue
         tag = match["name"].lower()
         content_end = end_of_content(html, tag, position)
-        if tag in _WANTED and match["end"]:  # a tag that the page ends in is none
+        if match["end"] and is_wanted(tag, match["attributes"]):  # a tag that the page ends in is none
             yield Element(tag, attributes_of(match["attributes"]), _text(html, tag, position, content_end))
         position = content_end
 
@@ -160,6 +184,8 @@ def attributes_of(text: str) -> dict[str, str | None]:
 
 
 def _text(html: str, tag: str, start: int, content_end: int) -> str:
+    if tag == "style":
+        return html[start:content_end]
     if tag == "title":
         return collapsed(unescape(html[start : min(content_end, start + _TEXT_READ)]))
     if tag == "a":

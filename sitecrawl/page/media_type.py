@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 
 HTML: Final = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
 
+CSS: Final = "text/css"
+
 _OCTETS = "application/octet-stream"
 _UNKNOWN = frozenset({"", "unknown/unknown", "application/unknown", "*/*"})  # section 7: these are sniffed
 _HEADER_BYTES = 1445  # the standard's resource header, section 5.2
