@@ -22,7 +22,7 @@ from scrapy.http import Response
 
 from sitecrawl.base import limits
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.requests import GUESSES
+from sitecrawl.crawl.requests import GUESSES, OF_REQUISITES
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import Interrupted, InWant, LimitExceeded, PrivateAddress
 from sitecrawl.page.items import Exchange, pairs
@@ -103,6 +103,8 @@ class CaptureMiddleware:
         fetch.arrived(exchange.status, exchange if exchange.url.startswith(_WEB_SCHEMES) else None)
         if fetch.is_miss:  # here, as Scrapy's statistics, that count every answer
             self._runtime.stats.inc_value(f"{GUESSES}{exchange.status}")
+        if fetch.visit.is_requisite:
+            self._runtime.stats.inc_value(f"{OF_REQUISITES}{exchange.status}")
         busy = exchange.status in BUSY
         wait = retry_after(exchange.headers, exchange.started + exchange.seconds) if busy else 0.0
         if wait > self._max_retry_after:

@@ -9,6 +9,8 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
+from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.requisites import require
 from sitecrawl.crawl.rereading import Rereading
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.page.items import Link, PageItem
@@ -39,8 +41,16 @@ class LinksMiddleware(BaseSpiderMiddleware):
         if fetch is None:  # made by hand: no visit, so nothing whose links these could be
             return
         fetch.parsed(page)
-        if fetch.links_are_known:  # a page that is a sitemap, too
-            return
+        if not fetch.links_are_known:  # those of a page that is a sitemap, too, are
+            self._expand(fetch, page)
+        self._require(page.requisites, page.key, depth=fetch.visit.depth)
+
+    def _require(self, parts: list[Link], key: bytes, *, depth: int) -> None:
+        if parts:
+            most = self._runtime.reading.max_requisites
+            require(self._runtime, key, parts, depth=depth, allowance=most)
+
+    def _expand(self, fetch: Fetch, page: PageItem) -> None:
         links = self._admitted(page.links)
         new = self._runtime.expand(fetch, links, nofollow=page.nofollow, score=getattr(self._spider, "score", None))
         self._stats.inc_value("links/found", len(page.links))
@@ -51,14 +61,16 @@ class LinksMiddleware(BaseSpiderMiddleware):
         admits = getattr(self._spider, "admits", None)
         return links if admits is None else [link for link in links if admits(link)]
 
-    def _follow_again(self, links: list[Link], capture: Capture) -> int:
+    def _follow_again(self, links: list[Link], parts: list[Link], capture: Capture) -> int:
         """Of a stored page, or of a redirect, which is no further from the seeds than what it leads to."""
         links = self._admitted(links)
         if (score := getattr(self._spider, "score", None)) is not None:
             for link in links:
                 link.score = score(link)
         depth = (capture.depth or 0) + (capture.redirect_to is None)
-        return self._runtime.rediscover(capture.url, links, depth=max(1, depth))
+        new = self._runtime.rediscover(capture.url, links, depth=max(1, depth))
+        self._require(parts, self._runtime.key_of(capture.url), depth=capture.depth or 0)
+        return new
 
     @property
     def _spider(self) -> Spider:

@@ -146,10 +146,7 @@ class Scheduler(BaseScheduler):
         request = of_its_own(request, fetch.request if fetch is not None else None)
         depth = request.meta.get("depth", 0)
         blob, flags = self._pack(request)
-        if request.dont_filter:
-            flags |= Flag.UNFILTERED
-        if request.errback is not None:
-            flags |= Flag.AWAITED
+        flags |= _flags(request, fetch)
         found = Link(request.url, host_of(request.url), key=self._key(request))
         added = self._frontier.add_request(
             found,
@@ -179,6 +176,8 @@ class Scheduler(BaseScheduler):
     def _admits(self, request: Request, fetch: Fetch) -> bool:
         """A spider that limits which links it follows limits redirects as well."""
         admits = getattr(self._spider, "admits_redirect", None)
+        if fetch.visit.is_requisite:  # wherever it is, it is a part of the same page
+            return True
         return not fetch.is_redirect or admits is None or admits(request.url, of_seed=fetch.visit.depth == 0)
 
     def _put_back(self, request: Request, fetch: Fetch) -> None:
@@ -292,3 +291,9 @@ class Scheduler(BaseScheduler):
     def _count(self, event: str, *, volatile: bool) -> None:
         self._stats.inc_value(f"scheduler/{event}")
         self._stats.inc_value(f"scheduler/{event}/{'memory' if volatile else 'disk'}")
+
+
+def _flags(request: Request, fetch: Fetch | None) -> int:
+    """What the frontier has to know of a request that comes of `fetch`."""
+    flags = Flag.UNFILTERED * request.dont_filter | Flag.AWAITED * (request.errback is not None)
+    return flags | Flag.REQUISITE * (fetch is not None and fetch.visit.is_requisite)

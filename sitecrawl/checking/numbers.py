@@ -17,9 +17,9 @@ from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
 from sitecrawl.frontier.link_credit import SEEDS, edges_of, edges_row
 from sitecrawl.frontier.queue import DiskQueue
-from sitecrawl.frontier.record import UrlRecord, UrlState
+from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 from sitecrawl.frontier.sections import KEY_BYTES as SHAPE_BYTES
-from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.sections import REQUISITES, Section
 from sitecrawl.frontier.tables import section_key
 from sitecrawl.urls.shape import Shape, fold, shape_of
 
@@ -63,7 +63,8 @@ def _mend_counts(survey: Survey, meta: Overlay) -> Iterator[Problem]:
         yield Problem(
             "db/meta",
             f"the crawl counts {counts.queued:,} URLs queued, {counts.fetched:,} fetched, {counts.failed:,} failed, "
-            f"{counts.excluded:,} excluded and {counts.forgotten:,} of these forgotten; the records are {counted}",
+            f"{counts.excluded:,} excluded, {counts.requisites:,} requisites and {counts.forgotten:,} of these "
+            f"forgotten; the records are {counted}",
             "takes the numbers of the records",
         )
         _take_counts(counts, survey, meta)
@@ -75,6 +76,7 @@ def _mend_counts(survey: Survey, meta: Overlay) -> Iterator[Problem]:
 
 def _agree(counts: Counts, survey: Survey) -> bool:
     ended = {UrlState.FETCHED: counts.fetched, UrlState.FAILED: counts.failed, UrlState.EXCLUDED: counts.excluded}
+    ended[UrlState.REQUISITE] = counts.requisites
     forgotten = sum(ended.values()) - survey.ended
     if counts.queued != survey.states[UrlState.QUEUED] or forgotten != counts.forgotten:
         return False
@@ -85,7 +87,7 @@ def _take_counts(counts: Counts, survey: Survey, meta: Overlay) -> None:
     states = survey.states
     counts.queued, counts.forgotten = states[UrlState.QUEUED], 0
     counts.fetched, counts.failed = states[UrlState.FETCHED], states[UrlState.FAILED]
-    counts.excluded = states[UrlState.EXCLUDED]
+    counts.excluded, counts.requisites = states[UrlState.EXCLUDED], states[UrlState.REQUISITE]
     counts.serial = max(counts.serial, survey.known)
     counts.levels = survey.levels
     counts.store(meta)
@@ -194,7 +196,7 @@ def _shapes(database: Database, wanted: set[bytes]) -> dict[bytes, str]:
     for _, record in records(database):
         key = record.host + record.section
         if key in wanted and key not in found:
-            found[key] = str(_shape(record))
+            found[key] = REQUISITES if record.flags & Flag.REQUISITE else str(_shape(record))
     return found
 
 

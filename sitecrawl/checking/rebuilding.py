@@ -30,7 +30,7 @@ from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture, Place, describe
 from sitecrawl.pagestore.index import BESIDE, Original, PageIndex, Position
 from sitecrawl.pagestore.reader import PageReader
-from sitecrawl.pagestore.record import Record
+from sitecrawl.pagestore.record import Kind, Record
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
 
 _FRAMING = re.compile(rb"X-Crawler-(?=Content-Length$|Transfer-Encoding$)")
@@ -161,7 +161,8 @@ class _Rebuilder:
         first = None if original is None else self._row(original.id)
         size = len(exchange.body) if first is None else first.payload_size
         if reading is None or reading.depth is None:
-            return describe(0, exchange, None, place)._replace(payload_size=size)
+            kind: Kind | None = "requisite" if reading is not None and reading.kind == "requisite" else None
+            return describe(0, exchange, None, place, kind)._replace(payload_size=size)
         referrer = self._referrer(exchange.url) if exchange.method == "GET" else None
         if reading.kind == "quarantined":  # it would break this process too
             page = unread_page(exchange.url, exchange.headers, reading.kind)

@@ -29,7 +29,7 @@ class Tally:
         self.fetched = 0
 
     def add(self, record: UrlRecord) -> None:
-        self.known += 1
+        self.known += not record.flags & Flag.REQUISITE
         self.queued += record.state == UrlState.QUEUED
         self.fetched += record.state == UrlState.FETCHED
 
@@ -68,7 +68,7 @@ class Survey:
         self.by_host[record.host].add(record)
         self.by_section[record.host + record.section].add(record)
         self.history += record.history
-        if record.depth == 0:
+        if record.depth == 0 and not record.flags & Flag.REQUISITE:
             self.seeds[record.host] += 1
         self._purses += record.credit
         if record.state == UrlState.QUEUED:

@@ -102,8 +102,9 @@ class Partitions:
         return self.holdings.held[self.territory.partition(key)]
 
     def in_flight(self, partition: int) -> int:
-        """How many URLs of one are fetched just now."""
-        return sum(self.territory.partition(key) == partition for key in self.frontier.in_flight)
+        """How many URLs of one are fetched just now that may become pages."""
+        visits = self.frontier.in_flight.values()
+        return sum(self.territory.partition(one.key) == partition and not one.is_requisite for one in visits)
 
     def rests_until(self, held: Held) -> float:
         """When the last host of a partition may be asked again."""

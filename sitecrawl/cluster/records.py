@@ -22,6 +22,7 @@ from sitecrawl.cluster.outside import FAR, CrawlOnRedis
 from sitecrawl.cluster.run import PLACE
 from sitecrawl.cluster.standing import Tally
 from sitecrawl.frontier.counts import PartCounts
+from sitecrawl.frontier.record import UrlState
 from sitecrawl.urls.fingerprint import SIZE
 
 _PIECE: Final = 100
@@ -205,7 +206,9 @@ def _is_state(field: bytes, value: bytes) -> bool:
         return field in _COUNTS and is_count(value)
     try:
         tally = Tally.unpack(value)
-        return len(tally.states) == 4 and all(isinstance(number, int) for number in (*tally.states, tally.account))
+        return len(tally.states) == len(UrlState) and all(
+            isinstance(number, int) for number in (*tally.states, tally.account)
+        )
     except CorruptFile:
         return False
 

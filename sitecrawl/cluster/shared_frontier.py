@@ -105,6 +105,12 @@ class SharedFrontier:
             return self.frontier.add(found, depth=visit.depth + 1)
         return 0 if visit.key in self.partitions.orphans else self.frontier.expand(visit, found, rest=rest)
 
+    def require(self, page: bytes, found: Sequence[Link], *, depth: int, request: bytes | None = None) -> int:
+        self._is_dirty = True
+        return (
+            0 if page in self.partitions.orphans else self.frontier.require(page, found, depth=depth, request=request)
+        )
+
     def add_request(
         self,
         found: Link,
@@ -207,7 +213,7 @@ class SharedFrontier:
     def is_finished(self) -> bool:
         """Whether nothing is left to hand out, now or later, on any worker."""
         self.is_starting = False  # Scrapy asks when the spider has said all it begins with
-        if self.is_full:
+        if self.is_full and not self.frontier.has_requisites:
             return not self.in_flight
         return self.has_ended and self.is_idle and not self._is_dirty
 
@@ -241,7 +247,8 @@ class SharedFrontier:
         return visit
 
     def _next(self) -> Visit | None:
-        if self.is_full:
+        self.frontier.wants_pages = not self.is_full
+        if self.is_full and not self.frontier.has_requisites:
             return None
         if (loose := self._loose.next()) is not None:
             return loose
@@ -251,7 +258,7 @@ class SharedFrontier:
             held = self.partitions.of(visit.key)
             if held.is_leaving or held.is_lost:
                 self.frontier.put_back(visit, rest=_DRAIN)
-            elif not self._page_limit.admits(held):
+            elif not visit.is_requisite and not self._page_limit.admits(held):
                 self.frontier.put_back(visit, rest=_SHORT)
             else:
                 held.asked_at = self._clock()
@@ -357,6 +364,7 @@ class SharedFrontier:
     def is_idle(self) -> bool:
         """Whether nothing is left to hand out of what this worker has, and nothing is in flight."""
         is_busy = self.is_starting or self._loose or self.frontier.in_flight or self.exchange.awaits_seeds
+        self.frontier.wants_pages = not self.is_full
         return not is_busy and self.frontier.is_finished()
 
     @property

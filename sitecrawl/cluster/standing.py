@@ -10,7 +10,9 @@ from typing import Final, NamedTuple
 import msgpack
 
 from sitecrawl.base.errors import CorruptFile
+from sitecrawl.frontier.counts import NONE_OF_EACH
 from sitecrawl.frontier.left import HeldBack
+from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.trap_state import Reason
 
 
@@ -49,7 +51,7 @@ class Tally:
     """What the other workers want to know of a partition."""
 
     worker: OfWorker = field(default_factory=OfWorker)
-    states: Sequence[int] = (0, 0, 0, 0)
+    states: Sequence[int] = NONE_OF_EACH
     """How many URLs are in which state."""
     account: int = 0
     """Of the limit of pages under which it is fetched."""
@@ -89,6 +91,7 @@ class Totals:
     fetched: int = 0
     failed: int = 0
     excluded: int = 0
+    requisites: int = 0
     held: HeldBack = field(default_factory=HeldBack)
     joined: int = 0
     silent: int = 0
@@ -96,7 +99,7 @@ class Totals:
 
     @property
     def known(self) -> int:
-        return self.queued + self.fetched + self.failed + self.excluded
+        return self.queued + self.fetched + self.failed + self.excluded + self.requisites
 
     @property
     def demoted(self) -> int:
@@ -149,15 +152,14 @@ class Whole:
         return sum(good.values()) - good.get(session, 0)
 
     def totals(self) -> Totals:
-        queued, fetched, failed, excluded = (
-            sum(counts) for counts in zip(*(tally.states for tally in self.tallies), strict=True)
-        )
+        states = [sum(counts) for counts in zip(*(tally.states for tally in self.tallies), strict=True)]
         workers = list(self._workers.values())
         return Totals(
-            queued,
-            fetched,
-            failed,
-            excluded,
+            states[UrlState.QUEUED],
+            states[UrlState.FETCHED],
+            states[UrlState.FAILED],
+            states[UrlState.EXCLUDED],
+            states[UrlState.REQUISITE],
             held=_sum_of(one.held for one in workers),
             joined=sum(one.joined for one in workers),
             silent=sum(one.silent for one in workers),

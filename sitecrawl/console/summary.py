@@ -72,6 +72,9 @@ class Summary:
         speed = f"{size(traffic.received)} in {duration(self.seconds)}, {rate:,.1f} a second"
         yield "responses", traffic.responses, speed
         yield from self._classes()
+        if traffic.requisites:
+            errors = sum(n for status, n in traffic.requisites.items() if status >= 400)
+            yield "requisites", traffic.requisites.total(), f"what pages are made of, with {errors:,} errors"
         yield "failed downloads", traffic.failures.total(), _most(traffic.failures)
         if traffic.spider_errors:
             yield "spider errors", traffic.spider_errors, "the log has them"

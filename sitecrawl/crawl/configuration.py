@@ -131,6 +131,7 @@ def frontier(settings: BaseSettings) -> FrontierOptions:
         max_pages=settings.getint("SITECRAWL_MAX_PAGES", default.max_pages),
         one_by_one=settings.getint("CONCURRENT_REQUESTS") == 1,
         links=settings.get("SITECRAWL_LINKS", default.links),
+        requisites=settings.getbool("SITECRAWL_REQUISITES"),
         learn_rules=settings.getbool("SITECRAWL_LEARN_RULES", default.learn_rules),
         lambda_policy=settings.get("SITECRAWL_LAMBDA_POLICY", default.lambda_policy),
         traps=TrapOptions(hold=settings.getbool("SITECRAWL_HOLD_TRAPS", default.traps.hold)),

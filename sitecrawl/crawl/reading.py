@@ -50,6 +50,11 @@ class PageReading:
     def is_isolated(self) -> bool:
         return self._parsers is not None
 
+    @property
+    def max_requisites(self) -> int:
+        """Of a page, with what they are made of; 0 where nobody asks for them."""
+        return self._options.max_requisites
+
     async def arrived(self, response: Response, *, max_size: int, page: bool) -> Response:
         """`response` without its content codings, and with its `page` read, both of it elsewhere.
 

@@ -27,6 +27,8 @@ from scrapy.http.request import NO_CALLBACK
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, SitecrawlError
 from sitecrawl.urls.url import parse
 
+ALLOWANCE: Final = "sitecrawl_requisites"
+"""The key in `Request.meta` of a part of a page that says of how many others it may be made itself."""
 GUESS: Final = "sitecrawl_guess"
 """The `meta` key of a request for what may well not be there, such as a sitemap at a usual address: it is no error if
 it is not. The scheduler lets no request have it that a spider has made of another's `meta`."""
@@ -36,13 +38,15 @@ _NOT_NOW: Final = frozenset({408, 429})
 """Client errors that say nothing of what was asked for, only of how (RFC 9110 §15.5.9, RFC 6585 §4)."""
 SITEMAP: Final = "sitecrawl_sitemap"
 """The key in `Request.meta` under which a sitemap's request says what it is, where workers share a crawl."""
+OF_REQUISITES: Final = "requisites/response_status_count/"
+"""Prefix of the stats that count answers to requests for parts of pages, by status."""
 REDIRECTS_SIZE: Final = "sitecrawl_redirects_size"
 """The key in `Request.meta` under which a request that a redirect has made says how many bytes all redirects on the
 way to it have brought, headers and bodies."""
 VISIT: Final = "sitecrawl_visit"
 """The key in `Request.meta` that names the visit a request stands for; never stored."""
 
-_OURS: Final = frozenset({GUESS, REDIRECTS_SIZE, SITEMAP})
+_OURS: Final = frozenset({ALLOWANCE, GUESS, REDIRECTS_SIZE, SITEMAP})
 _NO_CALLBACK_NAME = "-"
 _TUPLE, _SET, _FROZENSET, _DATETIME, _DATE, _DECIMAL, _ITEM = range(1, 8)
 _MAX_DEPTH = 32

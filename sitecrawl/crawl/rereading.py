@@ -7,7 +7,7 @@ far it has come is part of every checkpoint: a crawl that is stopped goes on wit
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from typing import Final
 
@@ -29,8 +29,9 @@ from sitecrawl.urls.url import parse
 
 logger = logging.getLogger(__name__)
 
-Follow = Callable[[list[Link], Capture], int]
-"""Hands the links of a stored response to the frontier, those that are in scope; returns how many were new."""
+Follow = Callable[[list[Link], list[Link], Capture], int]
+"""Hands the links of a stored response to the frontier, those that are in scope, and what it is made of; returns how
+many links were new."""
 _ROW_BYTES: Final = 8
 
 
@@ -87,7 +88,7 @@ class Rereading(Participant):
         new = unread = 0
         for capture in reader.captures(self._row, reader.last_id):
             try:
-                new += self._follow(list(self._links(reader, capture)), capture)
+                new += self._follow(*self._links(reader, capture), capture)
             except (CorruptFile, InvalidUrl) as error:
                 unread += 1
                 logger.warning("The links of %s cannot be read again: %s", capture.url, error)
@@ -96,14 +97,15 @@ class Rereading(Participant):
         self._runtime.stats.inc_value("links/reread_new", new)
         logger.info("Links read again: %s new URLs; %s responses could not be read", new, unread)
 
-    def _links(self, reader: PageReader, capture: Capture) -> Iterator[Link]:
-        """Those of a page, or where a redirect leads to."""
-        if capture.redirect_to is not None:
+    def _links(self, reader: PageReader, capture: Capture) -> tuple[list[Link], list[Link]]:
+        """Those of a page, or where a redirect leads to; and what the page is made of."""
+        if capture.kind == "redirect" and capture.redirect_to is not None:
             target = parse(capture.redirect_to)
-            yield Link(target.href, target.host)
-        elif capture.kind == "page" and 200 <= capture.status < 300 and capture.method == "GET":
+            return [Link(target.href, target.host)], []
+        if capture.kind == "page" and 200 <= capture.status < 300 and capture.method == "GET":
             stored = reader.read(capture)
             page = self._runtime.reading.read_page(capture.url, stored.body, stored.headers)
             for link in page.links:
                 link.nofollow |= page.nofollow
-                yield link
+            return page.links, page.requisites
+        return [], []

@@ -45,6 +45,7 @@ from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.http import Want
 from sitecrawl.page.items import Exchange, Link, PageItem
+from sitecrawl.page.media_type import HTML
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.urls.fingerprint import HASH_NAME
 from sitecrawl.urls.url import Canonicalizer, Url, parse
@@ -116,7 +117,7 @@ class Runtime:
         self.on_moved: list[Callable[[], None]] = []
         """Called when the database has other sites than before: on a cluster they come and go."""
         self.on_finish: list[Callable[[Fetch], None]] = []
-        """Called with every fetch whose visit is over."""
+        """Called with every fetch of a page whose visit is over."""
         self.on_robots: list[Callable[[str, Response | None], None]] = []
         """Called with the address of every robots.txt that a host was asked for, and the answer; None without one."""
         self.asks_robots = False
@@ -197,12 +198,12 @@ class Runtime:
         else:
             self._store_now(exchange, page)
 
-    def _store_now(self, exchange: Exchange, page: PageItem | None) -> int:
+    def _store_now(self, exchange: Exchange, page: PageItem | None, *, is_requisite: bool = False) -> int:
         """The row of the page index where it is now; 0 if it could not be stored."""
         if self._store is None:
             return 0
         try:
-            self._store.put(exchange, page)
+            self._store.put(exchange, page, is_requisite=is_requisite)
         except InvalidUrl as error:
             logger.warning("Not stored: %s", error)
             self.stats.inc_value("pagestore/not_stored")
@@ -249,11 +250,21 @@ class Runtime:
                 link.score = score(link)
         return self.frontier.expand(fetch.visit, links, rest=rest)
 
+    def require(self, page: bytes, parts: Sequence[Link], *, depth: int, request: bytes | None = None) -> int:
+        """What the page with the key `page` is made of, to the frontier; see there."""
+        for part in parts:
+            part.key = self._key_of(part.url)
+        return self.frontier.require(page, parts, depth=depth, request=request) if parts else 0
+
     def rediscover(self, url: str, links: Sequence[Link], *, depth: int) -> int:
         """Hand the links of a page that has no visit now, of `url`, to the frontier; returns how many are new."""
         for link in links:
             link.key = self._key_of(link.url)
-        return self.frontier.add(links, depth=depth, referrer=self._key_of(url))
+        return self.frontier.add(links, depth=depth, referrer=self.key_of(url))
+
+    def key_of(self, url: str) -> bytes:
+        """The fingerprint of a URL that is fetched by GET."""
+        return self._key_of(url)
 
     def _fingerprint(self, href: str) -> bytes:
         return self.fingerprints.url(self.canonicalizer.canonical_href(href))
@@ -327,7 +338,9 @@ class Runtime:
         """
         del self.fetches[fetch.visit.key]
         captured = fetch.captured
-        return self._store_now(*captured) if captured is not None else 0
+        if captured is None:
+            return 0
+        return self._store_now(*captured, is_requisite=fetch.visit.is_requisite)
 
     def give_back(self, fetch: Fetch, want: Want) -> Request:
         """This machine could not ask for it, for `want`: the request that puts it back, once it is scheduled."""
@@ -344,6 +357,8 @@ class Runtime:
         self._compare(fetch)
         self.frontier.done(fetch.visit, fetch.state, status=fetch.status, good=fetch.is_good, row=row)
         self.checkpoints.pages += 1
+        if fetch.visit.is_requisite:
+            return
         for listener in self.on_finish:
             listener(fetch)
 
@@ -359,6 +374,13 @@ class Runtime:
     def given_up(self, key: bytes) -> None:
         for listener in self.on_given_up:
             listener(key)
+
+    def linked_to(self, key: bytes) -> None:
+        """A page that was read as an image or a frame is read again as a page: its links count now."""
+        record = self.frontier.urls.get(key)
+        stored = self._store.media_type(record.url) if record is not None and self._store is not None else None
+        if stored is None or stored in HTML:
+            self.frontier.again(key)
 
     def woken(self) -> None:
         wake(self.crawler)

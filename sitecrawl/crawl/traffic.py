@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sitecrawl.base.limits import PRIVATE_ADDRESS
 from sitecrawl.crawl.reading import QUARANTINED
-from sitecrawl.crawl.requests import GUESSES
+from sitecrawl.crawl.requests import GUESSES, OF_REQUISITES
 
 RATE_SECONDS: Final = 10.0
 """The speed that is shown is that of so many last seconds."""
@@ -35,7 +35,7 @@ class Traffic:
     """One run in figures. A robots.txt is no response here."""
 
     statuses: Counter[int] = field(default_factory=Counter)
-    """Responses by status, without errors that were answers to guesses."""
+    """Responses by status, without those of requisites, and errors that were answers to guesses."""
     failures: Counter[str] = field(default_factory=Counter)
     """Downloads that brought nothing, by what went wrong; every attempt counts."""
     received: int = 0
@@ -52,6 +52,8 @@ class Traffic:
     """Pages on which the process broke that read them."""
     guesses: int = 0
     """Addresses that were guessed, such as those that sitemaps usually have, and were none."""
+    requisites: Counter[int] = field(default_factory=Counter)
+    """Responses by status to requests for what pages are made of."""
 
     @classmethod
     def read(cls, stats: Mapping[str, Any]) -> Traffic:
@@ -60,9 +62,12 @@ class Traffic:
         statuses.subtract(_numbered(stats, "robotstxt/response_status_count/"))
         guesses = _numbered(stats, GUESSES)
         statuses.subtract(guesses)
+        requisites = _numbered(stats, OF_REQUISITES)
+        statuses.subtract(requisites)
         followed, new = stats.get("links/followed", 0), stats.get("links/new", 0)
         return cls(
             statuses=+statuses,
+            requisites=requisites,
             failures=_failures(stats),
             received=stats.get("downloader/response_bytes", 0),
             duplicates=followed - new + stats.get("dupefilter/filtered", 0),

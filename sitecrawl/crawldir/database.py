@@ -27,7 +27,7 @@ from sitecrawl.base.errors import FormatMismatch, StorageError
 from sitecrawl.crawldir import meta
 from sitecrawl.crawldir.opening import Layout, lost_tables, nothing_yet, open_rocksdb, storage_error
 
-FORMAT: Final = b"sitecrawl-db-5"
+FORMAT: Final = b"sitecrawl-db-6"
 FAMILIES: Final = (
     "urls",
     "queue",

@@ -83,6 +83,7 @@ class ClusterMonitor(Monitor):
             "fetched": counts.fetched,
             "failed": counts.failed,
             "excluded": counts.excluded,
+            "requisites": counts.requisites,
             "waiting": self._frontier.waiting,
             "known": counts.known,
             "demoted": counts.demoted,

@@ -43,9 +43,11 @@ class Figures:
     seconds: float
     """Since the run began."""
     fetched: int
-    """Over all runs, like the five that follow."""
+    """Over all runs, like the six that follow."""
     failed: int
     excluded: int
+    requisites: int
+    """Fetched as parts of pages, which are not among `fetched`."""
     waiting: int
     in_flight: int
     known: int
@@ -176,6 +178,7 @@ def _of_frontier(frontier: DiskFrontier) -> dict[str, Any]:
         "fetched": counts.fetched,
         "failed": counts.failed,
         "excluded": counts.excluded,
+        "requisites": counts.requisites,
         "waiting": frontier.waiting,
         "known": counts.known,
         "hosts": len(frontier.hosts),

@@ -55,7 +55,9 @@ def exposition(
 
 
 def _metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> tuple[tuple[str, str, str, Values], ...]:
-    states = {name: getattr(f, name) for name in ("fetched", "failed", "excluded", "waiting", "in_flight")}
+    states = {
+        name: getattr(f, name) for name in ("fetched", "requisites", "failed", "excluded", "waiting", "in_flight")
+    }
     tiers = {"cache": "cache_hits", "bloom": "bloom_negatives", "exact": "lookups"}
     seen = {tier: f.seen.get(name, 0) for tier, name in tiers.items()}  # a worker of a cluster has the cache alone
     events = {name.replace("/", "_"): number for name, number in sorted(f.sitemaps.items())}

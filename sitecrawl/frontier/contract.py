@@ -48,6 +48,9 @@ class Totals(Protocol):
     def failed(self) -> int: ...
     @property
     def excluded(self) -> int: ...
+    @property
+    def requisites(self) -> int:
+        """Fetched as parts of pages, which are not among `fetched`."""
 
 
 class Records(Protocol):
@@ -69,6 +72,9 @@ class Listener(Protocol):
 
     def given_up(self, key: bytes) -> None:
         """A URL has failed without having been handed out: its host has never answered."""
+
+    def linked_to(self, key: bytes) -> None:
+        """A page links to what was fetched as a part of pages, and read as such."""
 
 
 class Frontier(Protocol):
@@ -99,6 +105,13 @@ class Frontier(Protocol):
         """The page of `visit` links to `found`: it spends its credit on them, and the new ones are queued.
 
         `rest`: it links to so many more, which come in later calls, and keeps credit for them. Returns as `add`.
+        """
+
+    def require(self, page: bytes, found: Sequence[Link], *, depth: int, request: bytes | None = None) -> int:
+        """The page with the key `page` is made of `found`, its requisites: queue those that are new, at its `depth`.
+
+        They go before all pages, cost none of them anything, and are counted apart, until a page links to them.
+        `request`: what they are beside a GET. Returns as `add`.
         """
 
     def add_request(
@@ -135,7 +148,7 @@ class Frontier(Protocol):
 
     @property
     def is_full(self) -> bool:
-        """Whether as many URLs have been fetched as are wanted."""
+        """Whether as many URLs have been fetched as are wanted; what these are made of may be to be fetched still."""
 
     @property
     def waiting(self) -> int:

@@ -6,6 +6,7 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Iterable
 from math import inf
+from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.meta import COUNTS, LEVELS
@@ -13,8 +14,10 @@ from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.order import goes_last, level_of
 from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 
-_TOTALS = struct.Struct(">QQQQQQ")
+_TOTALS = struct.Struct(">QQQQQQQ")
 _LEVEL = struct.Struct(">HQ")
+NONE_OF_EACH: Final = (0,) * len(UrlState)
+"""No URL in any state."""
 
 
 class Allowance:
@@ -42,8 +45,8 @@ class PartCounts:
 
     def __init__(
         self,
-        states: Iterable[int] = (0, 0, 0, 0),
-        forgotten: Iterable[int] = (0, 0, 0, 0),
+        states: Iterable[int] = NONE_OF_EACH,
+        forgotten: Iterable[int] = NONE_OF_EACH,
         allowance: Iterable[int] = (0, 0, 0),
     ) -> None:
         self.states = list(states)
@@ -65,19 +68,19 @@ class Counts:
     """The crawl's totals. `queued` includes the URLs in flight. `part` gives the counts of the partition of a host's
     key, where there are any. Raises `CorruptFile`.
 
-    Invariant: fetched, failed and excluded are the records in these states and `forgotten` together.
+    Invariant: fetched, failed, excluded and requisites are the records in these states and `forgotten` together.
     """
 
     def __init__(self, meta: Overlay, part: Callable[[bytes], PartCounts] | None = None) -> None:
         self._part = part
         totals, levels = meta.get(COUNTS), meta.get(LEVELS)
         try:
-            numbers: tuple[int, ...] = _TOTALS.unpack(totals) if totals is not None else (0,) * 6
+            numbers: tuple[int, ...] = _TOTALS.unpack(totals) if totals is not None else (0,) * 7
             self.levels: Counter[int] = Counter(dict(_LEVEL.iter_unpack(levels or b"")))
             """Queued URLs of each level, but for those that go last: nothing waits for them."""
         except struct.error as error:
             raise CorruptFile(f"The frontier's counts cannot be read: {error}") from error
-        self.queued, self.fetched, self.failed, self.excluded, self.serial, self.forgotten = numbers
+        self.queued, self.fetched, self.failed, self.excluded, self.requisites, self.serial, self.forgotten = numbers
         self.deepest = inf
         """The level to which a crawl has come of which this is a part: none below it is begun."""
         self.volatile = 0
@@ -87,13 +90,13 @@ class Counts:
     def store(self, meta: Overlay) -> None:
         queued = self.queued - self.volatile
         levels = self.levels - self._volatile_levels
-        ended = (self.fetched, self.failed, self.excluded)
+        ended = (self.fetched, self.failed, self.excluded, self.requisites)
         meta.put(COUNTS, _TOTALS.pack(queued, *ended, self.serial, self.forgotten))
         meta.put(LEVELS, b"".join(_LEVEL.pack(*pair) for pair in sorted(levels.items())))
 
     @property
     def known(self) -> int:
-        return self.queued + self.fetched + self.failed + self.excluded
+        return self.queued + self.fetched + self.failed + self.excluded + self.requisites
 
     def next_serial(self) -> int:
         self.serial += 1
@@ -118,6 +121,8 @@ class Counts:
             self.fetched += change
         elif state == UrlState.FAILED:
             self.failed += change
+        elif state == UrlState.REQUISITE:
+            self.requisites += change
         else:
             self.excluded += change
 

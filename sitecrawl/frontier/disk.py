@@ -35,7 +35,7 @@ from sitecrawl.frontier.intake import Intake
 from sitecrawl.frontier.link_credit import LinkCredit
 from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.order import Order, goes_last, queues_backwards
-from sitecrawl.frontier.record import GONE, MAX_STATUS, NO_REFERRER, Flag, UrlState
+from sitecrawl.frontier.record import GONE, MAX_STATUS, NO_REFERRER, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.silent_hosts import SilentHosts
 from sitecrawl.frontier.tables import HostTable, UrlTable
@@ -75,6 +75,9 @@ class DiskFrontier:
         self._order = order
         self._clock = clock
         self._politeness = politeness
+        self._listener = listener
+        self.has_requisites = options.requisites
+        """Whether what pages are made of comes in, too."""
         self.fingerprint = fingerprint
         """Gives the key of a URL that is fetched by GET."""
         self.keeps_levels = options.max_depth > 0 and order.by_level
@@ -124,8 +127,9 @@ class DiskFrontier:
             in_flight=self.in_flight,
             place=self._place,
             outbox=self.outbox,
-            max_depth=options.max_depth,
+            linked_to=listener.linked_to,
             backwards=queues_backwards(order, options.links),
+            options=options,
         )
         self._load()
         self.dispatcher = Dispatcher(
@@ -167,6 +171,9 @@ class DiskFrontier:
     def expand(self, visit: Visit, found: Sequence[Link], *, rest: int = 0) -> int:
         return self._intake.expand(visit, found, rest=rest)
 
+    def require(self, page: bytes, found: Sequence[Link], *, depth: int, request: bytes | None = None) -> int:
+        return self._intake.require(page, found, depth=depth, request=request)
+
     def add_request(
         self,
         found: Link,
@@ -197,6 +204,8 @@ class DiskFrontier:
             host.revive(self._politeness)
         self.forms.set_free(key, record)
         self.url_states.reopen(record, host)
+        if record.flags & Flag.REQUISITE:
+            self.url_states.become_page(key, record)
         record.credit += self.link_credit.ledger.grant()
         self.url_states.enter_again(key, record, host, priority=priority, request=request)
         self._place([host])
@@ -217,6 +226,15 @@ class DiskFrontier:
         self.dispatcher.place(hosts)  # which comes into being last of all
 
     # Work
+
+    @property
+    def wants_pages(self) -> bool:
+        """Whether URLs may be handed out that are no requisites: for whoever has this as a part of a crawl to say."""
+        return self.dispatcher.wants_pages
+
+    @wants_pages.setter
+    def wants_pages(self, wanted: bool) -> None:
+        self.dispatcher.wants_pages = wanted
 
     def next(self) -> Visit | None:
         return self.dispatcher.next()
@@ -284,6 +302,9 @@ class DiskFrontier:
         record.status = min(max(status, 0), MAX_STATUS)
         record.flags |= Flag.STORED * (row > 0)
         host = self.url_states.host_of(record)
+        if visit.is_requisite:
+            self._requisite_done(visit, record, host, state)
+            return
         self.url_states.end(visit.key, record, host, state)
         self.forms.ended(visit.key, record, host)
         if state != UrlState.EXCLUDED:
@@ -291,6 +312,14 @@ class DiskFrontier:
             section = host.sections[record.section]
             section.remember(visit.key, good=good, text_hash=visit.text_hash)
             self._learn(host, section, good=good, missing=status in GONE, news=visit.news)
+
+    def _requisite_done(self, visit: Visit, record: UrlRecord, host: Host, state: UrlState) -> None:
+        ended = UrlState.REQUISITE if state == UrlState.FETCHED else state
+        self.url_states.end(visit.key, record, host, ended)
+        self.judge.charge_requisite(host)
+        self.hosts.changed(host, host.sections[record.section])
+        if visit.is_linked_to and ended == UrlState.REQUISITE:
+            self._listener.linked_to(visit.key)
 
     def _learn(self, host: Host, section: Section, *, good: bool, missing: bool, news: News) -> None:
         self.judge.known = self.counts.known

@@ -9,7 +9,7 @@ A host that is dead is asked for nothing: what waits for it fails, or waits for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from sitecrawl.frontier.contract import Listener
 from sitecrawl.frontier.counts import Counts
@@ -77,6 +77,8 @@ class Dispatcher:
         """Hosts that are off the workbench: what they have waits for a level."""
         self._level = -1.0
         """At which level they were put there."""
+        self.wants_pages = True
+        """Whether URLs may be handed out that are no requisites, as far as those know who have parts of the crawl."""
         self._left = _PASSED_AT_ONCE
         """How many more URLs of pools may be passed over before something is fetched."""
         self.silent_hosts = SilentHosts(states, politeness)
@@ -102,12 +104,22 @@ class Dispatcher:
         """Whether as many URLs have been fetched as are wanted."""
         return 0 < self._max_pages <= self._counts.fetched
 
-    def _awaits_flight(self) -> bool:
-        """Whether nothing more may go out before something comes back: one by one, or because as many URLs as are
-        wanted have been fetched, or are in flight.
-        """
-        in_flight = len(self._in_flight)
-        return (self._one_by_one and in_flight > 0) or 0 < self._max_pages <= self._counts.fetched + in_flight
+    def _awaits_one(self) -> bool:
+        """Whether one URL goes out after the other, and one is on its way."""
+        return self._one_by_one and bool(self._in_flight)
+
+    def _is_filling(self) -> bool:
+        """Whether as many URLs as are wanted have been fetched, or are in flight."""
+        if not self.wants_pages or self.is_full:
+            return True
+        if not 0 < self._max_pages <= self._counts.fetched + len(self._in_flight):
+            return False
+        pages = sum([not visit.is_requisite for visit in self._in_flight.values()])
+        return self._max_pages <= self._counts.fetched + pages
+
+    def _waiting_requisites(self) -> Iterator[Host]:
+        """The hosts that answer of which requisites wait. To be asked when no more pages are wanted."""
+        return (one for one in self._hosts.live() if one.needs_requisites and one.key not in self.silent_hosts)
 
     @property
     def waiting(self) -> int:
@@ -128,8 +140,10 @@ class Dispatcher:
 
     def is_finished(self) -> bool:
         """Whether nothing is left to hand out, now or later, but for what comes of the URLs in flight."""
-        if self.waiting == 0 or self.is_full:
+        if self.waiting == 0:
             return True
+        if self.is_full or not self.wants_pages:
+            return not any(self._waiting_requisites())
         return self.is_held_back() and not self._last_hosts()
 
     def is_held_back(self) -> bool:
@@ -144,8 +158,11 @@ class Dispatcher:
 
     def next_time(self) -> float | None:
         """Seconds until there may be something to fetch; None if only what is in flight can tell."""
-        if self._awaits_flight():
+        if self._awaits_one():
             return None
+        if self._is_filling():
+            times = [host.free_at for host in self._waiting_requisites() if not host.active]
+            return max(0.0, min(times) - self._clock()) if times else None
         at = self.workbench.next_time(self._is_of_use) if self._keeps_levels else self.workbench.next_time()
         if at is None and self.is_held_back():
             at = min((host.free_at for host in self._last_hosts() if self.workbench.has_seat(host)), default=None)
@@ -170,12 +187,13 @@ class Dispatcher:
     def next(self) -> Visit | None:
         """The next URL to fetch, or None if nothing may be fetched now."""
         now = self._clock()
-        if self._awaits_flight():
+        if self._awaits_one():
             return None
+        is_filling = self._is_filling()
         self._revive(now)
         self._clear_shelf()
         self._forms.put_back()
-        if (visit := self._trial(now)) is not None:
+        if not is_filling and (visit := self._trial(now)) is not None:
             return visit
         while (host := self.workbench.best(now)) is not None:
             if host.is_dead(self._politeness):
@@ -183,14 +201,21 @@ class Dispatcher:
                     return visit
             elif (best := next_of(host, self._order)) is not None:
                 entry, section = best
-                if self._must_wait(entry):
+                if self._must_wait(entry) or (is_filling and not section.is_requisites):  # which go before all others
+                    self.workbench.place(host, now)
                     return None
-                self._pay(entry)
                 section.queue.pop()
-                if (visit := self._visit(host, entry, now, section)) is not None:
+                if (visit := self._take(host, entry, section, now)) is not None:
                     return visit
             self.workbench.place(host, now)
-        return self._last(now) if self.is_held_back() else None
+        return self._last(now) if not is_filling and self.is_held_back() else None
+
+    def _take(self, host: Host, entry: bytes, section: Section, now: float) -> Visit | None:
+        """The URL of `entry`, in its turn. Requisites have none: they come with their page."""
+        if section.is_requisites:
+            return self._visit(host, entry, now)
+        self._pay(entry)
+        return self._visit(host, entry, now, section)
 
     def _trial(self, now: float) -> Visit | None:
         """A URL of what is held back, if it is time for one."""

@@ -44,7 +44,9 @@ _JOINED_AT_ONCE = 500
 """URLs that had been waiting when a rule was learnt and are joined in one go; then one is fetched. 50 us each."""
 _PUT_BACK_AT_ONCE = 50
 """URLs of a dropped rule that go back to the sections of their shapes before each fetch; 50 us each."""
-_NO_FORMS: Final = Flag.UNFILTERED | Flag.REQUEST | Flag.VOLATILE | Flag.SEED | Flag.AWAITED | Flag.AGAIN
+_NO_FORMS: Final = (
+    Flag.UNFILTERED | Flag.REQUEST | Flag.VOLATILE | Flag.SEED | Flag.AWAITED | Flag.AGAIN | Flag.REQUISITE
+)
 
 
 class Forms:

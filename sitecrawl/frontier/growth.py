@@ -52,14 +52,14 @@ class Circle:
     @classmethod
     def of(cls, host: Host, section: Section) -> Self:
         circle = section.circle
-        return cls(host, [one for one in host.sections.values() if one.circle == circle and not one.trap.is_apart])
+        return cls(host, [one for one in host.sections.values() if one.circle == circle and _is_judged(one)])
 
     @classmethod
     def all_of(cls, host: Host) -> list[Self]:
         """The circles of `host`."""
         sections: defaultdict[bytes, list[Section]] = defaultdict(list)
         for one in host.sections.values():
-            if not one.trap.is_apart:
+            if _is_judged(one):
                 sections[one.circle].append(one)
         return [cls(host, circle) for circle in sections.values()]
 
@@ -134,9 +134,13 @@ class Circle:
         return good >= BESIDES * self.fetched
 
 
+def _is_judged(section: Section) -> bool:
+    return not (section.trap.is_apart or section.is_requisites)
+
+
 def size_of(host: Host) -> float:
     """How large a host is without what is held back of it, as `Circle.size`."""
-    free = [one for one in host.sections.values() if not one.trap.demoted]
+    free = [one for one in host.sections.values() if not (one.trap.demoted or one.is_requisites)]
     return sum([one.known + WAITING * one.queued for one in free])
 
 

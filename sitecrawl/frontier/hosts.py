@@ -60,7 +60,7 @@ class Host:
     sections: dict[bytes, Section] = field(default_factory=dict)
     """By the second part of their keys."""
     known: int = 0
-    """URLs of this host that were ever queued."""
+    """URLs of this host that were ever queued, but for requisites."""
     queued: int = 0
     """Of these, how many are not done: waiting or in flight."""
     volatile: int = 0
@@ -115,6 +115,23 @@ class Host:
             for section in self.sections.values()
             if section.queued and not section.trap.demoted and (entry := section.queue.peek()) is not None
         ]
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether anything was ever fetched of it, a page or a requisite."""
+        requisites = None if self.fetched else self.requisites
+        return self.fetched > 0 or (requisites is not None and requisites.fetched > 0)
+
+    @property
+    def requisites(self) -> Section | None:
+        """The section of its requisites, if there have been any."""
+        return next((section for section in self.sections.values() if section.is_requisites), None)
+
+    @property
+    def needs_requisites(self) -> bool:
+        """Whether requisites wait that are not held back."""
+        section = self.requisites if self.queued and not self.trap.demoted else None
+        return section is not None and not section.trap.demoted and section.queue.peek() is not None
 
     def join(self) -> None:
         """Find out anew which sections grow as one."""
@@ -194,14 +211,16 @@ class Host:
     @property
     def is_out(self) -> bool:
         """Whether it has answered before, and now fails whatever it is asked for. Of names in a pool nobody knows."""
-        return not self.is_pool and self.fetched > 0 and self.failures > 1 and self.failing[0] != self.failing[1]
+        return not self.is_pool and self.has_answered and self.failures > 1 and self.failing[0] != self.failing[1]
 
     def revive(self, options: PolitenessOptions) -> None:
         """Give a dead host one more chance."""
         self.failures = self._patience(options) - 1
 
     def _patience(self, options: PolitenessOptions) -> int:
-        patience = options.max_failures if self.fetched else min(options.max_first_failures, options.max_failures)
+        patience = (
+            options.max_failures if self.has_answered else min(options.max_first_failures, options.max_failures)
+        )
         return patience * POOL_PATIENCE if self.is_pool else patience
 
     def pack(self) -> bytes:

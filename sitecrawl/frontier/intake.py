@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.link_credit import LinkCredit
-from sitecrawl.frontier.record import Flag
+from sitecrawl.frontier.options import FrontierOptions
+from sitecrawl.frontier.record import Flag, UrlState
 from sitecrawl.frontier.territory import Message, Outbox
 from sitecrawl.frontier.url_states import UrlStates
 from sitecrawl.frontier.visit import Visit
@@ -17,8 +18,9 @@ from sitecrawl.seen.tiered import SeenSet
 class Intake:
     """Each URL that is new goes into the queue of its section, once; one that is another frontier's to the `outbox`.
 
-    `in_flight` are the visits under way, `place` puts a host that has work on the workbench. Links more than
-    `max_depth` from a seed are left out; 0 for no limit. `backwards`: of a page the last link is queued first.
+    `in_flight` are the visits under way, `place` puts a host that has work on the workbench. `linked_to` is told of
+    requisites that have been fetched, and are linked to now. Links beyond the depth limit are left out. `backwards`:
+    of a page the last link is queued first.
     """
 
     def __init__(
@@ -30,8 +32,9 @@ class Intake:
         in_flight: Mapping[bytes, Visit],
         place: Callable[[Iterable[Host]], None],
         outbox: Outbox | None,
-        max_depth: int,
+        linked_to: Callable[[bytes], None],
         backwards: bool,
+        options: FrontierOptions,
     ) -> None:
         self._seen = seen
         self._states = states
@@ -41,7 +44,9 @@ class Intake:
         self._in_flight = in_flight
         self._place = place
         self._outbox = outbox
-        self._max_depth = max_depth
+        self._linked_to = linked_to
+        self._max_depth = options.max_depth
+        self._has_requisites = options.requisites
         self._backwards = backwards
 
     def add(self, found: Sequence[Link], *, depth: int, referrer: bytes) -> int:
@@ -50,6 +55,7 @@ class Intake:
             return 0
         here, elsewhere = self._split(found)
         new = self._unseen(here)
+        self._follow(here, new, depth=depth, referrer=referrer)
         count = len(new) + len(elsewhere)
         ledger = self._link_credit.ledger
         share, credit = (0, 0) if depth else (ledger.share(count), ledger.seed(len(new)))
@@ -78,6 +84,7 @@ class Intake:
         unseen = self._unseen(here)
         new = {link.key for link in unseen}
         known = [link for link in here if link.key not in new]
+        self._follow(here, unseen, depth=depth, referrer=visit.key)
         self._link_credit.owe(known, tenth)
         hosts = [self._states.insert(link, depth=depth, referrer=visit.key, tenth=tenth) for link in unseen]
         self._link_credit.link_hosts(record, host, links)
@@ -91,6 +98,31 @@ class Intake:
         self._place(hosts)
         return len(new)
 
+    def require(self, page: bytes, found: Sequence[Link], *, depth: int, request: bytes | None) -> int:
+        """See `contract.Frontier`. Requisites are given no credit, and their page's worth is not judged by them."""
+        here, elsewhere = self._split(_first_of_each(found, but=page))
+        new = self._unseen(here)
+        wanted = Message(Link("", ""), depth, page, flags=Flag.REQUISITE, request=request)
+        self._send(wanted._replace(link=link) for link in elsewhere)
+        self._place([self._insert(wanted._replace(link=link)) for link in new])
+        return len(new) + len(elsewhere)
+
+    def _follow(self, links: Sequence[Link], new: Sequence[Link], *, depth: int, referrer: bytes) -> None:
+        """Of `links` of a page some were not `new`: those that were only parts of pages are pages, too."""
+        if not self._has_requisites or len(links) == len(new):
+            return
+        records = self._urls.get_many([link.key for link in links])
+        for link in links:
+            record = records[link.key]
+            if record is None or not record.flags & Flag.REQUISITE:
+                continue
+            if (visit := self._in_flight.get(link.key)) is not None:
+                visit.is_linked_to = True
+            elif record.state == UrlState.QUEUED:
+                self._place([self._states.await_as_page(link, record, depth=depth, referrer=referrer)])
+            elif record.state == UrlState.REQUISITE:
+                self._linked_to(link.key)
+
     def add_request(self, wanted: Message, *, brings_credit: bool) -> bool:
         """Queue what a spider asked for, and False if it was seen. `brings_credit`: as a seed does, which `wanted` is
         if it has neither depth nor referrer.
@@ -98,6 +130,7 @@ class Intake:
         link = wanted.link
         elsewhere = bool(self._split([link])[1])
         if not elsewhere and not self._is_new(wanted):
+            self._follow_message(wanted)
             return False
         if brings_credit or (wanted.depth == 0 and not any(wanted.referrer)):
             wanted = wanted._replace(credit=self._link_credit.ledger.share(1))
@@ -127,8 +160,13 @@ class Intake:
         if self._is_new(message):
             return self._insert(message)
         link = message.link
+        self._follow_message(message)
         self._link_credit.owe([link], message.tenth or 0)
         return self._states.prefer(link.key, link.priority) if link.priority else None
+
+    def _follow_message(self, message: Message) -> None:
+        if not message.flags & Flag.REQUISITE:
+            self._follow([message.link], (), depth=message.depth, referrer=message.referrer)
 
     def _insert(self, message: Message) -> Host:
         link, flags = message.link, message.flags

@@ -21,7 +21,7 @@ from sitecrawl.crawldir.meta import JUDGE, LEDGER, SEEN_SERIAL
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import WRAP, owed
-from sitecrawl.frontier.counts import Counts, PartCounts
+from sitecrawl.frontier.counts import NONE_OF_EACH, Counts, PartCounts
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.order import goes_last, level_of
 from sitecrawl.frontier.queue import DiskQueue, next_prefix
@@ -83,7 +83,7 @@ class Facts(NamedTuple):
         return cls(dividend, reserve, serial, forgotten, tuple(allowance))
 
 
-NO_FACTS: Final = Facts(0, 0, 0, [0, 0, 0, 0])
+NO_FACTS: Final = Facts(0, 0, 0, list(NONE_OF_EACH))
 """Of a partition of which nothing is known yet."""
 
 
@@ -332,6 +332,7 @@ class Move:
         counts.fetched += sign * states[UrlState.FETCHED]
         counts.failed += sign * states[UrlState.FAILED]
         counts.excluded += sign * states[UrlState.EXCLUDED]
+        counts.requisites += sign * states[UrlState.REQUISITE]
         counts.forgotten += sign * sum(facts.forgotten)
         for level, number in sums.levels.items():
             counts.levels[level] += sign * number

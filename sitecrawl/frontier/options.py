@@ -60,3 +60,5 @@ class FrontierOptions:
     learn_rules: bool = True
     """Learn from pages that repeat others what in their URLs chooses no content, and fetch one form of each: see
     `sitecrawl.frontier.forms`. Only where sections can be held back: in an order by credit without a depth limit."""
+    requisites: bool = False
+    """Whether what pages are made of comes in, too."""

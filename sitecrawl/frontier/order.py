@@ -31,6 +31,8 @@ _LINK = _MIDDLE.to_bytes(4, "big")
 """The first bytes of the rank of a URL with priority 0."""
 LEVEL_ENDS: Final = 6
 """Bytes of a rank up to its place: priority and level."""
+FIRST: Final = _MIDDLE
+"""The priority of what goes before all that spiders want: the requisites of pages that have been fetched."""
 _TOP_CLASS = 0xFFFF
 _GREATEST_CLASS = 2 * 63
 """Of credit, which fits into 63 bits; ranks of other orders name greater ones."""

@@ -32,6 +32,8 @@ class UrlState(IntEnum):
     """No response after all retries."""
     EXCLUDED = 3
     """Not asked for: robots.txt or a rule of the crawl forbids it."""
+    REQUISITE = 4
+    """A response came, and what it is a part of is made of it: no page, whatever it is."""
 
 
 _STATES = tuple(UrlState)
@@ -54,6 +56,8 @@ class Flag:
     """Someone wants to be told if it fails: the request has an errback."""
     AGAIN: Final = 64
     """It was asked for again after its end: several of its responses may be in the page store."""
+    REQUISITE: Final = 128
+    """Pages are made of it, and none links to it."""
 
 
 @dataclass(slots=True)

@@ -25,6 +25,8 @@ KEY_BYTES: Final = 4
 _HEAD = struct.Struct(">QQQQQQddddddd4s")
 _BROUGHT = struct.Struct(f">{KEY_BYTES}sQ")
 MAX_BROUGHT: Final = 32
+REQUISITES: Final = "requisites"
+"""What stands in the place of a shape where a host's requisites are: the parts of pages, of its own and of others."""
 _SAMPLE = struct.Struct(">16s?Q")
 SAMPLES: Final = 3
 """URLs that were fetched last of a section and that it knows by name: 25 bytes each, in memory and on disk."""
@@ -41,7 +43,7 @@ class Section:
     shape: str
     queue: DiskQueue
     known: int = 0
-    """URLs of it that were ever queued."""
+    """URLs of it that were ever queued; of requisites none, for they are no pages."""
     own: int = 0
     """Of these, those first seen on a page of its circle: nobody else vouches for them."""
     fetched: int = 0
@@ -75,8 +77,11 @@ class Section:
     circle: bytes = field(init=False)
     """The sections that it grows with, by the name of their circle: see `circles`."""
     trap: TrapState = field(default_factory=TrapState)
+    is_requisites: bool = field(init=False)
+    """Whether it is that of its host's requisites, which nobody judges."""
 
     def __post_init__(self) -> None:
+        self.is_requisites = self.shape == REQUISITES
         self.circle = self.key[-KEY_BYTES:]
 
     def bring(self, section: bytes) -> None:

@@ -41,7 +41,7 @@ class SilentHosts:
                 if (record := self._states.waiting(entry)) is not None:
                     if record.flags & TOLD:
                         return entry
-                    if not host.fetched:
+                    if not host.has_answered:
                         self._states.end(entry[RANK_BYTES:], record, host, UrlState.FAILED)
                         given_up.append(entry[RANK_BYTES:])
                 left -= 1

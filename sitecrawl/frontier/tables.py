@@ -19,7 +19,7 @@ from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.queue import DiskQueue, next_prefix
 from sitecrawl.frontier.record import Flag, UrlRecord
 from sitecrawl.frontier.sections import KEY_BYTES as SECTION_KEY_BYTES
-from sitecrawl.frontier.sections import Section
+from sitecrawl.frontier.sections import REQUISITES, Section
 from sitecrawl.frontier.sites import PROOF, Unproven, pool_of
 from sitecrawl.frontier.worth import weigh
 from sitecrawl.urls.shape import Shape, fold, shape_of
@@ -214,8 +214,19 @@ class HostTable:
             weigh(section, host.kin)
         return section
 
+    def section_for(self, host: Host, record: UrlRecord) -> Section:
+        """The section where the URL of `record` belongs on `host`, made if it is not known."""
+        return self.requisites(host) if record.flags & Flag.REQUISITE else self.section(host, record.url)
+
+    def requisites(self, host: Host) -> Section:
+        """The section of the host's requisites, made if there have been none."""
+        return self._named(host, REQUISITES)
+
     def rule_section(self, host: Host, name: str) -> Section:
         """The section of `host` for the URLs that a rule joins, made if there is none; `name` is the rule's."""
+        return self._named(host, name)
+
+    def _named(self, host: Host, name: str) -> Section:
         key = section_key(name)
         return host.sections.get(key) or self._new_section(host, key, name)
 

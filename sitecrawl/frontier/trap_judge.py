@@ -292,6 +292,12 @@ class TrapJudge:
         host.good += good
         section.learn(good=good)
 
+    def charge_requisite(self, host: Host) -> None:
+        """A requisite of `host` was fetched: it says nothing of traps, and costs where the host is held back."""
+        if host.trap.demoted and not host.trap.is_apart:
+            host.trap.cost += CALM_COST
+            self.cost += CALM_COST
+
     def vouch(self, host: Host, section: Section | None) -> None:
         """A person wants a unit, whatever it looks like."""
         if (section or host).trap.demoted:
@@ -382,7 +388,8 @@ class TrapJudge:
         """Of a unit's sections those that a probe may take, in a random order weighed by what waits."""
         if section is not None:
             return (section,)
-        waiting = [s for s in host.sections.values() if s.queued]
+        queued = [s for s in host.sections.values() if s.queued]
+        waiting = [s for s in queued if not s.is_requisites] or queued
         fair = [s for s in waiting if not s.trap.demoted] or [s for s in waiting if not s.trap.is_apart]
         return sorted(fair, key=lambda s: self.random.random() ** (1 / s.queued), reverse=True)
 

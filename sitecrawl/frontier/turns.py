@@ -85,8 +85,12 @@ class HostTurns:
         if not goes_first(entry):
             self._clock, host.clock = max(self._clock, host.turn), section.turn
         host.turn += 1 / self._share(host)
-        waiting = [one for one in host.sections.values() if one is section or (one.queued and not one.trap.demoted)]
+        waiting = [one for one in host.sections.values() if one is section or _takes_turns(one)]
         section.turn += 1 / shares(waiting)[waiting.index(section)]
 
     def _share(self, host: Host) -> float:
         return max(self._graph.trust(host.key), LEAST / max(self._hosts, 1))
+
+
+def _takes_turns(section: Section) -> bool:
+    return section.queued > 0 and not section.trap.demoted and not section.is_requisites

@@ -21,7 +21,16 @@ from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.given_up import GivenUp
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
 from sitecrawl.frontier.link_credit import LinkCredit
-from sitecrawl.frontier.order import Facts, Order, class_of, credit_class, priority_of, serial_of, with_priority
+from sitecrawl.frontier.order import (
+    FIRST,
+    Facts,
+    Order,
+    class_of,
+    credit_class,
+    priority_of,
+    serial_of,
+    with_priority,
+)
 from sitecrawl.frontier.record import MAX_DEPTH, NO_REFERRER, RANK_BYTES, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.sections import KEY_BYTES as SECTION_KEY_BYTES
 from sitecrawl.frontier.sections import Section
@@ -43,7 +52,7 @@ def name_of(url: str) -> str:
 
 def _never_answered(host: Host) -> bool:
     """Of the names in a pool nobody knows."""
-    return host.fetched == 0 or host.is_pool
+    return not host.has_answered or host.is_pool
 
 
 class UrlStates:
@@ -120,26 +129,52 @@ class UrlStates:
         """Queue a URL that is new; returns its host. `tenth`: what a tenth of the page's link to it is worth; None
         where no page's link has led to it.
         """
-        host = self._hosts.home(found.host, seed=tenth is None and not depth)
-        joined = self.form_section(host, found) if tenth is not None else None
-        section = joined or self._hosts.section(host, found.url)
+        is_seed = tenth is None and not depth and not flags & Flag.REQUISITE
+        host = self._hosts.home(found.host, seed=is_seed)
         record = UrlRecord(
             found.url,
             flags=flags,
             depth=min(max(depth, 0), MAX_DEPTH),
             host=host.key,
-            section=section.key[KEY_BYTES:],
             referrer=referrer,
             credit=credit,
         )
+        joined = self.form_section(host, found) if tenth is not None else None
+        section = joined or self._hosts.section_for(host, record)
+        record.section = section.key[KEY_BYTES:]
         if tenth is not None:
             self._link_credit.give(record, tenth * found.weight)
-        elif not depth:
+        elif is_seed:
             self._link_credit.graph.seed(host.key)
-        host.known += 1
-        section.known += 1
-        section.trap_like += bool(trap_signs(found.url, self._present_year))
+        if flags & Flag.REQUISITE:
+            priority = FIRST
+        else:
+            host.known += 1
+            section.known += 1
+            section.trap_like += bool(trap_signs(found.url, self._present_year))
         record.rank = self.rank(record, priority or found.priority, found.score)
+        self.enter(found.key, record, host)
+        return host
+
+    def become_page(self, key: bytes, record: UrlRecord) -> Host:
+        """A page links to a requisite that does not wait: it is a page that has been fetched. Gives its host."""
+        host = self.host_of(record)
+        section = host.sections[record.section]
+        record.flags &= ~Flag.REQUISITE
+        record.section = self._hosts.section(host, record.url).key[KEY_BYTES:]
+        host.known += 1
+        host.sections[record.section].known += 1
+        self._hosts.changed(host, section)
+        self._hosts.changed(host, host.sections[record.section])
+        return host
+
+    def await_as_page(self, found: Link, record: UrlRecord, *, depth: int, referrer: bytes) -> Host:
+        """A page links to a requisite that waits: it waits as if it had been found now. Gives its host."""
+        self.leave(found.key, record, self.host_of(record))
+        host = self.become_page(found.key, record)
+        record.flags &= ~Flag.REQUEST
+        record.depth, record.referrer, record.rank = min(depth, MAX_DEPTH), referrer, b""
+        record.rank = self.rank(record, found.priority, found.score)
         self.enter(found.key, record, host)
         return host
 
@@ -229,11 +264,12 @@ class UrlStates:
         request = self.request(key) if record.flags & Flag.REQUEST else None
         section = pool.sections[record.section]
         self.leave(key, record, pool)
-        pool.known -= 1
-        section.known -= 1
-        section = self._hosts.section(host, record.url)
-        host.known += 1
-        section.known += 1
+        is_page = not record.flags & Flag.REQUISITE
+        pool.known -= is_page
+        section.known -= is_page
+        section = self._hosts.section_for(host, record)
+        host.known += is_page
+        section.known += is_page
         record.host, record.section = host.key, section.key[KEY_BYTES:]
         if request is not None:
             self.put_request(key, request)
@@ -271,6 +307,7 @@ class UrlStates:
         self.leave(key, record, host)
         self._counts.reach(record, state)
         host.fetched += state == UrlState.FETCHED
+        host.sections[record.section].fetched += state == UrlState.REQUISITE
         record.state = state
         record.fetched = float(int(self._wall()))
         record.mark = 0

@@ -57,6 +57,10 @@ class Visit:
         self.volatile = bool(record.flags & Flag.VOLATILE)
         self.again = bool(record.flags & Flag.AGAIN)
         """It had come to its end before, and was queued once more."""
+        self.is_requisite = bool(record.flags & Flag.REQUISITE)
+        """Pages are made of it: it is not followed."""
+        self.is_linked_to = False
+        """A page has come to link to it since it was handed out as a requisite."""
         self.host: Host | None = host
         """None once the download has ended: the host is free, the page is not yet safe."""
         self.ip = host.ip

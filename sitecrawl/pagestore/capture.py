@@ -69,8 +69,10 @@ class Place(NamedTuple):
     revisit_of: int | None
 
 
-def describe(number: int, exchange: Exchange, page: PageItem | None, place: Place) -> Capture:
-    """The row for an exchange; `page` is what a spider read off it, if one did."""
+def describe(
+    number: int, exchange: Exchange, page: PageItem | None, place: Place, kind: Kind | None = None
+) -> Capture:
+    """The row for an exchange; `page` is what a spider read off it, if one did; `kind` if that does not say it."""
     key = url_key(exchange.url)
     return Capture(
         id=number,
@@ -81,7 +83,7 @@ def describe(number: int, exchange: Exchange, page: PageItem | None, place: Plac
         seconds=exchange.seconds,
         method=exchange.method,
         status=exchange.status,
-        kind=kind_of(exchange, page),
+        kind=kind or kind_of(exchange, page),
         content_type=clean_text(page.content_type if page else media_type(exchange))[:255],
         charset=page.charset if page else None,
         size=page.size if page and not page.quarantined else None,

@@ -74,6 +74,7 @@ FROM pages AS last JOIN pages AS held ON held.id = coalesce(last.revisit_of, las
 WHERE last.url_key = ? AND last.status = 200 AND last.method = 'GET' AND held.payload_size > 0
 ORDER BY last.id DESC LIMIT 1
 """
+_MEDIA_TYPE = "SELECT content_type FROM pages WHERE url_key = ? ORDER BY id DESC LIMIT 1"
 _SAME = """
 SELECT 1 FROM pages WHERE fetched BETWEEN :fetched - 1e-6 AND :fetched + 1e-6
 AND +url_key = :url_key AND method = :method LIMIT 1
@@ -199,6 +200,12 @@ class PageIndex:
         with file_errors(self.path):
             row = self._db.execute(_LAST_VERSION, (url_key,)).fetchone()
         return None if row is None else (row[0], Original(*row[1:]))
+
+    def media_type(self, url_key: str) -> str | None:
+        """Of the last capture of a URL; None without one."""
+        with file_errors(self.path):
+            row = self._db.execute(_MEDIA_TYPE, (url_key,)).fetchone()
+        return None if row is None else str(row[0])
 
     def commit(self, warc_file: str | None, warc_offset: int) -> None:
         """Makes all rows durable together with the position they reach to. After an error they are lost."""

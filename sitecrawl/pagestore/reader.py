@@ -46,6 +46,7 @@ class PageFilter:
     since: float | None = None
     """Fetched at or after this Unix time, in seconds."""
     kind: Kind | None = None
+    """None for all but requisites, which pages are made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +228,8 @@ def _where(wanted: PageFilter) -> tuple[str, dict[str, str | float]]:
     asked = {name: value for name in terms if (value := getattr(wanted, name)) is not None}
     if wanted.url_like is not None:
         asked["url_like"] = f"%{_like(wanted.url_like)}%"
-    return "".join(f"{terms[name]} AND " for name in asked), asked
+    pages = "kind != 'requisite' AND " if wanted.kind is None else ""
+    return pages + "".join(f"{terms[name]} AND " for name in asked), asked
 
 
 def _like(pattern: str) -> str:

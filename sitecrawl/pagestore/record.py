@@ -75,8 +75,8 @@ class HttpMessage:
     body: bytes
 
 
-Kind = Literal["page", "redirect", "error", "robots", "quarantined", "other"]
-KINDS: tuple[Kind, ...] = ("page", "redirect", "error", "robots", "quarantined", "other")
+Kind = Literal["page", "redirect", "error", "robots", "quarantined", "requisite", "other"]
+KINDS: tuple[Kind, ...] = ("page", "redirect", "error", "robots", "quarantined", "requisite", "other")
 
 
 class Reading(NamedTuple):

@@ -31,6 +31,7 @@ from sitecrawl.pagestore.gzipping import compress_member
 from sitecrawl.pagestore.index import Original, PageIndex, Position
 from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.options import WarcOptions
+from sitecrawl.pagestore.record import Kind
 from sitecrawl.pagestore.seal import Seal
 from sitecrawl.urls.url import MAX_URL_LENGTH
 
@@ -58,8 +59,9 @@ class WarcStore(Participant):
             self.close()
             raise
 
-    def put(self, exchange: Exchange, page: PageItem | None = None) -> None:
-        """Stores an exchange; `page` is what a spider made of it, None for redirects, errors and robots.txt.
+    def put(self, exchange: Exchange, page: PageItem | None = None, *, is_requisite: bool = False) -> None:
+        """Stores an exchange; `page` is what a spider made of it, None for redirects, errors and robots.txt, and for
+        what pages are made of, a requisite.
 
         Raises `InvalidUrl` for a URL longer than `MAX_URL_LENGTH`.
         After a `StorageError` the store takes nothing more: a checkpoint must not pass over the page that was lost.
@@ -69,15 +71,20 @@ class WarcStore(Participant):
             raise InvalidUrl(f"a URL of {len(exchange.url):,} characters is not stored: WARC readers refuse the file")
         with self._no_way_back():
             digest, original = self._body_of(exchange)
-            reading = record.Reading(kind_of(exchange, page), page.depth if page is not None else None)
+            kind: Kind = "requisite" if is_requisite else kind_of(exchange, page)
+            reading = record.Reading(kind, page.depth if page is not None else None)
             request, response = _members(exchange, digest, original, reading, self._options)
             place = self._append(request, response, digest, original.id if original else None)
-            self._index.add(describe(self._index.last_id + 1, exchange, page, place))
+            self._index.add(describe(self._index.last_id + 1, exchange, page, place, kind))
 
     @property
     def last_id(self) -> int:
         """The id of the last capture."""
         return self._index.last_id
+
+    def media_type(self, url: str) -> str | None:
+        """That of the last capture of `url`; None without one."""
+        return self._index.media_type(clean_text(url_key(url)))
 
     def adopt(self, capture: Capture, request: bytes, response: bytes, revisit_of: int | None) -> int:
         """Stores a capture of another page store with its records, gzip members as they stand there. Returns its id.

@@ -73,6 +73,8 @@ def count_urls(reader: FrontierReader) -> UrlTotals:
 
 def _count(found: UrlTotals, record: UrlRecord, importance: float) -> None:
     found.states[record.state.name.lower()] += 1
+    if record.flags & Flag.REQUISITE:  # what follows is about pages
+        return
     found.depths[record.depth] += 1
     if record.status:
         found.statuses[record.status] += 1

@@ -37,6 +37,8 @@ class SiteArguments:
     """Stay when nothing is left to fetch, and go on visiting sitemaps."""
     recrawl: bool = False
     """Go on when all is fetched: fetch pages again as they change."""
+    requisites: bool = False
+    """Fetch what pages are made of, too: images, style sheets, scripts, media, fonts and frames."""
     job: str = ""
     """The crawl's name: what was begun under it is gone on with. Empty leaves it to JOBDIR."""
 
@@ -74,6 +76,7 @@ class SiteArguments:
             named,
             _switch(given, "watch"),
             _switch(given, "recrawl"),
+            _switch(given, "requisites"),
             given.get("job", ""),
         )
 

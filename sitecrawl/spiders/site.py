@@ -17,6 +17,7 @@ from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import job_directory, only_looks, redis_of
 from sitecrawl.crawl.engine import is_closing
 from sitecrawl.crawl.page_item import page_item
+from sitecrawl.crawl.requisites import read_requisite
 from sitecrawl.crawl.revisits import Recrawling
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sitemaps import Sitemaps
@@ -72,6 +73,8 @@ class SiteSpider(Spider):
         ):
             if value is not None:
                 crawler.settings.set(name, value, priority="spider")
+        if arguments.requisites:
+            crawler.settings.set("SITECRAWL_REQUISITES", value=True, priority="spider")
         if arguments.watch or arguments.recrawl:  # other workers may have something for this one
             crawler.settings.set("SITECRAWL_CLUSTER_WATCH", value=True, priority="spider")
         if arguments.job:
@@ -150,6 +153,10 @@ class SiteSpider(Spider):
         return Link(target.href, target.host)
 
     def parse(self, response: Response, **kwargs: Any) -> Any:
+        fetch = self.runtime.fetch_of(response.request)
+        if fetch is not None and fetch.visit.is_requisite:
+            read_requisite(self.runtime, fetch, response)
+            return ()
         if self.sitemaps is None:
             return self._parse_page(response)
         return self.sitemaps.parse(response, self._parse_page)

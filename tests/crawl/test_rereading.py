@@ -44,7 +44,7 @@ class Reread:
         self.on_page: Callable[[Capture], None] = lambda _: None
         self.rereading = Rereading(crawler, self._follow)
 
-    def _follow(self, links: list[Link], capture: Capture) -> int:
+    def _follow(self, links: list[Link], parts: list[Link], capture: Capture) -> int:
         self.found += [(capture.url.removeprefix(ROOT), link.url.removeprefix(ROOT)) for link in links]
         self.on_page(capture)
         return len(links)

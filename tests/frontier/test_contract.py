@@ -80,6 +80,134 @@ def test_links_come_out_after_their_page(run: Run) -> None:
     run(story)
 
 
+# What pages are made of
+
+
+@pytest.mark.parametrize("order", ["aopic", "bfs", "dfs", "best"])
+def test_requisites_come_before_all_pages(run: Run, order: str) -> None:
+    """At their page's depth, with it as referrer, each once, on whatever host, and whatever spiders want."""
+
+    async def story(crawl: Crawl) -> None:
+        crawl.frontier.add([found("home")], depth=0)
+        (home,) = await crawl.take("home")
+        crawl.frontier.expand(home, [found("other"), found("x"), found("wanted", priority=1000)])
+        crawl.frontier.require(
+            home.key, [found("i"), found("j", "b.example"), found("i"), found("home")], depth=home.depth
+        )
+        crawl.finish(home)
+        crawl.checkpoint()
+        for visit in await crawl.take("i", "j"):
+            assert (visit.depth, visit.referrer, visit.is_requisite) == (0, home.key, True)
+            crawl.finish(visit)
+        assert sorted(await crawl.drain()) == ["other", "wanted", "x"]
+        await crawl.settled(fetched=4, requisites=2, queued=0, known=6)
+
+    run(story, order=order)
+
+
+def test_requisites_survive_a_crash(run: Run) -> None:
+    """As what they are, with what they are beside a GET."""
+
+    async def story(crawl: Crawl) -> None:
+        crawl.frontier.add([found("home")], depth=0)
+        (home,) = await crawl.take("home")
+        crawl.frontier.require(home.key, [found("i")], depth=home.depth, request=b"more")
+        crawl.finish(home)
+        crawl.checkpoint()
+        await crawl.crash()
+        (visit,) = await crawl.take("i")
+        assert (visit.is_requisite, visit.request) == (True, b"more")
+        crawl.finish(visit)
+        await crawl.settled(fetched=1, requisites=1, queued=0)
+
+    run(story)
+
+
+def test_a_page_that_is_a_requisite_too_is_a_page(run: Run) -> None:
+    """It comes once, in its turn."""
+
+    async def story(crawl: Crawl) -> None:
+        crawl.frontier.add([found("home")], depth=0)
+        (home,) = await crawl.take("home")
+        crawl.frontier.expand(home, [found("frame")])
+        assert crawl.frontier.require(home.key, [found("frame")], depth=home.depth) == 0
+        crawl.finish(home)
+        (visit,) = await crawl.take("frame")
+        assert (visit.is_requisite, visit.depth) == (False, 1)
+        crawl.finish(visit)
+        await crawl.settled(fetched=2, requisites=0, queued=0)
+
+    run(story)
+
+
+def test_a_requisite_that_waits_and_is_linked_to_is_a_page(run: Run) -> None:
+    """One link deeper than the page that links to it, and no request of its own."""
+
+    async def story(crawl: Crawl) -> None:
+        crawl.frontier.add([found("home"), found("busy")], depth=0)
+        home, busy = [visit for _ in range(2) if (visit := await _after(crawl)) is not None]
+        crawl.frontier.require(home.key, [found("i")], depth=home.depth, request=b"more")
+        crawl.frontier.expand(busy, [found("i")])
+        assert await crawl.drain() == ["i"]
+        await crawl.settled(fetched=3, requisites=0, queued=0, known=3)
+
+    async def _after(crawl: Crawl) -> Any:
+        visit = await crawl.next()
+        assert visit is not None
+        crawl.finish(visit)
+        return visit
+
+    run(story)
+
+
+@pytest.mark.parametrize("when", ["in flight", "done"])
+def test_a_requisite_that_was_fetched_and_is_linked_to_is_told(run: Run, when: str) -> None:
+    """So that what it says can be looked at; asked for again, it is a page."""
+
+    async def story(crawl: Crawl) -> None:
+        crawl.frontier.add([found("home"), found("late", "b.example")], depth=0)
+        home, late = sorted(await crawl.take("home", "late"), key=name_of)
+        crawl.frontier.require(home.key, [found("i")], depth=home.depth)
+        crawl.finish(home)
+        (visit,) = await crawl.take("i")
+        if when == "in flight":
+            crawl.frontier.expand(late, [found("i")])
+            crawl.finish(visit)
+        else:
+            crawl.finish(visit)
+            crawl.frontier.expand(late, [found("i")])
+        crawl.finish(late)
+        assert crawl.heard.linked == [visit.key]
+        assert crawl.frontier.again(visit.key)
+        assert await crawl.drain() == ["i"]
+        await crawl.settled(fetched=3, requisites=0, queued=0, known=3)
+
+    run(story)
+
+
+def test_a_requisite_that_is_put_back_is_one_still(run: Run) -> None:
+    """By a retry, or because nothing could be asked."""
+
+    async def story(crawl: Crawl) -> None:
+        crawl.frontier.add([found("home")], depth=0)
+        (home,) = await crawl.take("home")
+        crawl.frontier.expand(home, [found("page")])
+        crawl.frontier.require(home.key, [found("i")], depth=home.depth)
+        crawl.finish(home)
+        (visit,) = await crawl.take("i")
+        crawl.frontier.downloaded(visit, 0.0)
+        crawl.frontier.retry(visit, priority=visit.priority - 1, request=None)
+        (visit,) = await crawl.take("i")
+        crawl.frontier.put_back(visit)
+        (visit,) = await crawl.take("i")
+        assert visit.is_requisite
+        crawl.finish(visit, state=UrlState.FAILED)
+        assert await crawl.drain() == ["page"]
+        await crawl.settled(fetched=2, requisites=0, failed=1, queued=0)
+
+    run(story)
+
+
 def test_a_graph_is_fetched_as_far_as_it_can_be_reached(run: Run) -> None:
     """Made graphs, whose reachable part is known; nothing else comes, and nothing twice."""
 

@@ -50,6 +50,7 @@ class Heard:
 
     def __init__(self) -> None:
         self.given: list[bytes] = []
+        self.linked: list[bytes] = []
         self.errors: list[StorageError] = []
         self.stale_rows: list[int] = []
         self.met: list[str] = []
@@ -57,6 +58,9 @@ class Heard:
 
     def given_up(self, key: bytes) -> None:
         self.given.append(key)
+
+    def linked_to(self, key: bytes) -> None:
+        self.linked.append(key)
 
     def woken(self) -> None: ...
 
@@ -115,7 +119,7 @@ def disk(setting: Setting, database: Database, listener: Heard, clock: Callable[
         clock=clock,
         wall=lambda: 1_800_000_000.0,
         politeness=setting.politeness,
-        options=FrontierOptions(),
+        options=FrontierOptions(requisites=True),
     )
 
 

@@ -17,7 +17,7 @@ from sitecrawl.crawldir.database import Batch
 from sitecrawl.frontier.contract import Capability, Listener
 from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.hosts import PolitenessOptions
-from sitecrawl.frontier.order import Facts, Order, priority_of
+from sitecrawl.frontier.order import FIRST, Facts, Order, priority_of
 from sitecrawl.frontier.record import NO_REFERRER, Flag, UrlRecord, UrlState
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
@@ -59,6 +59,13 @@ class MemoryFrontier:
                 self._enter(one.key, one.priority)
         return new
 
+    def require(self, page: bytes, found: Sequence[Link], *, depth: int, request: bytes | None = None) -> int:
+        flags = Flag.REQUISITE
+        return sum(
+            self.add_request(one, depth=depth, priority=FIRST, flags=flags, request=request, referrer=page)
+            for one in found
+        )
+
     def add_request(
         self,
         found: Link,
@@ -70,7 +77,9 @@ class MemoryFrontier:
         referrer: bytes = NO_REFERRER,
         brings_credit: bool = False,
     ) -> bool:
-        if found.key in self._known.records:
+        if (known := self._known.records.get(found.key)) is not None:
+            if known.flags & Flag.REQUISITE and not flags & Flag.REQUISITE:
+                self._follow(found, known, depth=depth, referrer=referrer)
             return False
         host = self._known.named(found.host)
         self._known.records[found.key] = UrlRecord(
@@ -79,6 +88,16 @@ class MemoryFrontier:
         self._known.requests[found.key] = request
         self._enter(found.key, priority, found.score)
         return True
+
+    def _follow(self, found: Link, known: UrlRecord, *, depth: int, referrer: bytes) -> None:
+        if (visit := self.in_flight.get(found.key)) is not None:
+            visit.is_linked_to = True
+        elif known.state == UrlState.REQUISITE:
+            self._listener.linked_to(found.key)
+        elif known.state == UrlState.QUEUED:
+            known.flags, known.depth, known.referrer = 0, depth, referrer
+            self._known.requests[found.key] = None
+            self._enter(found.key, found.priority)
 
     def _enter(self, key: bytes, priority: int, score: float = 0.0) -> None:
         self._known.serial += 1
@@ -90,6 +109,7 @@ class MemoryFrontier:
         if key not in self._known.records or self._known.records[key].state == UrlState.QUEUED:
             return False
         self._known.requests[key] = request
+        self._known.records[key].flags &= ~Flag.REQUISITE
         self._enter(key, priority)
         return True
 
@@ -143,7 +163,11 @@ class MemoryFrontier:
         self.downloaded(visit, 0.0)
         if self.in_flight.pop(visit.key, None) is not None:
             self._known.records[visit.key].status = status
+            if visit.is_requisite and state == UrlState.FETCHED:
+                state = UrlState.REQUISITE
             self._end(visit.key, state)
+            if visit.is_linked_to and state == UrlState.REQUISITE:
+                self._listener.linked_to(visit.key)
 
     def _end(self, key: bytes, state: UrlState) -> None:
         self._known.records[key].state = state

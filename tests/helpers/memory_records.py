@@ -47,4 +47,5 @@ class MemoryRecords:
     fetched = property(lambda self: self._number(UrlState.FETCHED))
     failed = property(lambda self: self._number(UrlState.FAILED))
     excluded = property(lambda self: self._number(UrlState.EXCLUDED))
+    requisites = property(lambda self: self._number(UrlState.REQUISITE))
     known = property(lambda self: len(self.records))

@@ -71,7 +71,7 @@ class CrawlOf(NamedTuple):
                 clock=time.monotonic,
                 wall=time.time,
                 politeness=politeness,
-                options=FrontierOptions(),
+                options=FrontierOptions(requisites=True),
                 territory=territory,
             )
 

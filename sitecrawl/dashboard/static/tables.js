@@ -347,7 +347,7 @@ class Engine extends Tab {
         ["Looked up on disk", count(seen.lookups)]),
       card("Its memory", ["Cache", `${count(seen.cached)} of ${count(seen.cache_capacity)}`], ["Bloom filter", bytes(seen.bloom_bytes)],
         ["Filter is whole", seen.filling ? "not yet" : "yes"]),
-      card("Frontier", ["Known", count(f.known)], ["Excluded, by robots.txt and rules", count(f.excluded)], ["Waiting for silent hosts", count(f.silent)],
+      card("Frontier", ["Known", count(f.known)], ["Excluded, by robots.txt and rules", count(f.excluded)], ...(f.requisites ? [["Requisites fetched", count(f.requisites)]] : []), ["Waiting for silent hosts", count(f.silent)],
         ["Links to known URLs", count(f.duplicates)], ...(many ? [] : [["Credit with the lambda page", percent(f.reserve)]])),
       card("Checkpoints", [many ? "The oldest last one" : "The last", `${seconds(f.checkpoint_age)} ago`], ["In this run", count(f.checkpoints)],
         [many ? "Databases" : "Database", bytes(f.database)]),
