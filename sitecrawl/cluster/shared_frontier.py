@@ -247,7 +247,7 @@ class SharedFrontier:
         return visit
 
     def _next(self) -> Visit | None:
-        self.frontier.wants_pages = not self.is_full
+        self.frontier.dispatcher.wants_pages = not self.is_full
         if self.is_full and not self.frontier.has_requisites:
             return None
         if (loose := self._loose.next()) is not None:
@@ -364,7 +364,7 @@ class SharedFrontier:
     def is_idle(self) -> bool:
         """Whether nothing is left to hand out of what this worker has, and nothing is in flight."""
         is_busy = self.is_starting or self._loose or self.frontier.in_flight or self.exchange.awaits_seeds
-        self.frontier.wants_pages = not self.is_full
+        self.frontier.dispatcher.wants_pages = not self.is_full
         return not is_busy and self.frontier.is_finished()
 
     @property

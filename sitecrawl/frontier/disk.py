@@ -227,15 +227,6 @@ class DiskFrontier:
 
     # Work
 
-    @property
-    def wants_pages(self) -> bool:
-        """Whether URLs may be handed out that are no requisites: for whoever has this as a part of a crawl to say."""
-        return self.dispatcher.wants_pages
-
-    @wants_pages.setter
-    def wants_pages(self, wanted: bool) -> None:
-        self.dispatcher.wants_pages = wanted
-
     def next(self) -> Visit | None:
         return self.dispatcher.next()
 

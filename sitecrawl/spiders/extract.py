@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 from scrapy.crawler import Crawler
 from scrapy.http import Response
+from scrapy.settings import BaseSettings
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.limits import EXTRACT_SIZE, EXTRACT_TIME, NO_LIMIT, REGEX_TIME
@@ -35,7 +36,7 @@ class ExtractSpider(SiteSpider):
         rules = read_rules(Path(path))
         spider = super().from_crawler(crawler, *args, **kwargs)
         spider.begin(rules)
-        name_fields(crawler.settings, rules.columns())
+        name_fields(crawler.settings, list(_with_media(rules.columns(), crawler.settings)))
         return spider
 
     def begin(self, rules: RuleSet) -> None:
@@ -99,3 +100,12 @@ class ExtractSpider(SiteSpider):
             why = f", {dropped:,} dropped for want of {', '.join(sorted(missing))}" if dropped else ""
             yield label, f"{items:,} {rule.name}{why}"
             label = ""
+
+
+def _with_media(columns: Sequence[str], settings: BaseSettings) -> Iterator[str]:
+    """The columns, and behind the URLs of images and files what Scrapy's pipelines say of them."""
+    for column in columns:
+        yield column
+        if column in {"image_urls", "file_urls"}:
+            kind = column.partition("_")[0]
+            yield settings.get(f"{kind.upper()}S_RESULT_FIELD") or f"{kind}s"

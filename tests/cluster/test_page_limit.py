@@ -70,7 +70,7 @@ def test_without_a_limit() -> None:
 def test_the_first_is_granted_all_once() -> None:
     """What has been fetched under other limits is taken off; then it is as it is."""
     worker = Worker(10)
-    worker.held[2].counts = PartCounts((0, 4, 0, 0), allowance=(ACCOUNT, 4, 0))
+    worker.held[2].counts = PartCounts((0, 4, 0, 0, 7), allowance=(ACCOUNT, 4, 0))
     for _ in range(2):
         worker.share()
         assert worker.rooms() == [6, 0, 0]

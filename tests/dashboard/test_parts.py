@@ -33,9 +33,9 @@ SEEN = dict.fromkeys(
 
 def figures(**more: Any) -> Figures:
     numbers: dict[str, Any] = dict.fromkeys(
-        ("at", "seconds", "fetched", "failed", "excluded", "waiting", "in_flight", "known", "rate", "byte_rate",
-         "received", "errors", "duplicates", "good", "p50", "p95", "hosts", "active", "demoted", "silent", "reserve",
-         "checkpoint_age", "checkpoints", "memory", "cpu", "database"), 7,
+        ("at", "seconds", "fetched", "failed", "excluded", "requisites", "waiting", "in_flight", "known", "rate",
+         "byte_rate", "received", "errors", "duplicates", "good", "p50", "p95", "hosts", "active", "demoted",
+         "silent", "reserve", "checkpoint_age", "checkpoints", "memory", "cpu", "database"), 7,
     )  # fmt: skip
     return Figures(**{**numbers, "seen": SEEN, **more})
 
@@ -339,7 +339,7 @@ class TestMetrics:
         assert up == {"a": 1.0, 'b"} 1\nevil{x="': 0.0}
         assert [s.value for s in found["sitecrawl_worker_fetched"].samples] == [7.0, 7.0]
         assert [s.value for s in found["sitecrawl_worker_partitions"].samples] == [3.0, 3.0]
-        assert len(found["sitecrawl_urls"].samples) == 5
+        assert len(found["sitecrawl_urls"].samples) == 6
         assert not [name for name in self.families() if name.startswith("sitecrawl_worker")]
 
     def test_a_hostile_name(self) -> None:

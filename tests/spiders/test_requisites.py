@@ -175,3 +175,23 @@ def test_images_on_thousands_of_urls_are_no_trap(tmp_path: Path) -> None:
         assert len(pages(job, "--kind", "requisite")) == 10 * count
         assert "held back" not in done.stderr
         assert whole(job)
+
+
+def test_pages_are_read_elsewhere(elsewhere: LocalWeb, tmp_path: Path) -> None:
+    """Also where processes of their own read pages and sheets; a frame that is out of scope is a part of its page."""
+    there = elsewhere.root
+    answers: dict[str, Page] = {
+        "/": f"<link rel=stylesheet href={there}/theme.css><iframe src=/frame></iframe>",
+        "/frame": f"<img src={there}/logo.png><a href=/never>x</a>",
+        "/robots.txt": "",
+    }
+    with LocalWeb(answers) as site:
+        job = tmp_path / "job"
+        settings = {"SITECRAWL_ALLOW_PRIVATE": True, "SITECRAWL_PARSE_PROCESSES": 1}
+        done = crawl(site.root, job, requisites=1, deny="/frame", **settings)
+        assert done.returncode == 0, done.stderr
+        names = ("theme.css", "more.css", "bg.png", "font.woff2", "logo.png")
+        assert pages(job, "--kind", "requisite") == {f"{site.root}/frame", *(f"{there}/{name}" for name in names)}
+        assert pages(job, "--kind", "page") == {f"{site.root}/"}
+        assert "/never" not in site.paths()
+        assert whole(job)
