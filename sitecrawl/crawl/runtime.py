@@ -19,15 +19,14 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from sitecrawl.base import descriptors
-from sitecrawl.base.errors import InvalidUrl, StorageError
+from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.cluster.join import Joined
-from sitecrawl.cluster.options import closing
-from sitecrawl.cluster.seedqueue import fields_of
 from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import Checkpoints
-from sitecrawl.crawl.engine import in_progress, is_closing, stop, wake
+from sitecrawl.crawl.engine import in_progress, stop, wake
 from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.frontier_listener import LED_TO, SAID, FrontierListener
 from sitecrawl.crawl.frontiers import FrontierFactory, join_crawl
 from sitecrawl.crawl.pause import RESTS, Pause
 from sitecrawl.crawl.reading import PageReading
@@ -45,21 +44,14 @@ from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.http import Want
 from sitecrawl.page.items import Exchange, Link, PageItem
-from sitecrawl.page.media_type import HTML
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.urls.fingerprint import HASH_NAME
-from sitecrawl.urls.url import Canonicalizer, Url, parse
+from sitecrawl.urls.url import Canonicalizer, Url
 
 logger = logging.getLogger(__name__)
 
 _ATTRIBUTE = "sitecrawl_runtime"
 """Where a crawler keeps its runtime: a registry would hold every crawler whose engine failed to start."""
-
-_LED_TO = "led-to "
-"""Before a seed that workers tell one another of: a page has named it, and no person."""
-
-_SAID = "said "
-"""Before what the spider of one worker says to those of the others."""
 
 KEYS_KEPT = 16_384
 """URLs whose fingerprints stay in memory, about 0.3 kB each: most links lead to the same few pages."""
@@ -99,10 +91,11 @@ class Runtime:
             make = FrontierFactory(
                 settings, self.path / SEEN_FILE, host_key=self.fingerprints.host, fingerprint=self._fingerprint
             )
+            listener = FrontierListener(self)
             if joined is None:
-                self.frontier = self.whole = make.own(self.database, self)
+                self.frontier = self.whole = make.own(self.database, listener)
             else:
-                self.frontier = self.team = make.of_worker(self.database, joined, self)
+                self.frontier = self.team = make.of_worker(self.database, joined, listener)
             self.reading = PageReading(configuration.parsers(settings), self.stats)
         except BaseException:
             self.database.close()
@@ -111,7 +104,7 @@ class Runtime:
         self.captures = False
         """Whether a middleware notes what comes of each fetch; otherwise the scheduler hears of responses alone."""
         self.seed_hosts = SeedHosts(self.database)
-        self._store: WarcStore | None = None
+        self.store: WarcStore | None = None
         self.on_given_up: list[Callable[[bytes], None]] = []
         """Called with every URL that has failed without a fetch: its host has never answered."""
         self.on_moved: list[Callable[[], None]] = []
@@ -179,12 +172,12 @@ class Runtime:
 
     def open_store(self) -> None:
         """Open the WARC page store, cut back to the last checkpoint. Without this, nothing is stored."""
-        if self._store is None:
+        if self.store is None:
             key = self.directory.manifest.fingerprint_key
             store = WarcStore(self.path, configuration.warc(self.crawler.settings, self.path.name, key))
             position = self.database.get("meta", PAGES)
             store.recover(json.loads(position) if position else None)
-            self._store = store
+            self.store = store
             self.checkpoints.add(store)
 
     def put(self, exchange: Exchange, page: PageItem | None = None) -> None:
@@ -200,15 +193,15 @@ class Runtime:
 
     def _store_now(self, exchange: Exchange, page: PageItem | None, *, is_requisite: bool = False) -> int:
         """The row of the page index where it is now; 0 if it could not be stored."""
-        if self._store is None:
+        if self.store is None:
             return 0
         try:
-            self._store.put(exchange, page, is_requisite=is_requisite)
+            self.store.put(exchange, page, is_requisite=is_requisite)
         except InvalidUrl as error:
             logger.warning("Not stored: %s", error)
             self.stats.inc_value("pagestore/not_stored")
             return 0
-        return self._store.last_id
+        return self.store.last_id
 
     def retry_given_up(self) -> None:
         """Ask the hosts again that were given up, of those that this process has."""
@@ -287,7 +280,7 @@ class Runtime:
         if scope is not None:
             scope.add_seed(seed)
         if self.team is not None:
-            self.team.exchange.scope.add(seed.href if named else _LED_TO + seed.href)
+            self.team.exchange.scope.add(seed.href if named else LED_TO + seed.href)
 
     def say(self, text: str) -> None:
         """Let the spiders of all other workers hear `text`, those that begin later as well: by their `heard`.
@@ -296,7 +289,7 @@ class Runtime:
         there once.
         """
         if self.team is not None:
-            self.team.exchange.scope.add(_SAID + text)
+            self.team.exchange.scope.add(SAID + text)
 
     def _compare(self, fetch: Fetch) -> None:
         """Find out whether others have the content of its page, and let them know that it has.
@@ -369,74 +362,11 @@ class Runtime:
             for fetch in [fetch for fetch in self.fetches.values() if fetch.request not in working]:
                 self.finish(fetch)
 
-    # What the frontier tells by itself (`WorkerListener`), which it does not before the runtime is whole
-
-    def given_up(self, key: bytes) -> None:
-        for listener in self.on_given_up:
-            listener(key)
-
-    def linked_to(self, key: bytes) -> None:
-        """A page that was read as an image or a frame is read again as a page: its links count now."""
-        record = self.frontier.urls.get(key)
-        stored = self._store.media_type(record.url) if record is not None and self._store is not None else None
-        if stored is None or stored in HTML:
-            self.frontier.again(key)
-
-    def woken(self) -> None:
-        wake(self.crawler)
-
-    def failed(self, error: StorageError) -> None:
-        self.checkpoints.fail(error)
-
-    def counted(self, name: str, number: int) -> None:
-        self.stats.inc_value(name, number)
-
-    def limit_met(self, name: str) -> None:
-        if not is_closing(self.crawler):
-            stop(self.crawler, closing(name))
-
-    def moved(self) -> None:
-        for listener in self.on_moved:
-            listener()
-
-    def ended(self, reason: str) -> None:
-        if not is_closing(self.crawler):
-            stop(self.crawler, reason)
-
-    def withdrawn(self, rows: list[int]) -> None:
-        if self._store is not None:
-            self._store.withdraw(rows)
-
-    def checkpoint(self) -> None:
-        self.checkpoints.run()
-
-    def widened(self, url: str) -> None:
-        if url.startswith(_SAID):
-            if (heard := getattr(self.crawler.spider, "heard", None)) is not None:
-                heard(url.removeprefix(_SAID))
-            return
-        self.widen(parse(url.removeprefix(_LED_TO)), named=not url.startswith(_LED_TO))
-
-    def seed_pushed(self, text: str) -> bool:
-        fields = fields_of(text)
-        try:
-            url = parse(fields.get("url", ""))
-            if fields.keys() <= {"url"}:
-                self.widen(url, named=True)
-                self.seed([url])
-            else:
-                wanted = {name: fields[name] for name in ("method", "meta", "headers", "body") if name in fields}
-                self.seed_hosts.add(url.host)
-                self.crawler.engine.crawl(Request(url.href, **wanted))
-        except (InvalidUrl, TypeError, ValueError):
-            return False
-        return True
-
     # The end
 
     def close(self) -> None:
         """Close all files. What came after the last checkpoint is forgotten."""
         self.reading.close()
-        if self._store is not None:
-            self._store.close()
+        if self.store is not None:
+            self.store.close()
         self.database.close()

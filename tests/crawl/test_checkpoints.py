@@ -14,6 +14,7 @@ from scrapy.utils.test import get_crawler
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl import checkpoints as module
+from sitecrawl.crawl.frontier_listener import FrontierListener
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.participant import Participant
@@ -124,6 +125,6 @@ def test_a_seed_that_another_worker_tells_of(
     )
     runtime.widen(parse("http://10.0.0.1/x"), named=named)
     runtime.seed_hosts._new.clear()
-    runtime.widened(*told)
+    FrontierListener(runtime).widened(*told)
     assert ("10.0.0.1" in runtime.seed_hosts) is named
     assert told[1:] == told[:1]  # `SharedScope` tells nothing twice

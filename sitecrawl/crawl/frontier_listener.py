@@ -1,0 +1,91 @@
+"""What a crawl does about what its frontier tells by itself, and about what other workers say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from scrapy import Request
+
+from sitecrawl.base.errors import InvalidUrl, StorageError
+from sitecrawl.cluster.options import closing
+from sitecrawl.cluster.seedqueue import fields_of
+from sitecrawl.crawl.engine import is_closing, stop, wake
+from sitecrawl.page.media_type import HTML
+from sitecrawl.urls.url import parse
+
+if TYPE_CHECKING:
+    from sitecrawl.crawl.runtime import Runtime
+
+LED_TO: Final = "led-to "
+"""Before a seed that workers tell one another of: a page has named it, and no person."""
+SAID: Final = "said "
+"""Before what the spider of one worker says to those of the others."""
+
+
+class FrontierListener:
+    """A `WorkerListener`, which hears nothing before the runtime is whole."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def given_up(self, key: bytes) -> None:
+        for listener in self._runtime.on_given_up:
+            listener(key)
+
+    def linked_to(self, key: bytes) -> None:
+        """A page that was read as an image or a frame is read again as a page: its links count now."""
+        frontier, store = self._runtime.frontier, self._runtime.store
+        record = frontier.urls.get(key)
+        stored = store.media_type(record.url) if record is not None and store is not None else None
+        if stored is None or stored in HTML:
+            frontier.again(key)
+
+    def woken(self) -> None:
+        wake(self._runtime.crawler)
+
+    def failed(self, error: StorageError) -> None:
+        self._runtime.checkpoints.fail(error)
+
+    def counted(self, name: str, number: int) -> None:
+        self._runtime.stats.inc_value(name, number)
+
+    def limit_met(self, name: str) -> None:
+        if not is_closing(self._runtime.crawler):
+            stop(self._runtime.crawler, closing(name))
+
+    def moved(self) -> None:
+        for listener in self._runtime.on_moved:
+            listener()
+
+    def ended(self, reason: str) -> None:
+        if not is_closing(self._runtime.crawler):
+            stop(self._runtime.crawler, reason)
+
+    def withdrawn(self, rows: list[int]) -> None:
+        if self._runtime.store is not None:
+            self._runtime.store.withdraw(rows)
+
+    def checkpoint(self) -> None:
+        self._runtime.checkpoints.run()
+
+    def widened(self, url: str) -> None:
+        if url.startswith(SAID):
+            if (heard := getattr(self._runtime.crawler.spider, "heard", None)) is not None:
+                heard(url.removeprefix(SAID))
+            return
+        self._runtime.widen(parse(url.removeprefix(LED_TO)), named=not url.startswith(LED_TO))
+
+    def seed_pushed(self, text: str) -> bool:
+        fields = fields_of(text)
+        try:
+            url = parse(fields.get("url", ""))
+            if fields.keys() <= {"url"}:
+                self._runtime.widen(url, named=True)
+                self._runtime.seed([url])
+            else:
+                wanted = {name: fields[name] for name in ("method", "meta", "headers", "body") if name in fields}
+                self._runtime.seed_hosts.add(url.host)
+                self._runtime.crawler.engine.crawl(Request(url.href, **wanted))
+        except (InvalidUrl, TypeError, ValueError):
+            return False
+        return True
