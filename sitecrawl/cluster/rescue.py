@@ -14,7 +14,9 @@ from sitecrawl.frontier.territory import Message, Territory
 from sitecrawl.frontier.url_states import name_of
 from sitecrawl.page.items import Link
 
-_KEPT = Flag.SEED | Flag.AWAITED | Flag.UNFILTERED
+_KEPT = Flag.SEED | Flag.AWAITED | Flag.UNFILTERED | Flag.REQUISITE
+_UNLINKED = Flag.SEED | Flag.REQUISITE
+"""No page's link has led to it."""
 
 
 def rescued(entries: Iterable[Entry], territory: Territory) -> Iterator[Message]:
@@ -35,12 +37,11 @@ def rescued(entries: Iterable[Entry], territory: Territory) -> Iterator[Message]
 
 
 def _message(key: bytes, record: UrlRecord, request: bytes | None) -> Message:
-    is_seed = bool(record.flags & Flag.SEED)
     return Message(
         Link(record.url, name_of(record.url), key=key),
         record.depth,
         record.referrer,
-        tenth=None if is_seed else 0,
+        tenth=None if record.flags & _UNLINKED else 0,
         flags=record.flags & _KEPT,
         request=request,
     )
