@@ -1,10 +1,9 @@
 """Cache replacement, replayed: how many requests of a stream miss a cache of a given size?
 
-Requests are small numbers, one a URL. CLOCK is the product's own; the others are what Broder, Najork and Wiener
-("Efficient URL caching for World Wide Web crawling", WWW 2003) compare it with:
+Requests are small numbers, one a URL. CLOCK, LRU and RANDOM are the product's own, as in a crawl; so is `FIRST`, its
+STATIC, which keeps what comes first. The others are what Broder, Najork and Wiener ("Efficient URL caching for World
+Wide Web crawling", WWW 2003) compare them with, which no crawl can have:
 
-- `LRU` forgets what was asked for the longest time ago;
-- `RANDOM` forgets any;
 - `STATIC` holds the most frequent URLs of the whole stream from the first request on, and never changes;
 - `MIN` forgets what will not be asked for the longest time (Belady 1966): nothing can do better that has to take in
   what it is asked for, and it needs to know the future;
@@ -17,9 +16,10 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
-from random import Random
 
+from sitecrawl.seen.cache import Cache
 from sitecrawl.seen.clock import Clock
+from sitecrawl.seen.policies import Lru, RandomCache, StaticCache
 
 Stream = Sequence[int]
 
@@ -28,45 +28,14 @@ def infinite(stream: Stream, size: int) -> int:
     return len(set(stream))
 
 
-def clock(stream: Stream, size: int) -> int:
-    cache = Clock(size)
-    touch = cache.touch
-    for request in stream:
-        touch(request)  # type: ignore[arg-type] # any key that can be hashed
-    return cache.misses
+def policy(make: Callable[[int], Cache]) -> Callable[[Stream, int], int]:
+    def misses(stream: Stream, size: int) -> int:
+        cache = make(size)
+        touch = cache.touch
+        for request in stream:
+            touch(request)  # type: ignore[arg-type] # any key that can be hashed
+        return cache.misses
 
-
-def lru(stream: Stream, size: int) -> int:
-    """A dict keeps the order in which keys came in, so the first is the one that has rested longest."""
-    cache: dict[int, None] = {}
-    misses = 0
-    for request in stream:
-        if request in cache:
-            del cache[request]
-        else:
-            misses += 1
-            if len(cache) == size:
-                del cache[next(iter(cache))]
-        cache[request] = None
-    return misses
-
-
-def random(stream: Stream, size: int) -> int:
-    slots: list[int] = []
-    cache: set[int] = set()
-    chance = Random(1).random
-    misses = 0
-    for request in stream:
-        if request in cache:
-            continue
-        misses += 1
-        cache.add(request)
-        if len(slots) < size:
-            slots.append(request)
-        else:
-            slot = int(chance() * size)
-            cache.discard(slots[slot])
-            slots[slot] = request
     return misses
 
 
@@ -120,10 +89,11 @@ def next_uses(stream: Stream) -> Stream:
 
 POLICIES: dict[str, Callable[[Stream, int], int]] = {
     "MIN": minimum,
-    "LRU": lru,
-    "CLOCK": clock,
-    "RANDOM": random,
+    "LRU": policy(Lru),
+    "CLOCK": policy(Clock),
+    "RANDOM": policy(RandomCache),
     "STATIC": static,
+    "FIRST": policy(StaticCache),
     "INFINITE": infinite,
 }
 """Misses of a stream in a cache of so many entries."""

@@ -85,7 +85,7 @@ def report(found: Study) -> None:
         print(f"| 2^{exponent}{mark} | {' | '.join([*shares, *ratios])} |")
 
 
-COLOURS = {"MIN": "#333", "LRU": "#08c", "CLOCK": "#0b6", "RANDOM": "#c60", "STATIC": "#a3a"}
+COLOURS = {"MIN": "#333", "LRU": "#08c", "CLOCK": "#0b6", "RANDOM": "#c60", "STATIC": "#a3a", "FIRST": "#888"}
 _WIDTH, _HEIGHT, _MARGIN = 720, 360, 56
 
 

@@ -12,7 +12,7 @@ a sweep costs no Python per slot.
       marks   0   1   1   0   1   0
                   ^hand   ^victim        then marks 1 and 2 are taken off, and the hand stands at 4
 
-Invariants: `_slot_of[_keys[i]] == i` for every slot in use; at most `capacity` slots are in use; a key that was
+Invariants: `_held[_keys[i]] == i` for every slot in use; at most `capacity` slots are in use; a key that was
 marked since the hand last passed it survives the hand's next passage.
 
 Nothing is on disk. A crash costs the cache: the tiers behind it answer what it would have answered.
@@ -22,33 +22,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sitecrawl.base.errors import OptionError
+from sitecrawl.seen.cache import Cache
 
 
-class Clock:
-    """A cache of at most `capacity` keys with CLOCK replacement.
+class Clock(Cache):
+    """A cache of at most `capacity` keys with CLOCK replacement. Raises `OptionError` for a capacity below 1."""
 
-    Raises `OptionError` for a capacity below 1.
-    """
+    __slots__ = ("_hand", "_keys", "_marks")
 
-    __slots__ = ("_hand", "_keys", "_marks", "_slot_of", "capacity", "hits", "misses")
+    name = "CLOCK"
+    _held: dict[bytes, int]
+    """The slot of each key."""
 
     def __init__(self, capacity: int) -> None:
-        if capacity < 1:
-            raise OptionError(f"A CLOCK cache of {capacity} entries holds nothing: ask for 1 or more")
-        self.capacity = capacity
-        self.hits = 0
-        """Calls of `touch` that found their key."""
-        self.misses = 0
-        """Calls of `touch` that inserted their key."""
+        super().__init__(capacity)
         self._keys: list[bytes] = []
-        self._slot_of: dict[bytes, int] = {}
+        self._held = {}
         self._marks = bytearray(capacity)
         self._hand = 0
 
     def touch(self, key: bytes) -> bool:
         """True if `key` is in the cache, which marks it; otherwise it is inserted, unmarked."""
-        slot = self._slot_of.get(key)
+        slot = self._held.get(key)
         if slot is not None:
             self._marks[slot] = 1
             self.hits += 1
@@ -59,7 +54,7 @@ class Clock:
 
     def touch_many(self, keys: Iterable[bytes]) -> dict[bytes, int]:
         """`touch` for each of `keys`; returns those that were not in the cache, with their first places."""
-        slot_of, marks, missed = self._slot_of, self._marks, dict[bytes, int]()
+        slot_of, marks, missed = self._held, self._marks, dict[bytes, int]()
         hits = misses = 0
         for place, key in enumerate(keys):
             slot = slot_of.get(key)
@@ -81,7 +76,7 @@ class Clock:
         else:
             slot = self._evict()
             self._keys[slot] = key
-        self._slot_of[key] = slot
+        self._held[key] = slot
 
     def _evict(self) -> int:
         """Free the slot of the first unmarked key at or after the hand, and put the hand behind it."""
@@ -92,7 +87,7 @@ class Clock:
             hand = 0
             victim = self._marks.find(0)
         self._unmark(hand, victim)
-        del self._slot_of[self._keys[victim]]
+        del self._held[self._keys[victim]]
         self._hand = (victim + 1) % self.capacity
         return victim
 
@@ -100,15 +95,7 @@ class Clock:
         self._marks[start:end] = bytes(end - start)
 
     def clear(self) -> None:
-        """Forget every key; the counters stay."""
+        super().clear()
         self._keys.clear()
-        self._slot_of.clear()
         self._marks = bytearray(self.capacity)
         self._hand = 0
-
-    def __contains__(self, key: bytes) -> bool:
-        """A look without a trace: neither marks nor counters change."""
-        return key in self._slot_of
-
-    def __len__(self) -> int:
-        return len(self._keys)

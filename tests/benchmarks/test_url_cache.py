@@ -104,7 +104,7 @@ def test_a_graph(graph: Path, tmp_path: Path) -> None:
         assert sum("critical" in row[0] for row in rows) == 1
     root = ET.fromstring(picture.read_text())
     lines = root.findall("{http://www.w3.org/2000/svg}polyline")
-    assert len(lines) == 20
+    assert len(lines) == 24
     heights = [float(point.split(",")[1]) for line in lines for point in (line.get("points") or "").split()]
     assert 0 < min(heights) < max(heights) < 720
 

@@ -1,0 +1,58 @@
+"""What a cache in front of the URL-seen test does, whatever it forgets first."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from sitecrawl.base.errors import OptionError
+
+
+class Cache(ABC):
+    """At most `capacity` keys, each of which was touched. Raises `OptionError` for a capacity below 1."""
+
+    __slots__ = ("_held", "capacity", "hits", "misses")
+
+    name: ClassVar[str]
+    """What the log calls its policy."""
+    _held: dict[bytes, Any] | set[bytes]
+
+    def __init__(self, capacity: int) -> None:
+        if capacity < 1:
+            raise OptionError(f"A {self.name} cache of {capacity} entries holds nothing: ask for 1 or more")
+        self.capacity = capacity
+        self.hits = 0
+        """Touches that found their key."""
+        self.misses = 0
+        """Touches that did not."""
+
+    @abstractmethod
+    def touch(self, key: bytes) -> bool:
+        """True if `key` is in the cache, which notes that it was asked for; otherwise it comes in, if it may."""
+
+    def touch_many(self, keys: Iterable[bytes]) -> dict[bytes, int]:
+        """`touch` for each of `keys`; returns those that were not in the cache, with their first places."""
+        touch, missed = self.touch, dict[bytes, int]()
+        for place, key in enumerate(keys):
+            if not touch(key):
+                missed.setdefault(key, place)
+        return missed
+
+    def _count(self, *, known: bool) -> bool:
+        if known:
+            self.hits += 1
+        else:
+            self.misses += 1
+        return known
+
+    def clear(self) -> None:
+        """Forget every key; the counters stay."""
+        self._held.clear()
+
+    def __contains__(self, key: bytes) -> bool:
+        """A look without a trace: what goes next stays the same, and so do the counters."""
+        return key in self._held
+
+    def __len__(self) -> int:
+        return len(self._held)

@@ -1,0 +1,108 @@
+"""Which key a cache forgets: the policies of Broder, Najork and Wiener, "Efficient URL caching for World Wide Web
+crawling" (WWW 2003), by name. `clock`, the default, has a module of its own; docs/design/seen.md compares them.
+
+Invariant of all: a key that is new comes in, and one that is known stays, until there is no room. Nothing is on disk.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from itertools import islice
+from random import Random
+from typing import Final
+
+from sitecrawl.base.errors import OptionError, meant
+from sitecrawl.seen.cache import Cache
+from sitecrawl.seen.clock import Clock
+
+
+class Lru(Cache):
+    """Forgets what was asked for the longest time ago."""
+
+    __slots__ = ()
+
+    name = "LRU"
+    _held: OrderedDict[bytes, None]
+
+    def __init__(self, capacity: int) -> None:
+        super().__init__(capacity)
+        self._held = OrderedDict()
+
+    def touch(self, key: bytes) -> bool:
+        known = key in self._held
+        if known:
+            self._held.move_to_end(key)
+        else:
+            if len(self._held) == self.capacity:
+                self._held.popitem(last=False)
+            self._held[key] = None
+        return self._count(known=known)
+
+
+class RandomCache(Cache):
+    """Forgets any, in an order that is the same for every crawl."""
+
+    __slots__ = ("_chance", "_slots")
+
+    name = "RANDOM"
+    _held: set[bytes]
+
+    def __init__(self, capacity: int) -> None:
+        super().__init__(capacity)
+        self._held = set()
+        self._slots: list[bytes] = []
+        self._chance = Random(0).random  # noqa: S311 - no secret; a crawl that can be repeated is worth more
+
+    def touch(self, key: bytes) -> bool:
+        known = key in self._held
+        if not known:
+            self._insert(key)
+        return self._count(known=known)
+
+    def _insert(self, key: bytes) -> None:
+        if len(self._slots) < self.capacity:
+            self._slots.append(key)
+        else:
+            slot = int(self._chance() * self.capacity)
+            self._held.discard(self._slots[slot])
+            self._slots[slot] = key
+        self._held.add(key)
+
+    def clear(self) -> None:
+        super().clear()
+        self._slots.clear()
+
+
+class StaticCache(Cache):
+    """Forgets nothing: what comes first stays.
+
+    The study fills it with the most frequent URLs of the whole crawl, `known`, which nobody has before that. What a
+    crawl finds first are its seeds and their sites' navigation.
+    """
+
+    __slots__ = ()
+
+    name = "STATIC"
+    _held: set[bytes]
+
+    def __init__(self, capacity: int, known: Iterable[bytes] = ()) -> None:
+        super().__init__(capacity)
+        self._held = set(islice(known, capacity))
+
+    def touch(self, key: bytes) -> bool:
+        known = key in self._held
+        if not known and len(self._held) < self.capacity:
+            self._held.add(key)
+        return self._count(known=known)
+
+
+CACHES: Final[dict[str, type[Cache]]] = {"clock": Clock, "lru": Lru, "random": RandomCache, "static": StaticCache}
+"""By what the setting calls them."""
+
+
+def cache_of(policy: str, capacity: int) -> Cache:
+    """An empty cache. Raises `OptionError` for a policy that does not exist, or a capacity below 1."""
+    if policy not in CACHES:
+        raise OptionError(f"No cache forgets by {policy!r}: use {', '.join(CACHES)}{meant(policy, CACHES)}")
+    return CACHES[policy](capacity)
