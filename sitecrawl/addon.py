@@ -20,7 +20,9 @@ from scrapy.utils.python import global_object_name
 from sitecrawl import __version__
 from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.base.limits import DEFAULTS
+from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import is_job, only_looks
+from sitecrawl.crawl.own_dupefilter import own_class
 from sitecrawl.credit.policies import POLICIES
 from sitecrawl.frontier.order import LINKS, ORDERS
 from sitecrawl.seen.bloom_kinds import KINDS
@@ -157,6 +159,8 @@ class Addon:
         looks, job = _LOOKS if only_looks() else {}, _JOB if is_job() else {}
         for name, value in {**SETTINGS, **SCRAPY_DEFAULTS, **looks, **job}.items():
             _set(settings, name, value)
+        if settings.getpriority("DUPEFILTER_CLASS") and has_our_scheduler(settings):
+            own_class(settings)  # what is wrong with it is said before anything is made
         _set(settings, "USER_AGENT", _user_agent(settings.get("SITECRAWL_CONTACT")))
         for name, components in {**_COMPONENTS, "SPIDER_MIDDLEWARES": _spider_middlewares(settings)}.items():
             _leave_out(settings, name, [path for path, priority in components.items() if priority is None])

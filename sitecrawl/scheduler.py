@@ -12,10 +12,12 @@ import os
 from scrapy import Request, Spider, signals
 from scrapy.core.scheduler import BaseScheduler
 from scrapy.crawler import Crawler
+from scrapy.dupefilters import BaseDupeFilter
 from scrapy.exceptions import CloseSpider
 from scrapy.http import Response
 from scrapy.utils.asyncio import CallLaterResult, call_later
-from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.request import RequestFingerprinter
 from twisted.internet.defer import Deferred
 
@@ -25,6 +27,7 @@ from sitecrawl.crawl.ending import FINISHED, finish_reason, left_of
 from sitecrawl.crawl.engine import wake
 from sitecrawl.crawl.feed_files import FeedFiles
 from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.own_dupefilter import own_class
 from sitecrawl.crawl.requests import (
     VISIT,
     Unstorable,
@@ -47,9 +50,11 @@ logger = logging.getLogger(__name__)
 class Scheduler(BaseScheduler):
     """Set `SCHEDULER = "sitecrawl.scheduler.Scheduler"`; any spider works with it."""
 
-    def __init__(self, crawler: Crawler, runtime: Runtime) -> None:
+    def __init__(self, crawler: Crawler, runtime: Runtime, dupefilter: BaseDupeFilter | None = None) -> None:
         assert crawler.stats
         self._crawler = crawler
+        self._dupefilter = dupefilter
+        """The project's own; the frontier's test is asked in any case."""
         self._runtime = runtime
         self._frontier = runtime.frontier
         self._pause = runtime.pause
@@ -63,9 +68,10 @@ class Scheduler(BaseScheduler):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Scheduler:
-        return cls(crawler, Runtime.of(crawler))
+        own = own_class(crawler.settings)
+        return cls(crawler, Runtime.of(crawler), build_from_crawler(own, crawler) if own is not None else None)
 
-    def open(self, spider: Spider) -> None:
+    def open(self, spider: Spider) -> Deferred[None] | None:
         self._spider = spider
         if self._runtime.directory.resumed:
             self._runtime.retry_given_up()
@@ -79,6 +85,7 @@ class Scheduler(BaseScheduler):
         self._crawler.signals.connect(self._idle, signals.spider_idle)
         if self._runtime.team is not None:
             call_later(0, self._frontier.start)
+        return self._dupefilter.open() if self._dupefilter is not None else None
 
     def _idle(self) -> None:
         """Nothing may be fetched any more: if something is left unread, the finish reason says so."""
@@ -92,9 +99,12 @@ class Scheduler(BaseScheduler):
         self._count_left()
         self._checkpoints.stop()
         if self._runtime.team is not None:
-            return deferred_from_coro(self._part())
+            return deferred_from_coro(self._part(reason))
         self._checkpoints.close()
-        return None
+        return self._close_dupefilter(reason)
+
+    def _close_dupefilter(self, reason: str) -> Deferred[None] | None:
+        return self._dupefilter.close(reason) if self._dupefilter is not None else None
 
     def _count_left(self) -> None:
         if self._runtime.whole is None:
@@ -102,13 +112,15 @@ class Scheduler(BaseScheduler):
         for name, urls in left_of(self._runtime).stats():
             self._stats.set_value(name, urls)
 
-    async def _part(self) -> None:
+    async def _part(self, reason: str) -> None:
         """Tell Redis what is done before the files are closed; what it has not heard by then the next start tells."""
         self._checkpoints.run()
         await self._frontier.close()
         for name, value in self._frontier.stats().items():
             self._stats.set_value(name, value)
         self._checkpoints.close()
+        if (closing := self._close_dupefilter(reason)) is not None:
+            await maybe_deferred_to_future(closing)
 
     def _received(self, response: Response, request: Request) -> None:
         """What `CaptureMiddleware` would have noted, in a project that has the scheduler alone."""
@@ -135,11 +147,7 @@ class Scheduler(BaseScheduler):
             return True
         if fetch is not None and not self._runtime.captures and not fetch.status:
             fetch.arrived(302)  # some redirect: nobody has seen which
-        if fetch is not None and not self._admits(request, fetch):
-            self._stats.inc_value("links/redirected_out_of_scope")
-            return False
-        if fetch is not None and 0 < self._max_url_length < len(request.url):  # a redirect: no spider has seen it
-            self._stats.inc_value(limits.URL_LENGTH.stat)
+        if (fetch is not None and self._leads_astray(request, fetch)) or self._is_filtered(request):
             return False
         if fetch is not None and fetch.is_redirect:
             request = without_credentials(request)
@@ -165,6 +173,23 @@ class Scheduler(BaseScheduler):
         if flags & Flag.VOLATILE:
             self._volatile[found.key] = request
         self._count("enqueued", volatile=bool(flags & Flag.VOLATILE))
+        return True
+
+    def _leads_astray(self, request: Request, fetch: Fetch) -> bool:
+        """Whether a redirect leads to what no link may lead to."""
+        if not self._admits(request, fetch):
+            self._stats.inc_value("links/redirected_out_of_scope")
+            return True
+        if 0 < self._max_url_length < len(request.url):  # no spider has seen it
+            self._stats.inc_value(limits.URL_LENGTH.stat)
+            return True
+        return False
+
+    def _is_filtered(self, request: Request) -> bool:
+        """Whether the project's own filter has seen it."""
+        if self._dupefilter is None or request.dont_filter or not self._dupefilter.request_seen(request):
+            return False
+        self._dupefilter.log(request, self._spider)
         return True
 
     @staticmethod

@@ -1,0 +1,48 @@
+"""A project's own DUPEFILTER_CLASS under our scheduler.
+
+The frontier has the URL-seen test of all links. A class of the project's is asked before it, for each request that a
+spider yields: what it has seen is filtered, and what it lets pass the frontier tests as well.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy.settings import BaseSettings
+from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
+
+from sitecrawl.base.errors import OptionError
+from sitecrawl.crawl.configuration import only_looks
+
+if TYPE_CHECKING:
+    from scrapy.dupefilters import BaseDupeFilter
+
+_THE_FRONTIERS: Final = ("scrapy.dupefilters.RFPDupeFilter", "sitecrawl.dupefilter.DupeFilter")
+"""What the frontier's test stands in for: Scrapy's default, and our test under Scrapy's scheduler."""
+_NONE: Final = "scrapy.dupefilters.BaseDupeFilter"
+
+
+def own_class(settings: BaseSettings) -> type[BaseDupeFilter] | None:
+    """That of the project; None where it has none but what the frontier does anyway.
+
+    Raises `OptionError` for a class that cannot be loaded, is none, or filters nothing.
+    """
+    found = _load(settings["DUPEFILTER_CLASS"])
+    path = global_object_name(found)
+    if path == _NONE and not only_looks():  # Scrapy's shell has it, and ends by hand
+        raise OptionError(
+            f"DUPEFILTER_CLASS is {path}, which filters nothing, and a crawl without a URL-seen test has no end: "
+            "leave it out, and give requests that are to pass dont_filter=True"
+        )
+    return None if path in {*_THE_FRONTIERS, _NONE} else found
+
+
+def _load(named: Any) -> Any:
+    try:
+        found = load_object(named)
+    except Exception as error:  # whatever goes wrong where a module of the project's is imported
+        raise OptionError(f"DUPEFILTER_CLASS is {named!r}, and cannot be loaded: {error}") from error
+    if not isinstance(found, type) or not callable(getattr(found, "request_seen", None)):
+        raise OptionError(f"DUPEFILTER_CLASS is {named!r}, which is no duplicate filter: it has no request_seen")
+    return found
