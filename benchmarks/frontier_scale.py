@@ -13,8 +13,8 @@ disk a URL, and the mean time of each operation over the last `WINDOW` URLs: of 
 clock on the wall, which also counts waits for the disk and for other processes. Other processes make the processor
 slower, too, so the last line is a crawl of 100,000 URLs again, in a process of its own right after the largest size.
 
-Then the crawl is closed and opened again, and all credit is added up. `--quick` grows to 20,000 URLs and fetches
-all of them, to show that none is lost.
+It also says what each tier of the URL-seen test answered. Then the crawl is closed and opened again, and all
+credit is added up. `--quick` grows to 20,000 URLs and fetches all of them, to show that none is lost.
 """
 
 from __future__ import annotations
@@ -246,6 +246,8 @@ def grow(crawl: Crawl, urls: int) -> None:
         crawl.grow(mark)
         report(crawl)
     crawl.commit()
+    for name, tests, about in crawl.frontier.seen.figures().rows():
+        print(f"URL-seen test, {name}: {tests:,}, {about}", flush=True)
 
 
 def grow_small_again(hosts: int) -> None:

@@ -6,7 +6,6 @@ small crawlers use in the place of a set.
 
 from __future__ import annotations
 
-import hashlib
 import multiprocessing
 import tempfile
 import time
@@ -18,7 +17,7 @@ from typing import Protocol
 from seen import resident
 
 from sitecrawl.seen.bloom import ScalableBloom
-from sitecrawl.seen.bloom_kinds import KINDS
+from sitecrawl.seen.bloom_kinds import KINDS, Bitmap
 from sitecrawl.seen.store import SeenOptions, SeenStore
 from sitecrawl.urls.fingerprint import Fingerprinter
 
@@ -32,15 +31,13 @@ class Test(Protocol):
 
 
 def md5_bitmap(bits: int) -> Test:
-    bitmap = bytearray(bits // 8 + 1)
-    md5, from_bytes = hashlib.md5, int.from_bytes
+    bitmap, point = Bitmap(bits), KINDS["md5"].point
 
     def add(urls: list[str]) -> list[bool]:
         new = []
-        for url in urls:
-            place, bit = divmod(from_bytes(md5(url.encode(), usedforsecurity=False).digest(), "big") % bits, 8)
-            new.append(not bitmap[place] >> bit & 1)
-            bitmap[place] |= 1 << bit
+        for place in map(point, map(str.encode, urls)):
+            new.append(place not in bitmap)
+            bitmap.add(place)
         return new
 
     return add

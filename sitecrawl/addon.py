@@ -26,6 +26,7 @@ from sitecrawl.crawl.own_dupefilter import own_class
 from sitecrawl.credit.policies import POLICIES
 from sitecrawl.frontier.order import LINKS, ORDERS
 from sitecrawl.seen.bloom_kinds import KINDS
+from sitecrawl.seen.policies import CACHES
 from sitecrawl.urls.fingerprint import BY_SITE, SPLITS
 
 SETTINGS: Final[dict[str, Any]] = {
@@ -56,10 +57,11 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_DATABASE_URL": "",
     "SITECRAWL_DATABASE_TABLE": "pages",
     "SITECRAWL_ITEMS_TABLE": "items",
-    "SITECRAWL_SEEN_BLOOM": "auto",
+    "SITECRAWL_SEEN_BLOOM": "pybloom-live",
     "SITECRAWL_SEEN_CAPACITY": 1_000_000,
     "SITECRAWL_SEEN_ERROR_RATE": 0.01,
     "SITECRAWL_SEEN_CACHE": 65_536,
+    "SITECRAWL_SEEN_CACHE_POLICY": "clock",
     "SITECRAWL_SEEN_EXACT": True,
     "SITECRAWL_CLUSTER": "",
     "SITECRAWL_CLUSTER_CRAWL": "",
@@ -74,6 +76,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_GC_THRESHOLD": 10_000,
     "SITECRAWL_PROGRESS": "auto",
     "SITECRAWL_SUMMARY": True,
+    "SITECRAWL_SUMMARY_SEEN": False,
     "SITECRAWL_DASHBOARD": True,
     "SITECRAWL_DASHBOARD_ADDRESS": "127.0.0.1",
     "SITECRAWL_DASHBOARD_PORT": 0,
@@ -196,6 +199,7 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "SITECRAWL_ORDER": tuple(ORDERS),
     "SITECRAWL_PROGRESS": ("auto", "True", "False", "true", "false", "1", "0"),
     "SITECRAWL_SEEN_BLOOM": ("auto", *KINDS),
+    "SITECRAWL_SEEN_CACHE_POLICY": tuple(CACHES),
 }
 """What a setting that is a name may be."""
 

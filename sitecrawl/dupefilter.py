@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import logging
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self
@@ -80,7 +79,7 @@ class DupeFilter(RFPDupeFilter):
         self._report_opening()
 
     def _report_opening(self) -> None:
-        level = logging.INFO if self._options.exact else logging.WARNING
+        level = logging.INFO if self._options.has_set else logging.WARNING
         logger.log(level, "URL-seen test: %s", self._store.seen.describe())
         if self._store.rebuilt is not None:
             logger.info("The Bloom filter was filled again from the exact set: %s", self._store.rebuilt)
@@ -91,7 +90,9 @@ class DupeFilter(RFPDupeFilter):
 
     def close(self, reason: str) -> None:
         """Make the set permanent, if it has a JOBDIR, and count what its tiers did as `seen/...`."""
+        if not self._options.has_set:
+            logger.warning("URL-seen test at the end: %s", self._store.seen.describe())
         self._closing.close()
         if self._stats is not None:
-            for name, value in asdict(self._store.seen.stats).items():
+            for name, value in self._store.seen.figures().counts().items():
                 self._stats.set_value(f"seen/{name}", value)

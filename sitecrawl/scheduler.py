@@ -38,10 +38,12 @@ from sitecrawl.crawl.requests import (
     without_credentials,
 )
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.seen_totals import SeenTotals
 from sitecrawl.crawl.spider_state import SpiderState
 from sitecrawl.frontier.record import NO_REFERRER, Flag
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
+from sitecrawl.seen.figures import SeenFigures
 from sitecrawl.urls.url import parse
 
 logger = logging.getLogger(__name__)
@@ -79,6 +81,7 @@ class Scheduler(BaseScheduler):
         if self._crawler.settings.get("JOBDIR") or not hasattr(spider, "state"):  # as Scrapy; else it is the spider's
             self._checkpoints.add(SpiderState(spider, self._runtime.database))
         self._checkpoints.add(FeedFiles(self._crawler))
+        self._checkpoints.add(SeenTotals(self._runtime.database, self._stats, self._seen_figures))
         if not self._runtime.captures:
             self._crawler.signals.connect(self._received, signals.response_received)
         self._checkpoints.start()
@@ -86,6 +89,9 @@ class Scheduler(BaseScheduler):
         if self._runtime.team is not None:
             call_later(0, self._frontier.start)
         return self._dupefilter.open() if self._dupefilter is not None else None
+
+    def _seen_figures(self) -> SeenFigures:
+        return self._runtime.local.seen.figures()
 
     def _idle(self) -> None:
         """Nothing may be fetched any more: if something is left unread, the finish reason says so."""

@@ -105,7 +105,8 @@ OTHERS = {
     "SITECRAWL_LINKS": "last",
     "SITECRAWL_ORDER": "bfs",
     "SITECRAWL_PROGRESS": "False",
-    "SITECRAWL_SEEN_BLOOM": "auto",
+    "SITECRAWL_SEEN_BLOOM": "rbloom",
+    "SITECRAWL_SEEN_CACHE_POLICY": "lru",
     "SITECRAWL_SEEN_ERROR_RATE": 0.5,
 }
 """Values that are of use and not the default, where not every value is."""

@@ -42,6 +42,7 @@ from sitecrawl.crawl.site_facts import SiteFacts
 from sitecrawl.crawl.traffic import RATE_SECONDS, Rate, Traffic
 from sitecrawl.frontier.left import last_fetches
 from sitecrawl.pagestore.warc_store import INDEX_FILE
+from sitecrawl.seen.tiered import SeenSet
 
 logger = logging.getLogger(__name__)
 
@@ -174,17 +175,21 @@ class AboveLine(io.TextIOBase):
 
 class Progress:
     """Scrapy extension. `SITECRAWL_PROGRESS`: the live line, `auto` for where stderr is a terminal;
-    `SITECRAWL_SUMMARY`: the summary; `LOGSTATS_INTERVAL`: seconds between log lines where no live line is.
+    `SITECRAWL_SUMMARY`: the summary; `SITECRAWL_SUMMARY_SEEN`: the URL-seen test in it; `LOGSTATS_INTERVAL`: seconds
+    between log lines where no live line is.
 
     Under another scheduler than ours it shows what Scrapy's statistics know.
     """
 
-    def __init__(self, crawler: Crawler, *, live: bool, summary: bool, interval: float, ours: bool) -> None:
+    def __init__(
+        self, crawler: Crawler, *, live: bool, summary: bool, interval: float, ours: bool, seen: bool = False
+    ) -> None:
         assert crawler.stats
         self._crawler = crawler
         self._stats = crawler.stats
         self._ours = ours
         self._summary = summary
+        self._seen = seen
         self._interval = REDRAW_SECONDS if live else interval
         self._line = LiveLine() if live else None
         self._errors = HostErrors()
@@ -205,7 +210,9 @@ class Progress:
         interval = settings.getfloat("LOGSTATS_INTERVAL")
         if not (live or summary or interval):
             raise NotConfigured("SITECRAWL_PROGRESS, SITECRAWL_SUMMARY and LOGSTATS_INTERVAL are off")
-        progress = cls(crawler, live=live, summary=summary, interval=interval, ours=has_our_scheduler(settings))
+        seen = settings.getbool("SITECRAWL_SUMMARY_SEEN")
+        ours = has_our_scheduler(settings)
+        progress = cls(crawler, live=live, summary=summary, interval=interval, ours=ours, seen=seen)
         crawler.signals.connect(progress.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(progress.spider_closed, signal=signals.spider_closed)
         return progress
@@ -217,11 +224,18 @@ class Progress:
             self._errors.connect(self._crawler)
             if self._runtime is not None:
                 self._runtime.on_finish.append(self._facts.finished)
+                self._announce(self._runtime.local.seen)
         if self._line is not None:
             self._line.start()
         if self._interval:
             self._task = create_looping_call(self._tell)
             self._task.start(self._interval, now=self._line is not None)
+
+    @staticmethod
+    def _announce(seen: SeenSet) -> None:
+        """Which tiers the URL-seen test has. A job's log has that by itself, and so has one of lost pages."""
+        if not is_job() and seen.exact is not None:
+            print(f"URL-seen test: {seen.describe()}", file=sys.stderr, flush=True)
 
     def spider_closed(self, reason: str) -> None:
         """The scheduler has closed all files: from here on only what is in memory may be asked."""
@@ -294,6 +308,12 @@ class Progress:
         )
         if self._runtime is None:
             return told
+        seen = self._runtime.local.seen
+        told = replace(
+            told,
+            seen=seen.figures() if self._seen else None,
+            missed=seen.measured_error() if seen.exact is None else None,
+        )
         return _with_crawl(told, self._runtime, finished=reason in BY_ITSELF)
 
 

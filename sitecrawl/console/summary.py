@@ -14,6 +14,7 @@ from typing import Final
 from sitecrawl.base.display import duration, printable, size
 from sitecrawl.base.limits import PRIVATE_ADDRESS
 from sitecrawl.crawl.traffic import Traffic
+from sitecrawl.seen.figures import SeenFigures
 
 WORST: Final = 5
 """Hosts and kinds of error that are named."""
@@ -53,6 +54,10 @@ class Summary:
     """Whether there is a page store to read."""
     resume: str | None = None
     """The command that goes on; None where there is nothing to go on with."""
+    seen: SeenFigures | None = None
+    """What the URL-seen test did in this run; None where nobody wants to know."""
+    missed: float | None = None
+    """The share of new URLs that a filter without a set takes for seen, as measured at the end; None with a set."""
     facts: Sequence[str] = ()
     """What is so of nearly all pages of a host."""
     report: Sequence[tuple[str, str]] = ()
@@ -89,6 +94,7 @@ class Summary:
         if traffic.quarantined:
             yield "quarantined", traffic.quarantined, "pages that broke their reader: stored, and not followed"
         yield from self._totals()
+        yield from self._seen()
         for number, fact in enumerate(self.facts[:WORST]):
             yield "" if number else "of the sites", None, fact
         if len(self.facts) > WORST:
@@ -117,6 +123,17 @@ class Summary:
             yield "  silent", self.totals.silent, "of these, on hosts that ceased to answer: resume to ask them again"
         if self.totals.resumed:
             yield "fetched in all", self.totals.fetched, "URLs, this run and those before it"
+
+    def _seen(self) -> Iterator[tuple[str, int | None, str]]:
+        if self.seen is not None:
+            for name, number, note in self.seen.rows():
+                yield ("URL-seen tests" if name == "tests" else f"  {name}"), number, note
+        if self.missed is not None:
+            yield (
+                "URLs missed",
+                None,
+                f"{self.missed:.2%} of new ones at the end, as measured: no set is behind the filter",
+            )
 
     def _where(self) -> Iterator[str]:
         for label, text in self.report:

@@ -219,6 +219,11 @@ def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
         raise OptionError(
             "On a cluster SITECRAWL_LAMBDA_POLICY is hosts: the lambda page of a worker pays the hosts that it has"
         )
+    if not seen(settings).has_set:
+        raise OptionError(
+            "On a cluster the URL-seen test is exact, for partitions come from workers with filters of their own: "
+            "leave out SITECRAWL_SEEN_EXACT=False and SITECRAWL_SEEN_BLOOM=md5"
+        )
     shards = settings.getint("SITECRAWL_CLUSTER_SHARDS")
     if not 1 <= shards <= ClusterOptions.MOST_SHARDS:
         raise OptionError(
@@ -315,5 +320,6 @@ def seen(settings: BaseSettings) -> SeenOptions:
         error_rate=settings.getfloat("SITECRAWL_SEEN_ERROR_RATE", default.error_rate),
         capacity=settings.getint("SITECRAWL_SEEN_CAPACITY", default.capacity),
         cache=settings.getint("SITECRAWL_SEEN_CACHE", default.cache),
+        policy=settings.get("SITECRAWL_SEEN_CACHE_POLICY", default.policy),
         exact=settings.getbool("SITECRAWL_SEEN_EXACT", default.exact),
     )

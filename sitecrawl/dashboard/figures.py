@@ -192,16 +192,11 @@ def _of_frontier(frontier: DiskFrontier) -> dict[str, Any]:
 def _seen(frontier: DiskFrontier) -> dict[str, int]:
     """Of the URL-seen test: what was asked, and which tier knew."""
     seen = frontier.seen
-    stats, bloom = seen.stats, seen.bloom
+    bloom = seen.bloom
     return {
-        "new": stats.new,
-        "cache_hits": stats.clock_hits,
-        "bloom_negatives": stats.bloom_negatives,
-        "bloom_false_positives": stats.bloom_false_positives,
-        "lookups": stats.exact_lookups,
-        "cached": len(seen.clock),
-        "cache_capacity": seen.clock.capacity,
-        "asked": seen.clock.hits + seen.clock.misses,
+        **seen.figures().counts(),
+        "cached": len(seen.cache),
+        "cache_capacity": seen.cache.capacity,
         "bloom_bytes": bloom.memory() if isinstance(bloom, ScalableBloom) else 0,
         "filling": int(seen.is_filling),
     }

@@ -22,6 +22,16 @@ _OF_WORKERS: Final = (
 )
 """Figure, name, type and meaning of what there is of each worker of a cluster."""
 
+_TIERS: Final = {
+    "cache": "cache_hits",
+    "recent": "recent_hits",
+    "bloom": "bloom_negatives",
+    "bloom_alone": "bloom_positives",
+    "buffer": "buffer_hits",
+    "disk": "disk_lookups",
+}
+"""Label and figure of the tiers of the URL-seen test: each test is in one of them."""
+
 Values = float | tuple[str, Mapping[Any, float]]
 """One number, or several with the label that tells them apart."""
 
@@ -58,8 +68,7 @@ def _metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> tuple[t
     states = {
         name: getattr(f, name) for name in ("fetched", "requisites", "failed", "excluded", "waiting", "in_flight")
     }
-    tiers = {"cache": "cache_hits", "bloom": "bloom_negatives", "exact": "lookups"}
-    seen = {tier: f.seen.get(name, 0) for tier, name in tiers.items()}  # a worker of a cluster has the cache alone
+    seen = {tier: f.seen.get(name, 0) for tier, name in _TIERS.items()}
     events = {name.replace("/", "_"): number for name, number in sorted(f.sitemaps.items())}
     return (
         ("urls", "gauge", "URLs of the crawl by state, over all of its runs.", ("state", states)),
@@ -88,6 +97,12 @@ def _metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> tuple[t
             "counter",
             "Keys that the Bloom filter wrongly took for seen.",
             f.seen.get("bloom_false_positives", 0),
+        ),
+        (
+            "seen_disk_reads_total",
+            "counter",
+            "Reads from the database's files, but for those of writing it.",
+            f.seen.get("disk_reads", 0),
         ),
         ("seen_bloom_bytes", "gauge", "Memory of the Bloom filter.", f.seen.get("bloom_bytes", 0)),
         ("sitemap_events_total", "counter", "What sitemaps brought.", ("event", events)),

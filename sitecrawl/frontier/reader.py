@@ -18,7 +18,7 @@ from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import manifest_of, workers_below
 from sitecrawl.crawldir.history import History
-from sitecrawl.crawldir.meta import HISTORY, LEDGER, WORKER
+from sitecrawl.crawldir.meta import HISTORY, LEDGER, SEEN_TOTALS, WORKER
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
@@ -35,6 +35,7 @@ from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.sites import pool_of
 from sitecrawl.frontier.tables import HostTable
 from sitecrawl.frontier.turns import HostTurns, next_of
+from sitecrawl.seen.figures import SeenFigures
 from sitecrawl.urls.fingerprint import HASH_NAME
 from sitecrawl.urls.url import parse, shortened, site_of
 
@@ -201,6 +202,10 @@ class FrontierReader:
         """The crawl's figures over time; None for a crawl that kept none."""
         stored = self._database.get("meta", HISTORY)
         return None if stored is None else History.unpack(stored)
+
+    def seen(self) -> SeenFigures:
+        """What the URL-seen test did, in all runs."""
+        return SeenFigures.unpack(self._database.get("meta", SEEN_TOTALS))
 
     # What waits
 

@@ -14,7 +14,6 @@ from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.tables import UrlTable
 from sitecrawl.frontier.visit import Visit
-from sitecrawl.seen.clock import Clock
 from sitecrawl.seen.tiered import SeenSet
 
 
@@ -61,9 +60,12 @@ class SeenBefore:
         self._cache = cache
 
     def open(self, database: Database, urls: UrlTable, serial: int) -> SeenSet:
-        seen = SeenSet(Clock(self._cache), self._before.bloom, urls)
-        seen.stats = self._before.stats
-        if self._before.is_filling:
+        before = self._before
+        seen = SeenSet(type(before.cache)(self._cache), before.bloom, urls)
+        seen.stats = before.stats
+        if before.exact is not None:
+            urls.lookups = before.exact.lookups
+        if before.is_filling:
             seen.rebuild_gradually(urls.keys(), len(urls))
         elif seen.bloom is not None:
             seen.bloom.add_many(self._come)

@@ -22,6 +22,7 @@ from sitecrawl.frontier.sections import KEY_BYTES as SECTION_KEY_BYTES
 from sitecrawl.frontier.sections import REQUISITES, Section
 from sitecrawl.frontier.sites import PROOF, Unproven, pool_of
 from sitecrawl.frontier.worth import weigh
+from sitecrawl.seen.figures import Lookups
 from sitecrawl.urls.shape import Shape, fold, shape_of
 
 MAX_SECTIONS: Final = 64
@@ -46,6 +47,9 @@ class UrlTable:
         self._stored_before: dict[bytes, UrlRecord | None] = {}
         """The same of a while ago: it goes when `_stored` is full, and what was asked for since has moved on."""
         self._count = count
+        self.lookups = Lookups()
+        """Where `contains_many` found its answers: in the write batch, which is the table of recently added URLs, in
+        records that are kept, or in the database."""
 
     def get(self, key: bytes) -> UrlRecord | None:
         """The record, to be changed only if `put` follows."""
@@ -92,8 +96,20 @@ class UrlTable:
         self._changed[key] = None
 
     def contains_many(self, keys: Sequence[bytes]) -> list[bool]:
+        self._count_lookups(keys)
         found = self.get_many(keys)
         return [found[key] is not None for key in keys]
+
+    def _count_lookups(self, keys: Sequence[bytes]) -> None:
+        old = [key for key in keys if key not in self._changed and key not in self._volatile]
+        cold = [key for key in old if key not in self._stored and key not in self._stored_before]
+        self.lookups.recent += len(keys) - len(old)
+        self.lookups.buffer += len(old) - len(cold)
+        self.lookups.disk += len(cold)
+
+    def disk_reads(self) -> int:
+        """Of the whole database: what links and hosts need is read from it, too."""
+        return self._database.reads()
 
     def add_many(self, keys: Sequence[bytes]) -> None:
         """The frontier puts a record for every key that the seen set called new: nothing else is to be kept."""

@@ -22,6 +22,7 @@ from sitecrawl.pagestore.warc_store import INDEX_FILE
 from sitecrawl.report import graph
 from sitecrawl.report.linkers import Linkers, find_linkers
 from sitecrawl.report.url_totals import DeadLink, UrlTotals, count_urls, first_referrers
+from sitecrawl.seen.figures import SeenFigures
 
 HOSTS: Final = 50
 DEMOTED: Final = 100
@@ -88,6 +89,7 @@ class ReportData:
     version: str
     urls: UrlTotals
     history: History | None
+    seen: SeenFigures
     hosts: list[tuple[Host, float]]
     """The largest, with their importance."""
     host_count: int
@@ -118,6 +120,7 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
             version=__version__,
             urls=urls,
             history=reader.history(),
+            seen=reader.seen(),
             hosts=[(host, urls.hosts[host.key]) for host in largest[:HOSTS]],
             host_count=len(hosts),
             graph=_graph(reader, largest, urls),

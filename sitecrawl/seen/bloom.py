@@ -10,10 +10,11 @@ of layers stays below the asked rate P.
       layer 1   capacity 2c    error 0.1275 P         it holds half of all keys
       layer 2   capacity 4c    error 0.1084 P  <- adds
 
-What the layers are made of is a `Kind`: `pybloom-live`, or `rbloom`, which is eight times as fast. A fingerprint
-is hash enough for both: `rbloom` gets its 16 bytes as the 128-bit number that it would otherwise ask a hash
-function for (big-endian, so that the keyed half of a fingerprint, which nobody outside can choose, stirs all
-bits); `pybloom-live` hashes its hexadecimal form again.
+What the layers are made of is a `Kind`: `pybloom-live`; `rbloom`, which is eight times as fast; or `md5`, bitmaps
+with one bit a key, which are no Bloom filters and much larger. A fingerprint is hash enough for the first two:
+`rbloom` gets its 16 bytes as the 128-bit number that it would otherwise ask a hash function for (big-endian, so that
+the keyed half of a fingerprint, which nobody outside can choose, stirs all bits); `pybloom-live` hashes its
+hexadecimal form again.
 
 Invariants: a key that was added is found; no layer holds more keys than its capacity; `len` counts adds, so add
 a key once (an add of a known key only fills the layer).
@@ -26,7 +27,6 @@ library hashes differently although its name stays the same.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -53,6 +53,7 @@ class ScalableBloom:
         if capacity < 1:
             raise OptionError(f"A Bloom filter for {capacity} keys holds nothing: ask for 1 or more")
         self.name = kind.name
+        self.title = kind.title
         self.error_rate = error_rate
         self._kind = kind
         self._capacity = capacity
@@ -103,10 +104,8 @@ class ScalableBloom:
         self._counts.clear()
 
     def memory(self) -> int:
-        """Bytes that the layers take: n keys at the error rate p are n log2(1/p) / ln 2 bits."""
-        rates = (self.error_rate * (1 - TIGHTENING) * TIGHTENING**i for i in range(len(self._layers)))
-        bits = (self._layer_capacity(i) * -math.log2(rate) / math.log(2) for i, rate in enumerate(rates))
-        return math.ceil(sum(bits) / 8)
+        """Bytes that the layers take."""
+        return sum(map(self._kind.size, self._layers))
 
     def save(self, path: Path, hash_name: str) -> None:
         """Replace the file `path` atomically; `hash_name` names the function that made the keys.

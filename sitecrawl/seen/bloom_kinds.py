@@ -1,10 +1,12 @@
-"""What the layers of a `ScalableBloom` are made of: one class for each library, chosen by name."""
+"""What the layers of a `ScalableBloom` are made of, by name: a class for each library, and a bitmap of ours."""
 
 from __future__ import annotations
 
 import importlib.util
+import math
 import zlib
 from collections.abc import Iterable
+from hashlib import md5
 from io import BytesIO
 from struct import calcsize
 from typing import Any, Final, Protocol
@@ -15,12 +17,18 @@ from sitecrawl.base.errors import OptionError
 
 _RBLOOM_HEAD_BYTES: Final = 8
 """How many hash functions there are, before the bits."""
+_BITS_BYTES: Final = 8
+"""How many bits a bitmap has, before the bits."""
 
 
 class Kind(Protocol):
     """How one layer of fixed capacity is made, filled and written down. A layer itself answers `point in layer`."""
 
     name: str
+    title: str
+    """What the log calls such a filter."""
+    is_alone: bool
+    """Whether there is never an exact set behind it, so that its wrong yeses are lost pages."""
 
     def point(self, key: bytes) -> Any:
         """The form of a 16-byte `key` that a layer takes."""
@@ -41,6 +49,8 @@ class PybloomLive:
     """Layers made of `pybloom_live.BloomFilter`, in Python."""
 
     name = "pybloom-live"
+    title = "Bloom filter pybloom-live"
+    is_alone = False
 
     def point(self, key: bytes) -> str:
         return key.hex()
@@ -68,6 +78,8 @@ class Rbloom:
     """Layers made of `rbloom.Bloom`, in Rust; the extra `fast` installs it."""
 
     name = "rbloom"
+    title = "Bloom filter rbloom"
+    is_alone = False
 
     def point(self, key: bytes) -> int:
         return int.from_bytes(key, "big", signed=True)
@@ -94,7 +106,60 @@ class Rbloom:
         return Bloom.load_bytes(data, int)
 
 
-KINDS: Final[dict[str, Kind]] = {kind.name: kind for kind in (PybloomLive(), Rbloom())}
+class Bitmap:
+    """So many `bits`, of which a key sets one, and is found where that is set."""
+
+    __slots__ = ("_bytes", "bits")
+
+    def __init__(self, bits: int, data: bytes | None = None) -> None:
+        self.bits = bits
+        self._bytes = bytearray(-(-bits // 8)) if data is None else bytearray(data)
+
+    def add(self, point: int) -> None:
+        place, bit = divmod(point % self.bits, 8)
+        self._bytes[place] |= 1 << bit
+
+    def __contains__(self, point: int) -> bool:
+        place, bit = divmod(point % self.bits, 8)
+        return bool(self._bytes[place] >> bit & 1)
+
+    def __bytes__(self) -> bytes:
+        return bytes(self._bytes)
+
+
+class Md5:
+    """MD5 modulo n: what crawlers of archives keep in the place of a set, for its two lines of code.
+
+    n keys in m bits are wrong about n/m of what they are asked, so a layer has capacity / error rate bits: its errors
+    fall in proportion to its size, those of a Bloom filter exponentially. That is no filter for an exact set to stand
+    behind, which a Bloom filter of a fortieth of its size does as well: whoever wants it wants to do without the set.
+    """
+
+    name = "md5"
+    title = "MD5 modulo n"
+    is_alone = True
+
+    def point(self, key: bytes) -> int:
+        return int.from_bytes(md5(key, usedforsecurity=False).digest(), "big")
+
+    def layer(self, capacity: int, error_rate: float) -> Bitmap:
+        return Bitmap(math.ceil(capacity / error_rate))
+
+    def fill(self, layer: Bitmap, points: Iterable[int]) -> None:
+        for point in points:
+            layer.add(point)
+
+    def dump(self, layer: Bitmap) -> bytes:
+        return layer.bits.to_bytes(_BITS_BYTES, "big") + bytes(layer)
+
+    def size(self, layer: Bitmap) -> int:
+        return _BITS_BYTES + -(-layer.bits // 8)
+
+    def load(self, data: bytes) -> Bitmap:
+        return Bitmap(int.from_bytes(data[:_BITS_BYTES], "big"), data[_BITS_BYTES:])
+
+
+KINDS: Final[dict[str, Kind]] = {kind.name: kind for kind in (PybloomLive(), Rbloom(), Md5())}
 
 
 def kind_named(name: str) -> Kind:
@@ -106,7 +171,7 @@ def kind_named(name: str) -> Kind:
     if name == "auto":
         name = Rbloom.name if has_rbloom else PybloomLive.name
     if name not in KINDS:
-        raise OptionError(f"No Bloom filter is called {name!r}: use auto, {' or '.join(KINDS)}")
+        raise OptionError(f"No filter is called {name!r}: use auto, {' or '.join(KINDS)}")
     if name == Rbloom.name and not has_rbloom:
         raise OptionError("The Bloom filter rbloom is not installed: pip install 'sitecrawl[fast]'")
     return KINDS[name]

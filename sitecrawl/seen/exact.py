@@ -39,6 +39,7 @@ from rocksdict import BlockBasedIndexType, BlockBasedOptions, Options
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.opening import Layout
+from sitecrawl.seen.figures import Lookups
 from sitecrawl.seen.files import read_file, write_file
 
 _MAGIC: Final = b"SCCOMMIT"
@@ -92,6 +93,7 @@ class RocksSet:
         self._path = path
         self._spill = spill
         self._waiting: set[bytes] = set()
+        self.lookups = Lookups()
         self._written_ahead = 0
         """Keys in the database that the last flush did not commit."""
         self._database = Database(path, hash_name=hash_name, layout=LAYOUT)
@@ -136,9 +138,15 @@ class RocksSet:
         self._write(batch, self._commit._replace(ahead=False), sync=True)
 
     def contains_many(self, keys: Sequence[bytes]) -> list[bool]:
-        waiting = self._waiting
-        stored = self._database.get_many("seen", keys)
-        return [value is not None or key in waiting for key, value in zip(keys, stored, strict=True)]
+        recent = [key in self._waiting for key in keys]
+        ask = [key for key, yes in zip(keys, recent, strict=True) if not yes]
+        self.lookups.recent += len(keys) - len(ask)
+        self.lookups.disk += len(ask)
+        stored = iter(self._database.get_many("seen", ask))
+        return [yes or next(stored) is not None for yes in recent]
+
+    def disk_reads(self) -> int:
+        return self._database.reads()
 
     def add_many(self, keys: Sequence[bytes]) -> None:
         if len(self._waiting) >= self._spill:

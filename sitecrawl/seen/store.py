@@ -24,9 +24,10 @@ from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismat
 from sitecrawl.crawldir.faults import file_error
 from sitecrawl.seen.bloom import ScalableBloom, load_bloom
 from sitecrawl.seen.bloom_kinds import kind_named
-from sitecrawl.seen.clock import Clock
+from sitecrawl.seen.cache import Cache
 from sitecrawl.seen.exact import RocksSet
 from sitecrawl.seen.files import read_file, write_file
+from sitecrawl.seen.policies import cache_of
 from sitecrawl.seen.tiered import SeenSet
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
@@ -36,19 +37,30 @@ VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class SeenOptions:
-    """How a seen set is built. Only `exact` changes what it answers; the others cost memory or time."""
+    """How a seen set is built. Only whether it `has_set` changes what it answers; the others cost memory or time."""
 
-    bloom: str = "auto"
-    """Which Bloom filter: `pybloom-live`, `rbloom` (eight times as fast), or `auto`: what the directory has, and in a
-    new one the fastest that is installed."""
+    bloom: str = "pybloom-live"
+    """Which filter: `pybloom-live`; `rbloom` (eight times as fast); `auto`: what the directory has, and in a
+    new one the fastest that is installed; or `md5`, which has no exact set behind it."""
     error_rate: float = 0.01
-    """Wrong yeses of the Bloom filter, as a share of new keys: look-ups on disk, or without `exact` lost pages."""
+    """Wrong yeses of the filter, as a share of new keys: look-ups on disk, or without `exact` lost pages."""
     capacity: int = 1_000_000
     """Keys in the filter's first layer (2 MB at 1%); it grows by itself."""
     cache: int = 65_536
-    """Entries of the CLOCK cache (up to 260 bytes each)."""
+    """Entries of the cache (up to 260 bytes each)."""
+    policy: str = "clock"
+    """What the cache forgets first, one of `seen.policies.CACHES`."""
     exact: bool = True
     """False keeps no set on disk: a new key is taken for seen at `error_rate`."""
+
+    @property
+    def has_set(self) -> bool:
+        """Whether there is an exact set behind the filter. Raises `OptionError`."""
+        return self.exact and not kind_named(self.bloom).is_alone
+
+    def new_cache(self) -> Cache:
+        """Raises `OptionError`."""
+        return cache_of(self.policy, self.cache)
 
     def new_bloom(self) -> ScalableBloom:
         """Raises `OptionError`."""
@@ -77,7 +89,7 @@ class SeenStore:
             if self._exact is not None:
                 opening.callback(self._exact.close)
             self._bloom = self._open_bloom()
-            self.seen = SeenSet(Clock(options.cache), self._bloom, self._exact)
+            self.seen = SeenSet(options.new_cache(), self._bloom, self._exact)
             self._rebuild()
             self._closing = opening.pop_all()
 
@@ -87,7 +99,7 @@ class SeenStore:
 
     def _open_key(self) -> bytes:
         path = self._directory / "key"
-        wanted = {"hash": HASH_NAME, "exact": self._options.exact}
+        wanted = {"hash": HASH_NAME, "exact": self._options.has_set}
         try:
             found, key = read_file(path, MAGIC, VERSION)
         except FileNotFoundError:
@@ -103,7 +115,7 @@ class SeenStore:
         if (self._directory / "exact").exists() or self._has_filtered():
             raise CorruptFile(f"{path} is missing, and without it no key compares: restore it, or start anew")
         key = Fingerprinter.new_key()
-        if not self._options.exact:
+        if not self._options.has_set:
             self._options.new_bloom().save(self._filter, HASH_NAME)
         write_file(path, MAGIC, VERSION, header, [key])
         return key
@@ -113,7 +125,7 @@ class SeenStore:
         return self._filter.exists() and bool(self._options.load_bloom(self._filter, HASH_NAME))
 
     def _open_exact(self) -> RocksSet | None:
-        return RocksSet(self._directory / "exact", hash_name=HASH_NAME) if self._options.exact else None
+        return RocksSet(self._directory / "exact", hash_name=HASH_NAME) if self._options.has_set else None
 
     def _open_bloom(self) -> ScalableBloom:
         try:

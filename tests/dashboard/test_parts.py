@@ -22,12 +22,12 @@ from sitecrawl.dashboard.metrics import exposition
 from sitecrawl.dashboard.scan import scan
 from sitecrawl.dashboard.streams import MAX_READERS, Reader, Streams, encode
 from sitecrawl.dashboard.tables import Query
+from sitecrawl.seen.figures import SeenFigures
 
 TOKEN = "0123456789abcdefSECRET"
 OURS = {"Host": "127.0.0.1:8000"}
 SEEN = dict.fromkeys(
-    ("new", "cache_hits", "bloom_negatives", "bloom_false_positives", "lookups", "cached", "cache_capacity", "asked",
-     "bloom_bytes", "filling"), 3,
+    (*SeenFigures().counts(), "cached", "cache_capacity", "bloom_bytes", "filling"), 3,
 )  # fmt: skip
 
 

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from sitecrawl.seen.figures import Lookups
+
 
 class MemorySet:
     """The exact set in memory, without a file: the reference implementation of `ExactSet`."""
 
     def __init__(self) -> None:
         self._keys: set[bytes] = set()
+        self.lookups = Lookups()
 
     def contains_many(self, keys: Sequence[bytes]) -> list[bool]:
+        self.lookups.recent += len(keys)
         return [key in self._keys for key in keys]
 
     def add_many(self, keys: Sequence[bytes]) -> None:
         self._keys.update(keys)
+
+    def disk_reads(self) -> int:
+        return 0
 
     def keys(self) -> Iterator[bytes]:
         return iter(self._keys)

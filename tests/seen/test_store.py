@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,10 @@ from sitecrawl.seen.store import SeenOptions, SeenStore
 KEYS = [bytes([i]) * 16 for i in range(200)]
 EXACT = SeenOptions(capacity=1, cache=1)
 PROBABILISTIC = SeenOptions(capacity=100, cache=1, error_rate=1e-9, exact=False)
+MD5 = SeenOptions(bloom="md5", capacity=200, cache=1, error_rate=0.001)
 
 
-@pytest.fixture(params=[EXACT, PROBABILISTIC], ids=["exact", "probabilistic"])
+@pytest.fixture(params=[EXACT, PROBABILISTIC, MD5], ids=["exact", "probabilistic", "md5"])
 def options(request: pytest.FixtureRequest) -> SeenOptions:
     made: SeenOptions = request.param
     return made
@@ -64,10 +66,10 @@ def test_two_sets_have_two_keys(tmp_path: Path, options: SeenOptions) -> None:
 
 
 KILLED = """
-import os, signal, sys
+import json, os, signal, sys
 from pathlib import Path
 from sitecrawl.seen.store import SeenOptions, SeenStore
-store = SeenStore(Path(sys.argv[1]), SeenOptions(capacity=100, cache=1, error_rate=1e-9, exact=sys.argv[2] == "True"))
+store = SeenStore(Path(sys.argv[1]), SeenOptions(**json.loads(sys.argv[2])))
 keys = [bytes([i]) * 16 for i in range(200)]
 store.seen.add_many(keys[:50])
 store.flush()
@@ -78,7 +80,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_after_a_kill_it_stands_at_the_last_flush(tmp_path: Path, options: SeenOptions) -> None:
     """Nothing flushed is lost, and nothing else is kept: its requests may be lost."""
-    args = [sys.executable, "-c", KILLED, str(tmp_path / "seen"), str(options.exact)]
+    args = [sys.executable, "-c", KILLED, str(tmp_path / "seen"), json.dumps(asdict(options))]
     assert subprocess.run(args, check=False).returncode == -signal.SIGKILL
     assert seen_count(tmp_path / "seen", options) == 50
 
@@ -136,7 +138,7 @@ class TestFilterOfAnExactSet:
         """By the one that is left: nobody has asked for the other by name."""
         path = filled(tmp_path / "seen", replace(EXACT, bloom="rbloom"))
         monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-        store = SeenStore(path, EXACT)
+        store = SeenStore(path, replace(EXACT, bloom="auto"))
         assert "sitecrawl[fast]" in (store.rebuilt or "")
         assert store.seen.bloom is not None
         assert store.seen.bloom.name == "pybloom-live"

@@ -339,13 +339,15 @@ class Engine extends Tab {
     const share = (part, all) => (all ? percent(part / all) : "–");
     const counted = (map) => Object.entries(map).map(([name, value]) => [name.replaceAll("_", " "), count(value)]);
     const { seen } = f;
-    const behind = seen.asked - seen.cache_hits;
     const many = this.cluster;
     const cards = [
       card("URL-seen test", ["Asked", count(seen.asked)], ["New", count(seen.new)], ["The cache knew", share(seen.cache_hits, seen.asked)],
-        ["The Bloom filter knew", share(seen.bloom_negatives, behind)], ["Wrong yes of the filter", count(seen.bloom_false_positives)],
-        ["Looked up on disk", count(seen.lookups)]),
-      card("Its memory", ["Cache", `${count(seen.cached)} of ${count(seen.cache_capacity)}`], ["Bloom filter", bytes(seen.bloom_bytes)],
+        ["Recently added URLs", share(seen.recent_hits, seen.asked)], ["New by the filter", share(seen.bloom_negatives, seen.asked)],
+        ...(seen.bloom_positives ? [["Taken for seen by the filter alone", share(seen.bloom_positives, seen.asked)]] : []),
+        ["Kept records", share(seen.buffer_hits, seen.asked)], ["Looked up on disk", share(seen.disk_lookups, seen.asked)],
+        ["Wrong yes of the filter", count(seen.bloom_false_positives)],
+        ["Reads from disk a test", seen.asked ? (seen.disk_reads / seen.asked).toFixed(3) : "–"]),
+      card("Its memory", ["Cache", `${count(seen.cached)} of ${count(seen.cache_capacity)}`], ["Filter", bytes(seen.bloom_bytes)],
         ["Filter is whole", seen.filling ? "not yet" : "yes"]),
       card("Frontier", ["Known", count(f.known)], ["Excluded, by robots.txt and rules", count(f.excluded)], ...(f.requisites ? [["Requisites fetched", count(f.requisites)]] : []), ["Waiting for silent hosts", count(f.silent)],
         ["Links to known URLs", count(f.duplicates)], ...(many ? [] : [["Credit with the lambda page", percent(f.reserve)]])),

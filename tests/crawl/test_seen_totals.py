@@ -1,0 +1,91 @@
+"""What the URL-seen test did is in the stats of every crawl, over all runs in its database, and shown."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from console import command
+from crawling import crawl, stats_of
+from localweb import LocalWeb, linked
+from scrapy import Spider
+from scrapy.utils.test import get_crawler
+
+from sitecrawl.crawl.seen_totals import SeenTotals
+from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.reader import FrontierReader
+from sitecrawl.seen.figures import SeenFigures
+from sitecrawl.urls.fingerprint import HASH_NAME
+
+PAGES = 12
+TELLING = {"LOG_LEVEL": "INFO", "STATS_DUMP": True}
+
+
+def site() -> LocalWeb:
+    """Pages of which each links to the next, and to the first three."""
+    return LocalWeb({f"/{n or ''}": linked("/", "/1", "/2", f"/{(n + 1) % PAGES or ''}") for n in range(PAGES)})
+
+
+def test_every_run_is_added(tmp_path: Path) -> None:
+    """The stats are of this run; what is kept grows from run to run, and again from each checkpoint of a run."""
+    stats = get_crawler(Spider).stats
+    assert stats is not None
+    with closing(Database(tmp_path / "db", hash_name=HASH_NAME)) as database:
+        for run in (1, 2):
+            totals = SeenTotals(database, stats, lambda: SeenFigures(cache_hits=3, disk_reads=5))
+            for _ in range(2):
+                batch = database.batch()
+                totals.prepare(batch)
+                database.write(batch)
+            kept = SeenFigures.unpack(database.get("meta", b"seen-totals"))
+            assert kept == SeenFigures(cache_hits=3 * run, disk_reads=5 * run)
+    assert (stats.get_value("seen/asked"), stats.get_value("seen/cache_hits")) == (3, 3)
+
+
+def test_a_crawl_shows_them(tmp_path: Path) -> None:
+    """Each link of each page is a test: in the stats, in the summary on request, in the report, over two runs."""
+    job = tmp_path / "job"
+    with site() as web:
+        log = ""
+        for pages in (5, 0):
+            log = crawl(f"{web.root}/", job, max_pages=pages, SITECRAWL_SUMMARY_SEEN=True, **TELLING).stderr
+    found = stats_of(log)
+    with FrontierReader(job) as reader:
+        figures = reader.seen()
+    assert found["seen/asked"] < figures.asked
+    assert figures.new == PAGES
+    assert (
+        figures.asked
+        == figures.cache_hits
+        + figures.bloom_negatives
+        + figures.recent_hits
+        + figures.buffer_hits
+        + (figures.disk_lookups)
+    )
+    assert "URL-seen test: CLOCK cache of 65,536 URLs, Bloom filter pybloom-live at 0.01, exact set" in log
+    assert re.search(rf"URL-seen tests +{found['seen/asked']}  of URLs", log)
+    report = command("report", "-d", str(job), "-o", str(tmp_path / "report.html"))
+    assert report.returncode == 0, report.stderr
+    assert (
+        f'<th scope="row" class="text">tests</th><td>{figures.asked}</td>' in (tmp_path / "report.html").read_text()
+    )
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"SITECRAWL_SEEN_BLOOM": "md5", "SITECRAWL_SEEN_CAPACITY": 100},
+        {"SITECRAWL_SEEN_EXACT": False, "SITECRAWL_SEEN_CACHE_POLICY": "lru"},
+    ],
+)
+def test_what_a_filter_alone_misses_is_told(tmp_path: Path, settings: dict[str, object]) -> None:
+    """At the start, at the end and in the summary, measured; no disk is asked."""
+    with site() as web:
+        log = crawl(f"{web.root}/", tmp_path / "job", SITECRAWL_SEEN_CACHE=1, **TELLING, **settings).stderr
+    assert log.count("no exact set: up to 1.00% of all new URLs are taken for seen and never fetched (0.0") == 2
+    assert re.search(r"URLs missed +0\.0\d% of new ones at the end, as measured", log)
+    found = stats_of(log)
+    assert found["seen/bloom_positives"] > 0
+    assert found["seen/recent_hits"] == found["seen/disk_lookups"] == 0
