@@ -15,6 +15,7 @@ from localweb import LocalWeb, linked
 from scrapy.commands import BaseRunSpiderCommand, ScrapyCommand
 from scrapy.commands.crawl import Command as ScrapyCrawl
 from scrapy.commands.genspider import Command as ScrapyGenspider
+from scrapy.commands.settings import Command as ScrapySettings
 from scrapy.settings import Settings, default_settings
 
 from sitecrawl.addon import SCRAPY_DEFAULTS, SETTINGS
@@ -114,7 +115,12 @@ class PlainRun(BaseRunSpiderCommand):
         raise NotImplementedError
 
 
-BASES: dict[str, type[ScrapyCommand]] = {"crawl": ScrapyCrawl, "cluster": PlainRun, "genspider": ScrapyGenspider}
+BASES: dict[str, type[ScrapyCommand]] = {
+    "crawl": ScrapyCrawl,
+    "cluster": PlainRun,
+    "genspider": ScrapyGenspider,
+    "settings": ScrapySettings,
+}
 """Commands of Scrapy that ours extend."""
 
 

@@ -1,0 +1,23 @@
+"""`scrapy settings` tells what a crawl has."""
+
+from __future__ import annotations
+
+from console import command
+
+
+def test_what_the_add_on_sets() -> None:
+    """Scrapy's own command would say Scrapy's scheduler, and nothing of ours."""
+    assert command("settings", "--get", "SCHEDULER").stdout == "sitecrawl.scheduler.Scheduler\n"
+    assert command("settings", "--get", "SITECRAWL_SEEN_BLOOM").stdout == "pybloom-live\n"
+
+
+def test_what_the_user_sets() -> None:
+    """The command line goes before the add-on."""
+    assert command("settings", "--getint", "CONCURRENT_REQUESTS", "-s", "CONCURRENT_REQUESTS=7").stdout == "7\n"
+
+
+def test_a_setting_that_there_is_not() -> None:
+    """As `scrapy crawl` does, in one line."""
+    done = command("settings", "--get", "SCHEDULER", "-s", "SITECRAWL_SEEN_BLOM=md5")
+    assert done.returncode == 2
+    assert "There is no setting SITECRAWL_SEEN_BLOM: is SITECRAWL_SEEN_BLOOM meant?" in done.stderr
