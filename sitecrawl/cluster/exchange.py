@@ -251,7 +251,7 @@ class Exchange:
     async def _repeat(self) -> None:
         """What may be forgotten is told once more: what is known counts once."""
         for held in self._holdings.all:
-            held.outgoing, held.arrived = await self._store.outbox(held.partition), []
+            held.outgoing, held.arrived, held.copies = await self._store.outbox(held.partition), [], {}
         last = self._holdings.delivered_last
         await self._store.deliver([(one.partition, self._store.session, one.number, one.bundle) for one in last])
         self._is_in_doubt = False
@@ -287,15 +287,13 @@ class Exchange:
         self._holdings.confirmed(held, number)
 
     async def _deliver(self) -> None:
-        # What comes behind a later one of its sender counts as told before.
-        out = [(held, name) for held in self._partitions.ours for name in sorted(held.outgoing, key=_number)]
+        out = [(held, name) for held in self._partitions.ours for name in held.to_deliver()]
         told = list(self._holdings.told.values())
         bundles = [self._bundle(held, name) for held, name in out]
         bundles += [(one.partition, self._store.session, one.number, one.bundle) for one in told]
         await self._store.deliver(bundles)
         for held, name in out:
-            held.arrived.append(name)
-            del held.outgoing[name]
+            held.has_arrived(name)
         for one in told:
             self._holdings.delivered(one)
 
@@ -346,8 +344,3 @@ class Exchange:
         await self._send()
         await self._lending.let_go_of_all()
         await beat(self._store.steps, self._run_of_crawl, self._store.session, 0.0)
-
-
-def _number(name: str) -> int:
-    """Of the entry that a bundle of the outbox came with."""
-    return int(name.partition(":")[0])

@@ -32,7 +32,7 @@ RECENT: Final = 256
 _END: Final = b"\xff" * 16
 
 
-@dataclass
+@dataclass(eq=False)
 class Held:
     """A partition that this worker has, or had up to now."""
 
@@ -47,6 +47,9 @@ class Held:
     """Bundles of its inbox that were let in and are there still."""
     outgoing: dict[str, bytes] = field(default_factory=dict)
     """Bundles of its outbox that may not have arrived, by `number:partition`."""
+    copies: dict[str, tuple[Held, int]] = field(default_factory=dict)
+    """Those of its bundles that say what another partition of this worker knew at once, with the number of its entry
+    that has it: they have to arrive only if that is lost."""
     arrived: list[str] = field(default_factory=list)
     """Those that have, and are in the outbox still."""
     counts: PartCounts = field(default_factory=PartCounts)
@@ -75,9 +78,39 @@ class Held:
     is_sure: bool = True
     """Redis has confirmed that it is this worker's since the worker began."""
 
+    @property
+    def accepted(self) -> int:
+        """The number of the newest entry that Redis has."""
+        return self.unsent[0].number - 1 if self.unsent else self.number
+
+    def to_deliver(self) -> list[str]:
+        """Bundles of its outbox that are to go out now, each to the inbox of its partition, in their order: what
+        comes behind a later one counts as told before. Copies that nobody needs any more have arrived.
+        """
+        going, kept = [], set[str]()
+        for name in sorted(self.outgoing, key=_number):
+            target = name.partition(":")[2]
+            if target in kept:
+                continue
+            other, number = self.copies.get(name, (None, 0))
+            if other is None or other.is_lost:
+                going.append(name)
+            elif other.accepted >= number:
+                self.has_arrived(name)
+            else:
+                kept.add(target)
+        return going
+
+    def has_arrived(self, name: str) -> None:
+        """A bundle of the outbox is where it was to come."""
+        self.arrived.append(name)
+        self.copies.pop(name, None)
+        del self.outgoing[name]
+
     def is_on_redis(self, extent: Extent) -> None:
         """So much of it is."""
         self.outgoing, self.snapshot, self.log = dict(extent.outbox), extent.snapshot, extent.log
+        self.copies = {}
 
     def learn(self, facts: Facts) -> bool:
         """These are the facts now. Returns whether it matters what is new in them: without hosts that wait, no
@@ -263,6 +296,11 @@ class Holdings:
         """Redis has heard the last of a partition that has left."""
         self.departed.remove(held)
         self._sent += held.unsent
+
+
+def _number(name: str) -> int:
+    """Of the entry that a bundle of the outbox came with."""
+    return int(name.partition(":")[0])
 
 
 def _key(entry: Entry) -> bytes:

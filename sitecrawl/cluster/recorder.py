@@ -116,7 +116,22 @@ class Recorder:
         self._rescued = []
         told += [(target, Bundle(acts=acts).pack()) for target, acts in self._acts.items()]
         self._acts.clear()
-        return {one: dict(self._packed(one, sends[one])) for one in partitions.holdings.held}, told
+        copied = self._copied(sends)
+        packed = {one: dict(self._packed(one, sends[one], copied[one])) for one in partitions.holdings.held}
+        return packed, told
+
+    def _copied(self, sends: Mapping[int, defaultdict[int, list[Message]]]) -> defaultdict[int, set[int]]:
+        """Lets what one partition here has led to in another go with the page, as if that was another worker's.
+        Gives, by partition, those for which there is nothing else.
+        """
+        alone: defaultdict[int, set[int]] = defaultdict(set)
+        outbox = self._partitions.frontier.outbox
+        assert outbox is not None
+        for (source, target), messages in outbox.take_copies().items():
+            if not sends[source][target]:
+                alone[source].add(target)
+            sends[source][target] += messages
+        return alone
 
     def _source(self, message: Message) -> int | None:
         """The partition of the page that it comes from, if this worker has it."""
@@ -125,9 +140,14 @@ class Recorder:
             return None
         return territory.partition(message.referrer)
 
-    def _packed(self, source: int, messages: Mapping[int, Sequence[Message]]) -> Iterator[tuple[int, bytes]]:
-        gifts = self._limit.gifts(source)
+    def _packed(
+        self, source: int, messages: Mapping[int, Sequence[Message]], copied: set[int]
+    ) -> Iterator[tuple[int, bytes]]:
+        """`copied` are the partitions to which all messages are copies."""
+        gifts, held = self._limit.gifts(source), self._partitions.holdings.held
         for target in {**messages, **gifts}:
+            if target in copied and target not in gifts and not held[target].is_lost:
+                held[source].copies[f"{held[source].number + 1}:{target}"] = held[target], held[target].number + 1
             yield target, Bundle(messages.get(target, ()), self._account, gifts.get(target, 0)).pack()
 
 

@@ -61,6 +61,7 @@ class Intake:
         share, credit = (0, 0) if depth else (ledger.share(count), ledger.seed(len(new)))
         flags = Flag.NONE if depth else Flag.SEED
         self._send(Message(link, depth, referrer, credit=share, flags=flags) for link in elsewhere)
+        self._copy(Message(link, depth, referrer, flags=flags) for link in new)
         self._place(
             [self._states.insert(one, depth=depth, referrer=referrer, flags=flags, credit=credit) for one in new]
         )
@@ -82,6 +83,7 @@ class Intake:
         here, elsewhere = self._split(links)
         self._send(Message(link, depth, visit.key, tenth) for link in elsewhere)
         unseen = self._unseen(here)
+        self._copy(Message(link, depth, visit.key, tenth) for link in unseen)
         new = {link.key for link in unseen}
         known = [link for link in here if link.key not in new]
         self._follow(here, unseen, depth=depth, referrer=visit.key)
@@ -104,6 +106,7 @@ class Intake:
         new = self._unseen(here)
         wanted = Message(Link("", ""), depth, page, flags=Flag.REQUISITE, request=request)
         self._send(wanted._replace(link=link) for link in elsewhere)
+        self._copy(wanted._replace(link=link) for link in new)
         self._place([self._insert(wanted._replace(link=link)) for link in new])
         return len(new) + len(elsewhere)
 
@@ -116,6 +119,7 @@ class Intake:
             record = records[link.key]
             if record is None or not record.flags & Flag.REQUISITE:
                 continue
+            self._copy([Message(link, depth, referrer)])
             if (visit := self._in_flight.get(link.key)) is not None:
                 visit.is_linked_to = True
             elif record.state == UrlState.QUEUED:
@@ -137,6 +141,7 @@ class Intake:
         if elsewhere:
             self._send([wanted])
             return True
+        self._copy([wanted])
         host = self._insert(wanted)
         if (visit := self._in_flight.get(wanted.referrer)) is not None:
             page = self._states.known(visit.key)
@@ -194,6 +199,11 @@ class Intake:
     def _split(self, found: Sequence[Link]) -> tuple[Sequence[Link], Sequence[Link]]:
         """Those that are here, and those elsewhere."""
         return (found, ()) if self._outbox is None else self._outbox.split(found)
+
+    def _copy(self, messages: Iterable[Message]) -> None:
+        if self._outbox is not None:
+            for message in messages:
+                self._outbox.copy(message)
 
     def _send(self, messages: Iterable[Message]) -> None:
         for message in messages:

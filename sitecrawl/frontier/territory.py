@@ -83,6 +83,7 @@ class Outbox:
     def __init__(self, territory: Territory) -> None:
         self._territory = territory
         self._waiting: defaultdict[int, list[Message]] = defaultdict(list)
+        self._copies: defaultdict[tuple[int, int], list[Message]] = defaultdict(list)
 
     def split(self, links: Iterable[Link]) -> tuple[list[Link], list[Link]]:
         """Those that are here, and those elsewhere."""
@@ -94,6 +95,23 @@ class Outbox:
 
     def add(self, message: Message) -> None:
         self._waiting[self._territory.partition(message.link.key)].append(message)
+
+    def copy(self, message: Message) -> None:
+        """A page here has led to a URL here, which is known by now. If they are in two partitions, one of them may be
+        lost to another frontier before anybody else has heard of the URL.
+        """
+        page, territory = message.referrer, self._territory
+        if page == NO_REFERRER or not territory.has(page):
+            return
+        place = territory.partition(page), territory.partition(message.link.key)
+        if place[0] != place[1]:
+            tenth = None if message.tenth is None else 0  # its credit has come already
+            self._copies[place].append(message._replace(tenth=tenth, credit=0))
+
+    def take_copies(self) -> dict[tuple[int, int], list[Message]]:
+        """All that were copied, by the partitions of the page and of the URL."""
+        taken, self._copies = self._copies, defaultdict(list)
+        return taken
 
     def take(self) -> dict[int, list[Message]]:
         """All that waits; the caller keeps it from now on."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from sitecrawl.cluster.holdings import Holdings
+from sitecrawl.cluster.entries import Entry
+from sitecrawl.cluster.holdings import Held, Holdings
 from sitecrawl.crawldir.database import Database
 from sitecrawl.urls.fingerprint import HASH_NAME
 
@@ -34,3 +35,20 @@ def test_messages_are_numbered_on(tmp_path: Path) -> None:
             again.delivered(told)
         flush(database, again)
         assert [told.number for told in Holdings(database, "").told.values()] == [3]
+
+
+def test_copies_go_out_where_they_are_needed() -> None:
+    """A copy waits for the entry that has it, is forgotten once Redis has that, and goes out if that is lost. What is
+    behind it for the same partition does not pass it; what is for others does.
+    """
+    other = Held(7, 1, 4)
+    other.unsent.append(Entry(7, 4, b""))
+    held = Held(3, 1, 6, outgoing={"10:7": b"later", "9:7": b"copy", "9:8": b"message"})
+    held.copies["9:7"] = other, 4
+    assert held.to_deliver() == ["9:8"]
+    other.is_lost = True
+    assert held.to_deliver() == ["9:7", "9:8", "10:7"]
+    other.is_lost = False
+    other.unsent.clear()
+    assert held.to_deliver() == ["9:8", "10:7"]
+    assert (held.arrived, held.copies) == (["9:7"], {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -257,6 +258,40 @@ def test_workers_that_are_killed(tmp_path: Path, redis: Server, seed: int, monke
     async def crawl() -> None:
         async with crowd_of(3, tmp_path, redis) as crowd:
             assert await crowd.run(Random(seed), kills=4) == all_pages()
+
+    asyncio.run(crawl())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_worker_that_lost_partitions_never_comes_back(
+    tmp_path: Path, redis: Server, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it found for the lost ones on pages of those that it had still is not lost with it."""
+    tree = {page: [link(child) for child in (2 * page + 1, 2 * page + 2) if child < PAGES] for page in range(PAGES)}
+    monkeypatch.setattr(sys.modules[__name__], "links_of", tree.__getitem__)  # each page is linked to once
+
+    async def crawl() -> None:
+        async with crowd_of(1, tmp_path, redis) as crowd:
+            (one,) = crowd.workers
+            await rounds(one, lambda: len(one.frontier.holdings.held) == PARTITIONS, "all partitions")
+            for _ in range(20 * seed):
+                crowd.row += 1
+                one.fetch(crowd.row)
+            one.checkpoint()
+            await one.round()
+            for _ in range(20):
+                crowd.row += 1
+                one.fetch(crowd.row)
+            one.checkpoint()
+            with redis.client() as client:
+                for partition in range(0, PARTITIONS, 2):
+                    client.delete(Keys("shared", PARTITIONS).base(partition) + "lease")
+            two = crowd.start()
+            await two.round()
+            assert two.frontier.partitions.arrivals
+            await one.round()
+            await crowd.kill(one, comes_back=False)
+            assert await crowd.run(Random(1)) == all_pages()
 
     asyncio.run(crawl())
 
