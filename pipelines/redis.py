@@ -1,15 +1,17 @@
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from redis.exceptions import RedisError
+from scrapy import Spider
 from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import run_in_thread
 from scrapy_redis.pipelines import RedisPipeline as ScrapyRedisPipeline
 from scrapy_redis.pipelines import default_serialize
 
 from pipelines.failure import stop_on_storage_error
-from sitecrawl.base.errors import StorageError
+from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawldir.database import Batch
@@ -17,18 +19,40 @@ from sitecrawl.crawldir.participant import Participant
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.text import page_json
 
+PAGES_KEY: Final = "%(spider)s:pages"
+
 
 class RedisPipeline(ScrapyRedisPipeline, Participant):  # type: ignore[misc]
     """scrapy-redis' item pipeline with its settings, for pages too: JSON, pushed before the page counts as stored.
+    Pages have a list of their own, so that who consumes one kind need not read the other.
 
     A page that a crash kept from its checkpoint is pushed again: consumers see every page at least once.
     """
 
     lost = ""
     """Why an item was lost, once one was."""
+    pages_key = PAGES_KEY
+    """The list of pages, with `%(spider)s` in it as in that of items, which is `key`."""
 
     def __init__(self, server: Any, serialize_func: Any = None, **settings: Any) -> None:
         super().__init__(server, serialize_func=serialize_func or serialize, **settings)
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Self:
+        """Raises `OptionError` for a key into which no spider's name can be put."""
+        pipeline: Self = super().from_settings(settings)
+        pipeline.pages_key = settings.get("SITECRAWL_REDIS_PAGES_KEY", PAGES_KEY)
+        for name, key in (("REDIS_ITEMS_KEY", pipeline.key), ("SITECRAWL_REDIS_PAGES_KEY", pipeline.pages_key)):
+            try:
+                _ = key % {"spider": ""}
+            except (KeyError, ValueError, TypeError) as error:
+                raise OptionError(f"{name} is {key!r}: %(spider)s alone is replaced, and % is written %%") from error
+        return pipeline
+
+    def item_key(self, item: Any, spider: Spider) -> str:
+        """Where an item goes."""
+        key: str = self.pages_key if isinstance(item, PageItem) else self.key
+        return key % {"spider": spider.name}
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

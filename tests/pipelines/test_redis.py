@@ -17,7 +17,7 @@ from scrapy.settings import Settings
 
 from pipelines import RedisPipeline
 from pipelines.redis import serialize
-from sitecrawl.base.errors import StorageError
+from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.page.items import PageItem
 
 
@@ -28,16 +28,21 @@ def server():
 
 
 def pipeline_on(client: redis.Redis, **options) -> RedisPipeline:
-    pipeline = RedisPipeline(client, **options)
+    return _on(RedisPipeline(client, **options))
+
+
+def _on(pipeline: RedisPipeline) -> RedisPipeline:
+    """In a crawl of the spider `shop`."""
     pipeline.crawler = SimpleNamespace(spider=SimpleNamespace(name="shop"))
     return pipeline
 
 
 def test_a_page_is_pushed_as_json(server):
-    """The page is in Redis when the pipeline passes it on, under scrapy-redis' key for the spider."""
+    """The page is in Redis when the pipeline passes it on, in the spider's list of pages."""
     item = page(exchange(body="<p>Grüße</p>".encode("windows-1252")), charset="windows-1252", title="Hi")
     assert asyncio.run(pipeline_on(server).process_item(item)) is item
-    pushed = json.loads(server.lpop("shop:items"))
+    pushed = json.loads(server.lpop("shop:pages"))
+    assert not server.exists("shop:items")
     assert (pushed["url"], pushed["title"], pushed["body"]) == (item.url, "Hi", "<p>Grüße</p>")
     assert "exchange" not in pushed
 
@@ -47,9 +52,21 @@ def test_a_page_is_pushed_as_json(server):
 def test_a_users_key_and_serializer_are_kept(server):
     """REDIS_ITEMS_KEY and REDIS_ITEMS_SERIALIZER mean what they mean in scrapy-redis."""
     settings = Settings({"REDIS_ITEMS_KEY": "mine:%(spider)s", "REDIS_ITEMS_SERIALIZER": "builtins.str"})
+    settings.set("SITECRAWL_REDIS_PAGES_KEY", "all-pages")
     settings.set("REDIS_PARAMS", {"unix_socket_path": server.connection_pool.connection_kwargs["path"]})
     pipeline = RedisPipeline.from_settings(settings)
-    assert (pipeline.key, pipeline.serialize) == ("mine:%(spider)s", str)
+    assert (pipeline.key, pipeline.pages_key, pipeline.serialize) == ("mine:%(spider)s", "all-pages", str)
+    asyncio.run(_on(pipeline).process_item(page(exchange())))
+    assert server.llen("all-pages") == 1
+
+
+@pytest.mark.parametrize("name", ["REDIS_ITEMS_KEY", "SITECRAWL_REDIS_PAGES_KEY"])
+@pytest.mark.parametrize("key", ["%(host)s:pages", "100%"])
+@pytest.mark.filterwarnings("ignore:.*retry_on_timeout:DeprecationWarning")
+def test_a_key_that_is_none(name, key):
+    """Said before the crawl begins, not by its first page."""
+    with pytest.raises(OptionError, match=rf"{name} is .*: %\(spider\)s alone is replaced"):
+        RedisPipeline.from_settings(Settings({name: key}))
 
 
 CRAWL = """
@@ -86,9 +103,9 @@ def test_a_crawls_items_are_in_redis(server, tmp_path):
     with LocalWeb(lambda path, host: "<title>Shop</title>") as web:
         command = [sys.executable, "-c", CRAWL, str(tmp_path / "job"), socket, web.root]
         subprocess.run(command, env=environment(), timeout=120, check=True)
-    items = [json.loads(item) for item in server.lrange("crawled:items", 0, -1)]  # in the order in which they came
-    assert {"price": 1} in items
-    assert sorted(item.get("url", "") for item in items) == ["", web.root]
+    items, pages = ([json.loads(one) for one in server.lrange(f"crawled:{of}", 0, -1)] for of in ("items", "pages"))
+    assert items == [{"price": 1}]
+    assert [page["url"] for page in pages] == [web.root]
 
 
 def test_other_items_are_pushed_as_scrapy_redis_does(server):
