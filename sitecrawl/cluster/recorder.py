@@ -154,4 +154,5 @@ class Recorder:
 def _is_news(told: Tally, tally: Tally, *, is_at_rest: bool) -> bool:
     """Whether others have to know of it, though nothing else has changed."""
     is_other = (told.worker.idle, told.short) != (tally.worker.idle, tally.short)
+    is_other = is_other or told.worker.held_sets != tally.worker.held_sets  # it may be long until something is done
     return is_other or (tally != told and is_at_rest)

@@ -45,6 +45,11 @@ class OfWorker:
     good: int = 0
     """Good pages that its judge of traps has counted."""
 
+    @property
+    def held_sets(self) -> Mapping[int, int]:
+        """How many sets URLs are held back of, by reason."""
+        return {reason: sets for reason, (_, sets) in self.held.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class Tally:

@@ -14,7 +14,7 @@ from sitecrawl.sitemap.entry import Problem
 from sitecrawl.sitemap.record import NEVER, SitemapRecord
 
 _TIMES: Final = frozenset({"found", "visited", "lastmod", "newest", "next_visit"})
-_HIDDEN: Final = frozenset({"digest", "text_hash", "gain", "watched"})
+_HIDDEN: Final = frozenset({"digest", "text_hash", "gain", "watched", "listed"})
 
 
 def show(record: SitemapRecord, out: TextIO) -> None:

@@ -12,6 +12,7 @@ from crawling import crawl as crawl_generic
 from crawling import scrapy
 from localweb import LocalWeb
 
+from sitecrawl.crawldir.directory import FORMAT
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 
@@ -49,7 +50,7 @@ def refused(done: subprocess.CompletedProcess[str], said: str, code: int) -> Non
 
 def test_directories(untouched: LocalWeb, tmp_path: Path) -> None:
     """One of another spider, of another program, or of a newer version."""
-    manifest = {"magic": "sitecrawl crawl", "format": 1, "hash": HASH_NAME, "spider": "other", "created": 0.0}
+    manifest = {"magic": "sitecrawl crawl", "format": FORMAT, "hash": HASH_NAME, "spider": "other", "created": 0.0}
     manifest["key"] = "00" * 16
     for name, change in (("spider", {}), ("newer", {"format": 99})):
         (tmp_path / name).mkdir()

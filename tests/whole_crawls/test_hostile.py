@@ -202,10 +202,12 @@ ELSEWHERE = (
     EXTRACT_SIZE,
     EXTRACT_TIME,
     REGEX_TIME,
+    limits.REQUISITES,
     limits.PARSE_TIME,
     limits.PARSE_MEMORY,
 )
-"""Limits of what this crawl does not do; `test_a_sitemap_without_end` and tests/spiders/test_extract.py meet them."""
+"""Limits of what this crawl does not do: `test_a_sitemap_without_end`, and tests/spiders/test_extract.py and
+test_requisites.py, meet them."""
 
 
 def sitemap(entries: int) -> bytes:
