@@ -32,7 +32,7 @@ def require(runtime: Runtime, page: bytes, found: Sequence[Link], *, depth: int,
     new += runtime.require(page, holders, depth=depth, request=_request(left) if left else None)
     runtime.stats.inc_value("requisites/found", len(found))
     runtime.stats.inc_value("requisites/new", new)
-    if len(wanted) < len(found):
+    if len(wanted) < len(found) or (holders and not left):
         runtime.stats.inc_value(REQUISITES.stat)
 
 

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from crawling import crawl, scrapy
+from crawling import crawl, scrapy, stats_of
 from localweb import Answer, LocalWeb, Page, linked
+
+from sitecrawl.base.limits import REQUISITES
 
 HTML = {"Content-Type": "text/html"}
 CSS = {"Content-Type": "text/css"}
@@ -125,8 +127,10 @@ def test_a_page_has_an_allowance(tmp_path: Path) -> None:
 
     with LocalWeb(endless) as site:
         job = tmp_path / "job"
-        done = crawl(site.root, job, requisites=1, deny="/f/", SITECRAWL_MAX_REQUISITES=25)
+        counted = {"STATS_DUMP": True, "LOG_LEVEL": "INFO", "SITECRAWL_MAX_REQUISITES": 25}
+        done = crawl(site.root, job, requisites=1, deny="/f/", **counted)
         assert done.returncode == 0, done.stderr
+        assert stats_of(done.stderr).get(REQUISITES.stat, 0) > 0
         assert len(site.paths()) <= 1 + 25
         assert len([path for path in site.paths() if path.startswith("/f/")]) == 1 + (25 - 7) // 2
         assert whole(job)
