@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable
+from typing import Final, Protocol
 
 from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.cluster.options import closing
 from sitecrawl.cluster.seedqueue import fields_of
+from sitecrawl.crawl.checkpoints import Checkpoints
 from sitecrawl.crawl.engine import is_closing, stop, wake
+from sitecrawl.crawl.seed_hosts import SeedHosts
+from sitecrawl.frontier.contract import Frontier
 from sitecrawl.page.media_type import HTML
-from sitecrawl.urls.url import parse
-
-if TYPE_CHECKING:
-    from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.pagestore import WarcStore
+from sitecrawl.urls.url import Url, parse
 
 LED_TO: Final = "led-to "
 """Before a seed that workers tell one another of: a page has named it, and no person."""
@@ -22,10 +26,27 @@ SAID: Final = "said "
 """Before what the spider of one worker says to those of the others."""
 
 
+class Engine(Protocol):
+    """What of a crawl's `Runtime` its frontier's news are about."""
+
+    crawler: Crawler
+    stats: StatsCollector
+    frontier: Frontier
+    store: WarcStore | None
+    checkpoints: Checkpoints
+    seed_hosts: SeedHosts
+    on_given_up: list[Callable[[bytes], None]]
+    on_moved: list[Callable[[], None]]
+
+    def widen(self, seed: Url, *, named: bool) -> None: ...
+
+    def seed(self, seeds: Iterable[Url], *, priority: int = 0) -> int: ...
+
+
 class FrontierListener:
     """A `WorkerListener`, which hears nothing before the runtime is whole."""
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Engine) -> None:
         self._runtime = runtime
 
     def given_up(self, key: bytes) -> None:
