@@ -16,8 +16,7 @@ from sitecrawl.cluster.standing import OfWorker, Tally
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.frontier.by_hand import Act
 from sitecrawl.frontier.moving import facts_of
-from sitecrawl.frontier.record import NO_REFERRER
-from sitecrawl.frontier.territory import Message
+from sitecrawl.frontier.territory import Message, Outbox
 
 
 class Recorder:
@@ -102,13 +101,14 @@ class Recorder:
     def _bundles(self) -> tuple[dict[int, dict[int, bytes]], list[tuple[int, bytes]]]:
         """By the partition of the page and the one that they are for; and those that come from no page."""
         partitions = self._partitions
-        assert partitions.frontier.outbox is not None
+        outbox = partitions.frontier.outbox
+        assert outbox is not None
         sends: defaultdict[int, defaultdict[int, list[Message]]] = defaultdict(lambda: defaultdict(list))
         told: list[tuple[int, bytes]] = []
-        for target, messages in partitions.frontier.outbox.take().items():
+        for target, messages in outbox.take().items():
             rootless: list[Message] = []
             for message in messages:
-                source = self._source(message)
+                source = partitions.territory.source(message)
                 (rootless if source is None else sends[source][target]).append(message)
             if rootless:
                 told.append((target, Bundle(rootless).pack()))
@@ -116,29 +116,9 @@ class Recorder:
         self._rescued = []
         told += [(target, Bundle(acts=acts).pack()) for target, acts in self._acts.items()]
         self._acts.clear()
-        copied = self._copied(sends)
+        copied = _copied(outbox, sends)
         packed = {one: dict(self._packed(one, sends[one], copied[one])) for one in partitions.holdings.held}
         return packed, told
-
-    def _copied(self, sends: Mapping[int, defaultdict[int, list[Message]]]) -> defaultdict[int, set[int]]:
-        """Lets what one partition here has led to in another go with the page, as if that was another worker's.
-        Gives, by partition, those for which there is nothing else.
-        """
-        alone: defaultdict[int, set[int]] = defaultdict(set)
-        outbox = self._partitions.frontier.outbox
-        assert outbox is not None
-        for (source, target), messages in outbox.take_copies().items():
-            if not sends[source][target]:
-                alone[source].add(target)
-            sends[source][target] += messages
-        return alone
-
-    def _source(self, message: Message) -> int | None:
-        """The partition of the page that it comes from, if this worker has it."""
-        territory = self._partitions.territory
-        if message.referrer == NO_REFERRER or not territory.has(message.referrer):
-            return None
-        return territory.partition(message.referrer)
 
     def _packed(
         self, source: int, messages: Mapping[int, Sequence[Message]], copied: set[int]
@@ -151,8 +131,23 @@ class Recorder:
             yield target, Bundle(messages.get(target, ()), self._account, gifts.get(target, 0)).pack()
 
 
+def _copied(outbox: Outbox, sends: Mapping[int, defaultdict[int, list[Message]]]) -> defaultdict[int, set[int]]:
+    """Lets what one partition here has led to in another go with the page, as if that was another worker's. Gives, by
+    partition, those for which there is nothing else.
+    """
+    alone: defaultdict[int, set[int]] = defaultdict(set)
+    for (source, target), messages in outbox.take_copies().items():
+        if not sends[source][target]:
+            alone[source].add(target)
+        sends[source][target] += messages
+    return alone
+
+
 def _is_news(told: Tally, tally: Tally, *, is_at_rest: bool) -> bool:
     """Whether others have to know of it, though nothing else has changed."""
-    is_other = (told.worker.idle, told.short) != (tally.worker.idle, tally.short)
-    is_other = is_other or told.worker.held_sets != tally.worker.held_sets  # it may be long until something is done
-    return is_other or (tally != told and is_at_rest)
+    return _urgent(told) != _urgent(tally) or (tally != told and is_at_rest)
+
+
+def _urgent(tally: Tally) -> tuple[bool, bool, Mapping[int, int]]:
+    """What others wait for: it may be long until something else is done."""
+    return tally.worker.idle, tally.short, tally.worker.held_sets

@@ -247,7 +247,6 @@ class SharedFrontier:
         return visit
 
     def _next(self) -> Visit | None:
-        self.frontier.dispatcher.wants_pages = not self.is_full
         if self.is_full and not self.frontier.has_requisites:
             return None
         if (loose := self._loose.next()) is not None:
@@ -297,6 +296,7 @@ class SharedFrontier:
     def stands(self, whole: Whole, *, unchanged: bool) -> None:
         """So it stands with the crawl; `unchanged` since this was asked before."""
         self.counts = whole.totals()
+        self.frontier.dispatcher.wants_pages = not self.is_full
         self.partitions.hear(whole)
         self._page_limit.share(whole)
         is_sure = unchanged and not self._is_dirty and not self.partitions.arrivals
@@ -364,7 +364,6 @@ class SharedFrontier:
     def is_idle(self) -> bool:
         """Whether nothing is left to hand out of what this worker has, and nothing is in flight."""
         is_busy = self.is_starting or self._loose or self.frontier.in_flight or self.exchange.awaits_seeds
-        self.frontier.dispatcher.wants_pages = not self.is_full
         return not is_busy and self.frontier.is_finished()
 
     @property

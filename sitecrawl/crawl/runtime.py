@@ -66,6 +66,9 @@ def _directory(path: Path, spider: str, joined: Joined | None) -> CrawlDirectory
 class Runtime:
     """See the module. Get it with `Runtime.of(crawler)`."""
 
+    key_of: Callable[[str], bytes]
+    """Gives the fingerprint of a URL that is fetched by GET."""
+
     def __init__(self, crawler: Crawler) -> None:
         settings = crawler.settings
         name = crawler.spidercls.name
@@ -79,7 +82,7 @@ class Runtime:
         self.directory = _directory(configuration.directory(settings, name, self.job), name, joined)
         self.fingerprints = self.directory.manifest.fingerprinter()
         self.canonicalizer = Canonicalizer()
-        self._key_of = lru_cache(maxsize=KEYS_KEPT)(self._fingerprint)
+        self.key_of = lru_cache(maxsize=KEYS_KEPT)(self._fingerprint)
         self.database = Database(self.directory.database, hash_name=HASH_NAME)
         self.frontier: Frontier
         self.whole: DiskFrontier | None = None
@@ -234,7 +237,7 @@ class Runtime:
         `nofollow`: the page's author stands by none of them. `score`: the spider's, for the order `best`. `rest`: so
         many more links of the page come in later batches.
         """
-        key_of = self._key_of
+        key_of = self.key_of
         for link in links:
             link.key = key_of(link.url)
             if nofollow:
@@ -246,18 +249,14 @@ class Runtime:
     def require(self, page: bytes, parts: Sequence[Link], *, depth: int, request: bytes | None = None) -> int:
         """What the page with the key `page` is made of, to the frontier; see there."""
         for part in parts:
-            part.key = self._key_of(part.url)
+            part.key = self.key_of(part.url)
         return self.frontier.require(page, parts, depth=depth, request=request) if parts else 0
 
     def rediscover(self, url: str, links: Sequence[Link], *, depth: int) -> int:
         """Hand the links of a page that has no visit now, of `url`, to the frontier; returns how many are new."""
         for link in links:
-            link.key = self._key_of(link.url)
+            link.key = self.key_of(link.url)
         return self.frontier.add(links, depth=depth, referrer=self.key_of(url))
-
-    def key_of(self, url: str) -> bytes:
-        """The fingerprint of a URL that is fetched by GET."""
-        return self._key_of(url)
 
     def _fingerprint(self, href: str) -> bytes:
         return self.fingerprints.url(self.canonicalizer.canonical_href(href))

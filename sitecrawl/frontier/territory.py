@@ -39,6 +39,11 @@ class Territory:
         """Those of the partition of a key, which is held."""
         return self.held[self.partition(key)]
 
+    def source(self, message: Message) -> int | None:
+        """The partition of the page that a message comes from, if that is held."""
+        page = message.referrer
+        return self.partition(page) if page != NO_REFERRER and self.has(page) else None
+
     def regions(self, partition: int) -> range:
         """The regions of a partition."""
         first, end = (-(-number * _REGIONS // self.partitions) for number in (partition, partition + 1))
@@ -100,13 +105,10 @@ class Outbox:
         """A page here has led to a URL here, which is known by now. If they are in two partitions, one of them may be
         lost to another frontier before anybody else has heard of the URL.
         """
-        page, territory = message.referrer, self._territory
-        if page == NO_REFERRER or not territory.has(page):
-            return
-        place = territory.partition(page), territory.partition(message.link.key)
-        if place[0] != place[1]:
+        source, target = self._territory.source(message), self._territory.partition(message.link.key)
+        if source is not None and source != target:
             tenth = None if message.tenth is None else 0  # its credit has come already
-            self._copies[place].append(message._replace(tenth=tenth, credit=0))
+            self._copies[source, target].append(message._replace(tenth=tenth, credit=0))
 
     def take_copies(self) -> dict[tuple[int, int], list[Message]]:
         """All that were copied, by the partitions of the page and of the URL."""
