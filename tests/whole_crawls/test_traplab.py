@@ -294,11 +294,12 @@ def credit(lab: Lab) -> tuple[int, int]:
     with lab.database() as database:
         ledger = Ledger.unpack(database.get("meta", b"ledger") or b"")
         hosts = {key: Host.unpack(key, data) for key, data in database.scan("hosts")}
-        held = ledger.reserve + sum(host.rest for host in hosts.values())
+        held = ledger.reserve
         for _, data in database.scan("urls"):
             record = UrlRecord.unpack(data)
             waits = record.state == UrlState.QUEUED
             held += ledger.balance(record, hosts[record.host]) if waits else record.credit
+        held += sum(host.rest for host in hosts.values())  # after the balances, which settle the hosts
     return held, ledger.total
 
 
