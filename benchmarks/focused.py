@@ -59,16 +59,21 @@ class Page:
     titles: str = ""
 
 
+def imported(path: Path) -> Any:
+    """The module in a file that is on no path."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 class Sites:
     """The web, read from disk; parsed pages are kept."""
 
     def __init__(self, cache: Path, hosts: Sequence[str] = HOSTS) -> None:
-        spec = importlib.util.spec_from_file_location("real_web", TOOL)
-        assert spec is not None
-        assert spec.loader is not None
-        tool: Any = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(tool)
-        self._tool = tool
+        self._tool = imported(TOOL)
         self._tool.HOSTS = {host: folder for host, folder in self._tool.HOSTS.items() if host in hosts}
         self.seeds = [parse_url(url) for url in SEEDS if urlsplit(url).hostname in hosts]
         self._cache = cache

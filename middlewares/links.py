@@ -51,7 +51,7 @@ class LinksMiddleware(BaseSpiderMiddleware):
             require(self._runtime, key, parts, depth=depth, allowance=most)
 
     def _expand(self, fetch: Fetch, page: PageItem) -> None:
-        links = self._admitted(page.links)
+        links = self._admitted(page.links) if self._runtime.content.follows(fetch, page) else []
         new = self._runtime.expand(fetch, links, nofollow=page.nofollow, score=getattr(self._spider, "score", None))
         self._stats.inc_value("links/found", len(page.links))
         self._stats.inc_value("links/followed", len(links))

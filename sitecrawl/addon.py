@@ -22,6 +22,7 @@ from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.base.limits import DEFAULTS
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import is_job, only_looks
+from sitecrawl.crawl.content_seen import DUPLICATE_CONTENT, REVISIT
 from sitecrawl.crawl.own_dupefilter import own_class
 from sitecrawl.credit.policies import POLICIES
 from sitecrawl.frontier.order import LINKS, ORDERS
@@ -52,6 +53,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_RECRAWL_BUDGET": 10_000.0,
     "SITECRAWL_RECRAWL_MIN_INTERVAL": 3600.0,
     "SITECRAWL_RECRAWL_MAX_INTERVAL": 2_592_000.0,
+    "SITECRAWL_DUPLICATE_CONTENT": REVISIT,
     "SITECRAWL_WARC_SIZE": 1_000_000_000,
     "SITECRAWL_WARC_MASKED": ["Authorization", "Cookie"],
     "SITECRAWL_DATABASE_URL": "",
@@ -195,6 +197,7 @@ def check_settings(settings: BaseSettings) -> None:
 
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "SITECRAWL_CLUSTER_SPLIT": tuple(SPLITS),
+    "SITECRAWL_DUPLICATE_CONTENT": DUPLICATE_CONTENT,
     "SITECRAWL_LAMBDA_POLICY": tuple(POLICIES),
     "SITECRAWL_LINKS": LINKS,
     "SITECRAWL_ORDER": tuple(ORDERS),

@@ -38,8 +38,10 @@ from sitecrawl.crawl.requests import (
     without_credentials,
 )
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.crawl.seen_totals import SeenTotals
 from sitecrawl.crawl.spider_state import SpiderState
+from sitecrawl.crawl.totals import Totals
+from sitecrawl.crawldir.meta import CONTENT_TOTALS, SEEN_TOTALS
+from sitecrawl.frontier.duplicates import ContentFigures
 from sitecrawl.frontier.record import NO_REFERRER, Flag
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
@@ -81,7 +83,10 @@ class Scheduler(BaseScheduler):
         if self._crawler.settings.get("JOBDIR") or not hasattr(spider, "state"):  # as Scrapy; else it is the spider's
             self._checkpoints.add(SpiderState(spider, self._runtime.database))
         self._checkpoints.add(FeedFiles(self._crawler))
-        self._checkpoints.add(SeenTotals(self._runtime.database, self._stats, self._seen_figures))
+        database, stats = self._runtime.database, self._stats
+        self._checkpoints.add(Totals(SEEN_TOTALS, SeenFigures, self._seen_figures, database=database, stats=stats))
+        found = self._runtime.content.figures
+        self._checkpoints.add(Totals(CONTENT_TOTALS, ContentFigures, found, database=database, stats=stats))
         if not self._runtime.captures:
             self._crawler.signals.connect(self._received, signals.response_received)
         self._checkpoints.start()

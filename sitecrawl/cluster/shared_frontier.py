@@ -316,6 +316,9 @@ class SharedFrontier:
         if visit.key in self.frontier.in_flight:
             self.frontier.downloaded(visit, seconds, ip=ip, failed=failed, retry_after=retry_after)
 
+    def is_repeated(self, visit: Visit, sha1: bytes) -> bool:
+        return self.frontier.is_repeated(visit, sha1)
+
     def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
         if visit.key not in self.frontier.in_flight:
             return Verdict.NEW

@@ -89,6 +89,8 @@ class Summary:
         yield "robots.txt", traffic.forbidden, "URLs that it excludes"
         if traffic.guesses:
             yield "guesses", traffic.guesses, "addresses that sitemaps usually have, where none is"
+        if traffic.links_skipped:
+            yield "copies", traffic.links_skipped, "pages whose links were not followed: others have their content"
         if traffic.private:
             yield "private", traffic.private, f"addresses that no seed names, see {PRIVATE_ADDRESS.setting}"
         if traffic.quarantined:

@@ -16,6 +16,7 @@ from scrapy.settings import BaseSettings
 from sitecrawl.base import limits
 from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
+from sitecrawl.crawl.content_seen import KEEP
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.order import Order, order_named
@@ -207,6 +208,7 @@ def warc(settings: BaseSettings, name: str, key: bytes = b"") -> WarcOptions:
         robots="obey" if settings.getbool("ROBOTSTXT_OBEY") else "ignore",
         masked=frozenset(name.lower() for name in settings.getlist("SITECRAWL_WARC_MASKED", sorted(default.masked))),
         max_file_size=settings.getint("SITECRAWL_WARC_SIZE", default.max_file_size),
+        once=settings.get("SITECRAWL_DUPLICATE_CONTENT") != KEEP,
     )
 
 

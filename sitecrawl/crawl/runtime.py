@@ -24,6 +24,7 @@ from sitecrawl.cluster.join import Joined
 from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import Checkpoints
+from sitecrawl.crawl.content_seen import ContentSeen
 from sitecrawl.crawl.engine import in_progress, stop, wake
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.frontier_listener import LED_TO, SAID, FrontierListener
@@ -40,7 +41,6 @@ from sitecrawl.frontier.by_hand import RETRY, Act
 from sitecrawl.frontier.contract import Frontier
 from sitecrawl.frontier.crawl_seen import SEEN_FILE
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.http import Want
 from sitecrawl.page.items import Exchange, Link, PageItem
@@ -57,7 +57,9 @@ KEYS_KEPT = 16_384
 """URLs whose fingerprints stay in memory, about 0.3 kB each: most links lead to the same few pages."""
 
 
-def _directory(path: Path, spider: str, joined: Joined | None) -> CrawlDirectory:
+def _directory(crawler: Crawler, job: str, joined: Joined | None) -> CrawlDirectory:
+    spider = crawler.spidercls.name
+    path = configuration.directory(crawler.settings, spider, job)
     if joined is None:
         return CrawlDirectory(path, spider)
     return CrawlDirectory(path, spider, key=joined.key, split=joined.options.split)
@@ -71,7 +73,6 @@ class Runtime:
 
     def __init__(self, crawler: Crawler) -> None:
         settings = crawler.settings
-        name = crawler.spidercls.name
         assert crawler.stats
         self.crawler = crawler
         self.stats = crawler.stats
@@ -79,7 +80,7 @@ class Runtime:
         """scrapyd's name for this run; empty without scrapyd."""
         descriptors.check()
         self.joined = joined = join_crawl(crawler)
-        self.directory = _directory(configuration.directory(settings, name, self.job), name, joined)
+        self.directory = _directory(crawler, self.job, joined)
         self.fingerprints = self.directory.manifest.fingerprinter()
         self.canonicalizer = Canonicalizer()
         self.key_of = lru_cache(maxsize=KEYS_KEPT)(self._fingerprint)
@@ -103,6 +104,7 @@ class Runtime:
         except BaseException:
             self.database.close()
             raise
+        self.content = ContentSeen(self.frontier, settings["SITECRAWL_DUPLICATE_CONTENT"], self.finish_handled)
         self.fetches: dict[bytes, Fetch] = {}
         self.captures = False
         """Whether a middleware notes what comes of each fetch; otherwise the scheduler hears of responses alone."""
@@ -290,22 +292,6 @@ class Runtime:
         if self.team is not None:
             self.team.exchange.scope.add(SAID + text)
 
-    def _compare(self, fetch: Fetch) -> None:
-        """Find out whether others have the content of its page, and let them know that it has.
-
-        To be called once, when the fetch is over: a page whose content a checkpoint knew before would repeat itself
-        when it is fetched again after a crash.
-        """
-        page = fetch.to_compare
-        if page is None:
-            return
-        verdict = self.frontier.judge_content(
-            fetch.visit, page.sha1, title=page.title or "", text_hash=page.text_hash
-        )
-        if verdict != Verdict.NEW:
-            self.stats.inc_value(f"content/{verdict.value}")
-        fetch.compared(verdict)
-
     # Fetches
 
     def begin(self, visit: Visit, request: Request) -> Fetch:
@@ -346,7 +332,7 @@ class Runtime:
             del self.fetches[fetch.visit.key]
             return
         row = self.end(fetch)
-        self._compare(fetch)
+        self.content.compare(fetch)
         self.frontier.done(fetch.visit, fetch.state, status=fetch.status, good=fetch.is_good, row=row)
         self.checkpoints.pages += 1
         if fetch.visit.is_requisite:

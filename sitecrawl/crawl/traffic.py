@@ -50,6 +50,8 @@ class Traffic:
     """Connections that were refused for their address."""
     quarantined: int = 0
     """Pages on which the process broke that read them."""
+    links_skipped: int = 0
+    """Pages whose links were not followed: others have their content."""
     guesses: int = 0
     """Addresses that were guessed, such as those that sitemaps usually have, and were none."""
     requisites: Counter[int] = field(default_factory=Counter)
@@ -74,6 +76,7 @@ class Traffic:
             forbidden=stats.get("robotstxt/forbidden", 0),
             private=stats.get(PRIVATE_ADDRESS.stat, 0),
             quarantined=stats.get(QUARANTINED, 0),
+            links_skipped=stats.get("content/links_skipped", 0),
             guesses=guesses.total(),
             spider_errors=sum(n for name, n in stats.items() if name.startswith("spider_exceptions/")),
         )

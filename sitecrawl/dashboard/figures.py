@@ -87,6 +87,8 @@ class Figures:
     """Downloads that brought nothing, by what went wrong."""
     seen: Mapping[str, int] = field(default_factory=dict)
     """The seen set's tiers: see `_seen`."""
+    content: Mapping[str, int] = field(default_factory=dict)
+    """Of `ContentFigures`."""
     sitemaps: Mapping[str, int] = field(default_factory=dict)
 
     def of_class(self, digit: int) -> int:
@@ -148,6 +150,7 @@ class Sampler:
             database=self._size_on_disk(now),
             statuses=dict(sorted(traffic.statuses.items())),
             failures=dict(traffic.failures),
+            content=self._runtime.content.figures().counts(),
             sitemaps={
                 name.partition("/")[2]: number for name, number in stats.items() if name.startswith("sitemaps/")
             },

@@ -69,6 +69,7 @@ def _metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> tuple[t
         name: getattr(f, name) for name in ("fetched", "requisites", "failed", "excluded", "waiting", "in_flight")
     }
     seen = {tier: f.seen.get(name, 0) for tier, name in _TIERS.items()}
+    same = {name: f.content.get(name, 0) for name in ("equal", "near", "links_skipped")}
     events = {name.replace("/", "_"): number for name, number in sorted(f.sitemaps.items())}
     return (
         ("urls", "gauge", "URLs of the crawl by state, over all of its runs.", ("state", states)),
@@ -105,6 +106,8 @@ def _metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> tuple[t
             f.seen.get("disk_reads", 0),
         ),
         ("seen_bloom_bytes", "gauge", "Memory of the Bloom filter.", f.seen.get("bloom_bytes", 0)),
+        ("compared_pages_total", "counter", "Pages of which others may have the content.", f.content.get("pages", 0)),
+        ("duplicate_pages_total", "counter", "Of these, by what the content-seen test found.", ("found", same)),
         ("sitemap_events_total", "counter", "What sitemaps brought.", ("event", events)),
         ("checkpoints_total", "counter", "Checkpoints of this run.", f.checkpoints),
         ("checkpoint_age_seconds", "gauge", "Since the last checkpoint.", f.checkpoint_age),

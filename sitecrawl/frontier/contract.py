@@ -182,6 +182,11 @@ class Frontier(Protocol):
     def is_out(self, visit: Visit) -> bool:
         """Whether the host of `visit` has answered before, and now fails whatever it is asked for."""
 
+    def is_repeated(self, visit: Visit, sha1: bytes) -> bool:
+        """Whether another page, with which the crawl is done, has the body with this digest. To be asked before
+        `judge_content`, as often as one likes: a frontier that compares nothing says no.
+        """
+
     def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
         """Whether the page's body or text was seen before on its host. To be asked once a visit."""
 

@@ -270,6 +270,9 @@ class DiskFrontier:
     ) -> None:
         self.dispatcher.downloaded(visit, seconds, ip=ip, failed=failed, retry_after=retry_after)
 
+    def is_repeated(self, visit: Visit, sha1: bytes) -> bool:
+        return self._content.is_repeated(sha1, visit.key)
+
     def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
         """Asked before the page is done: content of a page that is not would meet itself after a crash."""
         record = self.url_states.known(visit.key)

@@ -28,6 +28,7 @@ from __future__ import annotations
 import struct
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
 from typing import Final, NamedTuple
@@ -35,6 +36,7 @@ from typing import Final, NamedTuple
 from cityhash import CityHash64
 
 from sitecrawl.base.errors import CorruptFile
+from sitecrawl.base.figures import Figures
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.page.simhash import MAX_DISTANCE, distance
 
@@ -61,6 +63,31 @@ class Verdict(Enum):
     """Another page of the host had the same title and nearly the same text."""
 
 
+@dataclass(frozen=True, slots=True)
+class ContentFigures(Figures):
+    """What the content-seen test of a crawl found, in pages."""
+
+    prefix = "content"
+
+    pages: int = 0
+    """Those that were compared."""
+    equal: int = 0
+    near: int = 0
+    links_skipped: int = 0
+    """Those whose links were not followed: another page had the same body."""
+
+    def rows(self) -> Iterator[tuple[str, int, str]]:
+        """For people: what, how often, and what there is to say of it."""
+        yield "compared", self.pages, "pages"
+        for name, number, about in (
+            ("equal", self.equal, "the body of another page, on any host"),
+            ("near", self.near, "the title and nearly the text of another page of the host"),
+            ("links skipped", self.links_skipped, "links that were not followed: another page has the body"),
+        ):
+            if number or name != "links skipped":
+                yield name, number, f"{number / self.pages if self.pages else 0:.1%}: {about}"
+
+
 class Comparison(NamedTuple):
     """A page beside those that came before it."""
 
@@ -79,13 +106,19 @@ class ContentIndex:
         self._open: defaultdict[bytes, list[tuple[int, bytes]]] = defaultdict(list)
         """The SimHashes of those that are others, and their originals, by all that stands before them."""
 
+    def is_repeated(self, sha1: bytes, key: bytes) -> bool:
+        """Whether a page other than the one with the fingerprint `key` has the body with the digest `sha1`."""
+        digest = _digest_key(sha1)
+        original = self._added.get(digest) or self._database.get(_FAMILY, digest)
+        return original not in (None, key)
+
     def add(
         self, host: bytes, sha1: bytes, key: bytes, *, title: str = "", text_hash: int | None = None
     ) -> Comparison:
         """Remember the page of `host` (its 8-byte key) with the fingerprint `key`. `sha1` is its body's, `text_hash`
         the SimHash of its text, None without text. Raises `CorruptFile`.
         """
-        digest = b"D" + sha1[:16]
+        digest = _digest_key(sha1)
         if (original := self._added.get(digest)) is not None:
             return Comparison(Verdict.EQUAL, original)
         of_title = host + CityHash64(title.encode("utf-8", "surrogatepass")).to_bytes(8, "big")
@@ -133,6 +166,10 @@ class ContentIndex:
         """The batch is on disk."""
         self._added.clear()
         self._open.clear()
+
+
+def _digest_key(sha1: bytes) -> bytes:
+    return b"D" + sha1[:16]
 
 
 def _nearest(text_hash: int, others: Iterable[tuple[int, bytes]]) -> bytes | None:

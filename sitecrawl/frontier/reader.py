@@ -18,13 +18,14 @@ from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import manifest_of, workers_below
 from sitecrawl.crawldir.history import History
-from sitecrawl.crawldir.meta import HISTORY, LEDGER, SEEN_TOTALS, WORKER
+from sitecrawl.crawldir.meta import CONTENT_TOTALS, HISTORY, LEDGER, SEEN_TOTALS, WORKER
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.dust.learner import Learner
 from sitecrawl.frontier.counts import Counts
+from sitecrawl.frontier.duplicates import ContentFigures
 from sitecrawl.frontier.held import HeldSet, HeldSets, Unit, unit_of
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.link_credit import SEEDS, load_graph, read_edges
@@ -206,6 +207,10 @@ class FrontierReader:
     def seen(self) -> SeenFigures:
         """What the URL-seen test did, in all runs."""
         return SeenFigures.unpack(self._database.get("meta", SEEN_TOTALS))
+
+    def content(self) -> ContentFigures:
+        """What the content-seen test found, in all runs."""
+        return ContentFigures.unpack(self._database.get("meta", CONTENT_TOTALS))
 
     # What waits
 

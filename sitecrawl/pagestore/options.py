@@ -23,3 +23,5 @@ class WarcOptions:
     """The crawl's, at most 64 bytes: its records are sealed with it. Empty leaves that out."""
     max_file_size: int = 1_000_000_000
     """Bytes after which the next record opens a new file. Only a single larger record makes a larger file."""
+    once: bool = True
+    """Whether a body that was stored before is referred to, as WARC's section 6.7.2 has it, and not stored again."""

@@ -109,7 +109,7 @@ class WarcStore(Participant):
         if is_as_before and (found := self._index.last_version(clean_text(url_key(exchange.url)))) is not None:
             return found
         digest = record.base32(exchange.sha1)
-        return digest, self._index.original(digest) if exchange.body else None
+        return digest, self._index.original(digest) if exchange.body and self._options.once else None
 
     def checkpoint(self) -> dict[str, Any]:
         """Makes everything put so far durable. Returns the position for `recover`, as a small dict for JSON."""

@@ -13,6 +13,7 @@ from sitecrawl import __version__
 from sitecrawl.crawl.site_facts import HostPages
 from sitecrawl.crawldir.directory import Manifest
 from sitecrawl.crawldir.history import History
+from sitecrawl.frontier.duplicates import ContentFigures
 from sitecrawl.frontier.held import HeldSet
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.reader import FrontierReader
@@ -90,6 +91,7 @@ class ReportData:
     urls: UrlTotals
     history: History | None
     seen: SeenFigures
+    content: ContentFigures
     hosts: list[tuple[Host, float]]
     """The largest, with their importance."""
     host_count: int
@@ -121,6 +123,7 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
             urls=urls,
             history=reader.history(),
             seen=reader.seen(),
+            content=reader.content(),
             hosts=[(host, urls.hosts[host.key]) for host in largest[:HOSTS]],
             host_count=len(hosts),
             graph=_graph(reader, largest, urls),

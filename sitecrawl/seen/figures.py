@@ -8,12 +8,10 @@ added since the last write are in memory anyway.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Self
+from dataclasses import asdict, dataclass
 
-import msgpack
+from sitecrawl.base.figures import Figures
 
 
 @dataclass(slots=True)
@@ -29,8 +27,10 @@ class Lookups:
 
 
 @dataclass(frozen=True, slots=True)
-class SeenFigures:
+class SeenFigures(Figures):
     """In tests, but for `disk_reads`. Each test is counted once among those that `asked` adds up."""
+
+    prefix = "seen"
 
     cache_hits: int = 0
     """Answered by the cache of popular URLs: seen."""
@@ -50,28 +50,6 @@ class SeenFigures:
     """Tests of new URLs that the filter took for seen, and the exact set knew to be new."""
     disk_reads: int = 0
     """Reads from the database's files, for all look-ups and scans, by RocksDB's own count."""
-
-    @classmethod
-    def unpack(cls, data: bytes | None) -> Self:
-        """What `pack` made `data` of; a figure that is not there is 0, and so are all of what cannot be read: nothing
-        but what is shown depends on them.
-        """
-        found: Any = None
-        if data is not None:
-            with contextlib.suppress(ValueError, msgpack.UnpackException):
-                found = msgpack.unpackb(data)
-        counts = found if isinstance(found, dict) else {}
-        names = [one.name for one in fields(cls)]
-        return cls(**{name: n for name in names if isinstance(n := counts.get(name), int) and n > 0})
-
-    def pack(self) -> bytes:
-        """As a MessagePack map."""
-        packed: bytes = msgpack.packb(asdict(self))
-        return packed
-
-    def __add__(self, other: Self) -> Self:
-        theirs = asdict(other)
-        return type(self)(**{name: n + theirs[name] for name, n in asdict(self).items()})
 
     @property
     def asked(self) -> int:

@@ -71,6 +71,19 @@ def test_an_equal_body(crawl, host):
     assert crawl.add(page(article(1)), host=host) == Verdict.EQUAL
 
 
+@pytest.mark.parametrize("commits", [False, True])
+def test_a_body_is_repeated_by_other_pages_alone(crawl, commits):
+    """A page does not repeat itself, and none a body that nobody has added."""
+    body, other = (sha1(page(article(seed))) for seed in (1, 2))
+    assert not crawl.index.is_repeated(body, b"first".ljust(16))
+    crawl.index.add(A, body, b"first".ljust(16))
+    if commits:
+        crawl.commit()
+    assert not crawl.index.is_repeated(body, b"first".ljust(16))
+    assert crawl.index.is_repeated(body, b"second".ljust(16))
+    assert not crawl.index.is_repeated(other, b"second".ljust(16))
+
+
 def test_a_session_id_in_every_link(crawl):
     """A page whose links carry a session id repeats itself."""
     assert crawl.add(page(article(1), extra="<a href='/?sid=1'></a>")) == Verdict.NEW

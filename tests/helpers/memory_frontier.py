@@ -156,6 +156,9 @@ class MemoryFrontier:
     def is_out(self, visit: Visit) -> bool:
         return self._known.host_of(visit.key).is_out
 
+    def is_repeated(self, visit: Visit, sha1: bytes) -> bool:
+        return False
+
     def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
         return Verdict.NEW
 

@@ -338,7 +338,7 @@ class Engine extends Tab {
     );
     const share = (part, all) => (all ? percent(part / all) : "–");
     const counted = (map) => Object.entries(map).map(([name, value]) => [name.replaceAll("_", " "), count(value)]);
-    const { seen } = f;
+    const { seen, content } = f;
     const many = this.cluster;
     const cards = [
       card("URL-seen test", ["Asked", count(seen.asked)], ["New", count(seen.new)], ["The cache knew", share(seen.cache_hits, seen.asked)],
@@ -349,6 +349,9 @@ class Engine extends Tab {
         ["Reads from disk a test", seen.asked ? (seen.disk_reads / seen.asked).toFixed(3) : "–"]),
       card("Its memory", ["Cache", `${count(seen.cached)} of ${count(seen.cache_capacity)}`], ["Filter", bytes(seen.bloom_bytes)],
         ["Filter is whole", seen.filling ? "not yet" : "yes"]),
+      card("Content-seen test", ["Pages compared", count(content.pages)], ["Another page's body", `${count(content.equal)}, ${share(content.equal, content.pages)}`],
+        ["Nearly the text of another", `${count(content.near)}, ${share(content.near, content.pages)}`],
+        ...(content.links_skipped ? [["Links not followed, of pages", count(content.links_skipped)]] : [])),
       card("Frontier", ["Known", count(f.known)], ["Excluded, by robots.txt and rules", count(f.excluded)], ...(f.requisites ? [["Requisites fetched", count(f.requisites)]] : []), ["Waiting for silent hosts", count(f.silent)],
         ["Links to known URLs", count(f.duplicates)], ...(many ? [] : [["Credit with the lambda page", percent(f.reserve)]])),
       card("Checkpoints", [many ? "The oldest last one" : "The last", `${seconds(f.checkpoint_age)} ago`], ["In this run", count(f.checkpoints)],

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from contextlib import closing
+from copy import copy
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,9 @@ from localweb import LocalWeb, linked
 from scrapy import Spider
 from scrapy.utils.test import get_crawler
 
-from sitecrawl.crawl.seen_totals import SeenTotals
+from sitecrawl.crawl.totals import Totals
 from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.meta import SEEN_TOTALS
 from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.seen.figures import SeenFigures
 from sitecrawl.urls.fingerprint import HASH_NAME
@@ -34,12 +37,13 @@ def test_every_run_is_added(tmp_path: Path) -> None:
     assert stats is not None
     with closing(Database(tmp_path / "db", hash_name=HASH_NAME)) as database:
         for run in (1, 2):
-            totals = SeenTotals(database, stats, lambda: SeenFigures(cache_hits=3, disk_reads=5))
+            now = SeenFigures(cache_hits=3, disk_reads=5)
+            totals = Totals(SEEN_TOTALS, SeenFigures, partial(copy, now), database=database, stats=stats)
             for _ in range(2):
                 batch = database.batch()
                 totals.prepare(batch)
                 database.write(batch)
-            kept = SeenFigures.unpack(database.get("meta", b"seen-totals"))
+            kept = SeenFigures.unpack(database.get("meta", SEEN_TOTALS))
             assert kept == SeenFigures(cache_hits=3 * run, disk_reads=5 * run)
     assert (stats.get_value("seen/asked"), stats.get_value("seen/cache_hits")) == (3, 3)
 
