@@ -5,6 +5,7 @@ from typing import Any, Self
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
 from scrapy.statscollectors import StatsCollector
 from scrapy.utils.asyncio import run_in_thread
 
@@ -19,12 +20,15 @@ class DatabasePipeline:
     """Writes pages to the database at SITECRAWL_DATABASE_URL, in batches and in a thread. Other items pass."""
 
     table_setting = ("SITECRAWL_DATABASE_TABLE", "pages")
-    store_class = DatabaseStore
     stat = "database/pages"
 
     def __init__(self, store: DatabaseStore, stats: StatsCollector) -> None:
         self._store = store
         self._stats = stats
+
+    @staticmethod
+    def store_class(settings: BaseSettings) -> type[DatabaseStore]:
+        return DatabaseStore
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -41,7 +45,7 @@ class DatabasePipeline:
             table=settings.get(*cls.table_setting),
         )
         stop_on_storage_error(crawler)
-        store = cls.store_class(options)
+        store = cls.store_class(settings)(options)
         runtime.checkpoints.add(store)
         return cls(store, crawler.stats)
 

@@ -59,6 +59,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_DATABASE_URL": "",
     "SITECRAWL_DATABASE_TABLE": "pages",
     "SITECRAWL_ITEMS_TABLE": "items",
+    "SITECRAWL_ITEMS_COLUMNS": False,
     "SITECRAWL_REDIS_PAGES_KEY": "%(spider)s:pages",
     "SITECRAWL_SEEN_BLOOM": "pybloom-live",
     "SITECRAWL_SEEN_CAPACITY": 1_000_000,

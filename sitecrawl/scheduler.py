@@ -100,6 +100,8 @@ class Scheduler(BaseScheduler):
 
     def _idle(self) -> None:
         """Nothing may be fetched any more: if something is left unread, the finish reason says so."""
+        if self._frontier.is_finished():
+            self._checkpoints.run()  # now, and not when the crawl has a finish reason: what cannot be stored is one
         if self._checkpoints.failed:  # before its end has begun
             raise CloseSpider(self._checkpoints.failure)
         if self._frontier.is_finished() and (reason := finish_reason(left_of(self._runtime))) != FINISHED:

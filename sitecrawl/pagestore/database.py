@@ -15,10 +15,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, ClassVar, Final
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, postgresql, sqlite
@@ -39,6 +39,9 @@ from sitecrawl.pagestore.capture import MAX_TITLE, address, clean_text
 from sitecrawl.pagestore.lookup import host_of, url_key
 
 logger = logging.getLogger(__name__)
+
+CRAWL: Final = "crawl"
+"""The column with the crawl's name, of every table."""
 
 _FIRST_WAIT_SECONDS = 0.5
 _AS_THEY_ARE = ("fetched", "status", "charset", "depth", "noindex", "size", "body")
@@ -125,15 +128,17 @@ class DatabaseStore(Participant):
     lost page.
     """
 
-    make_table = staticmethod(page_table)
+    key: ClassVar[str] = "url_digest"
+    """The column that tells the rows of a crawl apart."""
+    what: ClassVar[str] = "pages"
+    """What the rows are of, for messages."""
+    make_table: Callable[[str], sa.Table] = staticmethod(page_table)
     make_row: Callable[[Any, str], dict[str, Any]] = staticmethod(page_row)
 
     def __init__(self, options: DatabaseOptions) -> None:
         self._options = options
-        self._table = self.make_table(options.table)
-        self._key = self._table.primary_key.columns.keys()[-1]
         self._engine = _engine(options.url)
-        self._insert = upsert(self._table, self._engine.dialect.name)
+        self._table: sa.Table | None = None
         self._pending: dict[str, dict[str, Any]] = {}
         self._pending_lock = threading.Lock()
         self._write_lock = threading.Lock()
@@ -160,7 +165,7 @@ class DatabaseStore(Participant):
         self._check_usable()
         row = self.make_row(what, self._options.crawl)
         with self._pending_lock:
-            self._pending[row[self._key]] = row
+            self._pending[row[self.key]] = row
 
     def flush(self) -> int:
         """Writes what was taken in one transaction, and returns how many rows. Blocks."""
@@ -181,15 +186,22 @@ class DatabaseStore(Participant):
         self._engine.dispose()
 
     def _prepare(self) -> None:
-        self._table.create(self._engine, checkfirst=True)
-        has = {column["name"] for column in sa.inspect(self._engine).get_columns(self._table.name)}
-        if missing := sorted(set(self._table.columns.keys()) - has):
+        """Make the table, or see whether the one that is there will do."""
+        table = self.make_table(self._options.table)
+        self._use(table)
+        table.create(self._engine, checkfirst=True)
+        has = {column["name"] for column in sa.inspect(self._engine).get_columns(table.name)}
+        if missing := sorted(set(table.columns.keys()) - has):
             raise FormatMismatch(
-                f"the table {self._table.name!r} of {self.where} has no column {', '.join(missing)}: "
+                f"the table {table.name!r} of {self.where} has no column {', '.join(missing)}: "
                 "name another table in SITECRAWL_DATABASE_TABLE"
             )
 
-    def _write(self, rows: list[dict[str, Any]]) -> None:
+    def _use(self, table: sa.Table) -> None:
+        self._table = table
+        self._insert = upsert(table, self._engine.dialect.name)
+
+    def _write(self, rows: Sequence[Mapping[str, Any]]) -> None:
         with self._engine.begin() as connection:
             connection.execute(self._insert, rows)
 
@@ -199,6 +211,9 @@ class DatabaseStore(Participant):
         while True:
             try:
                 return self._write(rows)
+            except FormatMismatch as error:
+                self._lost = str(error)
+                raise
             except SQLAlchemyError as error:
                 if not _may_pass(error) or time.monotonic() + wait > deadline:
                     failure = self._failure(error)
@@ -214,7 +229,7 @@ class DatabaseStore(Participant):
 
     def _failure(self, error: SQLAlchemyError) -> StorageError:
         return StorageError(
-            f"{self.where} takes no pages: {_reason(error)}. All pages of earlier checkpoints are safe; "
+            f"{self.where} takes no {self.what}: {_reason(error)}. All {self.what} of earlier checkpoints are safe; "
             "start the crawl again with the same directory when the database is well"
         )
 

@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 
 from sitecrawl.pagestore.capture import clean_text
-from sitecrawl.pagestore.database import DatabaseStore
+from sitecrawl.pagestore.database import CRAWL, DatabaseStore
+
+DIGEST: Final = "item_digest"
+"""The column with an item's digest."""
 
 
 def item_table(name: str) -> sa.Table:
@@ -23,8 +26,8 @@ def item_table(name: str) -> sa.Table:
     return sa.Table(
         name,
         sa.MetaData(),
-        sa.Column("crawl", sa.String(190), primary_key=True),
-        sa.Column("item_digest", sa.CHAR(32), primary_key=True),
+        sa.Column(CRAWL, sa.String(190), primary_key=True),
+        sa.Column(DIGEST, sa.CHAR(32), primary_key=True),
         sa.Column("rule", sa.String(190)),
         sa.Column("url", sa.Text),
         sa.Column("item", sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb"), nullable=False),
@@ -41,8 +44,8 @@ def item_row(item: Mapping[str, Any], crawl: str) -> dict[str, Any]:
     text = clean_text(json.dumps(dict(item), ensure_ascii=False, sort_keys=True, default=str))
     rule, url = item.get("rule"), item.get("url")
     return {
-        "crawl": clean_text(crawl)[:190],
-        "item_digest": blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest(),
+        CRAWL: clean_text(crawl)[:190],
+        DIGEST: blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest(),
         "rule": clean_text(str(rule))[:190] if rule is not None else None,
         "url": clean_text(str(url)) if url is not None else None,
         "item": text,
@@ -52,5 +55,7 @@ def item_row(item: Mapping[str, Any], crawl: str) -> dict[str, Any]:
 class ItemStore(DatabaseStore):
     """Gathers items and writes them in transactions, as a `DatabaseStore` does with pages."""
 
+    key = DIGEST
+    what = "items"
     make_table = staticmethod(item_table)
     make_row = staticmethod(item_row)

@@ -1,42 +1,15 @@
 from __future__ import annotations
 
-import tempfile
 import threading
-from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 import sqlalchemy as sa
 from pagestore_helpers import NO_BATCH, exchange, page
-from postgres_server import Postgres
-from sqlalchemy.dialects import mysql
-from sqlalchemy.schema import CreateTable
 from waiting import until
 
 from sitecrawl.base.errors import FormatMismatch, OptionError, StorageError
-from sitecrawl.pagestore.database import DatabaseOptions, DatabaseStore, page_table, upsert
-
-
-@pytest.fixture(scope="session")
-def postgres():
-    # Not pytest's temporary directory: `nobody` may not enter it, and a socket's path must be short.
-    with tempfile.TemporaryDirectory(prefix="pg") as name:
-        Path(name).chmod(0o755)
-        server = Postgres(Path(name))
-        yield server
-        server.stop()
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request, tmp_path):
-    """A database without tables, of each kind that runs here."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'pages.db'}"
-    server = request.getfixturevalue("postgres")
-    with psycopg.connect(server.dsn) as connection:
-        connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    return server.url
+from sitecrawl.pagestore.database import DatabaseOptions, DatabaseStore, page_table
 
 
 def opened(url: str, **options) -> DatabaseStore:
@@ -214,16 +187,3 @@ def test_a_row_that_the_database_refuses(tmp_path):
     with pytest.raises(StorageError, match="NOT NULL"):
         store.flush()
     store.close()
-
-
-def test_the_words_of_mysql():
-    """No MySQL runs here: its table and upsert are compiled, and compared with what MySQL's manual asks for."""
-    table = page_table("pages")
-    ddl = str(CreateTable(table).compile(dialect=mysql.dialect()))
-    assert "body LONGBLOB NOT NULL" in ddl
-    assert "PRIMARY KEY (crawl, url_digest)" in ddl
-    assert "CHARSET=utf8mb4" in ddl
-    key_bytes = 4 * (190 + 32)
-    assert key_bytes < 3_072
-    statement = str(upsert(table, "mysql").compile(dialect=mysql.dialect()))
-    assert "ON DUPLICATE KEY UPDATE url = VALUES(url), host = VALUES(host)" in statement

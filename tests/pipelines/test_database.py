@@ -22,7 +22,7 @@ from scrapy import Spider
 from scrapy.crawler import AsyncCrawlerProcess
 from sitecrawl.page.items import PageItem
 
-directory, database, root, pages = sys.argv[1:]
+directory, database, root, pages, more = sys.argv[1:]
 
 class Shop(Spider):
     name = "shop"
@@ -32,6 +32,8 @@ class Shop(Spider):
         for number in range(int(pages)):
             yield PageItem(f"http://site.example/{number}", 200, 1.0 + number, body=b"body %d" % number, size=6)
         yield {"price": 1}
+        if "bad" in response.url:
+            yield {"price": "much"}
 
 process = AsyncCrawlerProcess({
     "ADDONS": {"sitecrawl.addon.Addon": 500},
@@ -39,6 +41,7 @@ process = AsyncCrawlerProcess({
     "JOBDIR": directory,
     "SITECRAWL_DATABASE_URL": database,
     "ROBOTSTXT_OBEY": False,
+    **json.loads(more),
 })
 crawler = process.create_crawler(Shop)
 process.crawl(crawler)
@@ -59,8 +62,9 @@ def web():
 def crawl(tmp_path, web):
     """Runs the spider in a directory; gives its stats and its log."""
 
-    def run(name: str, url: str, pages: int = PAGES) -> tuple[dict[str, object], str]:
-        command = [sys.executable, "-c", CRAWL, str(tmp_path / name), url, f"{web.root}/{name}/{pages}", str(pages)]
+    def run(name: str, url: str, pages: int = PAGES, **settings: object) -> tuple[dict[str, object], str]:
+        arguments = [str(tmp_path / name), url, f"{web.root}/{name}/{pages}", str(pages), json.dumps(settings)]
+        command = [sys.executable, "-c", CRAWL, *arguments]
         done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=True)
         return json.loads(done.stdout.splitlines()[-1]), done.stderr
 
@@ -116,3 +120,20 @@ def test_a_database_that_refuses_pages_ends_the_crawl(crawl, url):
     assert stats["finish_reason"] == "storage_error"
     assert "takes no pages: no room" in log
     assert rows(url) == []
+
+
+COLUMNS = {"ITEM_PIPELINES": {"pipelines.ItemsPipeline": 300}, "SITECRAWL_ITEMS_COLUMNS": True}
+
+
+def test_items_in_columns(crawl, url):
+    """Fields are columns, and pages pass; an item of another shape ends the crawl, with a line that says so."""
+    stats, log = crawl("job", url, 3, **COLUMNS)
+    assert stats == {"finish_reason": "finished", "database/pages": None, "item_scraped_count": 4}, log
+    engine = sa.create_engine(url)
+    with engine.connect() as connection:
+        assert connection.execute(sa.text("SELECT price FROM items")).all() == [(1,)]
+    engine.dispose()
+    stats, log = crawl("bad", url, 3, **COLUMNS)
+    assert stats["finish_reason"] == "storage_error"
+    assert "has the field 'price', and the table 'items' of" in log
+    assert "whole numbers there, not 'much'" in log

@@ -1,0 +1,79 @@
+"""A real MariaDB: the system's, for no package on PyPI has one.
+
+Where CI says that it has one (`REQUIRE_MARIADB=1`, see .ci/run), a test that cannot have it fails. On a developer's
+machine without MariaDB it is skipped, with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pymysql
+import pytest
+from waiting import until
+
+NOBODY = 65534
+PROGRAMS = ("mariadbd", "mariadb-install-db")
+
+
+def found() -> list[str]:
+    """The paths of MariaDB's programs; without them the test is skipped, or fails where they must be."""
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
+    paths = [shutil.which(name, path=path) for name in PROGRAMS]
+    if None in paths:
+        reason = f"there is no MariaDB: {' or '.join(PROGRAMS)} is missing (Debian: apt-get install mariadb-server)"
+        if os.environ.get("REQUIRE_MARIADB") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return [path for path in paths if path is not None]
+
+
+class MariaDb:
+    """A server in `directory`, which anybody may enter and whose path is short, on a socket alone.
+
+    As root it runs as `nobody`: MariaDB refuses to run as root.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        server, install = found()
+        self.directory = directory
+        self._user = NOBODY if os.geteuid() == 0 else None
+        if self._user is not None:
+            os.chown(directory, NOBODY, NOBODY)
+        data = f"--datadir={directory / 'data'}"
+        log = directory / "log"
+        with log.open("ab") as out:
+            subprocess.run(
+                [install, "--no-defaults", data, "--auth-root-authentication-method=normal", "--skip-test-db"],
+                user=self._user, cwd=directory, stdout=out, stderr=out, check=True, timeout=120,
+            )  # fmt: skip
+            self._process = subprocess.Popen(
+                [
+                    server, "--no-defaults", data, f"--socket={self._socket}", "--skip-networking",
+                    f"--pid-file={directory / 'pid'}", "--innodb-flush-log-at-trx-commit=0",
+                    "--innodb-buffer-pool-size=32M",
+                ],
+                user=self._user, cwd=directory, stdout=out, stderr=out,
+            )  # fmt: skip
+        until(Path(self._socket).exists, lambda: f"MariaDB: {log.read_text()}", 60)  # made when it answers
+
+    @property
+    def _socket(self) -> str:
+        return str(self.directory / "s")
+
+    @property
+    def url(self) -> str:
+        return f"mysql+pymysql://root@localhost/crawls?unix_socket={self._socket}&charset=utf8mb4"
+
+    def execute(self, *statements: str) -> None:
+        connection = pymysql.connect(user="root", unix_socket=self._socket)
+        with connection, connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+
+    def stop(self) -> None:
+        self._process.kill()  # its data goes as well
+        self._process.wait(timeout=60)
