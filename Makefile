@@ -21,8 +21,10 @@ LOCK := requirements/crawl.txt
 IMAGE_LOCK := requirements/image.txt
 # The tools of a release are no part of what is released: they have an environment of their own.
 RELEASE := .venv-release
+# pywb asks for a redis-py of 2017.
+PYWB := .venv-pywb
 
-.PHONY: crawl cluster deploy test lint format screenshots lock audit sbom clean
+.PHONY: crawl cluster deploy test lint format screenshots replay lock audit sbom clean
 
 crawl: $(VENV)/.crawl
 	@test -n "$(SEEDS)" || { echo "Say what to crawl: make crawl SEEDS=https://example.com"; exit 2; }
@@ -54,6 +56,10 @@ format: $(VENV)/.lint
 
 screenshots: $(VENV)/.test
 	$(BIN)/python benchmarks/screenshots.py
+	$(MAKE) replay
+
+replay: $(VENV)/.test $(PYWB)/.ready
+	$(BIN)/python benchmarks/replay.py --pywb $(PYWB)/bin --picture docs/replay.png
 
 COMPILE := $(RELEASE)/bin/uv pip compile pyproject.toml --extra fast --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --quiet
@@ -80,6 +86,12 @@ $(BIN)/python:
 $(VENV)/.crawl: pyproject.toml setup.py $(LOCK) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement $(LOCK)
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	@touch $@
+
+$(PYWB)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(PYWB)
+	$(PYWB)/bin/python -m pip install --quiet --upgrade pip
+	$(PYWB)/bin/python -m pip install --quiet --group replay
 	@touch $@
 
 $(RELEASE)/.ready: pyproject.toml

@@ -1,0 +1,183 @@
+"""Does an archive replay? Two real sites with their requisites, in pywb and Chromium, with no request to the sites.
+
+    python benchmarks/replay.py --pywb build/pywb/bin
+    python benchmarks/replay.py --pywb build/pywb/bin --picture docs/replay.png
+
+Crawls two of the seven real sites, served by ../shared/tools/real_web.py, with `-a requisites=1`; gives pywb their
+WARC files; and opens pages of both in a Chromium that reaches pywb alone. A line a site: pages, what the browser
+asked for, what of it pywb did not have, and how much of that the site itself has: the same pages are opened live for
+that. What the browser wants from any other place is stopped, and counted: the exit code is 1 if there was any. What
+scripts alone ask for is in no archive that is made without a browser; it is printed. `--picture` keeps a picture of
+one replayed page.
+
+pywb needs an environment of its own: it asks for a redis-py of 2017.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tests" / "helpers"), str(ROOT)]
+
+from chromium import chromium  # noqa: E402 - the path comes first
+from crawling import scrapy_command  # noqa: E402
+from playwright.sync_api import Browser, Request, Response, Route  # noqa: E402
+from redis_servers import free_port  # noqa: E402
+from waiting import until  # noqa: E402
+
+from sitecrawl.pagestore import Capture, PageReader  # noqa: E402
+
+TOOL = ROOT.parent / "shared" / "tools" / "real_web.py"
+SITES = ("www.starlette.io", "junit.org")
+COLLECTION = "crawl"
+HERE = "127.0.0.1"
+_REWRITTEN = re.compile(rf"/{COLLECTION}/\d*(?:[a-z]+_)?/(?=https?://)")
+
+
+@contextmanager
+def running(command: list[str], port: int, cwd: Path) -> Iterator[None]:
+    """A server on `port`, as long as the `with` lasts."""
+    with (cwd / "log").open("ab") as log, subprocess.Popen(command, cwd=cwd, stdout=log, stderr=log) as process:
+        try:
+            until(lambda: is_open(port), lambda: f"{command[0]}: {(cwd / 'log').read_text()}", 60)
+            yield
+        finally:
+            process.terminate()
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex((HERE, port)) == 0
+
+
+def crawl(directory: Path, proxy: str, pages: int) -> list[Capture]:
+    """Crawls the sites; gives those of their pages that are in the archive, in the order in which they came."""
+    seeds = ",".join(f"http://{site}/" for site in SITES)
+    settings = {"JOBDIR": directory, "SITECRAWL_DELAY_FACTOR": 0, "LOG_LEVEL": "WARNING"}
+    words = ("crawl", "generic", "-a", f"seeds={seeds}", "-a", "requisites=1", "-a", f"max_pages={pages}")
+    subprocess.run(
+        scrapy_command(*words, settings=settings), cwd=ROOT, env={**os.environ, "http_proxy": proxy}, check=True
+    )
+    with PageReader(directory) as reader:
+        return [page for page in reader.pages() if page.status == 200 and page.content_type == "text/html"]
+
+
+@contextmanager
+def replaying(crawled: Path, directory: Path, programs: Path) -> Iterator[str]:
+    """pywb with the WARC files of a crawl; gives the address of its collection."""
+    for words in (["init", COLLECTION], ["add", COLLECTION, *map(str, sorted((crawled / "warc").glob("*.warc.gz")))]):
+        subprocess.run([programs / "wb-manager", *words], cwd=directory, check=True, stderr=subprocess.DEVNULL)
+    port = free_port()
+    with running([str(programs / "wayback"), "-b", HERE, "-p", str(port)], port, directory):
+        yield f"http://{HERE}:{port}/{COLLECTION}"
+
+
+@dataclass
+class Seen:
+    """What a browser asked for when it opened pages of a site."""
+
+    pages: int = 0
+    asked: set[str] = field(default_factory=set)
+    had: set[str] = field(default_factory=set)
+    elsewhere: set[str] = field(default_factory=set)
+    """What it wanted from another place than the one it was to go to."""
+
+    @property
+    def missing(self) -> set[str]:
+        return self.asked - self.had
+
+
+def original(url: str) -> str:
+    """The URL that pywb was asked for; other URLs as they are. Their queries do not count: they may say when."""
+    found = _REWRITTEN.search(url)
+    parts = urlsplit(url[found.end() :] if found else url)
+    return f"{parts.scheme}://{parts.netloc}{parts.path}"
+
+
+def look(browser: Browser, urls: list[str], *, replay: str | None = None, proxy: str | None = None) -> Seen:
+    """Open each URL, in pywb at `replay` or live through `proxy`, until nothing more is asked for."""
+    seen = Seen()
+    context = browser.new_context(proxy={"server": proxy, "bypass": "<-loopback>"} if proxy else None)
+    page = context.new_page()
+
+    def admit(route: Route, request: Request) -> None:
+        if replay is not None and not request.url.startswith(replay.rsplit("/", 1)[0]):
+            seen.elsewhere.add(request.url)
+            route.abort()
+            return
+        if replay is None or _REWRITTEN.search(request.url):
+            seen.asked.add(original(request.url))
+        route.continue_()
+
+    def answered(response: Response) -> None:
+        if response.status < 400 and (replay is None or _REWRITTEN.search(response.url)):
+            seen.had.add(original(response.url))
+
+    page.route("**/*", admit)
+    page.on("response", answered)
+    for url in urls:
+        page.goto(f"{replay}/mp_/{url}" if replay else url, wait_until="networkidle")
+        seen.pages += 1
+    context.close()
+    return seen
+
+
+def picture(browser: Browser, replay: str, url: str, path: Path) -> None:
+    """Of the page in pywb's own frame."""
+    page = browser.new_page(viewport={"width": 1280, "height": 860})
+    page.goto(f"{replay}/{url}", wait_until="networkidle")
+    page.screenshot(path=path)
+    page.close()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pywb", type=Path, required=True, help="the folder with wb-manager and wayback")
+    parser.add_argument("--pages", type=int, default=120, help="pages that are crawled")
+    parser.add_argument("--opened", type=int, default=40, help="pages of each site that are opened")
+    parser.add_argument("--picture", type=Path, help="where the picture goes")
+    options = parser.parse_args()
+    if not TOOL.exists():
+        parser.error(f"{TOOL} serves the real sites, and is not there")
+    alone = True
+    with tempfile.TemporaryDirectory(prefix="replay-") as name:
+        work, port = Path(name), free_port()
+        proxy = f"http://{HERE}:{port}"
+        for folder in ("web", "pywb"):
+            (work / folder).mkdir()
+        with running([sys.executable, str(TOOL), str(port), str(work / "sites")], port, work / "web"):
+            stored = crawl(work / "job", proxy, options.pages)
+            with replaying(work / "job", work / "pywb", options.pywb.resolve()) as replay, chromium() as browser:
+                for site in SITES:
+                    urls = [page.url for page in stored if urlsplit(page.url).hostname == site][: options.opened]
+                    archived, live = look(browser, urls, replay=replay), look(browser, urls, proxy=proxy)
+                    lost = archived.missing & live.had
+                    alone &= bool(urls) and not archived.elsewhere
+                    print(
+                        f"{site}: {archived.pages} pages, {len(archived.asked)} addresses asked for, "
+                        f"{len(archived.missing)} not in the archive, {len(lost)} of which the site has; "
+                        f"{len(archived.elsewhere)} asked of another place"
+                    )
+                    for url in sorted(lost | archived.elsewhere):
+                        print(f"    {url}")
+                if options.picture:
+                    picture(browser, replay, f"http://{SITES[0]}/", options.picture)
+        shutil.rmtree(work / "sites")
+    return 0 if alone else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
