@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 from pybloom_live import BloomFilter
 
 from sitecrawl.base.errors import OptionError
+from sitecrawl.base.extras import how_to_install
 
 _RBLOOM_HEAD_BYTES: Final = 8
 """How many hash functions there are, before the bits."""
@@ -173,7 +174,7 @@ def kind_named(name: str) -> Kind:
     if name not in KINDS:
         raise OptionError(f"No filter is called {name!r}: use auto, {' or '.join(KINDS)}")
     if name == Rbloom.name and not has_rbloom:
-        raise OptionError("The Bloom filter rbloom is not installed: pip install 'sitecrawl[fast]'")
+        raise OptionError(f"The Bloom filter rbloom is not installed: {how_to_install('fast')}")
     return KINDS[name]
 
 

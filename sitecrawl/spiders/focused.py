@@ -12,6 +12,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from sitecrawl.base.errors import CorruptFile, OptionError
+from sitecrawl.base.extras import how_to_install
 from sitecrawl.page import charset
 from sitecrawl.page import media_type as media
 from sitecrawl.page.items import PageItem
@@ -72,7 +73,7 @@ class FocusedSpider(SiteSpider):
             from sitecrawl.search.shark_search import Focus  # noqa: PLC0415 - an extra, which takes a second to import
             from sitecrawl.search.topic import Topic, words  # noqa: PLC0415
         except ModuleNotFoundError as error:
-            raise OptionError(f"The spider focused needs {error.name}: pip install 'sitecrawl[focused]'") from error
+            raise OptionError(f"The spider focused needs {error.name}: {how_to_install('focused')}") from error
         given = {"topic": topic} if topic else {}
         for what, text in {**given, **dict(zip(map(str, files), texts, strict=True))}.items():
             if not any(words(text)):

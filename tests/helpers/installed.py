@@ -34,7 +34,7 @@ def build_wheel(project: Path, folder: Path) -> Path:
     """Without a network, with this environment's setuptools."""
     options = ("--no-deps", "--no-build-isolation", "--no-index", "--quiet", "-w", str(folder))
     run([sys.executable, "-m", "pip", "wheel", *options, str(project)], cwd=folder)
-    return next(folder.glob("sitecrawl-*.whl"))
+    return next(folder.glob("scrapy_sitecrawl-*.whl"))
 
 
 def build_egg(project: Path, folder: Path) -> Path:

@@ -19,6 +19,7 @@ from scrapy.commands.settings import Command as ScrapySettings
 from scrapy.settings import Settings, default_settings
 
 from sitecrawl.addon import SCRAPY_DEFAULTS, SETTINGS
+from sitecrawl.base.extras import DISTRIBUTION
 from sitecrawl.crawldir import meta
 from sitecrawl.spiders.arguments import NAMES
 
@@ -181,7 +182,7 @@ class TestDependencies:
         """What pyproject.toml asks for has a row, and no other package has one."""
         project = tomllib.loads(text("pyproject.toml"))["project"]
         asked = [*project["dependencies"], *(p for extra in project["optional-dependencies"].values() for p in extra)]
-        names = {re.split(r"[\[<>=; ]", requirement)[0] for requirement in asked} - {"sitecrawl"}
+        names = {re.split(r"[\[<>=; ]", requirement)[0] for requirement in asked} - {DISTRIBUTION}
         packages = {name for name in rows("docs/dependencies.md") if re.fullmatch(r"[a-z][a-z0-9.-]*", name)}
         assert names <= packages
 
@@ -245,6 +246,27 @@ class TestExamples:
                     assert node.module is not None
                     module = import_module(node.module)
                     assert all(hasattr(module, alias.name) for alias in node.names), node.module
+
+
+class TestDistribution:
+    """`sitecrawl` on PyPI is another project: nobody is told to install that."""
+
+    def test_nobody_installs_a_stranger(self) -> None:
+        """What `pip` is told is a path, a URL, or the name of our distribution."""
+        said = [
+            (path.name, command)
+            for path in (*DOCUMENTS, *SOURCES)
+            for command in re.findall(r"pip install ([^\n`#]*)", path.read_text("utf-8"))
+        ]
+        assert len(said) > 3
+        assert [one for one in said if re.search(r"""(?:^|[\s'"])sitecrawl(?:$|[\s'"\[<>=])""", one[1])] == []
+
+    def test_it_has_that_name(self) -> None:
+        """The messages say it, and so does what is built."""
+        project = tomllib.loads(text("pyproject.toml"))["project"]
+        assert project["name"] == DISTRIBUTION
+        mine = [one for extra in project["optional-dependencies"].values() for one in extra if "sitecrawl" in one]
+        assert all(one.startswith(f"{DISTRIBUTION}[") for one in mine)
 
 
 class TestKeysOfMeta:

@@ -55,7 +55,7 @@ def test_everything_is_in_it(artefacts: dict[str, Path], kind: str) -> None:
     packed = {name for name in zipfile.ZipFile(artefacts[kind]).namelist() if not name.endswith(".pyc")}
     assert len(files) > 100
     assert files <= packed
-    assert {name.partition("/")[0] for name in packed - files} <= {"EGG-INFO", "sitecrawl-0.2.0.dist-info"}
+    assert {name.partition("/")[0] for name in packed - files} <= {"EGG-INFO", "scrapy_sitecrawl-0.2.0.dist-info"}
 
 
 def test_only_the_artefact_is_found(environ: Environment, artefacts: dict[str, Path], tmp_path: Path) -> None:
