@@ -21,7 +21,7 @@ from sitecrawl import __version__
 from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.base.limits import DEFAULTS
 from sitecrawl.crawl.checkpoints import has_our_scheduler
-from sitecrawl.crawl.configuration import is_job, only_looks
+from sitecrawl.crawl.configuration import only_looks
 from sitecrawl.crawl.content_seen import DUPLICATE_CONTENT, REVISIT
 from sitecrawl.crawl.own_dupefilter import own_class
 from sitecrawl.credit.policies import POLICIES
@@ -98,15 +98,12 @@ SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
     "DOWNLOAD_DELAY_JITTER": 0,
     # A page is one item: Scrapy starts so many tasks for every response, whatever there is to do.
     "CONCURRENT_ITEMS": 4,
-    "COOKIES_ENABLED": False,
     "DOWNLOAD_WARNSIZE": 0,
-    "FEED_EXPORT_ENCODING": "utf-8",
     # A page that failed is a figure of the summary, not an error of the program.
     "LOG_FORMATTER": "sitecrawl.extensions.log_formatter.LogFormatter",
     "RETRY_GIVE_UP_LOG_LEVEL": "INFO",
     "ROBOTSTXT_OBEY": True,
     "ROBOTSTXT_USER_AGENT": "sitecrawl",
-    "STATS_DUMP": False,
     "STATS_CLASS": "sitecrawl.extensions.stats.StatsCollector",
     **{name: value for name, value in DEFAULTS.items() if not name.startswith("SITECRAWL_")},
 }
@@ -120,9 +117,6 @@ _LOOKS: Final[dict[str, Any]] = {
     "SITECRAWL_MAX_WANT_TIME": 10.0,
 }
 """For commands that only look at a page: what they print is the page, and the user has named it."""
-
-_JOB: Final[dict[str, Any]] = {"STATS_DUMP": True}
-"""For a job of scrapyd, whose log is read by people and by scrapyd's tools."""
 
 _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     "DOWNLOADER_MIDDLEWARES": {
@@ -142,8 +136,6 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
         "scrapy.extensions.closespider.CloseSpider": None,
         "scrapy.extensions.logstats.LogStats": None,  # the progress line says it
         "scrapy.extensions.spiderstate.SpiderState": None,  # it pickles; the scheduler keeps `spider.state`
-        "scrapy.extensions.telnet.TelnetConsole": None,
-        "scrapy.extensions.remote_control.RemoteControl": None,
     },
 }
 
@@ -163,8 +155,8 @@ class Addon:
     def update_settings(self, settings: Settings) -> None:
         _check_modules()
         check_settings(settings)
-        looks, job = _LOOKS if only_looks() else {}, _JOB if is_job() else {}
-        for name, value in {**SETTINGS, **SCRAPY_DEFAULTS, **looks, **job}.items():
+        looks = _LOOKS if only_looks() else {}
+        for name, value in {**SETTINGS, **SCRAPY_DEFAULTS, **looks}.items():
             _set(settings, name, value)
         if settings.getpriority("DUPEFILTER_CLASS") and has_our_scheduler(settings):
             own_class(settings)  # what is wrong with it is said before anything is made

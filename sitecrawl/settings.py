@@ -1,4 +1,6 @@
-"""The project's settings: what must be known before a crawler is built. The rest comes from the add-on."""
+"""The project's settings: what must be known before a crawler is built, and what is a matter of taste. The rest comes
+from the add-on, which leaves other projects as they are.
+"""
 
 from importlib.util import find_spec
 
@@ -11,6 +13,12 @@ COMMANDS_MODULE = "sitecrawl.commands"
 ADDONS = {"sitecrawl.addon.Addon": 500}
 
 LOG_LEVEL = "INFO" if is_job() else "WARNING"  # of a job there is no more to see than its log
+
+STATS_DUMP = is_job()  # the summary says it
+COOKIES_ENABLED = False  # a crawl of whole sites has no session, and a cookie jar grows with every host
+FEED_EXPORT_ENCODING = "utf-8"
+TELNETCONSOLE_ENABLED = False
+REMOTE_CONTROL_ENABLED = False
 
 TWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 if find_spec("uvloop"):

@@ -130,6 +130,15 @@ def test_what_a_user_has_set_is_left_alone(name: str, priority: str) -> None:
     assert settings_with(**{name: (theirs, priority)}).get(name) == theirs
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["COOKIES_ENABLED", "STATS_DUMP", "TELNETCONSOLE_ENABLED", "REMOTE_CONTROL_ENABLED", "FEED_EXPORT_ENCODING"],
+)
+def test_what_is_none_of_its_business_is_left_alone(name: str) -> None:
+    """What logs in by a form, or reads the statistics of the log, does so under the add-on as well."""
+    assert settings_with().get(name) == Settings().get(name)
+
+
 def test_the_user_agent_has_the_contact_of_any_source() -> None:
     """SITECRAWL_CONTACT is read wherever it was set; a USER_AGENT of the project's own stays."""
     contact = ("ops@example.org", "project")
@@ -144,13 +153,14 @@ def test_components_can_be_moved_and_switched_off() -> None:
     assert pipelines == {"pipelines.WarcPipeline": None, "shop.Own": 1}
 
 
+LOG_STATS = "scrapy.extensions.logstats.LogStats"
 TELNET = "scrapy.extensions.telnet.TelnetConsole"
 MEMORY = "scrapy.extensions.memusage.MemoryUsage"
 RETRY = "scrapy.downloadermiddlewares.retry.RetryMiddleware"
 SPIDER_STATE = "scrapy.extensions.spiderstate.SpiderState"
 
 
-@pytest.mark.parametrize("own", [{}, {MEMORY: 1}, {TELNET: 5}, {load_object(TELNET): 5, SPIDER_STATE: 0}])
+@pytest.mark.parametrize("own", [{}, {MEMORY: 1}, {LOG_STATS: 5}, {load_object(LOG_STATS): 5, SPIDER_STATE: 0}])
 def test_what_is_left_out_stays_out(own: dict[object, int]) -> None:
     """Whatever else a project has, and in whatever form it names what does not go together with ours."""
     settings = settings_with(EXTENSIONS=(own, "project"))
@@ -158,7 +168,7 @@ def test_what_is_left_out_stays_out(own: dict[object, int]) -> None:
     paths = {path if isinstance(path, str) else global_object_name(path) for path in enabled}
     assert paths.isdisjoint(path for path, order in _COMPONENTS["EXTENSIONS"].items() if order is None)
     assert {"scrapy.extensions.corestats.CoreStats", "sitecrawl.console.progress.Progress"} <= paths
-    assert paths >= {MEMORY}
+    assert paths >= {MEMORY, TELNET}
 
 
 @pytest.mark.parametrize("kind", [str, load_object])

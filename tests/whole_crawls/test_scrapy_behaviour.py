@@ -94,7 +94,6 @@ def xml(outer: str, inner: str, *urls: str) -> Answer:
 
 OURS = {
     "ADDONS": {"sitecrawl.addon.Addon": 500},
-    "COOKIES_ENABLED": True,
     "ROBOTSTXT_OBEY": False,
     "SITECRAWL_DELAY_FACTOR": 0,
     "SITECRAWL_FAILURE_DELAY": 0.01,
