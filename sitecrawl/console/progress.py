@@ -32,6 +32,7 @@ from twisted.internet.task import LoopingCall
 
 from sitecrawl.base.display import duration, printable, size, visible
 from sitecrawl.base.errors import OptionError
+from sitecrawl.console.entry_points import commands_are_here
 from sitecrawl.console.summary import CrawlTotals, Summary, resume_command
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import is_job
@@ -334,6 +335,7 @@ def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
         ),
         directory=runtime.path,
         has_pages=(runtime.path / INDEX_FILE).is_file(),
+        has_commands=commands_are_here(runtime.crawler.settings),
         resume=again,
     )
 

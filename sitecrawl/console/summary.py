@@ -52,6 +52,8 @@ class Summary:
     directory: Path | None = None
     has_pages: bool = False
     """Whether there is a page store to read."""
+    has_commands: bool = True
+    """Whether our commands are there to read it."""
     resume: str | None = None
     """The command that goes on; None where there is nothing to go on with."""
     seen: SeenFigures | None = None
@@ -141,20 +143,24 @@ class Summary:
         for label, text in self.report:
             yield f"  {printable(label, 9):<9} {printable(text, 1000)}"
         if self.directory is not None:
-            place = shlex.quote(str(self.directory))
-            yield f"  data      {printable(place, 1000)}"
-            if self.has_pages:
-                yield f"  read      scrapy pages -d {printable(place, 1000)}"
-                yield f"            scrapy page URL -d {printable(place, 1000)}"
-                if self.traffic.quarantined:
-                    yield f"            scrapy pages --kind quarantined -d {printable(place, 1000)}"
-            if self.totals is not None and self.totals.held:
-                yield f"  traps     scrapy frontier --demoted -d {printable(place, 1000)}"
-                yield "            resume with -s SITECRAWL_HOLD_TRAPS=False to fetch them as well"
-            if self.totals is not None and self.totals.joined:
-                yield f"  rules     scrapy frontier --rules -d {printable(place, 1000)}"
+            place = printable(shlex.quote(str(self.directory)), 1000)
+            yield f"  data      {place}"
+            if self.has_commands:
+                yield from self._how_to_read(place)
         if self.resume is not None:
             yield f"  resume    {printable(self.resume, 100_000)}"
+
+    def _how_to_read(self, place: str) -> Iterator[str]:
+        if self.has_pages:
+            yield f"  read      scrapy pages -d {place}"
+            yield f"            scrapy page URL -d {place}"
+            if self.traffic.quarantined:
+                yield f"            scrapy pages --kind quarantined -d {place}"
+        if self.totals is not None and self.totals.held:
+            yield f"  traps     scrapy frontier --demoted -d {place}"
+            yield "            resume with -s SITECRAWL_HOLD_TRAPS=False to fetch them as well"
+        if self.totals is not None and self.totals.joined:
+            yield f"  rules     scrapy frontier --rules -d {place}"
 
 
 def _most(counter: Counter[str]) -> str:

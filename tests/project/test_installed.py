@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import zipfile
 from collections.abc import Iterator
@@ -90,6 +91,11 @@ def test_a_new_spider_of_ten_lines(environ: Environment, web: LocalWeb, tmp_path
     items = (tmp_path / "items.jsonl").read_text()
     assert '"title": "first"' in items
     assert '"title": "second"' in items
+    (job,) = re.findall(r"scrapy pages -d (\S+)", done.stderr)
+    for folder in (tmp_path, tmp_path / "shop"):
+        listed = environ.scrapy("pages", "-d", str(tmp_path / job), "--format", "urls", cwd=folder)
+        assert f"{web.root}/" in listed.stdout.split(), listed.stderr
+    assert environ.scrapy("check-crawl", str(tmp_path / job), cwd=tmp_path.parent).returncode == 0
     assert "sitecrawl\n" in environ.scrapy("genspider", "--list", cwd=tmp_path).stdout
     assert written.read_text().partition("(")[0] in (
         environ.scrapy("genspider", "-d", "sitecrawl", cwd=tmp_path).stdout.replace("$classname", "NewsSpider")
