@@ -17,6 +17,7 @@ from scrapy.exceptions import (
     DownloadTimeoutError,
     IgnoreRequest,
     ResponseDataLossError,
+    StopDownload,
 )
 from scrapy.http import Response
 
@@ -80,8 +81,18 @@ class CaptureMiddleware:
         if isinstance(exception, InWant):
             self._runtime.pause.suffer(exception.want)
             return self._runtime.give_back(fetch, exception.want) if fetch is not None else None
-        self._failed(fetch, exception, started)
+        if isinstance(exception, StopDownload):
+            self._stopped(fetch, exception, started)
+        else:
+            self._failed(fetch, exception, started)
         return None
+
+    def _stopped(self, fetch: Fetch | None, stop: StopDownload, started: float | None) -> None:
+        """The host has answered, and somebody here wants no more of it, and no page."""
+        if fetch is not None and stop.response is not None:
+            fetch.arrived(stop.response.status)
+            seconds = time.time() - started if started is not None else 0.0
+            self._runtime.frontier.downloaded(fetch.visit, seconds)
 
     def _failed(self, fetch: Fetch | None, exception: Exception, started: float | None) -> None:
         if isinstance(exception, _OF_HOSTS):
