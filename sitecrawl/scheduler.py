@@ -23,6 +23,7 @@ from twisted.internet.defer import Deferred
 
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, StorageError
+from sitecrawl.crawl.configuration import only_looks
 from sitecrawl.crawl.ending import FINISHED, finish_reason, left_of
 from sitecrawl.crawl.engine import wake
 from sitecrawl.crawl.feed_files import FeedFiles
@@ -244,7 +245,7 @@ class Scheduler(BaseScheduler):
         try:
             return pack_request(request, self._spider), Flag.NONE
         except Unstorable as error:
-            if not self._stats.get_value("scheduler/unserializable"):
+            if not self._stats.get_value("scheduler/unserializable") and not only_looks():
                 logger.warning("%s. It stays in memory, and so will others like it: a restart forgets them", error)
             self._stats.inc_value("scheduler/unserializable")
             return None, Flag.VOLATILE

@@ -84,9 +84,10 @@ def test_everything_turns_on(project: Path, web: LocalWeb, tmp_path: Path) -> No
         ("fetch", "--nolog", "{root}/"),
         ("parse", "--nolog", "--spider", "plain", "--noitems", "{root}/"),
         ("shell", "--nolog", "{root}/", "-c", "response.css('title::text').get()"),
+        ("shell", "-L", "WARNING", "{root}/", "-c", "response.css('title::text').get()"),
         ("check", "plain"),
     ],
-    ids=lambda words: words[0],
+    ids=lambda words: " ".join(words[:2]),
 )
 def test_a_look_leaves_nothing_behind(project: Path, web: LocalWeb, words: tuple[str, ...]) -> None:
     """Scrapy's commands for trying something out work, say only their own, and make no crawl directory."""
@@ -94,6 +95,7 @@ def test_a_look_leaves_nothing_behind(project: Path, web: LocalWeb, words: tuple
     assert code == 0, log
     assert "first" in output or "/a" in output or "OK" in log
     assert "Traceback" not in log
+    assert "sitecrawl" not in log
     assert "The crawl" not in log
     assert not (project / "crawls").exists()
     assert not (project / ".scrapy" / "crawls").exists()

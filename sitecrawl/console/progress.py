@@ -210,7 +210,7 @@ class Progress:
         live, summary = wants_line(settings), settings.getbool("SITECRAWL_SUMMARY", default=True)
         interval = settings.getfloat("LOGSTATS_INTERVAL")
         if not (live or summary or interval):
-            raise NotConfigured("SITECRAWL_PROGRESS, SITECRAWL_SUMMARY and LOGSTATS_INTERVAL are off")
+            raise NotConfigured  # as the user has it: Scrapy would warn of a reason
         seen = settings.getbool("SITECRAWL_SUMMARY_SEEN")
         ours = has_our_scheduler(settings)
         progress = cls(crawler, live=live, summary=summary, interval=interval, ours=ours, seen=seen)
