@@ -3,7 +3,8 @@
 What the files hold up to `state.position` is what there is; bytes that are no record, or one that stood before, are
 taken out of them.
 Rows of the old index are kept where they agree with their record; any other is read off the record, without the
-download's duration, which stands nowhere else. The record says itself what the crawl made of the response.
+download's duration and the links within the worker, which stand nowhere else. The record says itself what the crawl
+made of the response.
 
 Every file is written beside its place and then renamed, the index last. After a crash in between, rows do not agree
 with their records, and the next repair makes the index again: nothing is lost but durations.
@@ -34,8 +35,11 @@ from sitecrawl.pagestore.record import Kind, Record
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
 
 _FRAMING = re.compile(rb"X-Crawler-(?=Content-Length$|Transfer-Encoding$)")
-_OF_BODY = ("charset", "size", "payload_size", "title", "canonical", "noindex")
-"""The columns that are the same for all captures of one body."""
+_OF_BODY = (
+    *("charset", "size", "payload_size", "title", "canonical", "noindex", "language"),
+    *("hrefs", "links", "host_links", "site_links"),
+)
+"""The columns that are the same for all captures of one body, or nearly."""
 _DRAFT = ".new"
 _CHUNK = 1 << 20
 

@@ -18,7 +18,7 @@ def page_item(response: Response, runtime: Runtime) -> PageItem:
     page.status = response.status
     page.depth = response.meta.get("depth", 0)
     if not 200 <= page.status < 300:
-        page.links, page.requisites = [], []
+        page.links, page.requisites, page.hrefs = [], [], 0
     fetch = runtime.fetch_of(response.request)
     if fetch is not None:
         page.key = fetch.visit.key

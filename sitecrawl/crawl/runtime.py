@@ -45,6 +45,7 @@ from sitecrawl.frontier.visit import Visit
 from sitecrawl.http import Want
 from sitecrawl.page.items import Exchange, Link, PageItem
 from sitecrawl.pagestore import WarcStore
+from sitecrawl.pagestore.link_counts import LinkCounter
 from sitecrawl.urls.fingerprint import HASH_NAME
 from sitecrawl.urls.url import Canonicalizer, Url
 
@@ -179,7 +180,9 @@ class Runtime:
         """Open the WARC page store, cut back to the last checkpoint. Without this, nothing is stored."""
         if self.store is None:
             key = self.directory.manifest.fingerprint_key
-            store = WarcStore(self.path, configuration.warc(self.crawler.settings, self.path.name, key))
+            options = configuration.warc(self.crawler.settings, self.path.name, key)
+            counter = LinkCounter(self.key_of, self.has if self.team is not None else None)
+            store = WarcStore(self.path, options, counter)
             position = self.database.get("meta", PAGES)
             store.recover(json.loads(position) if position else None)
             self.store = store

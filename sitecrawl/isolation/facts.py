@@ -15,6 +15,7 @@ from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.base.limits import LINKS, REQUISITES, SCHEMES, TREE_ELEMENTS, TREE_SIZE, URL_LENGTH, Limit
 from sitecrawl.page import charset, requisites
 from sitecrawl.page.items import Link, PageItem
+from sitecrawl.page.language import is_language
 from sitecrawl.page.links import KINDS, PageOptions, absolute_url
 from sitecrawl.page.markup import TEXT_KEPT
 from sitecrawl.page.media_type import is_media_type
@@ -44,6 +45,7 @@ def facts_of(reading: Reading) -> dict[str, Any]:
     return {
         "content_type": page.content_type,
         "charset": page.charset,
+        "language": page.language,
         "title": page.title,
         "canonical": page.canonical,
         "base": page.base,
@@ -51,6 +53,7 @@ def facts_of(reading: Reading) -> dict[str, Any]:
         "nofollow": page.nofollow,
         "text_hash": page.text_hash,
         "links": [[link.url, link.text, link.kind, link.nofollow] for link in page.links],
+        "hrefs": page.hrefs,
         "requisites": [[link.url, link.kind] for link in page.requisites],
         "met": {limit.stat: times for limit, times in reading.met.items()},
     }
@@ -65,6 +68,7 @@ def reading_of(facts: object, url: str, body: bytes, options: PageOptions) -> Re
         url.partition("#")[0],
         content_type=_content_type(facts.get("content_type")),
         charset=_charset(facts.get("charset")),
+        language=_language(facts.get("language")) if facts.get("language") is not None else None,
         title=_text(facts.get("title")) if facts.get("title") is not None else None,
         canonical=_url(facts.get("canonical"), longest).href if facts.get("canonical") is not None else None,
         base=_url(facts.get("base"), sys.maxsize).href,
@@ -74,10 +78,11 @@ def reading_of(facts: object, url: str, body: bytes, options: PageOptions) -> Re
         body=body,
         text_hash=_number(facts.get("text_hash"), 1 << BITS) if facts.get("text_hash") is not None else None,
     )
-    links = facts.get("links")
-    if not isinstance(links, list) or len(links) > options.max_links + _HEADER_LINKS:
+    links, most = facts.get("links"), options.max_links + _HEADER_LINKS
+    if not isinstance(links, list) or len(links) > most:
         raise BadAnswer("no list of links")
     page.links = [_link(link, longest) for link in links]
+    page.hrefs = _number(facts.get("hrefs"), most + 1)
     made_of = facts.get("requisites")
     if not isinstance(made_of, list) or len(made_of) > options.max_requisites:
         raise BadAnswer("no list of what the page is made of")
@@ -127,6 +132,12 @@ def _charset(value: object) -> str | None:
         return None
     if not isinstance(value, str) or value not in charset.NAMES:
         raise BadAnswer("no charset")
+    return value
+
+
+def _language(value: object) -> str:
+    if not isinstance(value, str) or not is_language(value):
+        raise BadAnswer("no language")
     return value
 
 

@@ -132,6 +132,8 @@ class PageItem:
     """The media type, lower case, without parameters."""
     charset: str | None = None
     """WHATWG name of the encoding in which `body` is text; None for what is not text."""
+    language: str | None = None
+    """What it declares to be written in, in two or three letters, such as `en`; None where it says nothing."""
     title: str | None = None
     canonical: str | None = None
     """What the page itself calls its address (`rel=canonical`): absolute, normalised."""
@@ -152,6 +154,8 @@ class PageItem:
     duplicates. None for what has no text."""
     links: list[Link] = field(default_factory=list, repr=False, metadata={"serializer": _addresses})
     """In the order in which they stand: headers first, one a target. None of an error."""
+    hrefs: int = 0
+    """How many links there are if each counts as often as it stands there."""
     requisites: list[Link] = field(default_factory=list, repr=False, metadata={"serializer": _addresses})
     """What it is made of, in the order in which it stands, one a target; nothing unless it is wanted
     (`SITECRAWL_REQUISITES`). Of a style sheet what that names."""

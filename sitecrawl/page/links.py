@@ -20,6 +20,7 @@ from sitecrawl.page import charset, requisites
 from sitecrawl.page import media_type as media
 from sitecrawl.page.directives import Robots, header_links, refresh_target, robots_of_headers, robots_of_meta
 from sitecrawl.page.items import Headers, Link, PageItem
+from sitecrawl.page.language import declared_language
 from sitecrawl.page.markup import DEFAULT, Element, Elements, TreeOptions, collapsed, elements
 from sitecrawl.page.requisites import Part
 from sitecrawl.page.simhash import simhash
@@ -63,6 +64,8 @@ class _Links:
         self._max_url_length = max_url_length
         self._targets: dict[str, Url | None] = {}
         self._links: dict[str, Link] = {}
+        self.hrefs = 0
+        """Links so far, each as often as it stands there."""
         self.met = met
         self.rebase(base)
 
@@ -84,6 +87,7 @@ class _Links:
                 self._skip(target)
         if url is None:
             return None
+        self.hrefs += 1
         link = self._links.get(url.href)
         if link is None:
             self._links[url.href] = Link(url.href, url.host, text, kind, nofollow)
@@ -179,7 +183,8 @@ def read_page(
         elif element.tag in _READERS:
             _READERS[element.tag](element, page, links)
     page.noindex, page.nofollow = robots
-    page.links = links.all()
+    page.language = declared_language(found, _values(headers, b"content-language"))
+    page.links, page.hrefs = links.all(), links.hrefs
     if options.max_requisites:
         made_of = _Links(document, query_charset, options.max_url_length, met)
         page.requisites = _requisites(page, headers, markup.parts, made_of, options.max_requisites)

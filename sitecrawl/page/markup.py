@@ -30,7 +30,7 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 from sitecrawl.base.limits import TREE_ELEMENTS, TREE_SIZE, Limit
 
 _WANTED = frozenset({"a", "area", "frame", "iframe", "base", "meta", "link", "title"})
-_SELECTOR = ",".join(sorted(_WANTED))
+_SELECTOR = ",".join([*sorted(_WANTED), "html[lang]"])
 _MEDIA = {"audio", "embed", "img", "input", "object", "script", "source", "style", "track", "video"}
 _PARTS = frozenset({*_MEDIA, "feimage", "frame", "iframe", "image", "link", "use"})
 _PARTS_SELECTOR = ",".join([*sorted(_PARTS - {"feimage"}), "feImage", "[background]", '[style*="("]'])
@@ -146,7 +146,7 @@ _ANY_TAG = re.compile(r"<[^>]*+>?")
 
 
 def _is_wanted(tag: str, attributes: str) -> bool:
-    return tag in _WANTED
+    return tag in _WANTED or (tag == "html" and "lang" in attributes_of(attributes))
 
 
 def _is_part(tag: str, attributes: str) -> bool:

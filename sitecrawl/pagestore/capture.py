@@ -6,6 +6,7 @@ from typing import NamedTuple
 from urllib.parse import urljoin
 
 from sitecrawl.page.items import Exchange, PageItem
+from sitecrawl.pagestore.link_counts import BY_URL, NO_COUNTS, LinkCounter
 from sitecrawl.pagestore.lookup import host_of, url_key
 from sitecrawl.pagestore.record import Kind
 from sitecrawl.urls.url import MAX_URL_LENGTH
@@ -57,6 +58,14 @@ class Capture(NamedTuple):
     """Id of the capture that holds the same body; None where this one has its own."""
     importance: float | None
     """Share of all credit, from 0 to 1; None where it was not computed."""
+    language: str | None
+    """What the page declares, in two or three letters."""
+    hrefs: int | None
+    """Links as they stand on the page, each as often as it does. For this and what follows see `LinkCounts`."""
+    links: int | None
+    host_links: int | None
+    site_links: int | None
+    worker_links: int | None
 
 
 class Place(NamedTuple):
@@ -70,15 +79,22 @@ class Place(NamedTuple):
 
 
 def describe(
-    number: int, exchange: Exchange, page: PageItem | None, place: Place, kind: Kind | None = None
+    number: int,
+    exchange: Exchange,
+    page: PageItem | None,
+    place: Place,
+    kind: Kind | None = None,
+    *,
+    counter: LinkCounter = BY_URL,
 ) -> Capture:
     """The row for an exchange; `page` is what a spider read off it, if one did; `kind` if that does not say it."""
     key = url_key(exchange.url)
+    host = clean_text(host_of(key))
     return Capture(
         id=number,
         url=clean_text(exchange.url),
         url_key=clean_text(key),
-        host=clean_text(host_of(key)),
+        host=host,
         fetched=exchange.started,
         seconds=exchange.seconds,
         method=exchange.method,
@@ -95,7 +111,9 @@ def describe(
         noindex=int(page.noindex) if page else None,
         redirect_to=address(redirect_target(exchange)),
         importance=None,
+        language=page.language if page else None,
         **place._asdict(),
+        **(counter.count(page, host) if page else NO_COUNTS)._asdict(),
     )
 
 

@@ -32,7 +32,7 @@ from sitecrawl.pagestore.record import Kind
 
 APPLICATION_ID = 0x53435047
 """`SCPG`: what `PRAGMA application_id` of every page index says."""
-VERSION = 2
+VERSION = 3
 """`PRAGMA user_version`: goes up with every change that an older reader would misread."""
 
 _TYPES = {

@@ -29,6 +29,7 @@ from sitecrawl.pagestore.capture import Capture, Place, clean_text, describe, ki
 from sitecrawl.pagestore.files import WarcFiles
 from sitecrawl.pagestore.gzipping import compress_member
 from sitecrawl.pagestore.index import Original, PageIndex, Position
+from sitecrawl.pagestore.link_counts import BY_URL, LinkCounter
 from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.pagestore.record import Kind
@@ -46,8 +47,9 @@ class WarcStore(Participant):
     be used.
     """
 
-    def __init__(self, directory: Path, options: WarcOptions | None = None) -> None:
+    def __init__(self, directory: Path, options: WarcOptions | None = None, counter: LinkCounter = BY_URL) -> None:
         self.directory = directory
+        self._counter = counter
         self._options = options or WarcOptions()
         self._files = WarcFiles(directory / WARC_DIRECTORY, self._options)
         self._check_index()
@@ -75,7 +77,7 @@ class WarcStore(Participant):
             reading = record.Reading(kind, page.depth if page is not None else None)
             request, response = _members(exchange, digest, original, reading, self._options)
             place = self._append(request, response, digest, original.id if original else None)
-            self._index.add(describe(self._index.last_id + 1, exchange, page, place, kind))
+            self._index.add(describe(self._index.last_id + 1, exchange, page, place, kind, counter=self._counter))
 
     @property
     def last_id(self) -> int:

@@ -15,7 +15,7 @@ from sitecrawl.isolation.facts import BadAnswer, Reading, facts_of, reading_of
 from sitecrawl.page.links import PageOptions
 
 URL = "http://a.example/"
-BODY = (linked("/b", "//c.example/ü", title="ü") + "<img src=/i srcset=/j>").encode()
+BODY = ("<html lang=fi>" + linked("/b", "//c.example/ü", title="ü") + "<img src=/i srcset=/j>").encode()
 OPTIONS = PageOptions(max_url_length=100, max_requisites=2)
 READING = read(URL, BODY, [(b"Content-Type", b"text/html;charset=utf-8")], OPTIONS)
 
@@ -44,6 +44,12 @@ LIES: list[dict[str, Any]] = [
     {"links": ["http://a.example/"]},
     {"links": [None] * (51_000 + (1 << 20))},
     {"links": None},
+    {"hrefs": -1},
+    {"hrefs": 1 << 60},
+    {"hrefs": True},
+    {"language": "en-US"},
+    {"language": "x" * 1000},
+    {"language": ["en"]},
     {"requisites": [["file:///etc/passwd", "img"]]},
     {"requisites": [["http://a.example/", "a"]]},
     {"requisites": [["http://a.example/", ["img"]]]},

@@ -193,7 +193,7 @@ def test_a_position_of_another_version(tmp_path):
 
 @pytest.mark.parametrize(
     ("pragma", "message"),
-    [("user_version = 3", "format 3, and this version reads 2"), ("application_id = 7", "check-crawl --repair")],
+    [("user_version = 4", "format 4, and this version reads 3"), ("application_id = 7", "check-crawl --repair")],
 )
 def test_an_index_of_another_format(tmp_path, pragma, message):
     """A newer index, or what is none, is refused by writer and reader."""

@@ -37,7 +37,10 @@ BREAKING: dict[str, Page] = {
     "/deep": "deep",
 }
 PATH = os.pathsep.join((str(HELPERS), str(HELPERS / "spiders")))
-COLUMNS = "url, kind, status, content_type, charset, size, title, depth, canonical, noindex, digest"
+COLUMNS = (
+    "url, kind, status, content_type, charset, size, title, depth, canonical, noindex, digest, "
+    "language, hrefs, links, host_links, site_links"
+)
 
 
 def crawled(web: LocalWeb, jobdir: Path, spider: str = "generic", **settings: object) -> str:

@@ -1,0 +1,61 @@
+"""How many links a page has, and how many of them stay near."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from sitecrawl.page.items import PageItem
+from sitecrawl.page.media_type import HTML
+from sitecrawl.pagestore.lookup import url_key
+from sitecrawl.urls.url import site_of
+
+
+class LinkCounts(NamedTuple):
+    """Of one page. All but the first count a canonical URL once."""
+
+    hrefs: int | None = None
+    """Links as they stand there, each as often as it does."""
+    links: int | None = None
+    """URLs that it links to."""
+    host_links: int | None = None
+    """Of these, those on its own host, with the same port."""
+    site_links: int | None = None
+    """On its site: its registrable domain, if it has one."""
+    worker_links: int | None = None
+    """On sites of the worker that has stored it; None where one process has all."""
+
+
+NO_COUNTS = LinkCounts()
+"""Of what is no page of HTML whose links were read."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCounter:
+    """Counts the links of pages. `identity` gives what is the same for all forms of a URL, as a `Link.key` is, and
+    `is_here` says of a host whether this worker has it.
+    """
+
+    identity: Callable[[str], Hashable] = url_key
+    is_here: Callable[[str], bool] | None = None
+
+    def count(self, page: PageItem, host: str) -> LinkCounts:
+        """Of `page`, which is on `host`."""
+        if page.content_type not in HTML or page.quarantined or not 200 <= page.status < 300:
+            return NO_COUNTS
+        hosts = Counter({link.key or self.identity(link.url): link.host for link in page.links}.values())
+        site = site_of(host)
+        near = sum(number for name, number in hosts.items() if name and site_of(name) == site)
+        hrefs = max(page.hrefs, len(page.links))  # whoever made the page by hand may have left them out
+        return LinkCounts(hrefs, hosts.total(), hosts[host], near, self._here(hosts, site))
+
+    def _here(self, hosts: Counter[str], site: str) -> int | None:
+        if self.is_here is None:
+            return None
+        return sum(n for name, n in hosts.items() if name and (site_of(name) == site or self.is_here(name)))
+
+
+BY_URL: Final = LinkCounter()
+"""For whoever has neither fingerprints nor workers."""
