@@ -1,8 +1,9 @@
-"""`scrapy report`: a crawl as one HTML file."""
+"""`scrapy report`: a crawl as one HTML file, or what it tells of the web as one JSON object."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -13,14 +14,14 @@ from sitecrawl.base.errors import StorageError
 from sitecrawl.console.base_command import ReadingCommand
 from sitecrawl.crawldir.durable import write_atomically
 from sitecrawl.pagestore.console import exit_code_on_error
-from sitecrawl.report.gather import SEARCHED, gather
+from sitecrawl.report.gather import SEARCHED, gather, gather_web
 from sitecrawl.report.render import render
 
 
 class Command(ReadingCommand):
-    """Write one HTML file about a crawl: figures over time, hosts and their links, importance, what is held back,
-    dead links, duplicates, slow hosts. Without a directory it is the newest below crawls/. Works while the crawl
-    runs.
+    """Write one HTML file about a crawl: figures over time, what it tells of the web, hosts and their links,
+    importance, what is held back, dead links, duplicates, slow hosts. Without a directory it is the newest below
+    crawls/. Works while the crawl runs.
     """
 
     usage = "[options] [directory]"
@@ -30,6 +31,11 @@ class Command(ReadingCommand):
         super().add_options(parser)
         parser.add_argument(
             "-o", "--output", metavar="FILE", default="report.html", help="default: report.html; - for stdout"
+        )
+        parser.add_argument(
+            "--json",
+            metavar="FILE",
+            help="write what the crawl tells of the web as one JSON object, and no report; - for stdout",
         )
         parser.add_argument(
             "--search-pages",
@@ -49,12 +55,19 @@ class Command(ReadingCommand):
         with exit_code_on_error(self):
             opts.directory = args[0] if args else opts.directory
             with self.crawl(opts, with_pages=True) as directory:
-                document = render(gather(directory, search_pages=opts.search_pages))
-            if opts.output == "-":
-                sys.stdout.buffer.write(document.encode())  # UTF-8, as it says of itself, whatever the terminal has
-                return
-            try:
-                write_atomically(Path(opts.output), [document.encode()])
-            except OSError as error:
-                raise StorageError(f"{opts.output} cannot be written: {error.strerror or error}") from error
-            print(f"The report is in {visible(opts.output)}")
+                if opts.json is not None:
+                    _write(opts.json, json.dumps(gather_web(directory), indent=1) + "\n")
+                else:
+                    _write(opts.output, render(gather(directory, search_pages=opts.search_pages)))
+
+
+def _write(name: str, document: str) -> None:
+    """UTF-8, whatever the terminal has. Raises `StorageError`."""
+    if name == "-":
+        sys.stdout.buffer.write(document.encode())
+        return
+    try:
+        write_atomically(Path(name), [document.encode()])
+    except OSError as error:
+        raise StorageError(f"{name} cannot be written: {error.strerror or error}") from error
+    print(f"The report is in {visible(name)}")

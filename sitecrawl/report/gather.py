@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sitecrawl import __version__
 from sitecrawl.crawl.site_facts import HostPages
-from sitecrawl.crawldir.directory import Manifest
+from sitecrawl.crawldir.directory import Manifest, manifest_of
 from sitecrawl.crawldir.history import History
 from sitecrawl.frontier.duplicates import ContentFigures
 from sitecrawl.frontier.held import HeldSet
@@ -23,6 +23,8 @@ from sitecrawl.pagestore.warc_store import INDEX_FILE
 from sitecrawl.report import graph
 from sitecrawl.report.linkers import Linkers, find_linkers
 from sitecrawl.report.url_totals import DeadLink, UrlTotals, count_urls, first_referrers
+from sitecrawl.report.web import Web, read_web
+from sitecrawl.report.web_figures import as_json
 from sitecrawl.seen.figures import SeenFigures
 
 HOSTS: Final = 50
@@ -34,10 +36,6 @@ SEARCHED: Final = 5000
 _SLOW = """
 SELECT host, count(*), avg(seconds), max(seconds) FROM pages WHERE kind <> 'robots'
 GROUP BY host HAVING count(*) > 2 ORDER BY avg(seconds) DESC, host LIMIT 25
-"""
-_TYPES = """
-SELECT content_type, count(*), sum(payload_size) FROM pages WHERE kind <> 'robots'
-GROUP BY content_type ORDER BY count(*) DESC, content_type LIMIT 25
 """
 _REPEATED = """
 SELECT first.url, first.title, copies.n, first.payload_size, copies.example FROM
@@ -57,7 +55,6 @@ SELECT count(*), coalesce(sum(payload_size), 0), min(fetched), max(fetched),
 coalesce(sum(revisit_of IS NOT NULL AND kind = 'page'), 0) FROM pages
 """
 _OF_SLOW: Final = (is_text, is_number, is_number, is_number)
-_OF_TYPES: Final = (is_text, is_number, is_number)
 _OF_REPEATED: Final = (is_text, or_null(is_text), is_number, is_number, is_text)
 _OF_STORED: Final = (is_number, is_number, or_null(is_time), or_null(is_time), is_number)
 
@@ -74,7 +71,6 @@ class Stored:
     copies: int = 0
     """Pages whose body was stored before."""
     slow: tuple[tuple[Any, ...], ...] = ()
-    types: tuple[tuple[Any, ...], ...] = ()
     repeated: tuple[tuple[Any, ...], ...] = ()
     facts: tuple[str, ...] = ()
     """What is so of nearly all pages of a host."""
@@ -103,6 +99,7 @@ class ReportData:
     """With the pages that link there."""
     searched: Linkers
     stored: Stored
+    web: Web
 
 
 def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
@@ -114,7 +111,7 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
         largest = sorted(hosts, key=lambda host: (-host.known, host.name))
         held_count = sum(1 for _ in reader.units(demoted=True))
         referrers = first_referrers(reader, urls.dead)
-        stored, searched = _read_pages(directory, manifest, {link.key for link in urls.dead}, search_pages)
+        stored, searched, web = _read_pages(directory, manifest, {link.key for link in urls.dead}, search_pages)
         return ReportData(
             directory=directory,
             manifest=manifest,
@@ -135,7 +132,19 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
             ],
             searched=searched,
             stored=stored,
+            web=web,
         )
+
+
+def gather_web(directory: Path) -> dict[str, Any]:
+    """What the crawl in `directory` tells of the web, for JSON. Raises `StorageError` and its kin, also of a crawl
+    that has no page store.
+    """
+    manifest = manifest_of(directory)
+    with PageReader(directory) as reader:
+        web = read_web(reader)
+    about = {"directory": directory.name, "spider": manifest.spider, "begun": manifest.created, "made": time.time()}
+    return as_json(web, {**about, "version": __version__})
 
 
 def _graph(reader: FrontierReader, largest: list[Host], urls: UrlTotals) -> graph.Graph:
@@ -160,16 +169,18 @@ def _facts(reader: PageReader) -> Iterator[str]:
         yield from HostPages(*numbers).facts(host)
 
 
-def _read_pages(directory: Path, manifest: Manifest, dead: set[bytes], search_pages: int) -> tuple[Stored, Linkers]:
+def _read_pages(
+    directory: Path, manifest: Manifest, dead: set[bytes], search_pages: int
+) -> tuple[Stored, Linkers, Web]:
     if not (directory / INDEX_FILE).exists():
-        return Stored(), Linkers({}, 0, 0)
+        return Stored(), Linkers({}, 0, 0), Web()
     with PageReader(directory) as reader:
         fingerprints = manifest.fingerprinter()
         searched = find_linkers(reader, fingerprints, dead, search_pages if dead else 0)
         captures, size, first, last, copies = reader.rows(_STORED, checks=_OF_STORED)[0]
         return Stored(
             captures, size, first, last, copies,
-            tuple(reader.rows(_SLOW, checks=_OF_SLOW)), tuple(reader.rows(_TYPES, checks=_OF_TYPES)),
+            tuple(reader.rows(_SLOW, checks=_OF_SLOW)),
             tuple(islice(reader.rows(_REPEATED, checks=_OF_REPEATED), ROWS)),
             tuple(islice(_facts(reader), ROWS)),
-        ), searched  # fmt: skip
+        ), searched, read_web(reader)  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Final
 
@@ -15,7 +16,10 @@ from sitecrawl.frontier.held import name_of
 from sitecrawl.report import drawing, graph
 from sitecrawl.report.drawing import Bar, Chart, bars, chart, speeds
 from sitecrawl.report.gather import ReportData
+from sitecrawl.report.published import SOURCES, Published
 from sitecrawl.report.url_totals import UrlTotals, share_of_top
+from sitecrawl.report.web import QUANTILES, Groups, Web
+from sitecrawl.report.web_figures import FIGURES, GROUPS, SPREADS, Form, published_of
 
 _UNSEEN = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\ud800-\udfff\ufffe\uffff\t\n]")
 _LONGEST: Final = 500
@@ -44,7 +48,12 @@ def render(report: ReportData) -> str:
         importance=importance_bars(report.urls),
         top_shares=[(share, share_of_top(report.urls, share)) for share in (0.01, 0.1, 0.5)],
         statuses=status_bars(report.urls),
-        depths=bars([(str(depth), count, "") for depth, count in sorted(report.urls.depths.items())[:_LEAST_CLASS]]),
+        depths=depth_bars(report.urls, report.web),
+        figures=figure_rows(report.web),
+        quantiles=[percent(share) for share in QUANTILES],
+        spreads=spread_rows(report.web),
+        groups={name: group_rows(name, read(report.web)) for name, read in GROUPS.items() if name != "depths"},
+        sources=SOURCES.values(),
         graph_size=(graph.WIDTH, graph.HEIGHT),
         chart_size=(drawing.WIDTH, drawing.HEIGHT, drawing.LEFT, drawing.RIGHT, drawing.BOTTOM),
     )
@@ -110,6 +119,57 @@ def status_bars(urls: UrlTotals) -> list[Bar]:
     return bars(rows)
 
 
+def depth_bars(urls: UrlTotals, web: Web) -> list[Bar]:
+    """URLs by their depth, with the pages that came of them."""
+    pages = {group.name: f"{group.number:,}" for group in web.depths.named}
+    first = sorted(urls.depths.items())[:_LEAST_CLASS]
+    return bars([(str(depth), count, pages.get(depth, "")) for depth, count in first])
+
+
+def figure_rows(web: Web) -> list[tuple[str, str, str]]:
+    """What a crawl tells of the web: label, value, and what others have published."""
+    return [
+        (figure.label, _said(value, figure.form), _beside(published_of(name), figure.form))
+        for name, figure in FIGURES.items()
+        if (value := figure.read(web)) is not None
+    ]
+
+
+def spread_rows(web: Web) -> list[tuple[str, list[str]]]:
+    """How numbers are spread over pages: label, and the values of `QUANTILES` with the greatest behind them."""
+    return [
+        (one.label, [_said(value, one.form) for value in (*spread.quantiles.values(), spread.greatest)])
+        for one in SPREADS.values()
+        if (spread := one.read(web)).pages
+    ]
+
+
+def group_rows(name: str, groups: Groups) -> list[tuple[str, int, str, str]]:
+    """Each status, type or language: what, how many, its share, and the shares that others have published."""
+    rows = [
+        (
+            str(group.name or _NAMELESS),
+            group.number,
+            percent(groups.share(group.number)),
+            _beside(published_of(name, group.name), "share"),
+        )
+        for group in groups.named
+    ]
+    return [*rows, ("other", groups.other, percent(groups.share(groups.other)), "")] if groups.other else rows
+
+
+def _beside(found: Iterable[Published], form: Form) -> str:
+    return ", ".join(f"{_said(one.value, form)} ({SOURCES[one.source].name})" for one in found)
+
+
+def _said(value: float, form: Form) -> str:
+    if form == "number":
+        return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+    return percent(value) if form == "share" else size(value)
+
+
+_NAMELESS: Final = "none"
+"""A type or a language that nobody declares."""
 _WITHOUT_STATUS: Final = (
     ("failed", "no answer came"),
     ("excluded", "robots.txt or a rule forbids them"),

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from killing import CONCURRENCY, Sitecrawl, kill, run, survive, web_of
 
 from sitecrawl.checking import check
 from sitecrawl.crawl.checkpoints import PAGES_PER_CHECKPOINT
+from sitecrawl.report.gather import gather_web
 
 PAGES = 600
 KILLS = 3
 
 
 def test_killed_at_random_moments(tmp_path: Path) -> None:
-    """Every page is stored exactly once, as in an undisturbed crawl; a kill costs one checkpoint at the most."""
+    """Every page is stored exactly once, as in an undisturbed crawl, and tells the same of the web; a kill costs one
+    checkpoint at the most.
+    """
     with web_of(PAGES, latency=0.005) as web:
         for name in ("calm", "killed"):
             (tmp_path / name).mkdir()
@@ -31,9 +35,15 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
         assert max(losses.again) <= PAGES_PER_CHECKPOINT + CONCURRENCY
         bodies = {url.rpartition("/")[2]: body for url, body in undisturbed.items()}
         assert {url.rpartition("/")[2]: body for url, body in killed.pages()} == bodies
+    assert told_of(killed.job) == told_of(calm.job)
     report = check(killed.job)
     assert [str(problem) for problem in report.problems] == []
     assert (report.urls, report.waiting) == (PAGES, 0)
+
+
+def told_of(job: Path) -> dict[str, Any]:
+    """All but where, when, and how deep a page was found: that is the way by which it came first."""
+    return {name: value for name, value in gather_web(job).items() if name not in {"crawl", "depths"}}
 
 
 @pytest.mark.parametrize("seed", range(2))
