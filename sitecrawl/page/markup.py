@@ -30,7 +30,7 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 from sitecrawl.base.limits import TREE_ELEMENTS, TREE_SIZE, Limit
 
 _WANTED = frozenset({"a", "area", "frame", "iframe", "base", "meta", "link", "title"})
-_SELECTOR = ",".join([*sorted(_WANTED), "html[lang]"])
+_SELECTOR = ",".join(sorted(_WANTED))
 _MEDIA = {"audio", "embed", "img", "input", "object", "script", "source", "style", "track", "video"}
 _PARTS = frozenset({*_MEDIA, "feimage", "frame", "iframe", "image", "link", "use"})
 _PARTS_SELECTOR = ",".join([*sorted(_PARTS - {"feimage"}), "feImage", "[background]", '[style*="("]'])
@@ -83,7 +83,7 @@ def elements(html: bytes, limit: int, options: TreeOptions = DEFAULT, *, parts: 
     no_tree = too_much(html, options)
     if no_tree is None:
         tree = LexborHTMLParser(html, options=_OPTIONS)
-        found = _elements_of(tree, _SELECTOR, limit + 1)
+        found = [*_root_of(tree), *_elements_of(tree, _SELECTOR, limit + 1)]
         made_of = _elements_of(tree, _PARTS_SELECTOR, limit) if parts else []
         text = tree.body.text(separator=" ") if tree.body is not None else ""
     else:
@@ -107,6 +107,12 @@ def too_much(html: bytes, options: TreeOptions = DEFAULT) -> Limit | None:
 def collapsed(text: str) -> str:
     """`text` with its whitespace collapsed, and at most 200 characters of it."""
     return " ".join(text[:_TEXT_READ].split())[:TEXT_KEPT]
+
+
+def _root_of(tree: LexborHTMLParser) -> Iterator[Element]:
+    """`<html>`, if it declares a language. Asked for by the selector it would cost ten times as much."""
+    if tree.root is not None and "lang" in (attributes := tree.root.attributes):
+        yield Element("html", attributes, "")
 
 
 def _elements_of(tree: LexborHTMLParser, selector: str, limit: int) -> list[Element]:

@@ -31,6 +31,8 @@ PAGES = [
     b'<a href="/unterminated>text',
     b"<p>5 < 6 <a href=/yes>y</a>",
     b"<svg><a href=/yes>y</a></svg>",
+    b"<!doctype html><html class=x lang=en><a href=/yes>y</a>",
+    b"<html class=x><a href=/yes>y</a>",
     "<a href=/é>è</a>".encode(),
     b"<a href=/\xff>\xff</a>",
     b"",
