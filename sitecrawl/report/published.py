@@ -1,7 +1,7 @@
 """What others have published of the web that they crawled, to stand beside what a crawl tells of it.
 
 Their webs were others, and so was what they counted: each source says what. A figure that nobody has published, or
-that could not be checked, has none.
+of which we are not sure, has none.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ SOURCES: Final[Mapping[str, Source]] = {
     ),
     "cyveillance": Source(
         "Cyveillance 2000",
-        "Cyveillance: Sizing the Internet, 2000",
+        "Cyveillance: Sizing the Internet, 2000, as quoted by I. Davis: Growth of the Web, July 2000",
         "23 links within the site and 5.6 to others on the average page, which has 10,060 bytes",
     ),
     "url-caching": Source(
         "Broder 2003",
         "Broder, Najork, Wiener: Efficient URL caching for World Wide Web crawling, WWW 2003",
-        "26.83 billion links in HTML pages, in all elements that may hold any, duplicates among them",
+        "links of HTML pages, duplicates among them",
     ),
     "irlbot": Source(
         "IRLbot 2008",
@@ -62,7 +62,6 @@ FIGURES: Final[Mapping[str, tuple[Published, ...]]] = {
         Published(28.6, "cyveillance"), Published(62.55, "url-caching"), Published(62.5, "irlbot"),
         Published(38.41, "mama"),
     ),
-    "hrefs_median": (Published(23, "url-caching"),),
     "same_site": (Published(0.804, "cyveillance"),),
     "size_mean": (Published(10_060, "cyveillance"), Published(22_300, "irlbot")),
 }  # fmt: skip
