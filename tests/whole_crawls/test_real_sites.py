@@ -16,6 +16,7 @@ from crawling import scrapy
 from realweb import SEEDS, RealWeb
 from warcio.archiveiterator import ArchiveIterator
 
+from sitecrawl.page.refusals import challenge
 from sitecrawl.pagestore import PageFilter, PageReader
 from sitecrawl.urls.url import Canonicalizer, parse, site_of
 
@@ -53,6 +54,15 @@ def test_every_page_that_an_independent_walk_reaches_is_stored_once(web, jobdir)
     assert set(stored) == walked
     assert len(walked) > 2500
     assert set(stored.values()) == {1}
+
+
+def test_no_page_is_a_challenge(web):
+    """Of none that is there, whatever its status were."""
+    html = [(b"Content-Type", b"text/html")]
+    pages = [path for path in web.cache.rglob("*.htm*") if path.is_file() and not path.is_symlink()]
+    wrong = [path for path in pages if any(challenge(status, html, path.read_bytes()) for status in (200, 403, 503))]
+    assert len(pages) > 9000
+    assert wrong == []
 
 
 def test_stored_bodies_are_the_served_ones(web, jobdir):

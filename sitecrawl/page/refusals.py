@@ -1,0 +1,273 @@
+"""What kind of a no an answer is.
+
+A site says no in four ways: it asks for time (`RATE_LIMITED`), for a proof that a browser or a person is there
+(`CHALLENGE`), for an account (`LOGIN_WALL`), or it sends a page that is empty until a browser has built it
+(`EMPTY_SHELL`). A challenge may come with any status, 200 included, and taken for a page it would stand for every
+URL of its host.
+
+Precision comes before recall: a page that is wrongly taken for a challenge is lost, and its host waits. So a header
+counts that its sender documents; and a mark in the body counts where all of these hold:
+
+- the answer is HTML with one of `STATUSES`, is short and has few links: challenges are pages of their own;
+- the mark stands in the markup and not in the text: a page that talks of challenges shows their marks;
+- next to the markup there is hardly any text. Much of what challenges load is put into good pages, too, so each mark
+  says how little text it takes.
+
+What costs anything is looked at last: a page of a site that says nothing of the kind costs one search for its links.
+Nothing here takes more than linear time, whatever is sent.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import Final, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.page.items import Headers
+from sitecrawl.urls.url import parse
+
+
+class Kind(StrEnum):
+    """How a site says no. The value is also the name of its statistic."""
+
+    RATE_LIMITED = "rate_limited"
+    CHALLENGE = "challenge"
+    LOGIN_WALL = "login_wall"
+    EMPTY_SHELL = "empty_shell"
+
+
+class Refusal(NamedTuple):
+    """One answer that is a no."""
+
+    kind: Kind
+    by: str = ""
+    """Whose challenge it is."""
+
+
+class HeaderMark(NamedTuple):
+    """A header that comes with challenges alone."""
+
+    by: str
+    name: bytes
+    """In lower case."""
+    values: frozenset[bytes]
+    source: str
+    statuses: frozenset[int] | None = None
+    """With which it comes; None for any."""
+
+    def counts(self, value: bytes, status: int) -> bool:
+        is_status = self.statuses is None or status in self.statuses
+        return is_status and value.strip().lower() in self.values
+
+
+_PAGE: Final = 3000
+"""Bytes of text that explain a challenge: Anubis takes 2,000."""
+_WORDS: Final = 300
+"""A sentence or two."""
+
+
+class BodyMark(NamedTuple):
+    """What stands in the markup of a challenge."""
+
+    by: str
+    sign: bytes
+    source: str
+    text: int = _PAGE
+    """So many bytes of text the page may have at the most."""
+    alone: bool = False
+    """Whether it counts only where nothing else is asked for: what protects a form stands on good pages."""
+
+
+HEADER_MARKS: Final = (
+    HeaderMark(
+        "Cloudflare",
+        b"cf-mitigated",
+        frozenset({b"challenge"}),
+        "https://developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response",
+    ),
+    HeaderMark(
+        "AWS WAF",
+        b"x-amzn-waf-action",
+        frozenset({b"challenge", b"captcha"}),
+        "https://docs.aws.amazon.com/waf/latest/developerguide/waf-captcha-and-challenge-actions.html",
+        frozenset({202, 405}),
+    ),
+    HeaderMark(
+        "Vercel",
+        b"x-vercel-mitigated",
+        frozenset({b"challenge"}),
+        "https://github.com/microlinkhq/is-antibot/blob/master/src/providers.json",
+    ),
+)
+
+_ANUBIS: Final = "https://github.com/TecharoHQ/anubis/blob/main/web/index.templ"
+_AKAMAI: Final = "https://github.com/germondai/trawl/pull/33"
+_CLOUDFLARE: Final = "https://developers.cloudflare.com/cloudflare-challenges/concepts/how-challenges-work"
+_DDOS_GUARD: Final = "https://github.com/FlareSolverr/FlareSolverr"
+_GO_AWAY: Final = "https://git.gammaspectra.live/git/go-away"
+_IMPERVA: Final = "https://github.com/microlinkhq/is-antibot/blob/master/providers/imperva/failed.json"
+_SITEGROUND: Final = "https://github.com/colophon-group/jobseek/pull/5835"
+
+BODY_MARKS: Final = (
+    # Not all of /cdn-cgi/challenge-platform/, of which JavaScript detections put a part into every page.
+    BodyMark("Cloudflare", b"_cf_chl_opt", _CLOUDFLARE),
+    BodyMark("Cloudflare", b"/orchestrate/chl_page/", _CLOUDFLARE),
+    BodyMark("AWS WAF", b"window.gokuProps", "https://github.com/germondai/trawl/pull/82"),
+    BodyMark("Akamai", b"sec-if-cpt-container", _AKAMAI),
+    BodyMark("Akamai", b"bm-verify", _AKAMAI),
+    BodyMark("DataDome", b"captcha-delivery.com", "https://github.com/psf/requests/issues/5331", _WORDS),
+    BodyMark("HUMAN", b"px-captcha", "https://github.com/HumanSecurity/perimeterx-python-wsgi/pull/14"),
+    BodyMark("Imperva", b"_Incapsula_Resource?CWUDNSAI=", "https://github.com/hennroja/immowebAPI/issues/1", _WORDS),
+    BodyMark("Imperva", b"_Incapsula_Resource?SWJIYLWA=", _IMPERVA, 0),
+    BodyMark("Sucuri", b"sucuri_cloudproxy_js", "https://github.com/Anorov/cloudflare-scrape/issues/76", _WORDS),
+    BodyMark("DDoS-Guard", b"/.well-known/ddos-guard/js-challenge/", _DDOS_GUARD),
+    BodyMark("DDoS-Guard", b"/.well-known/ddos-guard/ddg-captcha-page/", _DDOS_GUARD),
+    BodyMark("Anubis", b"anubis_challenge", _ANUBIS),
+    BodyMark("Anubis", b"/.within.website/x/cmd/anubis/", _ANUBIS),
+    BodyMark("go-away", b"__goaway_challenge=", _GO_AWAY),
+    BodyMark("go-away", b"/go-away/cmd/go-away/", _GO_AWAY),
+    BodyMark("SiteGround", b"/.well-known/captcha/", _SITEGROUND, _WORDS),
+    BodyMark("SiteGround", b"/.well-known/sgcaptcha/", _SITEGROUND, _WORDS),
+    BodyMark("reCAPTCHA", b"g-recaptcha", "https://developers.google.com/recaptcha/docs/display", _WORDS, alone=True),
+    BodyMark("hCaptcha", b"h-captcha", "https://docs.hcaptcha.com/", _WORDS, alone=True),
+    BodyMark(
+        "Turnstile",
+        b"cf-turnstile",
+        "https://developers.cloudflare.com/turnstile/get-started/",
+        _WORDS,
+        alone=True,
+    ),
+)
+
+STATUSES: Final = frozenset({200, 202, 401, 403, 405, 418, 429, 503})
+"""With which challenges come."""
+MAX_SIZE: Final = 1 << 15
+"""Bytes of a challenge, at the most."""
+MAX_LINKS: Final = 16
+"""What in it has an address, at the most: Anubis has 11."""
+PASSING_SIZE: Final = 12_000
+"""The same of one that passes for a page: Anubis has 8,000."""
+PASSING_HEAD: Final = 4096
+"""Bytes in which such a one has its mark. Pages of that size are many, and are looked at no further."""
+SHELL_SIZE: Final = 1 << 17
+"""Bytes of a page that is still empty, at the most."""
+SHELL_TEXT: Final = 100
+"""Bytes of text of a page that is still empty, at the most."""
+
+_OTHER_FIELDS: Final = re.compile(
+    rb"""<(?:select\b|textarea\b(?![^>]{0,200}captcha-response)"""
+    rb"""|input\b(?![^>]{0,200}\btype=["']?(?:hidden|submit|button)\b))""",
+    re.IGNORECASE,
+)
+_TAG: Final = re.compile(rb"<(?:(script|style|noscript|template|title|svg|select)\b|(!--)|[a-z/!?])", re.IGNORECASE)
+_SPACE: Final = re.compile(rb"(?:\s|&nbsp;)+")
+
+
+def refusal(status: int, headers: Headers, body: bytes) -> Refusal | None:
+    """What no an answer is, by itself; None if it is none. `body` is without content codings.
+
+    A login wall that redirects, and an empty shell, take more to know: `returns_to` and `has_password`, `is_shell`.
+    """
+    if (challenged := challenge(status, headers, body)) is not None:
+        return challenged
+    if status == 429 or (status == 503 and any(name.lower() == b"retry-after" for name, _ in headers)):
+        return Refusal(Kind.RATE_LIMITED)
+    return Refusal(Kind.LOGIN_WALL) if status == 401 else None
+
+
+def challenge(status: int, headers: Headers, body: bytes) -> Refusal | None:
+    """The challenge that an answer is, if it is one."""
+    is_html = False
+    for name, value in headers:
+        lowered = name.lower()
+        if lowered == b"content-type":
+            is_html = b"html" in value.lower()
+        elif (mark := _BY_HEADER.get(lowered)) is not None and mark.counts(value, status):
+            return Refusal(Kind.CHALLENGE, mark.by)
+    if not is_html or status not in STATUSES:
+        return None
+    passes = status < 300
+    if len(body) > (PASSING_SIZE if passes else MAX_SIZE) or _addresses(body) > MAX_LINKS:
+        return None
+    return _marked(body, body[:PASSING_HEAD] if passes else body)
+
+
+_BY_HEADER: Final = {mark.name: mark for mark in HEADER_MARKS}
+
+
+def _addresses(body: bytes) -> int:
+    """How many there are, as far as that matters."""
+    found = body.count(b"href=")
+    return found if found > MAX_LINKS else found + body.count(b"HREF=")
+
+
+def _marked(body: bytes, looked_at: bytes) -> Refusal | None:
+    for mark in BODY_MARKS:
+        if mark.sign in looked_at and _counts(mark, body):
+            return Refusal(Kind.CHALLENGE, mark.by)
+    return None
+
+
+def _counts(mark: BodyMark, body: bytes) -> bool:
+    text = visible(body)
+    if len(text) > mark.text or mark.sign in text:
+        return False
+    return not (mark.alone and _OTHER_FIELDS.search(body))
+
+
+def visible(body: bytes) -> bytes:
+    """The text of an HTML page that a reader sees before any script has run, with single spaces, title left out."""
+    lowered, pieces, at = body.lower(), [], 0
+    while (tag := _TAG.search(body, at)) is not None:
+        pieces.append(body[at : tag.start()])
+        name, is_comment = tag[1], tag[2]
+        closing = b"</" + name.lower() if name else b"-->" if is_comment else b">"
+        end = lowered.find(closing, tag.end() - 1)
+        if end < 0:
+            break
+        at = end if name else end + len(closing)
+    else:
+        pieces.append(body[at:])
+    return _SPACE.sub(b" ", b" ".join(pieces)).strip()
+
+
+def is_shell(body: bytes) -> bool:
+    """Whether an HTML page without links is empty until a script has built it."""
+    return b"<script" in body.lower() and len(visible(body)) <= SHELL_TEXT
+
+
+def returns_to(target: str, asked: str) -> bool:
+    """Whether `target`, to which a request for `asked` was redirected, says in its query where to go on afterwards.
+
+    That is what gates of all kinds do: whether it is a login depends on what is there.
+    """
+    wanted = _href(asked, asked)
+    return any(
+        value.startswith(("/", "http://", "https://")) and _href(value, asked) == wanted
+        for _, value in _parameters(target)
+    )
+
+
+def has_password(body: bytes) -> bool:
+    """Whether an HTML page asks for a password."""
+    return _PASSWORD.search(body) is not None
+
+
+_PASSWORD: Final = re.compile(rb"""<input\b[^>]{0,500}\btype=["']?password\b""", re.IGNORECASE)
+
+
+def _parameters(url: str) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(urlsplit(url).query, max_num_fields=50)
+    except ValueError:
+        return []
+
+
+def _href(url: str, base: str) -> str | None:
+    """As it is asked for; None of what is none."""
+    try:
+        return parse(url, base).href
+    except InvalidUrl:
+        return None
