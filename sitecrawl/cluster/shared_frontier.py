@@ -311,13 +311,23 @@ class SharedFrontier:
     # Completion
 
     def downloaded(
-        self, visit: Visit, seconds: float, *, ip: str | None = None, failed: bool = False, retry_after: float = 0.0
+        self,
+        visit: Visit,
+        seconds: float,
+        *,
+        ip: str | None = None,
+        failed: bool | None = False,
+        retry_after: float = 0.0,
     ) -> None:
         if visit.key in self.frontier.in_flight:
             self.frontier.downloaded(visit, seconds, ip=ip, failed=failed, retry_after=retry_after)
 
     def is_repeated(self, visit: Visit, sha1: bytes) -> bool:
         return self.frontier.is_repeated(visit, sha1)
+
+    def answered(self, visit: Visit, *, failed: bool, retry_after: float = 0.0) -> None:
+        if visit.key in self.frontier.in_flight:
+            self.frontier.answered(visit, failed=failed, retry_after=retry_after)
 
     def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
         if visit.key not in self.frontier.in_flight:

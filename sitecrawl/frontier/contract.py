@@ -169,12 +169,22 @@ class Frontier(Protocol):
     # Completion
 
     def downloaded(
-        self, visit: Visit, seconds: float, *, ip: str | None = None, failed: bool = False, retry_after: float = 0.0
+        self,
+        visit: Visit,
+        seconds: float,
+        *,
+        ip: str | None = None,
+        failed: bool | None = False,
+        retry_after: float = 0.0,
     ) -> None:
         """The download of `visit` ended after `seconds`: its host may be asked again when politeness allows.
 
-        `failed`: nothing came, or the host said that it is too busy. `retry_after`: seconds it asked for.
+        `failed`: nothing came, or the host said no; None where what came has yet to be looked at, which `answered`
+        will tell. `retry_after`: seconds it asked for.
         """
+
+    def answered(self, visit: Visit, *, failed: bool, retry_after: float = 0.0) -> None:
+        """What came of `visit`, whose download ended before that was known, has been looked at. As `downloaded`."""
 
     def slow_down(self, host_name: str, crawl_delay: float) -> None:
         """robots.txt of a host asks for `crawl_delay` seconds between requests."""

@@ -266,12 +266,21 @@ class DiskFrontier:
     # Completion
 
     def downloaded(
-        self, visit: Visit, seconds: float, *, ip: str | None = None, failed: bool = False, retry_after: float = 0.0
+        self,
+        visit: Visit,
+        seconds: float,
+        *,
+        ip: str | None = None,
+        failed: bool | None = False,
+        retry_after: float = 0.0,
     ) -> None:
         self.dispatcher.downloaded(visit, seconds, ip=ip, failed=failed, retry_after=retry_after)
 
     def is_repeated(self, visit: Visit, sha1: bytes) -> bool:
         return self._content.is_repeated(sha1, visit.key)
+
+    def answered(self, visit: Visit, *, failed: bool, retry_after: float = 0.0) -> None:
+        self.dispatcher.answered(visit, failed=failed, retry_after=retry_after)
 
     def judge_content(self, visit: Visit, sha1: bytes, *, title: str, text_hash: int | None) -> Verdict:
         """Asked before the page is done: content of a page that is not would meet itself after a crash."""

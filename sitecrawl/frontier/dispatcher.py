@@ -323,11 +323,27 @@ class Dispatcher:
         if host is not None:
             self.workbench.finish(host, self._clock(), seconds, ip=visit.ip)
 
-    def downloaded(self, visit: Visit, seconds: float, *, ip: str | None, failed: bool, retry_after: float) -> None:
+    def downloaded(
+        self, visit: Visit, seconds: float, *, ip: str | None, failed: bool | None, retry_after: float
+    ) -> None:
         """See `contract.Frontier`."""
         host = visit.host
         if host is None:
             return
+        if failed is not None:
+            self._heard(host, visit, failed=failed, retry_after=retry_after)
+        host.ip = ip or host.ip
+        self.free(visit, seconds)
+
+    def answered(self, visit: Visit, *, failed: bool, retry_after: float) -> None:
+        """See `contract.Frontier`."""
+        host = self._states.host_of(self._states.known(visit.key))
+        before = host.free_at
+        self._heard(host, visit, failed=failed, retry_after=retry_after)
+        if host.free_at != before or host.is_dead(self._politeness):
+            self.place([host])
+
+    def _heard(self, host: Host, visit: Visit, *, failed: bool, retry_after: float) -> None:
         now = self._clock()
         name = name_of(visit.url) if host.is_pool else host.name
         if failed:
@@ -336,8 +352,6 @@ class Dispatcher:
             host.answer(name)
             self.silent_hosts.heard(host, now)
         host.free_at = max(host.free_at, now + retry_after)
-        host.ip = ip or host.ip
-        self.free(visit, seconds)
 
     def _give_up(self, host: Host, now: float) -> Visit | None:
         """What someone wants to be told of is handed out, to fail at once."""

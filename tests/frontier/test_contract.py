@@ -457,6 +457,30 @@ def test_a_host_that_answered_before_is_out(run: Run) -> None:
     run(story)
 
 
+def test_what_came_may_be_looked_at_later(run: Run) -> None:
+    """The host is free at once; whether it failed counts from when that is known, as does the time it asks for."""
+
+    async def story(crawl: Crawl) -> None:
+        crawl.frontier.add([found(f"p{n}") for n in range(4)], depth=0)
+        (visit,) = await crawl.take("p0")
+        crawl.finish(visit)
+        outs = []
+        for n, failed in ((1, True), (2, True), (3, False)):
+            (visit,) = await crawl.take(f"p{n}")
+            crawl.frontier.downloaded(visit, 0.0, failed=None)
+            (before,) = {host.failures for host in crawl.frontier.hosts.live()}
+            now = crawl.clock()
+            crawl.frontier.answered(visit, failed=failed, retry_after=0.2)
+            (after,) = {host.failures for host in crawl.frontier.hosts.live()}
+            assert after == (before + 1 if failed else 0)
+            assert max(host.free_at for host in crawl.frontier.hosts.live()) >= now + 0.2
+            outs.append(crawl.frontier.is_out(visit))
+            crawl.frontier.done(visit, UrlState.FAILED)
+        assert outs == [False, True, False]
+
+    run(story)
+
+
 def test_the_end(run: Run) -> None:
     """It has come when nothing waits and nothing is in flight, and not before the last page's links are known."""
 

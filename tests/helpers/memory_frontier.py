@@ -142,13 +142,24 @@ class MemoryFrontier:
     # Completion
 
     def downloaded(
-        self, visit: Visit, seconds: float, *, ip: str | None = None, failed: bool = False, retry_after: float = 0.0
+        self,
+        visit: Visit,
+        seconds: float,
+        *,
+        ip: str | None = None,
+        failed: bool | None = False,
+        retry_after: float = 0.0,
     ) -> None:
         host, visit.host = visit.host, None
         if host is not None:
             host.finish(self._clock(), seconds, self._politeness)
-            host.free_at = max(host.free_at, self._clock() + retry_after)
-            host.fail(visit.key, self._clock(), self._politeness) if failed else setattr(host, "failures", 0)
+            if failed is not None:
+                self.answered(visit, failed=failed, retry_after=retry_after)
+
+    def answered(self, visit: Visit, *, failed: bool, retry_after: float = 0.0) -> None:
+        host = self._known.host_of(visit.key)
+        host.free_at = max(host.free_at, self._clock() + retry_after)
+        host.fail(visit.key, self._clock(), self._politeness) if failed else setattr(host, "failures", 0)
 
     def slow_down(self, host_name: str, crawl_delay: float) -> None:
         self._known.named(host_name).crawl_delay = crawl_delay
