@@ -6,6 +6,7 @@ from middlewares.limits import DecodingMiddleware, RedirectsMiddleware, Requests
 from middlewares.links import LinksMiddleware
 from middlewares.outages import OutagesMiddleware
 from middlewares.output import OutputMiddleware
+from middlewares.refusals import RefusalsMiddleware
 from middlewares.robots import RobotsMiddleware
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "OutagesMiddleware",
     "OutputMiddleware",
     "RedirectsMiddleware",
+    "RefusalsMiddleware",
     "RequestsMiddleware",
     "RobotsMiddleware",
 ]

@@ -117,6 +117,7 @@ class CaptureMiddleware:
         if fetch.visit.is_requisite:
             self._runtime.stats.inc_value(f"{OF_REQUISITES}{exchange.status}")
         busy = exchange.status in BUSY
+        is_open = self._runtime.refusals.are_looked_for and not is_decided(exchange.status)
         wait = retry_after(exchange.headers, exchange.started + exchange.seconds) if busy else 0.0
         if wait > self._max_retry_after:
             self._runtime.stats.inc_value(limits.RETRY_AFTER.stat)
@@ -124,9 +125,14 @@ class CaptureMiddleware:
             fetch.visit,
             exchange.seconds,
             ip=exchange.ip,
-            failed=busy,
+            failed=None if is_open else busy,
             retry_after=min(wait, self._max_retry_after),
         )
+
+
+def is_decided(status: int) -> bool:
+    """Whether the status alone says if its host has failed: of other answers that hangs on what they bring."""
+    return status in BUSY or 300 <= status < 400
 
 
 def _exchange(request: Request, response: Response, started: float) -> Exchange:

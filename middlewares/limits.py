@@ -12,6 +12,7 @@ from weakref import WeakSet
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.httpobj import urlparse_cached
@@ -27,6 +28,7 @@ from sitecrawl.extensions.download_errors import LimitExceeded
 from sitecrawl.isolation.parsers import NoParser, Quarantined
 from sitecrawl.page.codings import Decoded, TooLarge, checked, decoding
 from sitecrawl.page.items import pairs
+from sitecrawl.page.refusals import Kind, Refusal
 from sitecrawl.urls.url import parse
 
 logger = logging.getLogger(__name__)
@@ -45,6 +47,10 @@ class TooLargeDecoded(LimitExceeded):
 
 class Unread(LimitExceeded):
     """An answer on which the process broke that was to decode it: nobody knows what it says."""
+
+
+class LoginWall(IgnoreRequest):
+    """A page that redirects to one that asks for a login."""
 
 
 class DecodingMiddleware(HttpCompressionMiddleware):
@@ -128,6 +134,7 @@ class RedirectsMiddleware:
     """
 
     def __init__(self, runtime: Runtime, *, max_redirects: int, max_size: int) -> None:
+        self._runtime = runtime
         self._stats = runtime.stats
         self._max_redirects = max_redirects
         self._max_size = max_size
@@ -143,6 +150,7 @@ class RedirectsMiddleware:
     def process_response(self, request: Request, response: Response) -> Response:
         location = response.headers.get("Location")
         if 300 <= response.status < 400 and location is not None:
+            self._check_login(request, location)
             scheme = _SCHEME.match(location.strip())
             if scheme is not None and scheme[0][:-1].lower().decode() not in _WEB:
                 self._stats.inc_value(limits.SCHEMES.stat)
@@ -151,6 +159,13 @@ class RedirectsMiddleware:
             else:
                 self._count(request, response)
         return response
+
+    def _check_login(self, request: Request, location: bytes) -> None:
+        """One look at a page that asks for a login is enough."""
+        refusals = self._runtime.refusals
+        if refusals.leads_to_login(request.url, location.decode("latin-1").strip()):
+            refusals.met(request.url, Refusal(Kind.LOGIN_WALL))
+            raise LoginWall(f"{request.url} redirects to a page that asks for a login")
 
     def _count(self, request: Request, response: Response) -> None:
         """What the request that Scrapy makes of this one is to know."""

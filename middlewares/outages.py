@@ -42,9 +42,14 @@ class OutagesMiddleware:
         return self._again(request) if isinstance(exception, self._errors) else None
 
     def _again(self, request: Request) -> Request | None:
-        fetch = self._runtime.fetch_of(request)
-        if fetch is None or request.meta.get("dont_retry") or not self._runtime.frontier.is_out(fetch.visit):
-            return None
-        self._runtime.stats.inc_value("outages/put_back")
-        logger.debug("Put back, for its host is down: %s", request)
-        return request.replace(dont_filter=True, priority=request.priority + self._priority_adjust)
+        return put_back(self._runtime, request, self._priority_adjust)
+
+
+def put_back(runtime: Runtime, request: Request, priority_adjust: int) -> Request | None:
+    """The request that puts a page back as it was, while its host fails whatever it is asked for; else None."""
+    fetch = runtime.fetch_of(request)
+    if fetch is None or request.meta.get("dont_retry") or not runtime.frontier.is_out(fetch.visit):
+        return None
+    runtime.stats.inc_value("outages/put_back")
+    logger.debug("Put back, for its host is down: %s", request)
+    return request.replace(dont_filter=True, priority=request.priority + priority_adjust)

@@ -22,6 +22,7 @@ from scrapy.robotstxt import RobotParser
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from middlewares.capture import retry_after
+from middlewares.refusals import Challenge
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import NO_LIMIT, Limit
@@ -194,8 +195,8 @@ class RobotsMiddleware:
             return None, _Rules(None, 0.0, refused=error if error.url == request.url else None)
         except InWant as error:
             return None, _Rules(None, 0.0, want=error.want)
-        except LimitExceeded:
-            return None, _unreachable()
+        except (LimitExceeded, Challenge) as error:  # of a challenge, too: nobody has said what is allowed
+            return None, _unreachable(error.wait if isinstance(error, Challenge) else 0.0)
         except IgnoreRequest:
             return None, self._parse(_OPEN, request)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, the host could not be asked

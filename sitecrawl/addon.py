@@ -42,6 +42,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_DELAY_FACTOR": 10.0,
     "SITECRAWL_MAX_DELAY": 60.0,
     "SITECRAWL_CONCURRENT_REQUESTS_PER_IP": 8,
+    "SITECRAWL_REFUSALS": True,
     "SITECRAWL_FAILURE_DELAY": 1.0,
     "SITECRAWL_MAX_HOST_FAILURES": 10,
     "SITECRAWL_REVIVAL_DELAY": 3600.0,
@@ -113,6 +114,7 @@ _LOOKS: Final[dict[str, Any]] = {
     "SITECRAWL_PROGRESS": False,
     "SITECRAWL_SUMMARY": False,
     "SITECRAWL_DASHBOARD": False,
+    "SITECRAWL_REFUSALS": False,
     "SITECRAWL_ALLOW_PRIVATE": True,
     "SITECRAWL_MAX_WANT_TIME": 10.0,
 }
@@ -123,6 +125,7 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
         "middlewares.GivenUpMiddleware": 10,
         "middlewares.RobotsMiddleware": 100,
         "middlewares.OutagesMiddleware": 560,
+        "middlewares.RefusalsMiddleware": 575,
         "middlewares.RedirectsMiddleware": 605,
         "middlewares.CaptureMiddleware": 1000,
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,

@@ -312,6 +312,7 @@ class Progress:
         seen = self._runtime.local.seen
         told = replace(
             told,
+            refusals=self._runtime.refusals.run.rows(),
             seen=seen.figures() if self._seen else None,
             missed=seen.measured_error() if seen.exact is None else None,
         )

@@ -13,7 +13,9 @@ from typing import Final
 
 from sitecrawl.base.display import duration, printable, size
 from sitecrawl.base.limits import PRIVATE_ADDRESS
+from sitecrawl.crawl.refusals import NAMES, told
 from sitecrawl.crawl.traffic import Traffic
+from sitecrawl.crawldir.refusals import HostRefusals
 from sitecrawl.seen.figures import SeenFigures
 
 WORST: Final = 5
@@ -62,6 +64,8 @@ class Summary:
     """The share of new URLs that a filter without a set takes for seen, as measured at the end; None with a set."""
     facts: Sequence[str] = ()
     """What is so of nearly all pages of a host."""
+    refusals: Sequence[HostRefusals] = ()
+    """Which hosts said no in this run, the most frequent first."""
     report: Sequence[tuple[str, str]] = ()
     """What the spider itself has to say, each with a label of up to 9 characters."""
 
@@ -97,6 +101,7 @@ class Summary:
             yield "private", traffic.private, f"addresses that no seed names, see {PRIVATE_ADDRESS.setting}"
         if traffic.quarantined:
             yield "quarantined", traffic.quarantined, "pages that broke their reader: stored, and not followed"
+        yield from self._said_no()
         yield from self._totals()
         yield from self._seen()
         for number, fact in enumerate(self.facts[:WORST]):
@@ -109,6 +114,14 @@ class Summary:
             some = Counter({str(status): n for status, n in self.traffic.statuses.items() if status // 100 == digit})
             if some:
                 yield f"  {digit}xx{meaning}", some.total(), _most(some) if digit > 3 else ""
+
+    def _said_no(self) -> Iterator[tuple[str, int | None, str]]:
+        for kind, name in NAMES.items():
+            if number := self.traffic.refusals[kind]:
+                named = Counter(
+                    {f"{row.host} {row.by}".strip(): row.times for row in self.refusals if row.kind == kind}
+                )
+                yield name, number, _most(named)
 
     def _totals(self) -> Iterator[tuple[str, int | None, str]]:
         if self.totals is None:
@@ -140,6 +153,9 @@ class Summary:
             )
 
     def _where(self) -> Iterator[str]:
+        kinds = {row.kind: row for row in reversed(self.refusals)}  # of each the host that said it most
+        for row in kinds.values():
+            yield f"  said no   {told(row)}"
         for label, text in self.report:
             yield f"  {printable(label, 9):<9} {printable(text, 1000)}"
         if self.directory is not None:

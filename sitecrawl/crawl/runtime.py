@@ -31,6 +31,7 @@ from sitecrawl.crawl.frontier_listener import LED_TO, SAID, FrontierListener
 from sitecrawl.crawl.frontiers import FrontierFactory, join_crawl
 from sitecrawl.crawl.pause import RESTS, Pause
 from sitecrawl.crawl.reading import PageReading
+from sitecrawl.crawl.refusals import Refusals
 from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.crawl.wishes import Wishes
@@ -109,6 +110,7 @@ class Runtime:
         self.fetches: dict[bytes, Fetch] = {}
         self.captures = False
         """Whether a middleware notes what comes of each fetch; otherwise the scheduler hears of responses alone."""
+        self.refusals = Refusals(self.database, self.stats)
         self.seed_hosts = SeedHosts(self.database)
         self.store: WarcStore | None = None
         self.on_given_up: list[Callable[[bytes], None]] = []
@@ -136,8 +138,8 @@ class Runtime:
             before=self.finish_handled,
             close=self.close,
         )
-        self.checkpoints.add(self.seed_hosts)
-        self.checkpoints.add(Wishes(self.path, self._retry_all))
+        for part in (self.seed_hosts, self.refusals, Wishes(self.path, self._retry_all)):
+            self.checkpoints.add(part)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Runtime:

@@ -9,7 +9,9 @@ from typing import Any, Final
 
 from sitecrawl.base.limits import PRIVATE_ADDRESS
 from sitecrawl.crawl.reading import QUARANTINED
+from sitecrawl.crawl.refusals import REFUSED
 from sitecrawl.crawl.requests import GUESSES, OF_REQUISITES
+from sitecrawl.page.refusals import Kind
 
 RATE_SECONDS: Final = 10.0
 """The speed that is shown is that of so many last seconds."""
@@ -56,6 +58,8 @@ class Traffic:
     """Addresses that were guessed, such as those that sitemaps usually have, and were none."""
     requisites: Counter[int] = field(default_factory=Counter)
     """Responses by status to requests for what pages are made of."""
+    refusals: Counter[str] = field(default_factory=Counter)
+    """Answers by which a site said no, by kind; those that were challenges are among `statuses`, too."""
 
     @classmethod
     def read(cls, stats: Mapping[str, Any]) -> Traffic:
@@ -78,6 +82,7 @@ class Traffic:
             quarantined=stats.get(QUARANTINED, 0),
             links_skipped=stats.get("content/links_skipped", 0),
             guesses=guesses.total(),
+            refusals=Counter({kind: n for kind in Kind if (n := stats.get(REFUSED + kind, 0))}),
             spider_errors=sum(n for name, n in stats.items() if name.startswith("spider_exceptions/")),
         )
 

@@ -140,7 +140,10 @@ class Dashboard:
 
         politeness = configuration.politeness(self._crawler.settings)
         held = HeldSets(runtime.database, looked_at=HELD_LOOKED_AT)
-        return Tables(frontier, politeness, meter, self._popular, sitemaps, held=held, max_rows=max_rows)
+        refusals = runtime.refusals.run
+        return Tables(
+            frontier, politeness, meter, self._popular, sitemaps, held=held, refusals=refusals, max_rows=max_rows
+        )
 
     def _serve(self, tables: dict[str, Table], port: int) -> None:
         if not is_reactor_installed():

@@ -85,6 +85,8 @@ class Figures:
     statuses: Mapping[int, int] = field(default_factory=dict)
     failures: Mapping[str, int] = field(default_factory=dict)
     """Downloads that brought nothing, by what went wrong."""
+    refusals: Mapping[str, int] = field(default_factory=dict)
+    """Answers by which a site said no, by kind."""
     seen: Mapping[str, int] = field(default_factory=dict)
     """The seen set's tiers: see `_seen`."""
     content: Mapping[str, int] = field(default_factory=dict)
@@ -150,6 +152,7 @@ class Sampler:
             database=self._size_on_disk(now),
             statuses=dict(sorted(traffic.statuses.items())),
             failures=dict(traffic.failures),
+            refusals=dict(traffic.refusals),
             content=self._runtime.content.figures().counts(),
             sitemaps={
                 name.partition("/")[2]: number for name, number in stats.items() if name.startswith("sitemaps/")

@@ -80,6 +80,7 @@ def _metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> tuple[t
             "Downloads that brought nothing, by what went wrong.",
             ("reason", f.failures),
         ),
+        ("refusals_total", "counter", "Answers by which a site said no, by kind.", ("kind", f.refusals)),
         ("received_bytes_total", "counter", "Bytes of responses, as transferred.", f.received),
         ("duplicate_links_total", "counter", "Links to URLs that were known.", f.duplicates),
         ("good_fetches_total", "counter", "Fetches that gave something worth having.", f.good),

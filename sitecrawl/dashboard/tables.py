@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
 from sitecrawl.base.errors import OptionError
+from sitecrawl.crawl.refusals import summed_up
+from sitecrawl.crawldir.refusals import RefusalTotals
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.popular import Popular
 from sitecrawl.dashboard.scan import scan
@@ -110,11 +112,13 @@ class Tables:
         sitemaps: Callable[[], SitemapStore | None],
         *,
         held: HeldSets,
+        refusals: RefusalTotals,
         max_rows: int = MAX_ROWS,
     ) -> None:
         self._frontier_now = frontier
         self._max_rows = max_rows
         self._held = held
+        self._refusals = refusals
         self._politeness = politeness
         self._meter = meter
         self._popular = popular
@@ -173,6 +177,7 @@ class Tables:
             "demoted": host.trap.demoted,
             **_hold(host),
             "reason": explain(host, self._fetches),
+            "said_no": summed_up(self._refusals.of(host.name)),
         }
 
     def _state(self, host: Host, wait: float) -> str:

@@ -18,8 +18,9 @@ from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import manifest_of, workers_below
 from sitecrawl.crawldir.history import History
-from sitecrawl.crawldir.meta import CONTENT_TOTALS, HISTORY, LEDGER, SEEN_TOTALS, WORKER
+from sitecrawl.crawldir.meta import CONTENT_TOTALS, HISTORY, LEDGER, REFUSALS, SEEN_TOTALS, WORKER
 from sitecrawl.crawldir.overlay import Overlay
+from sitecrawl.crawldir.refusals import RefusalTotals
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.credit.trust import HostGraph
@@ -211,6 +212,10 @@ class FrontierReader:
     def content(self) -> ContentFigures:
         """What the content-seen test found, in all runs."""
         return ContentFigures.unpack(self._database.get("meta", CONTENT_TOTALS))
+
+    def refusals(self) -> RefusalTotals:
+        """Which hosts said no, in all runs."""
+        return RefusalTotals.unpack(self._database.get("meta", REFUSALS))
 
     # What waits
 

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from sitecrawl import __version__
+from sitecrawl.crawl.refusals import ADVICE, summed_up
 from sitecrawl.crawl.site_facts import HostPages
 from sitecrawl.crawldir.directory import Manifest, manifest_of
 from sitecrawl.crawldir.history import History
+from sitecrawl.crawldir.refusals import RefusalTotals
 from sitecrawl.frontier.duplicates import ContentFigures
 from sitecrawl.frontier.held import HeldSet
 from sitecrawl.frontier.hosts import Host
@@ -88,6 +90,9 @@ class ReportData:
     history: History | None
     seen: SeenFigures
     content: ContentFigures
+    refused: list[tuple[str, str, str]]
+    """Hosts that said no most often: name, in which ways, and what can be done."""
+    refused_count: int
     hosts: list[tuple[Host, float]]
     """The largest, with their importance."""
     host_count: int
@@ -111,6 +116,7 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
         largest = sorted(hosts, key=lambda host: (-host.known, host.name))
         held_count = sum(1 for _ in reader.units(demoted=True))
         referrers = first_referrers(reader, urls.dead)
+        refusals = reader.refusals()
         stored, searched, web = _read_pages(directory, manifest, {link.key for link in urls.dead}, search_pages)
         return ReportData(
             directory=directory,
@@ -121,6 +127,8 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
             history=reader.history(),
             seen=reader.seen(),
             content=reader.content(),
+            refused=list(islice(_refused(refusals), HOSTS)),
+            refused_count=len(refusals),
             hosts=[(host, urls.hosts[host.key]) for host in largest[:HOSTS]],
             host_count=len(hosts),
             graph=_graph(reader, largest, urls),
@@ -145,6 +153,12 @@ def gather_web(directory: Path) -> dict[str, Any]:
         web = read_web(reader)
     about = {"directory": directory.name, "spider": manifest.spider, "begun": manifest.created, "made": time.time()}
     return as_json(web, {**about, "version": __version__})
+
+
+def _refused(refusals: RefusalTotals) -> Iterator[tuple[str, str, str]]:
+    for host in dict.fromkeys(row.host for row in refusals.rows()):
+        rows = refusals.of(host)
+        yield host, summed_up(rows), ADVICE.get(rows[0].kind, "")
 
 
 def _graph(reader: FrontierReader, largest: list[Host], urls: UrlTotals) -> graph.Graph:

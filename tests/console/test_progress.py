@@ -32,6 +32,7 @@ from sitecrawl.console.summary import CrawlTotals, Summary, resume_command
 from sitecrawl.crawl.ending import ending
 from sitecrawl.crawl.requests import GUESS
 from sitecrawl.crawl.traffic import Rate, Traffic
+from sitecrawl.crawldir.refusals import HostRefusals
 
 HOSTILE = "a\x1b]0;owned\x07\x9b2J\r\n\u202e[red]b[/red]"
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]")
@@ -214,6 +215,15 @@ class TestSummary:
         line = "  guesses                    3  addresses that sitemaps usually have, where none is"
         assert line in text_of(summary(traffic=Traffic(guesses=3))).splitlines()
         assert "guesses" not in text_of(summary(traffic=Traffic()))
+
+    def test_sites_that_say_no(self) -> None:
+        """How often, which hosts, and of the one that did so most what can be done; nothing where none did."""
+        rows = [HostRefusals("a.example", "challenge", 4, "Anubis"), HostRefusals("b.example", "challenge", 1, "X")]
+        told = text_of(summary(traffic=Traffic.read({"refused/challenge": 5}), refusals=rows))
+        assert "  challenges                 5  a.example Anubis (4), b.example X (1)" in told.splitlines()
+        assert "  said no   a.example asks for a proof that a browser or a person is there (Anubis). " in told
+        assert told.count("said no") == 1
+        assert "said no" not in text_of(summary(traffic=Traffic.read({})))
 
     def test_whole(self, tmp_path: Path) -> None:
         """Every figure has its line."""

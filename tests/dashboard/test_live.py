@@ -7,6 +7,7 @@ import json
 import os
 import re
 import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
@@ -294,6 +295,28 @@ class TestWhatItTells:
         rows = until(lambda: crawl.json("errors")["rows"], "an error", 40)
         example = rows[0]["examples"][0]
         assert (rows[0]["kind"], example["url"], example["referrer"]) == ("404", f"{web.root}/gone", f"{web.root}/")
+
+    def test_sites_that_say_no(self, tmp_path: Path) -> None:
+        """How often and in which way: of each host in its row, and of all in the figures and the metrics."""
+        refused = Answer(b"no", 401, {"Content-Type": "text/html"})
+        is_over = threading.Event()
+
+        def pages(path: str, host: str) -> Answer | str | None:
+            if path == "/last":
+                is_over.wait(60)
+            return {"/": linked("/a", "/b", "/last"), "/a": refused, "/b": refused}.get(path)
+
+        def rows() -> list[str]:
+            return [row["said_no"] for row in crawl.json("hosts")["rows"]]
+
+        with LocalWeb(pages) as web, Crawl(web.root, tmp_path / "job", "-a", "order=bfs") as crawl:
+            until(lambda: rows() == ["login walls 2"], "both of them", 40)
+            until(
+                lambda: crawl.json("overview")["workers"][0]["figures"]["refusals"] == {"login_wall": 2}, "a sample"
+            )
+            metrics = crawl.ask("metrics")[2].decode()
+            assert 'sitecrawl_refusals_total{spider="generic",kind="login_wall"} 2' in metrics
+            is_over.set()
 
     @pytest.mark.parametrize("path", ["hosts?sort=x", "sections?limit=1000", "hosts?offset=x", "host?name=nobody"])
     def test_wrong_questions(self, crawl: Crawl, path: str) -> None:

@@ -7,6 +7,7 @@ import math
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import lxml.html
@@ -22,13 +23,15 @@ from playwright.sync_api import Browser
 from waiting import until
 
 from sitecrawl.base.errors import StorageError
+from sitecrawl.crawl.refusals import ADVICE
 from sitecrawl.crawldir.directory import MANIFEST, read_manifest
 from sitecrawl.crawldir.history import History
+from sitecrawl.crawldir.refusals import RefusalTotals
 from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.pagestore import PageReader
 from sitecrawl.report import graph
 from sitecrawl.report.drawing import chart, nice, speeds, time_marks
-from sitecrawl.report.gather import ReportData, Stored, gather
+from sitecrawl.report.gather import ReportData, Stored, _refused, gather
 from sitecrawl.report.render import charts, importance_bars, percent, render, shown
 from sitecrawl.report.url_totals import UrlTotals, share_of_top
 from sitecrawl.urls.url import parse
@@ -170,6 +173,17 @@ class TestDocument:
         tree = lxml.html.document_fromstring(render(gather(job)))
         assert "job <b>" in tree.xpath("string(//h1)")
         assert shown(BAD_TITLE) in tree.xpath("string(//*[@id='repeated'])")
+
+    def test_hosts_that_said_no(self, report: ReportData) -> None:
+        """In which ways, how often, and what can be done."""
+        totals = RefusalTotals({"a\u202e.example": {"challenge": (3, "Anubis"), "login_wall": (1, "")}})
+        rows = list(_refused(totals))
+        text = render(replace(report, refused=rows, refused_count=len(totals)))
+        told = lxml.html.document_fromstring(text).xpath("string(//*[@id='refused'])")
+        assert "challenges 3 (Anubis), login walls 1" in told
+        assert ADVICE["challenge"] in told
+        assert "\u202e" not in text
+        assert "No host said no" in render(report)
 
     def test_an_empty_crawl(self, tmp_path: Path) -> None:
         """Nothing was fetched: every part says so."""

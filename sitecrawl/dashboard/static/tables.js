@@ -188,7 +188,7 @@ class Hosts extends Listing {
       ["Fetched", "fetched"], ["Good", "good"], ["Failures", "failures"], ["Crawl-delay"], ["Address", null, true], ["", null, true],
     ];
     const rows = data.rows.map((host) => [
-      { node: el("span", {}, el("div", { class: "name mono" }, host.host), host.reason ? el("span", { class: "reason" }, host.reason) : null), text: true },
+      { node: el("span", {}, el("div", { class: "name mono" }, host.host), host.reason ? el("span", { class: "reason" }, host.reason) : null, host.said_no ? el("span", { class: "reason" }, `said no: ${shown(host.said_no)}`) : null), text: true },
       { node: mark(host.vouched ? "set free" : host.state), text: true },
       number(host.state === "resting" || host.state === "failing" ? `in ${seconds(host.next)}` : "–"),
       number(count(host.waiting)), number(count(host.known)), number(count(host.fetched)), number(count(host.good)),
@@ -361,6 +361,7 @@ class Engine extends Tab {
       card("Answers", ...(Object.keys(f.statuses).length ? counted(f.statuses) : [["None yet", "–"]])),
     ];
     if (Object.keys(f.failures).length) cards.push(card("Downloads that failed", ...counted(f.failures)));
+    if (Object.keys(f.refusals).length) cards.push(card("Sites that said no", ...counted(f.refusals)));
     if (Object.keys(f.sitemaps).length) cards.push(card("Sitemaps", ...counted(f.sitemaps)));
     return [el("div", { class: "cards" }, ...cards)];
   }

@@ -1,0 +1,93 @@
+"""Looks whether an answer is a no: a challenge is no page, whatever its status, and its host rests."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares.retry import get_retry_request
+from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.http import Response
+
+from middlewares.capture import is_decided, retry_after
+from middlewares.outages import put_back
+from sitecrawl.base import limits
+from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.page.items import pairs
+from sitecrawl.page.refusals import Kind, Refusal, has_password, refusal, returns_to
+
+logger = logging.getLogger(__name__)
+
+
+class Challenge(IgnoreRequest):
+    """An answer that asks for a proof that a browser or a person is there, where a page was asked for."""
+
+    def __init__(self, message: str, wait: float) -> None:
+        super().__init__(message)
+        self.wait = wait
+        """Seconds for which its host wants to be left alone, as far as it says so."""
+
+
+class RefusalsMiddleware:
+    """Downloader middleware, where a body is without its content codings, and before anything is retried.
+
+    A challenge is a failure of its host, as a 503 is: the host rests, its page is asked for again as often as one
+    that fails, and nothing of it is stored, followed or compared.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        settings = crawler.settings
+        if not settings.getbool("SITECRAWL_REFUSALS"):
+            raise NotConfigured  # with a reason it would be a warning
+        self._crawler = crawler
+        self._runtime = Runtime.of(crawler)
+        self._runtime.refusals.are_looked_for = True
+        self._runtime.on_finish.append(self._runtime.refusals.finished)
+        self._retries = settings.getbool("RETRY_ENABLED")
+        self._priority_adjust = settings.getint("RETRY_PRIORITY_ADJUST")
+        self._max_wait = settings.getfloat(limits.RETRY_AFTER.setting)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RefusalsMiddleware:
+        return cls(crawler)
+
+    def process_response(self, request: Request, response: Response) -> Request | Response:
+        headers = pairs(response.headers)
+        found = refusal(response.status, headers, response.body)
+        if found is not None:
+            self._runtime.refusals.met(request.url, found)
+        elif led_by := request.meta.get("redirect_urls"):
+            self._look_for_login(led_by[-1], response)
+        is_challenge = found is not None and found.kind is Kind.CHALLENGE
+        wait = min(retry_after(headers, time.time()), self._max_wait) if is_challenge else 0.0
+        fetch = self._runtime.fetch_of(request)
+        if fetch is not None and not is_decided(response.status):
+            self._runtime.frontier.answered(fetch.visit, failed=is_challenge, retry_after=wait)
+        if not is_challenge:
+            return response
+        logger.debug("No page, but a challenge (%s): %s", found.by if found is not None else "", response)
+        if fetch is not None and (again := self._again(request, fetch)) is not None:
+            return again
+        raise Challenge(f"{request.url} answers with a challenge", wait)
+
+    def _again(self, request: Request, fetch: Fetch) -> Request | None:
+        """The request that asks once more; None when it has been asked for often enough."""
+        fetch.failed(Challenge.__name__)  # and nothing of what came is kept
+        if not self._retries or request.meta.get("dont_retry"):
+            return None
+        if (again := put_back(self._runtime, request, self._priority_adjust)) is not None:
+            return again
+        assert self._crawler.spider is not None
+        adjust = self._priority_adjust
+        return get_retry_request(
+            request, spider=self._crawler.spider, reason=Kind.CHALLENGE.value, priority_adjust=adjust
+        )
+
+    def _look_for_login(self, asked: str, response: Response) -> None:
+        """`asked` redirects to `response`: is that a login, to come back from? One that is linked to is a page."""
+        if response.status == 200 and returns_to(response.url, asked) and has_password(response.body):
+            self._runtime.refusals.login_at(response.url)
+            self._runtime.refusals.met(asked, Refusal(Kind.LOGIN_WALL))

@@ -1,0 +1,130 @@
+"""What a crawl does about sites that say no: it counts, and tells its user once a host what can be done.
+
+That a host rests, and how often a page is asked for again, is decided where failures are (`middlewares`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from scrapy.statscollectors import StatsCollector
+
+from sitecrawl.base.display import printable
+from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.requests import host_of
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.meta import REFUSALS
+from sitecrawl.crawldir.participant import Participant
+from sitecrawl.crawldir.refusals import HostRefusals, RefusalTotals
+from sitecrawl.page.media_type import HTML
+from sitecrawl.page.refusals import SHELL_SIZE, Kind, Refusal, is_shell, returns_to
+from sitecrawl.urls.url import parse
+
+logger = logging.getLogger(__name__)
+
+REFUSED: Final = "refused/"
+"""Prefix of the stats that count by kind."""
+_MAX_LOGINS: Final = 1000
+"""Pages that ask for a login, and are remembered."""
+
+NAMES: Final[Mapping[str, str]] = {
+    Kind.CHALLENGE: "challenges",
+    Kind.RATE_LIMITED: "rate limits",
+    Kind.LOGIN_WALL: "login walls",
+    Kind.EMPTY_SHELL: "empty shells",
+}
+"""What to call them in a table."""
+WORDS: Final[Mapping[str, str]] = {
+    Kind.CHALLENGE: "asks for a proof that a browser or a person is there",
+    Kind.RATE_LIMITED: "says that it is asked too often",
+    Kind.LOGIN_WALL: "shows pages to those alone who have logged in",
+    Kind.EMPTY_SHELL: "sends a page that a browser has to build: it has no text and no links",
+}
+ADVICE: Final[Mapping[str, str]] = {
+    Kind.CHALLENGE: "It gets none, and rests. Crawl it slower (-s DOWNLOAD_DELAY=10), say who you are "
+    "(-s SITECRAWL_CONTACT=...), ask its owner, or leave it out",
+    Kind.RATE_LIMITED: "It rests for as long as it asks. Crawl it slower (-s DOWNLOAD_DELAY=10)",
+    Kind.LOGIN_WALL: "Leave them out (-a deny=...), or ask for an account, and log in in a spider of your own",
+    Kind.EMPTY_SHELL: "Look for a sitemap (-a sitemaps=1), a feed or an API of the site",
+}
+_TOLD_AT: Final = {Kind.CHALLENGE: 1, Kind.RATE_LIMITED: 3, Kind.LOGIN_WALL: 3, Kind.EMPTY_SHELL: 1}
+"""At which time a host is named in the log: once in a while is no reason to do anything."""
+PAGE: Final = "docs/refused.md"
+
+
+class Refusals(Participant):
+    """See the module. Give `finished` every fetch whose visit is over (`Runtime.on_finish`)."""
+
+    def __init__(self, database: Database, stats: StatsCollector) -> None:
+        self._stats = stats
+        self._whole = RefusalTotals.unpack(database.get("meta", REFUSALS))
+        """Of all runs."""
+        self.run = RefusalTotals()
+        """Of this run."""
+        self.are_looked_for = False
+        """Whether a middleware looks at what comes, and says whether its host has failed."""
+        self._has_changed = False
+        self._logins: set[str] = set()
+        """Pages that ask for a login, and for where to go on afterwards."""
+
+    def met(self, url: str, refusal: Refusal) -> None:
+        """The answer to a request for `url` was a no."""
+        host = host_of(url)
+        self._has_changed = True
+        self._stats.inc_value(REFUSED + refusal.kind)
+        self._whole.add(host, refusal.kind, refusal.by)
+        times = self.run.add(host, refusal.kind, refusal.by)
+        if times == _TOLD_AT[refusal.kind]:
+            logger.warning("%s", told(HostRefusals(host, refusal.kind, times, refusal.by)))
+
+    def login_at(self, url: str) -> None:
+        """The page at `url` asks for a login."""
+        if len(self._logins) < _MAX_LOGINS:
+            self._logins.add(_page_of(url))
+
+    def leads_to_login(self, asked: str, location: str) -> bool:
+        """Whether `asked` redirects to a page that is known to ask for a login, to come back afterwards."""
+        if not self._logins:
+            return False
+        try:
+            target = parse(location, asked).href
+        except InvalidUrl:
+            return False
+        return _page_of(target) in self._logins and returns_to(target, asked)
+
+    def finished(self, fetch: Fetch) -> None:
+        """Looks for shells, which only who has read the page can tell. One that another page of its host leads to is
+        a part of a site that has pages: a frame, the result of a search.
+        """
+        page = fetch.page
+        if page is None or page.links or not fetch.is_success or page.content_type not in HTML or page.quarantined:
+            return
+        is_first = page.referrer is None or host_of(page.referrer) != host_of(page.url)
+        if is_first and len(page.body) <= SHELL_SIZE and is_shell(page.body):
+            self.met(page.url, Refusal(Kind.EMPTY_SHELL))
+
+    def prepare(self, batch: Batch) -> None:
+        if self._has_changed:
+            batch.put("meta", REFUSALS, self._whole.pack())
+            self._has_changed = False
+
+
+def told(row: HostRefusals) -> str:
+    """A host's no in words, with what can be done."""
+    by = f" ({row.by})" if row.by else ""
+    return printable(f"{row.host} {WORDS[row.kind]}{by}. {ADVICE[row.kind]}: {PAGE}", 1000)
+
+
+def summed_up(rows: Iterable[HostRefusals]) -> str:
+    """How often one host said no, in each way."""
+    return ", ".join(
+        f"{NAMES.get(row.kind, row.kind)} {row.times:,}{f' ({row.by})' if row.by else ''}" for row in rows
+    )
+
+
+def _page_of(url: str) -> str:
+    """Without its query."""
+    return url.partition("?")[0]

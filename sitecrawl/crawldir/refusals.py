@@ -1,0 +1,84 @@
+"""Which hosts said no, in which way and how often, over all runs of a crawl.
+
+On disk it is one value: a MessagePack map of hosts to maps of kinds to `[times, by]`, where `by` names whose
+challenge it is, or is empty. What cannot be read is nothing: only what is shown depends on it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, Self
+
+import msgpack
+
+MAX_HOSTS: Final = 10_000
+"""Hosts that are told apart: those that said no first."""
+
+
+class HostRefusals(NamedTuple):
+    """One way in which a host said no."""
+
+    host: str
+    kind: str
+    times: int
+    by: str
+    """Whose challenge it was last; empty where that is nobody's."""
+
+
+class RefusalTotals:
+    """See the module."""
+
+    def __init__(self, hosts: Mapping[str, Mapping[str, tuple[int, str]]] | None = None) -> None:
+        self._hosts = {host: dict(kinds) for host, kinds in (hosts or {}).items()}
+
+    def add(self, host: str, kind: str, by: str = "") -> int:
+        """`host` has said no once more; gives how often it has in that way, 0 if that is not remembered."""
+        kinds = self._hosts.get(host)
+        if kinds is None:
+            if len(self._hosts) >= MAX_HOSTS:
+                return 0
+            kinds = self._hosts[host] = {}
+        times, before = kinds.get(kind, (0, ""))
+        kinds[kind] = times + 1, by or before
+        return times + 1
+
+    def rows(self, kind: str | None = None) -> list[HostRefusals]:
+        """Those of `kind`, or all; the most frequent first."""
+        found = [
+            HostRefusals(host, name, times, by)
+            for host, kinds in self._hosts.items()
+            for name, (times, by) in kinds.items()
+            if kind in {None, name}
+        ]
+        return sorted(found, key=lambda row: (-row.times, row.host, row.kind))
+
+    def of(self, host: str) -> list[HostRefusals]:
+        """Those of one host; the most frequent first."""
+        rows = [HostRefusals(host, kind, *known) for kind, known in self._hosts.get(host, {}).items()]
+        return sorted(rows, key=lambda row: -row.times)
+
+    def __len__(self) -> int:
+        """Hosts."""
+        return len(self._hosts)
+
+    def pack(self) -> bytes:
+        packed: bytes = msgpack.packb(self._hosts)
+        return packed
+
+    @classmethod
+    def unpack(cls, data: bytes | None) -> Self:
+        """What `pack` made `data` of; nothing of None, or of anything else."""
+        found: Any = None
+        if data is not None:
+            with contextlib.suppress(ValueError, msgpack.UnpackException):
+                found = msgpack.unpackb(data)
+        try:
+            return cls(
+                {
+                    str(host): {str(kind): (int(times), str(by)) for kind, (times, by) in kinds.items()}
+                    for host, kinds in found.items()
+                }
+            )
+        except (AttributeError, TypeError, ValueError):
+            return cls()
