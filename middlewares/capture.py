@@ -67,6 +67,7 @@ class CaptureMiddleware:
     def process_response(self, request: Request, response: Response) -> Response:
         # A response that a cache or a middleware has made was never sent for: it is stored like any other.
         self._runtime.pause.end()
+        self._runtime.pause.heard(request.url)
         exchange = _exchange(request, response, self._started.pop(request, time.time()))
         fetch = self._runtime.fetch_of(request)
         if fetch is not None:

@@ -42,6 +42,9 @@ MAX_HOSTS = 10_000
 """Hosts whose rules are kept in memory; the longest unused is forgotten and fetched again."""
 
 _OPEN = b""
+_PROXY = ("proxy", "_auth_proxy")
+_PROXY_HEADER = "Proxy-Authorization"
+"""By these Scrapy's `HttpProxyMiddleware` knows a request's proxy, and whose name and password it has sent there."""
 
 
 class Unreachable(IgnoreRequest):
@@ -110,7 +113,7 @@ class RobotsMiddleware:
         except InvalidUrl:  # data:, file: and the like have no robots.txt
             return None
         root = f"{url.scheme}://{url.host}"
-        rules = await self._rules_of(root, url.host)
+        rules = await self._rules_of(root, url.host, request)
         fetch = self._runtime.fetch_of(request)
         if rules.refused is not None:
             raise rules.refused
@@ -133,19 +136,19 @@ class RobotsMiddleware:
         self._runtime.frontier.downloaded(fetch.visit, 0.0, failed=True, retry_after=wait)
         return request.replace(dont_filter=True)
 
-    async def _rules_of(self, root: str, host: str) -> _Rules:
-        """The rules for all URLs of scheme and host `root`, asked for once at a time."""
+    async def _rules_of(self, root: str, host: str, page: Request) -> _Rules:
+        """The rules for all URLs of scheme and host `root`, asked for once at a time, on the way of the `page`."""
         while (rules := self._rules.get(root)) is None or rules.until <= time.monotonic():
             if root not in self._asking:
-                return await self._ask(root, host)
+                return await self._ask(root, host, page)
             await self._asking[root].wait()
         self._rules.move_to_end(root)
         return rules
 
-    async def _ask(self, root: str, host: str) -> _Rules:
+    async def _ask(self, root: str, host: str, page: Request) -> _Rules:
         answered = self._asking[root] = asyncio.Event()
         try:
-            rules = await self._fetch(f"{root}/robots.txt")
+            rules = await self._fetch(f"{root}/robots.txt", page)
             self._accept(root, host, rules)
             return rules
         finally:
@@ -175,12 +178,13 @@ class RobotsMiddleware:
             self._stats.inc_value(limit.stat)
         return min(seconds, most)
 
-    async def _fetch(self, url: str) -> _Rules:
+    async def _fetch(self, url: str, page: Request) -> _Rules:
         self._stats.inc_value("robotstxt/request_count")
         # A retry would come at once; the next page of the host comes after a pause, and asks again. What has come of
         # a robots.txt that is too large is used (RFC 9309 §2.5).
         meta = {"dont_obey_robotstxt": True, "dont_retry": True, FIRST_PART: self._max_size}
         request = Request(url, meta=meta, callback=NO_CALLBACK)
+        _send_along(request, page)
         response, rules = await self._ask_for(request)
         if rules.want is not None:
             return rules  # the host said nothing, for it was not asked
@@ -221,6 +225,13 @@ class RobotsMiddleware:
         parser = build_from_crawler(self._parser_class, self._crawler, text)
         self._crawler.signals.send_catch_log(signals.robots_parsed, robotparser=parser, request=request)
         return _Rules(parser, time.monotonic() + LIFETIME)
+
+
+def _send_along(request: Request, page: Request) -> None:
+    """Let `request` go through the proxy of `page`, if that has one of its own."""
+    request.meta.update({key: page.meta[key] for key in _PROXY if key in page.meta})
+    if (header := page.headers.get(_PROXY_HEADER)) is not None:
+        request.headers[_PROXY_HEADER] = header
 
 
 def _is_answer(status: int) -> bool:

@@ -20,6 +20,7 @@ from typing import Final
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base.display import duration
+from sitecrawl.crawl.requests import host_of
 from sitecrawl.http import Want
 
 logger = logging.getLogger(__name__)
@@ -28,7 +29,10 @@ FIRST_PAUSE: Final = 0.5
 """Seconds; each further pause is twice as long."""
 LONGEST_PAUSE: Final = 30.0
 RESTS: Final = {Want.PROXY: 5.0}
-"""Wants for which the crawl does not pause, and for how many seconds the host of a page rests that has met one."""
+"""Wants for which the crawl does not pause, and for how many seconds the host of a page rests that has met one: at
+the most, for it begins with `FIRST_PAUSE`, and is twice as long each time until something comes of the host."""
+MAX_HOSTS: Final = 10_000
+"""Hosts that rest so and are told apart."""
 
 _WORDS: Final = {
     Want.FILES: "no more files and connections may be open (ulimit -n)",
@@ -38,7 +42,7 @@ _WORDS: Final = {
     Want.NETWORK: "the network is down: no host can be reached",
     Want.ANSWER: "no host answers: the network is down, or all hosts that were asked are",
     Want.NAMES: "no name server answers",
-    Want.PROXIES: "no proxy answers",
+    Want.PROXIES: "no proxy answers, or none lets the crawl through",
     Want.PROXY: "a proxy does not answer, and nothing comes by another way",
 }
 REASONS: Final = {f"no_{want}": f"stopped for want of something: {words}" for want, words in _WORDS.items()}
@@ -79,6 +83,8 @@ class Pause:
         self._seconds = FIRST_PAUSE
         """How long the present pause is."""
         self._until = 0.0
+        self._rests: dict[str, float] = {}
+        """How long hosts rest of whose pages nothing has come since they met such a want, in seconds."""
         self._probe: bytes | None = None
         """The visit that is to find out whether the want is over."""
 
@@ -127,9 +133,21 @@ class Pause:
         if self._seconds == FIRST_PAUSE:
             logger.warning("The crawl pauses, and goes on by itself: %s", _WORDS[self.want or Want.NETWORK])
 
-    def put_back(self, want: Want) -> None:
-        """A page that failed for `want` is back in the frontier."""
+    def put_back(self, want: Want, url: str) -> float:
+        """A page that failed for `want` goes back into the frontier; gives the seconds for which its host rests."""
         self._stats.inc_value(f"want/{want}")
+        if want not in RESTS:
+            return 0.0
+        if len(self._rests) >= MAX_HOSTS:
+            self._rests.clear()
+        host = host_of(url)
+        rest = self._rests[host] = min(2 * self._rests.get(host, FIRST_PAUSE / 2), RESTS[want])
+        return rest
+
+    def heard(self, url: str) -> None:
+        """Something came of the host of `url`."""
+        if self._rests:
+            self._rests.pop(host_of(url), None)
 
     def end(self) -> None:
         """A host was heard of, or is itself to blame: nothing is lacking."""

@@ -29,7 +29,7 @@ from sitecrawl.crawl.engine import in_progress, stop, wake
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.frontier_listener import LED_TO, SAID, FrontierListener
 from sitecrawl.crawl.frontiers import FrontierFactory, join_crawl
-from sitecrawl.crawl.pause import RESTS, Pause
+from sitecrawl.crawl.pause import Pause
 from sitecrawl.crawl.reading import PageReading
 from sitecrawl.crawl.refusals import Refusals
 from sitecrawl.crawl.requests import VISIT
@@ -327,8 +327,7 @@ class Runtime:
 
     def give_back(self, fetch: Fetch, want: Want) -> Request:
         """This machine could not ask for it, for `want`: the request that puts it back, once it is scheduled."""
-        fetch.give_back(RESTS.get(want, 0.0))
-        self.pause.put_back(want)
+        fetch.give_back(self.pause.put_back(want, fetch.request.url))
         return fetch.request.replace(dont_filter=True)
 
     def finish(self, fetch: Fetch) -> None:

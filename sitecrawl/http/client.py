@@ -34,6 +34,8 @@ _STAGGER_SECONDS: Final = 0.25
 """After so long the next address is tried beside the first (RFC 8305, section 5)."""
 _CLOSING_SECONDS: Final = 0.01
 """The loop closes an aborted connection in its next rounds."""
+SHUT_OUT: Final = 407
+"""The status by which a proxy asks for a name and a password, and no host does (RFC 9110, section 15.5.8)."""
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _WITH_LENGTH: Final = frozenset({"POST", "PUT", "PATCH"})
 _METHOD: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
@@ -217,6 +219,9 @@ class Download:
                 connection.abort()
                 raise
             self._client.blame.answered(self._address, (request.proxy or request.endpoint).port)
+            if request.proxy is not None and not request.endpoint.secure and reader.status == SHUT_OUT:
+                connection.abort()
+                raise self._shut_out(request.proxy)
             self._client.proxies.heard(request.proxy)
             if reader.is_reusable:
                 pool.give(key, connection, asyncio.get_running_loop().time())
@@ -338,9 +343,15 @@ class Download:
         headers = [(b"Host", authority.encode()), *self._request.proxy_headers]
         reader = ResponseReader(self._client.limits, has_body=False)
         await connection.ask(_message(f"CONNECT {authority} HTTP/1.1", headers), reader)
+        if self._request.proxy is not None and reader.status == SHUT_OUT:
+            raise self._shut_out(self._request.proxy)
         self._client.proxies.heard(self._request.proxy)
         if not 200 <= reader.status < 300:
             raise ConnectionFailed(f"The proxy answers {reader.status} when asked for {authority}")
+
+    def _shut_out(self, proxy: Endpoint) -> Lacking:
+        want = self._client.proxies.shut_out(proxy)
+        return Lacking(want, f"The proxy {proxy.authority} wants another name or password")
 
     async def _secure(self, connection: Connection) -> None:
         endpoint = self._request.endpoint

@@ -2,7 +2,8 @@
 
 The hosts have no part in it that their proxy is down. One that cannot be connected to is; one that is silent, or
 breaks off, is asked for what no other server has a part in: OPTIONS with Max-Forwards: 0 (RFC 9110, section 7.6.2).
-Whatever it answers, it is there, and the host is to blame.
+Whatever it answers, it is there, and the host is to blame. One that wants another name and password is as good as
+down.
 
 A proxy that is down is left alone for a while, twice as long each time: what would go through it fails at once until
 then. As long as there is another way on which somebody was heard from of late, another proxy or none, only this one
@@ -81,20 +82,27 @@ class Proxies:
         if stands and await self._is_there(proxy):
             self.heard(proxy)
             return None
-        self._suffer(proxy)
+        return self._down_for(proxy, "does not answer")
+
+    def shut_out(self, proxy: Endpoint) -> Want:
+        """What is lacking when `proxy` takes no name and password that it was given, or wants some."""
+        return self._down_for(proxy, "wants another name or password")
+
+    def _down_for(self, proxy: Endpoint, why: str) -> Want:
+        self._suffer(proxy, why)
         return self._want(proxy)
 
     def _want(self, proxy: Endpoint) -> Want:
         others = self._ways.keys() - self._down.keys() - {proxy}
         return Want.PROXY if others else Want.PROXIES
 
-    def _suffer(self, proxy: Endpoint) -> None:
+    def _suffer(self, proxy: Endpoint, why: str) -> None:
         now, outage = self._clock(), self._down.get(proxy)
         if outage is None:
             self._down[proxy] = _Outage(FIRST_PAUSE, now + FIRST_PAUSE)
         elif now >= outage.until:  # else it was under way before
             if outage.seconds == FIRST_PAUSE:  # of a moment's outage nobody need hear
-                logger.warning("The proxy %s does not answer: what goes through it waits", proxy.authority)
+                logger.warning("The proxy %s %s: what goes through it waits", proxy.authority, why)
             seconds = min(2 * outage.seconds, LONGEST_PAUSE)
             self._down[proxy] = _Outage(seconds, now + seconds)
 

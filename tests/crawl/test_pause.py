@@ -107,3 +107,13 @@ def test_every_want_has_its_words() -> None:
     """As a finish reason, and in the summary."""
     assert REASONS.keys() == {f"no_{want}" for want in Want}
     assert ending("no_files").startswith("stopped for want of something: no more files")
+
+
+def test_hosts_rest_that_meet_a_proxy_that_is_down(crawl: Crawl) -> None:
+    """Twice as long each time, until something comes of them; for other wants the crawl pauses, and they do not."""
+    a, b = "http://a.example/", "http://b.example/"
+    assert [crawl.pause.put_back(Want.PROXY, a) for _ in range(6)] == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
+    assert crawl.pause.put_back(Want.PROXY, b) == 0.5
+    crawl.pause.heard(f"{a}else")
+    assert (crawl.pause.put_back(Want.PROXY, a), crawl.pause.put_back(Want.PROXY, b)) == (0.5, 1.0)
+    assert crawl.pause.put_back(Want.NETWORK, a) == 0.0

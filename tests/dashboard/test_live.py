@@ -304,13 +304,13 @@ class TestWhatItTells:
         def pages(path: str, host: str) -> Answer | str | None:
             if path == "/last":
                 is_over.wait(60)
-            return {"/": linked("/a", "/b", "/last"), "/a": refused, "/b": refused}.get(path)
+            return linked("/a", "/b", "/last") if path == "/" else refused if path in {"/a", "/b"} else None
 
-        def rows() -> list[str]:
+        def rows(crawl: Crawl) -> list[str]:
             return [row["said_no"] for row in crawl.json("hosts")["rows"]]
 
         with LocalWeb(pages) as web, Crawl(web.root, tmp_path / "job", "-a", "order=bfs") as crawl:
-            until(lambda: rows() == ["login walls 2"], "both of them", 40)
+            until(lambda: rows(crawl) == ["login walls 2"], "both of them", 40)
             until(
                 lambda: crawl.json("overview")["workers"][0]["figures"]["refusals"] == {"login_wall": 2}, "a sample"
             )

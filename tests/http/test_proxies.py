@@ -94,6 +94,21 @@ def test_what_a_proxy_says_is_the_hosts() -> None:
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("secure", [False, True])
+def test_a_proxy_that_wants_a_password(*, secure: bool) -> None:
+    """The host behind it was not asked, and it is left alone; without a proxy the same status is an answer."""
+    shut = b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"
+
+    async def story() -> None:
+        async with serving(answering(shut)) as port:
+            with client() as ours:
+                assert await lacking(ours, through(port, secure=secure)) is Want.PROXIES
+                assert ours.proxies.left_alone(Endpoint(False, HERE, port)) is Want.PROXIES
+                assert (await Download(ours, get(port, HERE)).run(max_size=1000)).status == 407
+
+    asyncio.run(story())
+
+
 @pytest.mark.parametrize("direct", [True, False])
 def test_one_of_several_ways(*, direct: bool) -> None:
     """While somebody is heard from by another proxy, or by none, only the one is lacking."""
