@@ -55,7 +55,9 @@ class RefusalsMiddleware:
         return cls(crawler)
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
-        headers = pairs(response.headers)
+        fetch = self._runtime.fetch_of(request)
+        exchange = fetch.exchange if fetch is not None else None
+        headers = exchange.headers if exchange is not None else pairs(response.headers)
         found = refusal(response.status, headers, response.body)
         if found is not None:
             self._runtime.refusals.met(request.url, found)
@@ -63,7 +65,6 @@ class RefusalsMiddleware:
             self._look_for_login(led_by[-1], response)
         is_challenge = found is not None and found.kind is Kind.CHALLENGE
         wait = min(retry_after(headers, time.time()), self._max_wait) if is_challenge else 0.0
-        fetch = self._runtime.fetch_of(request)
         if fetch is not None and not is_decided(response.status):
             self._runtime.frontier.answered(fetch.visit, failed=is_challenge, retry_after=wait)
         if not is_challenge:

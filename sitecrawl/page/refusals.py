@@ -204,14 +204,14 @@ def _addresses(body: bytes) -> int:
 
 
 def _marked(body: bytes, looked_at: bytes) -> Refusal | None:
-    for mark in BODY_MARKS:
-        if mark.sign in looked_at and _counts(mark, body):
-            return Refusal(Kind.CHALLENGE, mark.by)
-    return None
-
-
-def _counts(mark: BodyMark, body: bytes) -> bool:
+    marks = [mark for mark in BODY_MARKS if mark.sign in looked_at]
+    if not marks:
+        return None
     text = visible(body)
+    return next((Refusal(Kind.CHALLENGE, mark.by) for mark in marks if _counts(mark, body, text)), None)
+
+
+def _counts(mark: BodyMark, body: bytes, text: bytes) -> bool:
     if len(text) > mark.text or mark.sign in text:
         return False
     return not (mark.alone and _OTHER_FIELDS.search(body))
@@ -252,10 +252,12 @@ def returns_to(target: str, asked: str) -> bool:
 
 def has_password(body: bytes) -> bool:
     """Whether an HTML page asks for a password."""
-    return _PASSWORD.search(body) is not None
+    return _PASSWORD.search(body, 0, _LOGIN_SIZE) is not None
 
 
-_PASSWORD: Final = re.compile(rb"""<input\b[^>]{0,500}\btype=["']?password\b""", re.IGNORECASE)
+_LOGIN_SIZE: Final = 1 << 16
+"""Bytes of a page in which a field for a password is looked for."""
+_PASSWORD: Final = re.compile(rb"""<input\b[^>]{0,200}\btype=["']?password\b""", re.IGNORECASE)
 
 
 def _parameters(url: str) -> list[tuple[str, str]]:

@@ -233,8 +233,8 @@ def test_a_secure_host_is_asked_through_a_tunnel(tmp_path: Path) -> None:
 
 def test_a_proxy_that_refuses_is_an_error(tmp_path: Path) -> None:
     """It says with which status."""
-    with pytest.raises(ConnectionFailed, match="407"):
-        asyncio.run(_through_tunnel(tmp_path, b"HTTP/1.1 407 Who are you\r\nContent-Length: 0\r\n\r\n"))
+    with pytest.raises(ConnectionFailed, match="403"):
+        asyncio.run(_through_tunnel(tmp_path, b"HTTP/1.1 403 Not there\r\nContent-Length: 0\r\n\r\n"))
 
 
 class Transport:
