@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 from scrapy.exceptions import (
     CannotResolveHostError,
@@ -55,6 +55,10 @@ class PrivateAddress(LimitExceeded):
         """What was asked for: after a redirect, where it led."""
 
 
+class LoginRefused(DownloadFailedError):
+    """An FTP server that lets nobody in by the name of FTP_USER."""
+
+
 class IdleTimeout(DownloadTimeoutError):
     """A host that was silent for SITECRAWL_MAX_IDLE_TIME."""
 
@@ -72,7 +76,14 @@ BEYOND: Final[dict[Limit, type[Exception]]] = {
 STATS: Final = {error: limit.stat for limit, error in BEYOND.items()}
 
 
-async def excuse(error: Exception, download: http.Download) -> None:
+class Blamed(Protocol):
+    """A download that has failed."""
+
+    async def lacks(self, error: Exception) -> http.Want | None:
+        """What was lacking, if `error` came for no fault of the host."""
+
+
+async def excuse(error: Exception, download: Blamed) -> None:
     """Raises `InWant` if it is not the host's fault."""
     if (want := await download.lacks(error)) is not None:
         raise InWant(want, str(error)) from error

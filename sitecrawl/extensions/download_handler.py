@@ -1,21 +1,18 @@
 """Scrapy's handler for http and https: `sitecrawl.http`, with the limits of docs/limits.md on everything.
 
-- *Addresses* are checked when a connection is made: a name may lead to another one each time that it is looked up. A
-  private one is refused unless a seed names its host. A name that goes through a proxy is the proxy's business.
+- *Addresses* are checked when a connection is made (`network`). A name that goes through a proxy is the proxy's
+  business.
 - *Headers*, those of 1xx responses included, over one response, the *chunks* of its body, and its *size*.
-- *Silence* is looked for once a second over all downloads, which costs a page nothing: the time since the request,
-  the end of the headers, or the last byte of the body.
+- *Silence* (`watch`): the time since the request, the end of the headers, or the last byte of the body.
 
 Names are looked up by Twisted's resolver, as `TWISTED_DNS_RESOLVER` has it, with its cache and its threads.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 from functools import partial
-from math import inf
 from time import monotonic
 from typing import Any, Final
 
@@ -31,31 +28,24 @@ from scrapy.exceptions import (
 )
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
-from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call, is_asyncio_available
-from scrapy.utils.ssl import _make_ssl_context
-from twisted.internet.task import LoopingCall
+from scrapy.utils.asyncio import is_asyncio_available
 from twisted.python.failure import Failure
 
 from sitecrawl import http
-from sitecrawl.base import descriptors, limits
+from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.limits import NO_LIMIT
-from sitecrawl.crawl.engine import is_closing
 from sitecrawl.crawl.requests import REDIRECTS_SIZE
-from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import (
     STATS,
     IdleTimeout,
-    Interrupted,
     LimitExceeded,
-    PrivateAddress,
     excuse,
     for_scrapy,
 )
-from sitecrawl.extensions.resolver import look_up
+from sitecrawl.extensions.network import bind_address, check_address, client_of
+from sitecrawl.extensions.watch import Watch
 from sitecrawl.http import addresses
-from sitecrawl.http.blame import PATIENCE
-from sitecrawl.http.connection import MAX_IDLE
 from sitecrawl.page.items import pairs
 from sitecrawl.urls.url import Url, parse
 
@@ -64,7 +54,6 @@ logger = logging.getLogger(__name__)
 FIRST_PART: Final = "sitecrawl_first_part"
 """The key in `Request.meta` that says after how many bytes of the body it is enough: no size is too large then."""
 
-_LOOK_SECONDS: Final = 1.0
 _PORTS: Final = {"http": 80, "https": 443}
 _FRAMING: Final = frozenset({b"connection", b"content-length", b"transfer-encoding", b"proxy-authorization"})
 """Headers of a request that are the client's own business."""
@@ -81,31 +70,13 @@ class DownloadHandler(BaseDownloadHandler):
             raise OptionError(f"sitecrawl downloads on asyncio: set TWISTED_REACTOR to {reactor}")
         assert crawler.stats
         self._stats = crawler.stats
-        self._allow_private = settings.getbool(limits.PRIVATE_ADDRESS.setting)
-        self._max_idle = settings.getfloat(limits.IDLE_TIME.setting) or NO_LIMIT
         self._max_size = settings.getint(limits.BODY_SIZE.setting)
         self._warn_size = settings.getint("DOWNLOAD_WARNSIZE")
         self._needs_all = settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
         self._timeout = settings.getfloat(limits.TOTAL_TIME.setting)
-        self._bind = _bind_address(settings.get("DOWNLOAD_BIND_ADDRESS"))
-        read_limits = http.ReadLimits(
-            settings.getint(limits.HEADERS.setting) or NO_LIMIT,
-            settings.getint(limits.HEADER_SIZE.setting) or NO_LIMIT,
-            settings.getint(limits.CHUNKS.setting) or NO_LIMIT,
-        )
-        idle = descriptors.for_connections() - settings.getint("CONCURRENT_REQUESTS")
-        self._client = http.Client(
-            look_up,
-            _make_ssl_context(settings),
-            read_limits,
-            max_idle=max(0, min(idle, MAX_IDLE)),
-            patience=min(self._max_idle, PATIENCE),
-        )
-        self._running: set[_Running] = set()
-        self._patience = settings.getfloat("SITECRAWL_SHUTDOWN_TIME")
-        self._cut_off_at = inf
-        """When downloads are cut off, on the monotonic clock: the crawl is being stopped."""
-        self._watch: AsyncioLoopingCall | LoopingCall = create_looping_call(self._look)
+        self._bind = bind_address(settings.get("DOWNLOAD_BIND_ADDRESS"))
+        self._client = client_of(crawler)
+        self._watch = Watch(crawler, self._client.pool.prune)
 
     async def download_request(self, request: Request) -> Response:
         try:
@@ -118,20 +89,13 @@ class DownloadHandler(BaseDownloadHandler):
             raise
 
     async def _download(self, request: Request) -> Response:
-        if monotonic() >= self._cut_off_at:
-            raise Interrupted("The crawl is being stopped")
         url = _url(request)
         download = http.Download(self._client, self._sent(request, url))
-        running = _Running(download)
-        self._running.add(running)
-        if not self._watch.running:
-            self._watch.start(min(_LOOK_SECONDS, self._max_idle / 4), now=False)
         timeout = request.meta.get("download_timeout", self._timeout)
-        too_late = DownloadTimeoutError(f"Getting {request.url} took longer than {timeout} seconds.")
-        alarm = asyncio.get_running_loop().call_later(timeout, download.end, too_late) if timeout else None
         response = _Arriving(self.crawler, request, download, self._warn_size)
         try:
-            await download.run(max_size=self._size_limit(request), on_head=response.head, on_data=response.data)
+            with self._watch.over(download, request.url, timeout):
+                await download.run(max_size=self._size_limit(request), on_head=response.head, on_data=response.data)
             return response.made()
         except http.Enough:
             return response.stopped()
@@ -147,9 +111,6 @@ class DownloadHandler(BaseDownloadHandler):
             await excuse(error, download)
             raise for_scrapy(error) from error
         finally:
-            if alarm is not None:
-                alarm.cancel()
-            self._running.discard(running)
             response.drop()  # an error keeps its traceback, and that the body's pieces, until a cycle is collected
 
     def _size_limit(self, request: Request) -> int:
@@ -161,7 +122,7 @@ class DownloadHandler(BaseDownloadHandler):
 
     def _sent(self, request: Request, url: Url) -> http.Request:
         proxy = _proxy(request)
-        may_connect = partial(self._check, request.url, url.host)
+        may_connect = partial(check_address, self.crawler, request.url, url.host)
         if proxy is not None and (address := addresses.literal(url.host)):
             may_connect(address)  # what a name means is up to the proxy
         secret = request.headers.get(b"Proxy-Authorization")
@@ -174,50 +135,13 @@ class DownloadHandler(BaseDownloadHandler):
             body=request.body,
             proxy=proxy,
             proxy_headers=[(b"Proxy-Authorization", secret)] if secret else [],
-            bind=_bind_address(request.meta.get("bindaddress")) or self._bind,
+            bind=bind_address(request.meta.get("bindaddress")) or self._bind,
             may_connect=may_connect,
         )
 
-    def _check(self, url: str, host: str, address: str) -> None:
-        """Raises `PrivateAddress` if a request for `url` may not lead to `address`."""
-        if self._allow_private or addresses.is_public(address):
-            return
-        if host not in Runtime.of(self.crawler).seed_hosts:
-            raise PrivateAddress(url, address)
-
-    def _look(self) -> None:
-        """End the downloads that have been silent for too long, and all of them when the crawl is to stop."""
-        now = monotonic()
-        if self._cut_off_at == inf and is_closing(self.crawler):
-            self._cut_off_at = now + self._patience
-        for running in list(self._running):
-            if now >= self._cut_off_at:
-                running.download.end(Interrupted("The crawl is being stopped"))
-            elif running.silence(now) > self._max_idle:
-                running.download.end(IdleTimeout(f"Nothing came for {self._max_idle:g} seconds"))
-        self._client.pool.prune(asyncio.get_running_loop().time())
-
     async def close(self) -> None:
-        if self._watch.running:
-            self._watch.stop()
+        self._watch.stop()
         self._client.close()
-
-
-class _Running:
-    """A download, and when there was progress."""
-
-    __slots__ = ("_last", "_progress", "download")
-
-    def __init__(self, download: http.Download) -> None:
-        self.download = download
-        self._progress = -1
-        self._last = monotonic()
-
-    def silence(self, now: float) -> float:
-        """Seconds, as far as is known."""
-        if self.download.progress != self._progress:
-            self._progress, self._last = self.download.progress, now
-        return now - self._last
 
 
 class _Arriving:
@@ -345,7 +269,3 @@ def _proxy(request: Request) -> http.Endpoint | None:
     if url.scheme != "http":
         raise UnsupportedURLSchemeError(f"The proxy {url.host} would have to be asked over http")
     return _endpoint(url)
-
-
-def _bind_address(given: Any) -> tuple[str, int] | None:
-    return (given, 0) if isinstance(given, str) else given

@@ -138,6 +138,19 @@ class Client:
             self.blame.names.heard(name)
         return found.addresses
 
+    async def lacks_network(self, error: Exception, host: str, address: str) -> Want | None:
+        """What the network lacked if `error`, an `HttpError` or the caller's own, ended what was asked of `host`.
+
+        `address` is the one that was tried; empty before there was any. None if `host` is to blame.
+        """
+        if not _is_silence(error):
+            return None
+        if isinstance(error, Unresolved):
+            stated = error.stated
+        else:
+            stated = isinstance(error.__cause__, OSError) and is_no_route(error.__cause__)
+        return await self.blame.of_silence(host, address, stated=stated)
+
     async def _is_answered(self, name: str) -> bool:
         try:
             await self._look_up(name, fresh=True)
@@ -236,20 +249,12 @@ class Download:
         """
         if isinstance(error, Lacking):
             return error.want
-        want, proxy = await self._lacks_network(error), self._request.proxy
+        proxy = self._request.proxy
+        asked = (proxy or self._request.endpoint).host
+        want = await self._client.lacks_network(error, asked, self._address)
         if want is None and proxy is not None and (self._seeks_proxy or _is_nothing(error)):
             return await self._client.proxies.of_failure(proxy, stands=not self._seeks_proxy)
         return want
-
-    async def _lacks_network(self, error: Exception) -> Want | None:
-        if not _is_silence(error):
-            return None
-        if isinstance(error, Unresolved):
-            stated = error.stated
-        else:
-            stated = isinstance(error.__cause__, OSError) and is_no_route(error.__cause__)
-        endpoint = self._request.proxy or self._request.endpoint
-        return await self._client.blame.of_silence(endpoint.host, self._address, stated=stated)
 
     async def _wait(self, future: asyncio.Future[Any]) -> Any:
         if self._error is not None:

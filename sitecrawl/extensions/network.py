@@ -1,0 +1,63 @@
+"""What all download handlers of a crawl share: who is heard from, and which addresses may be connected to.
+
+An address is checked when a connection is made: a name may lead to another one each time that it is looked up. A
+private one is refused unless a seed names its host.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from scrapy.crawler import Crawler
+from scrapy.utils.ssl import _make_ssl_context
+
+from sitecrawl import http
+from sitecrawl.base import descriptors, limits
+from sitecrawl.base.limits import NO_LIMIT
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.extensions.download_errors import PrivateAddress
+from sitecrawl.extensions.resolver import look_up
+from sitecrawl.http import addresses
+from sitecrawl.http.blame import PATIENCE
+from sitecrawl.http.connection import MAX_IDLE
+
+_ATTRIBUTE: Final = "sitecrawl_client"
+"""Where a crawler keeps its client: see `Runtime.of`."""
+
+
+def client_of(crawler: Crawler) -> http.Client:
+    """The client of `crawler`, made at the first call: who was heard from by one protocol has a network for all."""
+    client: http.Client | None = vars(crawler).get(_ATTRIBUTE)
+    if client is None:
+        client = vars(crawler)[_ATTRIBUTE] = _client(crawler)
+    return client
+
+
+def _client(crawler: Crawler) -> http.Client:
+    settings = crawler.settings
+    read_limits = http.ReadLimits(
+        settings.getint(limits.HEADERS.setting) or NO_LIMIT,
+        settings.getint(limits.HEADER_SIZE.setting) or NO_LIMIT,
+        settings.getint(limits.CHUNKS.setting) or NO_LIMIT,
+    )
+    idle = descriptors.for_connections() - settings.getint("CONCURRENT_REQUESTS")
+    return http.Client(
+        look_up,
+        _make_ssl_context(settings),
+        read_limits,
+        max_idle=max(0, min(idle, MAX_IDLE)),
+        patience=min(settings.getfloat(limits.IDLE_TIME.setting) or NO_LIMIT, PATIENCE),
+    )
+
+
+def check_address(crawler: Crawler, url: str, host: str, address: str) -> None:
+    """Raises `PrivateAddress` if a request for `url`, which is on `host`, may not lead to `address`."""
+    if crawler.settings.getbool(limits.PRIVATE_ADDRESS.setting) or addresses.is_public(address):
+        return
+    if host not in Runtime.of(crawler).seed_hosts:
+        raise PrivateAddress(url, address)
+
+
+def bind_address(given: Any) -> tuple[str, int] | None:
+    """What DOWNLOAD_BIND_ADDRESS, or `bindaddress` of a request, says."""
+    return (given, 0) if isinstance(given, str) else given
