@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import Final
 from zlib import crc32
 
-from sitecrawl.urls.url import Canonicalizer
+from sitecrawl.urls.url import Canonicalizer, path_start
 
 _canonical: Final[Callable[[str], str]] = Canonicalizer().canonical_href
 _MAX_WORD: Final = 40
@@ -98,7 +98,7 @@ class Parts:
 def split(url: str) -> Parts:
     """The parts of an absolute http(s) URL, in its canonical spelling."""
     href = _canonical(url)
-    start = href.index("/", 8)
+    start = path_start(href)
     path, _, query = href[start + 1 :].partition("?")
     pieces = path.split("/")
     keys: list[str] = []

@@ -15,7 +15,7 @@ docs/urls.md lists what is merged and where this differs from other canonicalise
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
@@ -42,12 +42,17 @@ DEFAULT_DROPPED_PARAMETERS: Final = (
 )  # fmt: skip
 """Parameters that never choose content. See `Canonicalizer` for the notation."""
 
-_WEB_SCHEMES = ("http://", "https://")
+WEB: Final = ("http", "https")
+CRAWLED: Final = (*WEB, "ftp")
+"""The schemes of what can be fetched; of which FTP has to be switched on (docs/ftp.md)."""
+
 _SHOWN_LENGTH = 100
+_COMMAND_BREAK = re.compile(r"%0[0AD]", re.IGNORECASE).search
+"""What in the path of an FTP URL would end the command that it is sent in (RFC 959, section 5.3.1)."""
 
 
 class Url(NamedTuple):
-    """An absolute http(s) URL in WHATWG serialisation, without fragment and credentials."""
+    """An absolute http(s) or ftp URL in WHATWG serialisation, without fragment and credentials."""
 
     href: str
     """What is fetched. ASCII."""
@@ -69,14 +74,21 @@ class Url(NamedTuple):
         return self._target().partition("?")[2]
 
     def _target(self) -> str:
-        return self.href[self.href.index("/", 8) :]
+        return self.href[path_start(self.href) :]
 
 
-def parse(url: str, base: str | None = None, *, max_length: int = MAX_URL_LENGTH) -> Url:
+def path_start(href: str) -> int:
+    """Where in a `Url.href` the path begins."""
+    return href.index("/", href.index("/") + 2)
+
+
+def parse(
+    url: str, base: str | None = None, *, max_length: int = MAX_URL_LENGTH, schemes: Sequence[str] = WEB
+) -> Url:
     """Parse `url`, relative to `base` if given, as the WHATWG URL standard (section 4.4) says.
 
     Credentials are dropped: whatever is stored with a page is read by others. Raises `InvalidUrl` for what is no
-    absolute http(s) URL, or longer than `max_length` characters.
+    absolute URL of one of `schemes` (of `CRAWLED`), or longer than `max_length` characters.
     """
     if len(url) > max_length:
         raise InvalidUrl(f"{shortened(url)!r} has {len(url)} characters, and {max_length} is the limit")
@@ -84,15 +96,16 @@ def parse(url: str, base: str | None = None, *, max_length: int = MAX_URL_LENGTH
         href = ada_url.normalize_url(url) if base is None else ada_url.join_url(base, url)
     except ValueError:
         raise InvalidUrl(f"{shortened(url)!r} is no URL") from None
-    if not href.startswith(_WEB_SCHEMES):
-        raise InvalidUrl(f"{shortened(url)!r} is no http(s) URL")
+    scheme = href.partition(":")[0]
+    if scheme not in schemes or (scheme == "ftp" and _COMMAND_BREAK(href)):
+        kinds = "http(s) or ftp" if "ftp" in schemes else "http(s)"
+        raise InvalidUrl(f"{shortened(url)!r} is no {kinds} URL")
     href = href.partition("#")[0]
-    start = href.index("/") + 2
-    path_start = href.index("/", start)
-    host = href[start:path_start]
+    start, end = len(scheme) + 3, path_start(href)
+    host = href[start:end]
     if "@" in host:
         host = host.rpartition("@")[2]
-        href = href[:start] + host + href[path_start:]
+        href = href[:start] + host + href[end:]
     if len(href) > max_length:  # percent-encoding triples a character, a base comes on top
         raise InvalidUrl(f"{shortened(href)!r} has {len(href)} characters, and {max_length} is the limit")
     return Url(href, host)
@@ -120,6 +133,8 @@ _HAS_WORK = re.compile(r"[?%;|^`{}\\\[\]]").search
 _ESCAPE_OR_ILLEGAL = re.compile(r"%[0-9A-Fa-f]{2}|[%|^`{}\\\[\]]")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")  # RFC 3986, 2.3
 _SESSION_VALUE = re.compile(r"[0-9A-Fa-f]{16,128}").fullmatch
+_TRANSFER_TYPE = re.compile(r";type=[ai]$", re.IGNORECASE)
+"""Of an FTP URL, whether a file is to be sent as text (RFC 1738, section 3.2.2): it is always fetched as it is."""
 
 
 @cache
@@ -160,14 +175,16 @@ class Canonicalizer:
         """The same of a `Url.href`."""
         if _HAS_WORK(href) is None:
             return href
-        path_start = href.index("/", 8)
-        path, _, query = href[path_start:].partition("?")
+        start = path_start(href)
+        if href.startswith("ftp:"):  # it has no query and no parameters: all of it names a file
+            return href[:start] + _TRANSFER_TYPE.sub("", _normal_escapes(href[start:]))
+        path, _, query = href[start:].partition("?")
         path = _normal_escapes(path)
         if ";" in path:
             path = "/".join(map(self._segment, path.split("/")))
         if query:
             query = self._query(query)
-        return f"{href[:path_start]}{path}?{query}" if query else href[:path_start] + path
+        return f"{href[:start]}{path}?{query}" if query else href[:start] + path
 
     def _segment(self, segment: str) -> str:
         name, *parameters = segment.split(";")
@@ -224,7 +241,7 @@ _HOST_AND_PORT = re.compile(r"[A-Za-z0-9.-]+:[0-9]+(?:[/?#]|$)")
 _BARE_HOST = re.compile(r"[^\s/?#:@.]+(?:\.[^\s/?#:@.]+)+\.?(?=[/?#:]|$)|localhost(?=[/?#:]|$)|\[[0-9A-Fa-f:.]+\]")
 
 
-def guess_url(text: str) -> Url:
+def guess_url(text: str, *, schemes: Sequence[str] = WEB) -> Url:
     """The URL that someone means who types `text` as a seed.
 
     A missing scheme is http: a server that wants https says so with a redirect, the other way round it does not.
@@ -233,18 +250,21 @@ def guess_url(text: str) -> Url:
     text = text.strip()
     if not text:
         raise InvalidUrl("An empty text is no URL: write one like https://example.com/")
-    absolute = _with_scheme(text)
-    url = parse(absolute)
+    absolute = _with_scheme(text, schemes)
+    url = parse(absolute, schemes=schemes)
     if _carries_credentials(absolute):  # dropping what someone typed on purpose would end in a crawl of 401s
         raise InvalidUrl(
             f"The URL of {url.host} carries a user name, which would be stored with every page: leave it out, and "
-            "set HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN"
+            f"set {_CREDENTIALS[url.scheme == 'ftp']}"
         )
     return url
 
 
-def _with_scheme(text: str) -> str:
-    if text.lower().startswith(_WEB_SCHEMES):
+_CREDENTIALS: Final = ("HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN", "FTP_USER and FTP_PASSWORD")
+
+
+def _with_scheme(text: str, schemes: Sequence[str]) -> str:
+    if text.lower().startswith(tuple(f"{scheme}://" for scheme in schemes)):
         return text
     if text.startswith("//") and text[2:3] not in ("", "/"):
         return f"http:{text}"

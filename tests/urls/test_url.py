@@ -15,7 +15,7 @@ from w3lib.url import canonicalize_url
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.page import charset
-from sitecrawl.urls.url import MAX_URL_LENGTH, Canonicalizer, Url, guess_url, parse, site_of
+from sitecrawl.urls.url import CRAWLED, MAX_URL_LENGTH, Canonicalizer, Url, guess_url, parse, path_start, site_of
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "urls.md"
 
@@ -280,6 +280,34 @@ def test_parse_refuses(url: str) -> None:
     """What is no absolute http(s) URL is an error that shows it."""
     with pytest.raises(InvalidUrl, match=r"no URL|no http"):
         parse(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "href", "canonical"),
+    [
+        ("FTP://joe:pw@A.example:21/x/../y#z", "ftp://a.example/y", "ftp://a.example/y"),
+        ("ftp://h", "ftp://h/", "ftp://h/"),
+        ("ftp://h/%7ejoe/%c3", "ftp://h/%7ejoe/%c3", "ftp://h/~joe/%C3"),
+        ("ftp://h/a;type=I", "ftp://h/a;type=I", "ftp://h/a"),
+        ("ftp://h/a;type=d", "ftp://h/a;type=d", "ftp://h/a;type=d"),
+        ("ftp://h/a;jsessionid=1?b&a&utm_x", "ftp://h/a;jsessionid=1?b&a&utm_x", "ftp://h/a;jsessionid=1?b&a&utm_x"),
+    ],
+)
+def test_ftp(url: str, href: str, canonical: str) -> None:
+    """All of the path names a file, so nothing of it is dropped but how the file is to be sent."""
+    parsed = parse(url, schemes=CRAWLED)
+    assert (parsed.href, parsed.path + "?" * bool(parsed.query) + parsed.query) == (href, href[path_start(href) :])
+    assert Canonicalizer().canonical(parsed) == canonical
+    assert Canonicalizer().canonical(parse(canonical, schemes=CRAWLED)) == canonical
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://h/a%0aDELE b", "ftp://h/a%0D", "ftp://h/a%00", "gopher://h/", "ftp:/", "ftps://h/"]
+)
+def test_ftp_refuses(url: str) -> None:
+    """What would be two commands is no URL, whoever asks."""
+    with pytest.raises(InvalidUrl, match=r"no http.* or ftp URL|no URL"):
+        parse(url, schemes=CRAWLED)
 
 
 @pytest.mark.parametrize("url", ["http://a.b/" + "x" * 10_000_000, "http://a.b/" + "é" * 2000])
