@@ -148,9 +148,7 @@ class _Rebuilder:
                 return None
         if old is not None:
             return old._replace(revisit_of=original.id if original else None)
-        if stretch.record.type == "response" and digest != record.digest(
-            record.parse_http(stretch.record.block).body
-        ):
+        if original is None and digest != record.digest(record.message_of(stretch.record).body):
             return None
         place = Place(self._name, stretch.offset, stretch.length, digest, original.id if original else None)
         try:
@@ -228,7 +226,7 @@ def _copy(path: Path, stretches: list[tuple[int, int]]) -> Path:
 
 
 def _exchange(answer: Record, request: Record | None) -> Exchange:
-    message = record.parse_http(answer.block)
+    message = record.message_of(answer)
     protocol, _, rest = message.start_line.partition(b" ")
     asked = record.parse_http(request.block) if request is not None else None
     return Exchange(

@@ -293,6 +293,6 @@ def disagreement(row: Capture, stretch: Stretch) -> str:
     }
     if any(differences.values()):
         return next(what for what, differs in differences.items() if differs)
-    if found.type == "response" and record.digest(record.parse_http(found.block).body) != row.digest:
+    if found.type != "revisit" and record.digest(record.message_of(found).body) != row.digest:
         return "have a body of another digest"
     return ""

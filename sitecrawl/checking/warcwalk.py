@@ -48,7 +48,7 @@ class Stretch:
     @property
     def is_answer(self) -> bool:
         """Whether it is what the page index has a row for."""
-        return self.record is not None and self.record.type in {"response", "revisit"}
+        return self.record is not None and self.record.type in record.ANSWERS
 
 
 class Work:

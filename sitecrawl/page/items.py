@@ -66,7 +66,10 @@ class _Digested:
 
 @dataclass(frozen=True, slots=True)
 class Exchange(_Digested):
-    """One HTTP request and what came back, as near to the wire as the HTTP client shows it."""
+    """One HTTP request and what came back, as near to the wire as the HTTP client shows it.
+
+    Or what came over FTP, told in the same words: of headers it has a Content-Type.
+    """
 
     url: str
     """The URL that was asked for, without fragment."""
@@ -84,6 +87,10 @@ class Exchange(_Digested):
     request_body: bytes = b""
     protocol: str = "HTTP/1.1"
     ip: str | None = None
+
+    @property
+    def is_ftp(self) -> bool:
+        return self.url.startswith("ftp:")
 
 
 def sha1(data: bytes) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sitecrawl.base.errors import InvalidUrl
-from sitecrawl.urls.url import Canonicalizer, guess_url, parse
+from sitecrawl.urls.url import CRAWLED, Canonicalizer, guess_url, parse
 
 # The key is only a key: it is the same for every crawl, whatever parameters a crawl was told to strip from its URLs.
 _CANONICALIZER = Canonicalizer()
@@ -12,13 +12,13 @@ _CANONICALIZER = Canonicalizer()
 def url_key(url: str) -> str:
     """The canonical form of `url`; `url` itself if no browser would take it for one."""
     try:
-        return _CANONICALIZER.canonical(parse(url))
+        return _CANONICALIZER.canonical(parse(url, schemes=CRAWLED))
     except InvalidUrl:
         return url
 
 
 def candidate_keys(text: str) -> list[str]:
-    """The keys that `text` may mean: a URL, or one whose scheme was left out."""
+    """The keys that `text` may mean: a URL, or one of the web whose scheme was left out."""
     text = text.strip()
     if "://" in text:
         return [url_key(text)]

@@ -158,7 +158,7 @@ class PageReader:
 
     def read(self, capture: Capture) -> StoredPage:
         """The stored response of a capture. Raises `CorruptFile` if its record is not what the index says."""
-        message = record.parse_http(self.stored_record(capture).block)
+        message = record.message_of(self.stored_record(capture))
         payload = message.body
         if capture.revisit_of is not None:
             original = self.get(capture.revisit_of)
@@ -166,7 +166,7 @@ class PageReader:
                 raise CorruptFile(
                     f"{self.path}: capture {capture.id} refers to {capture.revisit_of}, which is missing"
                 )
-            held = record.parse_http(self.stored_record(original).block)
+            held = record.message_of(self.stored_record(original))
             payload = held.body
             if (
                 capture.status == record.NOT_MODIFIED

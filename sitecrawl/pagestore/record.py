@@ -17,6 +17,8 @@ and each is a gzip member of its own, so that a reader can begin at any record's
 of a request or response is an HTTP message. Readers take its Content-Length and Transfer-Encoding at their
 word, and the body stored is de-chunked: so where one of the two does not describe the body as stored, its
 line is kept under the name `X-Crawler-...`, as Common Crawl does, and a Content-Length that does is added.
+
+What came over FTP has no message around it: a file is the block itself, of a `resource` record, without a request.
 """
 
 from __future__ import annotations
@@ -43,6 +45,9 @@ where a header is longer than 32 KB."""
 
 _KIND = "X-Crawler-Kind"
 _DEPTH = "X-Crawler-Depth"
+_STATUS = "X-Crawler-Status"
+"""What of an answer over HTTP stands in its status line."""
+_HTTP = "application/http"
 _LINE_BREAKS = re.compile(rb"[\r\n\x00]+")
 _NOT_IN_URI = re.compile(rb"[\x00-\x20\x7f]")
 _WRITTEN_PROTOCOLS = ("HTTP/1.0", "HTTP/1.1")
@@ -66,9 +71,13 @@ class Record:
         return self.fields["warc-type"]
 
 
+ANSWERS = frozenset({"response", "revisit", "resource", "metadata"})
+"""Types of the records for which the page index has rows."""
+
+
 @dataclass(frozen=True, slots=True)
 class HttpMessage:
-    """The HTTP message in a record's block."""
+    """The HTTP message in a record's block; or what came over FTP, as if it were one."""
 
     start_line: bytes
     headers: Headers
@@ -192,18 +201,48 @@ def revisit(
     """The revisit record (section 6.7.2) of a response whose body is that of `original`: its URL and time; or, for a
     304, that says so (section 6.7.3).
     """
-    url, fetched = original
     fields = [
         *_exchange_fields("revisit", response_id, exchange),
         *_reading_fields(reading),
-        ("WARC-Profile", NOT_MODIFIED_PROFILE if exchange.status == NOT_MODIFIED else REVISIT_PROFILE),
-        ("WARC-Refers-To-Target-URI", warc_uri(url)),
-        ("WARC-Refers-To-Date", warc_date(fetched)),
+        *_reference(NOT_MODIFIED_PROFILE if exchange.status == NOT_MODIFIED else REVISIT_PROFILE, original),
         ("WARC-Payload-Digest", "sha1:" + payload_digest),
         ("Content-Type", "application/http; msgtype=response"),
     ]
     message = _http_message(_status_line(exchange), exchange.headers, exchange.body)
     return _record(fields, message[: len(message) - len(exchange.body)])
+
+
+def of_ftp(
+    exchange: Exchange,
+    record_id: str,
+    payload_digest: str,
+    original: tuple[str, float] | None = None,
+    *,
+    reading: Reading | None = None,
+) -> bytes:
+    """The record of what came over FTP: of a file or listing a resource record (section 6.5), or a revisit record
+    where `original` has the same body; of what the server said in its place a metadata record (section 6.6).
+    """
+    kind = "revisit" if original is not None else "resource" if exchange.status < 400 else "metadata"
+    types = [value.decode("latin-1") for name, value in exchange.headers if name.lower() == b"content-type"]
+    fields = [
+        *_exchange_fields(kind, record_id, exchange),
+        *_reading_fields(reading),
+        (_STATUS, str(exchange.status)),
+        *(_reference(REVISIT_PROFILE, original) if original is not None else ()),
+        ("WARC-Payload-Digest", "sha1:" + payload_digest),
+        ("Content-Type", _one_line(types[-1]) if types else "application/octet-stream"),
+    ]
+    return _record(fields, exchange.body if original is None else b"")
+
+
+def _reference(profile: str, original: tuple[str, float]) -> list[tuple[str, str]]:
+    url, fetched = original
+    return [
+        ("WARC-Profile", profile),
+        ("WARC-Refers-To-Target-URI", warc_uri(url)),
+        ("WARC-Refers-To-Date", warc_date(fetched)),
+    ]
 
 
 def parse(data: bytes) -> Record:
@@ -227,6 +266,15 @@ def parse_http(block: bytes) -> HttpMessage:
     return HttpMessage(start_line, [(name, value) for name, _, value in pairs], body)
 
 
+def message_of(record: Record) -> HttpMessage:
+    """What an answer's record holds, one of the types `ANSWERS`."""
+    kind = record.fields.get("content-type", "")
+    if kind.startswith(_HTTP):
+        return parse_http(record.block)
+    start_line = f"FTP {record.fields.get(_STATUS.lower(), '')}"
+    return HttpMessage(start_line.encode(), [(b"Content-Type", kind.encode())], record.block)
+
+
 def _exchange_fields(kind: str, record_id: str, exchange: Exchange) -> list[tuple[str, str]]:
     fields = [
         ("WARC-Type", kind),
@@ -236,7 +284,9 @@ def _exchange_fields(kind: str, record_id: str, exchange: Exchange) -> list[tupl
     ]
     if exchange.ip:
         fields.append(("WARC-IP-Address", exchange.ip))
-    if exchange.protocol not in _WRITTEN_PROTOCOLS:
+    if exchange.is_ftp:
+        fields.append(("WARC-Protocol", "ftp"))
+    elif exchange.protocol not in _WRITTEN_PROTOCOLS:
         fields.append(("WARC-Protocol", _one_line(exchange.protocol).lower()))
     return fields
 
