@@ -40,8 +40,8 @@ _OF_HOSTS = (
     ResponseDataLossError,
 )
 """Failures for which a host is to blame: then this machine lacks nothing."""
-_WEB_SCHEMES = ("http://", "https://")
-"""What goes into the page store: a file or a data URL has no HTTP exchange."""
+_STORED = ("http://", "https://", "ftp://")
+"""What goes into the page store: behind a file or a data URL there is no host."""
 
 
 class CaptureMiddleware:
@@ -71,8 +71,8 @@ class CaptureMiddleware:
         exchange = _exchange(request, response, self._started.pop(request, time.time()))
         fetch = self._runtime.fetch_of(request)
         if fetch is not None:
-            self._arrived(fetch, exchange)
-        elif exchange.url.startswith(_WEB_SCHEMES):
+            self._arrived(fetch, exchange, is_stored=_is_stored(request))
+        elif _is_stored(request):
             self._runtime.put(exchange)
         return response
 
@@ -111,8 +111,8 @@ class CaptureMiddleware:
         failed = not isinstance(exception, LimitExceeded | DownloadCancelledError)
         self._runtime.frontier.downloaded(fetch.visit, seconds, failed=failed)
 
-    def _arrived(self, fetch: Fetch, exchange: Exchange) -> None:
-        fetch.arrived(exchange.status, exchange if exchange.url.startswith(_WEB_SCHEMES) else None)
+    def _arrived(self, fetch: Fetch, exchange: Exchange, *, is_stored: bool) -> None:
+        fetch.arrived(exchange.status, exchange if is_stored else None)
         if fetch.is_miss:  # here, as Scrapy's statistics, that count every answer
             self._runtime.stats.inc_value(f"{GUESSES}{exchange.status}")
         if fetch.visit.is_requisite:
@@ -134,6 +134,11 @@ class CaptureMiddleware:
 def is_decided(status: int) -> bool:
     """Whether the status alone says if its host has failed: of other answers that hangs on what they bring."""
     return status in BUSY or 300 <= status < 400
+
+
+def _is_stored(request: Request) -> bool:
+    """Whether what came is to be stored: of a file that Scrapy's FTP handler was told to put elsewhere, only that."""
+    return request.url.startswith(_STORED) and "ftp_local_filename" not in request.meta
 
 
 def _exchange(request: Request, response: Response, started: float) -> Exchange:

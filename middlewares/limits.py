@@ -29,14 +29,13 @@ from sitecrawl.isolation.parsers import NoParser, Quarantined
 from sitecrawl.page.codings import Decoded, TooLarge, checked, decoding
 from sitecrawl.page.items import pairs
 from sitecrawl.page.refusals import Kind, Refusal
-from sitecrawl.urls.url import parse
+from sitecrawl.urls.url import CRAWLED, WEB, parse
 
 logger = logging.getLogger(__name__)
 
 _SCHEME: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:")
 _FROM_OTHERS: Final = frozenset({"depth", "redirect_times", "retry_times", VISIT})
 """What the `meta` of a request has that a page led to, or another request."""
-_WEB: Final = frozenset({"http", "https"})
 _TURN_SECONDS: Final = 0.01
 """For which a body may be unpacked without a pause."""
 
@@ -152,7 +151,7 @@ class RedirectsMiddleware:
         if 300 <= response.status < 400 and location is not None:
             self._check_login(request, location)
             scheme = _SCHEME.match(location.strip())
-            if scheme is not None and scheme[0][:-1].lower().decode() not in _WEB:
+            if scheme is not None and scheme[0][:-1].lower().decode() not in WEB:
                 self._stats.inc_value(limits.SCHEMES.stat)
             elif request.meta.get("redirect_times", 0) >= self._max_redirects:
                 self._stats.inc_value(limits.REDIRECTS.stat)
@@ -191,7 +190,7 @@ class RequestsMiddleware(BaseSpiderMiddleware):
         super().__init__(crawler)
         self._runtime = Runtime.of(crawler)
         self._max_length = crawler.settings.getint(limits.URL_LENGTH.setting)
-        self._schemes = frozenset(crawler.settings.getlist(limits.SCHEMES.setting))
+        self._schemes = {*crawler.settings.getlist(limits.SCHEMES.setting), *self._runtime.schemes}
         self._of_pages: WeakSet[Request] = WeakSet()
         crawler.signals.connect(self._scheduled, signals.request_scheduled)
 
@@ -208,7 +207,7 @@ class RequestsMiddleware(BaseSpiderMiddleware):
         if 0 < self._max_length < len(request.url):
             self._runtime.stats.inc_value(limits.URL_LENGTH.stat)  # Scrapy's `UrlLengthMiddleware` drops it
         scheme = urlparse_cached(request).scheme
-        if scheme in self._schemes or urlparse_cached(response).scheme not in _WEB:
+        if scheme in self._schemes or urlparse_cached(response).scheme not in CRAWLED:
             return request
         self._runtime.stats.inc_value(limits.SCHEMES.stat)
         logger.info("Not followed from %s, for its scheme: %s", response.url, request.url[:100])
@@ -216,6 +215,6 @@ class RequestsMiddleware(BaseSpiderMiddleware):
 
     def _name_seed(self, request: Request) -> None:
         try:
-            self._runtime.seed_hosts.add(parse(request.url).host)
+            self._runtime.seed_hosts.add(parse(request.url, schemes=CRAWLED).host)
         except InvalidUrl:
             return  # it has no host

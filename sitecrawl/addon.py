@@ -38,6 +38,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_HOLD_TRAPS": True,
     "SITECRAWL_LEARN_RULES": True,
     "SITECRAWL_REQUISITES": False,
+    "SITECRAWL_FTP": False,
     "SITECRAWL_MAX_PAGES": 0,
     "SITECRAWL_DELAY_FACTOR": 10.0,
     "SITECRAWL_MAX_DELAY": 60.0,
@@ -147,6 +148,7 @@ _SPIDER_MIDDLEWARES: Final = {
     "middlewares.LinksMiddleware": 950,
 }
 _HANDLERS: Final = dict.fromkeys(("http", "https"), "sitecrawl.extensions.download_handler.DownloadHandler")
+_FTP_HANDLER: Final = {"ftp": "sitecrawl.extensions.ftp_handler.FtpDownloadHandler"}
 _TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"
 _DECODING: Final = ("scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware", 590)
 """Scrapy's middleware in whose place ours comes, unless the project names it, and its order."""
@@ -172,7 +174,7 @@ class Addon:
                     settings.setdefault_in_component_priority_dict(name, component, priority)
         _replace_decoding(settings)
         _without_tunnels(settings)
-        handlers = {**_HANDLERS, **settings.getdict("DOWNLOAD_HANDLERS")}
+        handlers = {**_HANDLERS, **_FTP_HANDLER, **settings.getdict("DOWNLOAD_HANDLERS")}
         settings.set("DOWNLOAD_HANDLERS", handlers, settings.getpriority("DOWNLOAD_HANDLERS") or 0)
 
 

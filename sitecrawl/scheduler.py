@@ -47,7 +47,7 @@ from sitecrawl.frontier.record import NO_REFERRER, Flag
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.seen.figures import SeenFigures
-from sitecrawl.urls.url import parse
+from sitecrawl.urls.url import CRAWLED, parse
 
 logger = logging.getLogger(__name__)
 
@@ -258,7 +258,7 @@ class Scheduler(BaseScheduler):
             made = self._crawler.request_fingerprinter.fingerprint(request)
             return fingerprints.opaque(made, self._region(request))
         try:
-            canonical = self._runtime.canonicalizer.canonical(parse(request.url))
+            canonical = self._runtime.canonicalizer.canonical(parse(request.url, schemes=CRAWLED))
         except InvalidUrl:
             canonical = request.url
         return fingerprints.request(request.method, canonical, request.body)

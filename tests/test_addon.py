@@ -212,7 +212,11 @@ def test_a_projects_own_way_to_the_network_stays() -> None:
         DOWNLOAD_HANDLERS=({"https": "shop.Handler"}, "project"), DOWNLOADER_MIDDLEWARES=(own, "project")
     )
     handlers = settings.getdict("DOWNLOAD_HANDLERS")
-    assert handlers == {"http": "sitecrawl.extensions.download_handler.DownloadHandler", "https": "shop.Handler"}
+    assert handlers == {
+        "ftp": "sitecrawl.extensions.ftp_handler.FtpDownloadHandler",
+        "http": "sitecrawl.extensions.download_handler.DownloadHandler",
+        "https": "shop.Handler",
+    }
     names = {getattr(path, "__name__", path) for path in settings.getdict("DOWNLOADER_MIDDLEWARES")}
     assert "DecodingMiddleware" not in names
     assert own.keys() <= names

@@ -32,6 +32,7 @@ REDIRECT_SIZE: Final = Limit("DOWNLOAD_MAXSIZE", 64 << 20, "bytes", "limits/redi
 URL_LENGTH: Final = Limit("URLLENGTH_LIMIT", 8000, "characters", "limits/url_length")
 SCHEMES: Final = Limit("SITECRAWL_SCHEMES", ["http", "https"], "names", "limits/scheme")
 LINKS: Final = Limit("SITECRAWL_MAX_LINKS", 50_000, "elements", "limits/links")
+FTP_ENTRIES: Final = Limit("SITECRAWL_MAX_LINKS", 50_000, "entries", "limits/ftp_entries")
 REQUISITES: Final = Limit("SITECRAWL_MAX_REQUISITES", 2000, "URLs", "limits/requisites")
 TREE_SIZE: Final = Limit("SITECRAWL_MAX_TREE_SIZE", 64 << 10, "bytes", "limits/tree_size")
 TREE_ELEMENTS: Final = Limit("SITECRAWL_MAX_TREE_ELEMENTS", 250_000, "elements", "limits/tree_elements")

@@ -28,6 +28,7 @@ from sitecrawl.recrawl.schedule import RecrawlOptions
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.sitemap.entry import Limits as SitemapLimits
 from sitecrawl.sitemap.schedule import ScheduleOptions
+from sitecrawl.urls.url import CRAWLED, WEB, Schemes
 
 CRAWLS = Path("crawls")
 """Where crawls without a JOBDIR go, below the working directory."""
@@ -176,11 +177,17 @@ def page(settings: BaseSettings) -> PageOptions:
         max_requisites=most if settings.getbool("SITECRAWL_REQUISITES") else 0,
         max_links=settings.getint(limits.LINKS.setting, limits.LINKS.default) or limits.NO_LIMIT,
         max_url_length=settings.getint(limits.URL_LENGTH.setting) or limits.NO_LIMIT,
+        ftp=settings.getbool("SITECRAWL_FTP"),
         tree=TreeOptions(
             max_size=settings.getint(limits.TREE_SIZE.setting, limits.TREE_SIZE.default),
             max_elements=settings.getint(limits.TREE_ELEMENTS.setting, limits.TREE_ELEMENTS.default),
         ),
     )
+
+
+def schemes(settings: BaseSettings) -> Schemes:
+    """Those of the URLs that a seed may be, or a link lead to."""
+    return CRAWLED if settings.getbool("SITECRAWL_FTP") else WEB
 
 
 def parsers(settings: BaseSettings) -> ParserOptions:

@@ -18,7 +18,7 @@ from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.frontier.contract import Frontier
 from sitecrawl.page.media_type import HTML
 from sitecrawl.pagestore import WarcStore
-from sitecrawl.urls.url import Url, parse
+from sitecrawl.urls.url import CRAWLED, Schemes, Url, parse
 
 LED_TO: Final = "led-to "
 """Before a seed that workers tell one another of: a page has named it, and no person."""
@@ -37,6 +37,9 @@ class Engine(Protocol):
     seed_hosts: SeedHosts
     on_given_up: list[Callable[[bytes], None]]
     on_moved: list[Callable[[], None]]
+
+    @property
+    def schemes(self) -> Schemes: ...
 
     def widen(self, seed: Url, *, named: bool) -> None: ...
 
@@ -94,12 +97,12 @@ class FrontierListener:
             if (heard := getattr(self._runtime.crawler.spider, "heard", None)) is not None:
                 heard(url.removeprefix(SAID))
             return
-        self._runtime.widen(parse(url.removeprefix(LED_TO)), named=not url.startswith(LED_TO))
+        self._runtime.widen(parse(url.removeprefix(LED_TO), schemes=CRAWLED), named=not url.startswith(LED_TO))
 
     def seed_pushed(self, text: str) -> bool:
         fields = fields_of(text)
         try:
-            url = parse(fields.get("url", ""))
+            url = parse(fields.get("url", ""), schemes=self._runtime.schemes)
             if fields.keys() <= {"url"}:
                 self._runtime.widen(url, named=True)
                 self._runtime.seed([url])

@@ -25,7 +25,7 @@ from scrapy import Request, Spider
 from scrapy.http.request import NO_CALLBACK
 
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, SitecrawlError
-from sitecrawl.urls.url import parse
+from sitecrawl.urls.url import CRAWLED, parse
 
 ALLOWANCE: Final = "sitecrawl_requisites"
 """The key in `Request.meta` of a part of a page that says of how many others it may be made itself."""
@@ -111,7 +111,7 @@ def without_credentials(request: Request) -> Request:
 def host_of(url: str) -> str:
     """Whose politeness a request is subject to; a URL without a host is its scheme's."""
     try:
-        return parse(url).host
+        return parse(url, schemes=CRAWLED).host
     except InvalidUrl:
         parts = urlsplit(url)
         return parts.netloc or f"{parts.scheme}:"

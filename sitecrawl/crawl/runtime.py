@@ -48,7 +48,7 @@ from sitecrawl.page.items import Exchange, Link, PageItem
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.link_counts import LinkCounter
 from sitecrawl.urls.fingerprint import HASH_NAME
-from sitecrawl.urls.url import Canonicalizer, Url
+from sitecrawl.urls.url import Canonicalizer, Schemes, Url
 
 logger = logging.getLogger(__name__)
 
@@ -157,6 +157,11 @@ class Runtime:
         found = self.whole if self.team is None else self.team.frontier
         assert found is not None  # it is one of the two
         return found
+
+    @property
+    def schemes(self) -> Schemes:
+        """Of the URLs that are crawled."""
+        return configuration.schemes(self.crawler.settings)
 
     @property
     def share(self) -> float:

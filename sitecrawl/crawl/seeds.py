@@ -12,7 +12,7 @@ from sitecrawl.base.errors import InvalidUrl, OptionError, StorageError
 from sitecrawl.cluster.address import SCHEMES, shown
 from sitecrawl.sitemap.entry import ParseReport
 from sitecrawl.sitemap.parse import chunks_of, read_sitemap
-from sitecrawl.urls.url import Url, guess_url, shortened
+from sitecrawl.urls.url import WEB, Schemes, Url, guess_url, shortened
 
 if TYPE_CHECKING:
     from redis import Redis, RedisCluster
@@ -24,8 +24,8 @@ _NO_SEED: Final = "this is no seed: write a URL without user name and password, 
 _REDIS_BATCH: Final = 10_000
 
 
-def read_seeds(text: str) -> list[Url]:
-    """The seeds that `text` names, each once, in their order.
+def read_seeds(text: str, *, schemes: Schemes = WEB) -> list[Url]:
+    """The seeds that `text` names, of one of `schemes`, each once, in their order.
 
     `text` is URLs or bare domains separated by commas or white space; `@FILE`, or the path of an existing file: a
     text file with a URL a line (`#` begins a comment), a sitemap or a feed, gzipped or not; or
@@ -35,20 +35,26 @@ def read_seeds(text: str) -> list[Url]:
     """
     text = text.strip()
     if text.startswith(SCHEMES):
-        return _from_redis(text)
+        return _from_redis(text, schemes)
     if text.startswith("@"):
-        return _from_file(Path(text[1:]))
+        return _from_file(Path(text[1:]), schemes)
     if _is_file(text):
-        return _from_file(Path(text))
-    return seeds_of(text.replace(",", " ").split())
+        return _from_file(Path(text), schemes)
+    return seeds_of(text.replace(",", " ").split(), schemes=schemes)
 
 
-def seeds_of(urls: Iterable[str]) -> list[Url]:
+def seeds_of(urls: Iterable[str], *, schemes: Schemes = WEB) -> list[Url]:
     """The seeds among `urls`, each once, in their order. Raises `OptionError`."""
-    seeds = _distinct((url, "") for url in urls)
+    seeds = _distinct(((url, "") for url in urls), schemes)
     if not seeds:
         raise OptionError("seeds is empty: say what to crawl, such as -a seeds=https://example.com")
     return seeds
+
+
+def check_ftp(seeds: Iterable[Url], *, ftp: bool) -> None:
+    """Raises `OptionError` for one on an FTP server where FTP is off. It is not named: it may come of a file."""
+    if not ftp and any(seed.scheme == "ftp" for seed in seeds):
+        raise OptionError("A seed is an ftp: URL, and FTP is off: switch it on with -a ftp=1 or SITECRAWL_FTP=True")
 
 
 def _is_file(text: str) -> bool:
@@ -58,19 +64,19 @@ def _is_file(text: str) -> bool:
         return False
 
 
-def _from_file(path: Path) -> list[Url]:
+def _from_file(path: Path, schemes: Schemes) -> list[Url]:
     try:
         content = _content(path)
     except (OSError, EOFError, ValueError, zlib.error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise OptionError(f"The file of seeds {path} cannot be read: {reason}") from error
-    seeds = _distinct(_entries(path, content))
+    seeds = _distinct(_entries(path, content), schemes)
     if not seeds:
         raise OptionError(f"There is no URL in the file of seeds {path}")
     return seeds
 
 
-def _from_redis(text: str) -> list[Url]:
+def _from_redis(text: str, schemes: Schemes) -> list[Url]:
     from redis import RedisError  # noqa: PLC0415 - it takes longer to import than most crawls take to start
 
     from sitecrawl.cluster.connection import connect  # noqa: PLC0415 - which imports it
@@ -85,7 +91,8 @@ def _from_redis(text: str) -> list[Url]:
             entries = _members(client, key)
     except (RedisError, StorageError, ValueError) as error:
         raise OptionError(f"The seeds cannot be read from {where}, key {key!r}: {error}") from error
-    seeds = _distinct((word, f"{where}, key {key!r}: ") for entry in entries if (word := entry.strip()))
+    words = ((word, f"{where}, key {key!r}: ") for entry in entries if (word := entry.strip()))
+    seeds = _distinct(words, schemes)
     if not seeds:
         raise OptionError(f"There is no URL in {where}, key {key!r}")
     return seeds
@@ -143,11 +150,11 @@ def _locations(path: Path, content: bytes) -> Iterator[tuple[str, str]]:
         raise OptionError(f"The sitemap {path} lists {shortened(report.wrong)!r}, which is no http(s) URL")
 
 
-def _distinct(entries: Iterable[tuple[str, str]]) -> list[Url]:
+def _distinct(entries: Iterable[tuple[str, str]], schemes: Schemes) -> list[Url]:
     seeds: dict[str, Url] = {}
     for text, where in entries:
         try:
-            url = guess_url(text)
+            url = guess_url(text, schemes=schemes)
         except InvalidUrl as error:
             if where:
                 raise OptionError(f"{where}{_NO_SEED}") from None

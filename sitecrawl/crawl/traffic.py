@@ -25,6 +25,7 @@ _FAILURES: Final = {
     "DownloadTimeoutError": "timed out",
     "HeadersTooLarge": "too large",
     "IdleTimeout": "timed out",
+    "LoginRefused": "login refused",
     "ResponseDataLossError": "cut short",
     "TooManyChunks": "too large",
     "TooManyHeaders": "too large",

@@ -12,12 +12,12 @@ from scrapy.crawler import Crawler
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, OptionError
 from sitecrawl.crawl.engine import is_closing, stop, wake
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.crawl.seeds import seeds_of
+from sitecrawl.crawl.seeds import check_ftp, seeds_of
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.meta import OPERATOR_SEEDS
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.by_hand import BLOCK, RELEASE, Act
-from sitecrawl.urls.url import Url, parse
+from sitecrawl.urls.url import CRAWLED, Url, parse
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class Actions(Participant):
             "release": self._release,
         }
         for href in self._stored_seeds():
-            runtime.widen(parse(href), named=True)
+            runtime.widen(parse(href, schemes=CRAWLED), named=True)
 
     @property
     def paused(self) -> bool:
@@ -104,7 +104,8 @@ class Actions(Participant):
             raise OptionError(f"{len(words):,} seeds at once are too many: at most {MAX_SEEDS:,}")
         if not words:
             raise OptionError("Name a URL or a domain")
-        urls = seeds_of(words)
+        urls = seeds_of(words, schemes=CRAWLED)
+        check_ftp(urls, ftp="ftp" in self._runtime.schemes)
         for url in urls:
             self._runtime.widen(url, named=True)
         self._new_seeds += [url.href for url in urls]
@@ -121,7 +122,7 @@ class Actions(Participant):
         if stored is None:
             return []
         try:
-            return [parse(href).href for href in json.loads(stored)]
+            return [parse(href, schemes=CRAWLED).href for href in json.loads(stored)]
         except (ValueError, TypeError, InvalidUrl) as error:
             raise CorruptFile(f"The seeds that were added by hand cannot be read: {error}") from error
 

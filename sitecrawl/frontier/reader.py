@@ -39,7 +39,7 @@ from sitecrawl.frontier.tables import HostTable
 from sitecrawl.frontier.turns import HostTurns, next_of
 from sitecrawl.seen.figures import SeenFigures
 from sitecrawl.urls.fingerprint import HASH_NAME
-from sitecrawl.urls.url import parse, shortened, site_of
+from sitecrawl.urls.url import CRAWLED, parse, shortened, site_of
 
 _GREATEST_CLASS: Final = credit_class((1 << 63) - 1)
 
@@ -358,8 +358,8 @@ def _order_of(hosts: Iterable[Host]) -> Order:
 
 def _spellings(name: str) -> Iterator[str]:
     yield name
-    for prefix in ("",) if "://" in name else ("http://", "https://"):
+    for prefix in ("",) if "://" in name else (f"{scheme}://" for scheme in CRAWLED):
         try:
-            yield parse(prefix + name).host
+            yield parse(prefix + name, schemes=CRAWLED).host
         except InvalidUrl:
             return

@@ -36,7 +36,7 @@ from sitecrawl.frontier.sections import KEY_BYTES as SECTION_KEY_BYTES
 from sitecrawl.frontier.sections import Section
 from sitecrawl.page.items import Link
 from sitecrawl.urls.trap_signs import trap_signs
-from sitecrawl.urls.url import parse
+from sitecrawl.urls.url import CRAWLED, parse
 
 _PASSING: Final = Flag.UNFILTERED | Flag.VOLATILE
 """Of URLs of which nothing is remembered when they have come to their end."""
@@ -45,7 +45,7 @@ _PASSING: Final = Flag.UNFILTERED | Flag.VOLATILE
 def name_of(url: str) -> str:
     """The host, and its port, of a URL that is queued; empty where no browser would take it for one."""
     try:
-        return parse(url).host
+        return parse(url, schemes=CRAWLED).host
     except InvalidUrl:
         return ""
 

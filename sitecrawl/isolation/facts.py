@@ -20,7 +20,7 @@ from sitecrawl.page.links import KINDS, PageOptions, absolute_url
 from sitecrawl.page.markup import TEXT_KEPT
 from sitecrawl.page.media_type import is_media_type
 from sitecrawl.page.simhash import BITS
-from sitecrawl.urls.url import Url
+from sitecrawl.urls.url import CRAWLED, WEB, Schemes, Url
 
 _MET: Final = {limit.stat: limit for limit in (LINKS, REQUISITES, SCHEMES, TREE_ELEMENTS, TREE_SIZE, URL_LENGTH)}
 """The limits that a page can go beyond."""
@@ -63,15 +63,15 @@ def reading_of(facts: object, url: str, body: bytes, options: PageOptions) -> Re
     """The page at `url` with the content `body`, as `facts` describe it. Raises `BadAnswer`."""
     if not isinstance(facts, dict):
         raise BadAnswer("no facts")
-    longest = options.max_url_length
+    longest, schemes = options.max_url_length, CRAWLED if options.ftp else WEB
     page = PageItem(
         url.partition("#")[0],
         content_type=_content_type(facts.get("content_type")),
         charset=_charset(facts.get("charset")),
         language=_language(facts.get("language")) if facts.get("language") is not None else None,
         title=_text(facts.get("title")) if facts.get("title") is not None else None,
-        canonical=_url(facts.get("canonical"), longest).href if facts.get("canonical") is not None else None,
-        base=_url(facts.get("base"), sys.maxsize).href,
+        canonical=_url(facts.get("canonical"), longest, schemes).href if facts.get("canonical") is not None else None,
+        base=_url(facts.get("base"), sys.maxsize, CRAWLED).href,
         noindex=_flag(facts.get("noindex")),
         nofollow=_flag(facts.get("nofollow")),
         size=len(body),
@@ -81,34 +81,34 @@ def reading_of(facts: object, url: str, body: bytes, options: PageOptions) -> Re
     links, most = facts.get("links"), options.max_links + _HEADER_LINKS
     if not isinstance(links, list) or len(links) > most:
         raise BadAnswer("no list of links")
-    page.links = [_link(link, longest) for link in links]
+    page.links = [_link(link, longest, schemes) for link in links]
     page.hrefs = _number(facts.get("hrefs"), most + 1)
     made_of = facts.get("requisites")
     if not isinstance(made_of, list) or len(made_of) > options.max_requisites:
         raise BadAnswer("no list of what the page is made of")
-    page.requisites = [_requisite(part, longest) for part in made_of]
+    page.requisites = [_requisite(part, longest, schemes) for part in made_of]
     return Reading(page, _met(facts.get("met")))
 
 
-def _requisite(values: object, longest: int) -> Link:
+def _requisite(values: object, longest: int, schemes: Schemes) -> Link:
     match values:
         case [url, kind] if isinstance(kind, str) and kind in requisites.KINDS:
-            found = _url(url, longest)
+            found = _url(url, longest, schemes)
             return Link(found.href, found.host, kind=kind)
     raise BadAnswer("no part of a page")
 
 
-def _link(values: object, longest: int) -> Link:
+def _link(values: object, longest: int, schemes: Schemes) -> Link:
     match values:
         case [url, text, kind, nofollow] if isinstance(kind, str) and kind in KINDS:
-            found = _url(url, longest)
+            found = _url(url, longest, schemes)
             return Link(found.href, found.host, _text(text), kind, _flag(nofollow))
     raise BadAnswer("no link")
 
 
-def _url(value: object, longest: int) -> Url:
-    """It becomes a request: it has to be one of http or https."""
-    url = absolute_url(value, longest) if isinstance(value, str) else None
+def _url(value: object, longest: int, schemes: Schemes) -> Url:
+    """It becomes a request: it has to be one of `schemes`."""
+    url = absolute_url(value, longest, schemes) if isinstance(value, str) else None
     if url is None:
         raise BadAnswer("no URL")
     return url

@@ -24,7 +24,7 @@ from sitecrawl.page.language import declared_language
 from sitecrawl.page.markup import DEFAULT, Element, Elements, TreeOptions, collapsed, elements
 from sitecrawl.page.requisites import Part
 from sitecrawl.page.simhash import simhash
-from sitecrawl.urls.url import MAX_URL_LENGTH, Url, parse
+from sitecrawl.urls.url import BEGINNINGS, CRAWLED, MAX_URL_LENGTH, WEB, Schemes, Url, parse, path_start
 
 AGENT: Final = "sitecrawl"
 
@@ -47,6 +47,8 @@ class PageOptions:
     """Of a link, in characters."""
     max_requisites: int = 0
     """URLs of what the page is made of; 0 where nobody asks for them."""
+    ftp: bool = False
+    """Whether links to FTP servers are links."""
     tree: TreeOptions = DEFAULT
 
 
@@ -59,9 +61,10 @@ class PageReader(Protocol):
 class _Links:
     """Gathers the links of one page, one a target."""
 
-    def __init__(self, base: str, query_charset: str | None, max_url_length: int, met: Counter[Limit]) -> None:
+    def __init__(self, base: str, query_charset: str | None, options: PageOptions, met: Counter[Limit]) -> None:
         self._query_charset = query_charset
-        self._max_url_length = max_url_length
+        self._max_url_length = options.max_url_length
+        self._schemes = CRAWLED if options.ftp else WEB
         self._targets: dict[str, Url | None] = {}
         self._links: dict[str, Link] = {}
         self.hrefs = 0
@@ -72,7 +75,7 @@ class _Links:
     def rebase(self, base: str) -> None:
         """Take what comes from here on as relative to `base`."""
         self._base = base
-        self._origin = base[: base.index("/", 8)]
+        self._origin = base[: path_start(base)]
         self._directory = base.partition("?")[0].rpartition("/")[0]
         self._targets.clear()
 
@@ -96,7 +99,8 @@ class _Links:
         return url.href
 
     def _skip(self, target: str) -> None:
-        self.met[SCHEMES if _parsed(target, self._base, sys.maxsize) is None else URL_LENGTH] += 1
+        is_none = _parsed(target, self._base, sys.maxsize, self._schemes) is None
+        self.met[SCHEMES if is_none else URL_LENGTH] += 1
 
     def all(self) -> list[Link]:
         return list(self._links.values())
@@ -108,29 +112,30 @@ class _Links:
         if self._query_charset is not None and "?" in target and not target.isascii():
             target = charset.with_encoded_query(target, self._query_charset)
         if len(target) > _REMEMBERED_LENGTH or len(self._directory) > _REMEMBERED_LENGTH:
-            return _parsed(target, self._base, self._max_url_length)
+            return _parsed(target, self._base, self._max_url_length, self._schemes)
         if target.startswith(("http://", "https://")):
-            return _remembered(target, _ANY_ORIGIN, self._max_url_length)
+            return _remembered(target, _ANY_ORIGIN, self._max_url_length, self._schemes)
         if target.startswith("/"):
-            return _remembered(target, self._origin, self._max_url_length)
+            return _remembered(target, self._origin, self._max_url_length, self._schemes)
         if target[:1] in _NEEDS_THE_WHOLE_BASE or ":" in target:  # `http:` alone is the page itself
-            return _parsed(target, self._base, self._max_url_length)
-        return _remembered(target, self._directory, self._max_url_length)
+            return _parsed(target, self._base, self._max_url_length, self._schemes)
+        return _remembered(target, self._directory, self._max_url_length, self._schemes)
 
 
-def _parsed(target: str, base: str, max_url_length: int) -> Url | None:
+def _parsed(target: str, base: str, max_url_length: int, schemes: Schemes) -> Url | None:
     try:
-        return parse(target, base, max_length=max_url_length)
+        return parse(target, base, max_length=max_url_length, schemes=schemes)
     except InvalidUrl:
         return None
 
 
-def absolute_url(href: str, max_length: int) -> Url | None:
-    """The http(s) URL that `href` is, whatever page it stands on; None where it is none."""
-    if not href.startswith(("http://", "https://")):
+def absolute_url(href: str, max_length: int, schemes: Schemes = WEB) -> Url | None:
+    """The URL that `href` is, whatever page it stands on; None where it is none of `schemes`."""
+    if not href.startswith(BEGINNINGS[schemes]):
         return None
-    parsed = _remembered if len(href) <= _REMEMBERED_LENGTH else _parsed
-    return parsed(href, _ANY_ORIGIN, max_length)
+    if len(href) <= _REMEMBERED_LENGTH:
+        return _remembered(href, _ANY_ORIGIN, max_length, schemes)
+    return _parsed(href, _ANY_ORIGIN, max_length, schemes)
 
 
 _ANY_ORIGIN = "http://any.invalid"  # what an absolute URL is does not hang on its base
@@ -143,8 +148,8 @@ _NEEDS_THE_WHOLE_BASE = frozenset(["", "?", *map(chr, range(0x21))])
 
 
 @lru_cache(maxsize=1 << 14)
-def _remembered(target: str, directory: str, max_url_length: int) -> Url | None:
-    return _parsed(target, directory + "/", max_url_length)
+def _remembered(target: str, directory: str, max_url_length: int, schemes: Schemes) -> Url | None:
+    return _parsed(target, directory + "/", max_url_length, schemes)
 
 
 def read_page(
@@ -163,7 +168,7 @@ def read_page(
     beyond: `SCHEMES` and `URL_LENGTH` by its distinct hrefs. Nothing in `body` or `headers` raises; a `url` that is
     none raises `InvalidUrl`.
     """
-    document = parse(url, max_length=sys.maxsize).href
+    document = parse(url, max_length=sys.maxsize, schemes=CRAWLED).href
     declared = media.declared_type(_values(headers, b"content-type"))
     content_type = media.actual_type(declared, body)
     page = PageItem(url.partition("#")[0], content_type=content_type, size=len(body), body=body)
@@ -174,7 +179,7 @@ def read_page(
     found = markup.found
     page.base = _base(found, document)
     query_charset = None if page.charset in _UNICODE_CHARSETS else page.charset
-    links = _Links(document, query_charset, options.max_url_length, met)
+    links = _Links(document, query_charset, options, met)
     _read_headers(headers, page, links)
     links.rebase(page.base)
     for element in found:
@@ -186,7 +191,7 @@ def read_page(
     page.language = declared_language(found, _values(headers, b"content-language"))
     page.links, page.hrefs = links.all(), links.hrefs
     if options.max_requisites:
-        made_of = _Links(document, query_charset, options.max_url_length, met)
+        made_of = _Links(document, query_charset, options, met)
         page.requisites = _requisites(page, headers, markup.parts, made_of, options.max_requisites)
     return page
 
@@ -232,7 +237,7 @@ def _base(found: Iterable[Element], document: str) -> str:
     for element in found:
         if element.tag == "base" and (href := element.attributes.get("href")) is not None:
             try:
-                return parse(href, document).href
+                return parse(href, document, schemes=CRAWLED).href
             except InvalidUrl:
                 return document
     return document

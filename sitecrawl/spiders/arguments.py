@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from sitecrawl.base.errors import OptionError, meant
-from sitecrawl.crawl.seeds import read_seeds, seeds_of
+from sitecrawl.crawl.seeds import check_ftp, read_seeds, seeds_of
 from sitecrawl.frontier.order import LINKS, order_named
 from sitecrawl.spiders.scope import Scope
-from sitecrawl.urls.url import Url
+from sitecrawl.urls.url import CRAWLED, Url
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,8 @@ class SiteArguments:
     """Go on when all is fetched: fetch pages again as they change."""
     requisites: bool = False
     """Fetch what pages are made of, too: images, style sheets, scripts, media, fonts and frames."""
+    ftp: bool = False
+    """Follow links to FTP servers, too, and take them for seeds."""
     job: str = ""
     """The crawl's name: what was begun under it is gone on with. Empty leaves it to JOBDIR."""
 
@@ -62,8 +64,9 @@ class SiteArguments:
             allow=_patterns(given.get("allow", "")),
             deny=_patterns(given.get("deny", "")),
         )
-        text = given.get("seeds")
-        urls = read_seeds(text) if text else ([] if has_queue and not seeds else seeds_of(seeds))
+        ftp = _switch(given, "ftp")
+        urls = _seeds(given.get("seeds"), seeds, has_queue=has_queue)
+        check_ftp(urls, ftp=ftp)
         discover, named = _sitemaps(given)
         return cls(
             urls,
@@ -77,6 +80,7 @@ class SiteArguments:
             _switch(given, "watch"),
             _switch(given, "recrawl"),
             _switch(given, "requisites"),
+            ftp,
             given.get("job", ""),
         )
 
@@ -100,6 +104,12 @@ def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
         if name not in NAMES and not name.startswith("_"):  # scrapyd passes `_job`
             hint = meant(name, names) or f": there are {', '.join(names)}"
             raise OptionError(f"There is no argument {name!r}{hint}")
+
+
+def _seeds(text: str | None, others: Sequence[str], *, has_queue: bool) -> list[Url]:
+    if text:
+        return read_seeds(text, schemes=CRAWLED)
+    return [] if has_queue and not others else seeds_of(others, schemes=CRAWLED)
 
 
 def _count(given: Mapping[str, Any], name: str) -> int | None:

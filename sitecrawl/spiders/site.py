@@ -63,6 +63,8 @@ class SiteSpider(Spider):
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         is_shared = redis_of(crawler.settings) is not None and not only_looks()
+        if crawler.settings.getbool("SITECRAWL_FTP"):
+            kwargs.setdefault("ftp", "1")
         arguments = cls.read_arguments(kwargs, has_queue=is_shared)
         _check_scheduler(crawler.settings)
         for name, value in (
@@ -73,8 +75,9 @@ class SiteSpider(Spider):
         ):
             if value is not None:
                 crawler.settings.set(name, value, priority="spider")
-        if arguments.requisites:
-            crawler.settings.set("SITECRAWL_REQUISITES", value=True, priority="spider")
+        for name, is_on in (("SITECRAWL_REQUISITES", arguments.requisites), ("SITECRAWL_FTP", arguments.ftp)):
+            if is_on:
+                crawler.settings.set(name, value=True, priority="spider")
         if arguments.watch or arguments.recrawl:  # other workers may have something for this one
             crawler.settings.set("SITECRAWL_CLUSTER_WATCH", value=True, priority="spider")
         if arguments.job:

@@ -15,7 +15,7 @@ docs/urls.md lists what is merged and where this differs from other canonicalise
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
@@ -42,9 +42,13 @@ DEFAULT_DROPPED_PARAMETERS: Final = (
 )  # fmt: skip
 """Parameters that never choose content. See `Canonicalizer` for the notation."""
 
-WEB: Final = ("http", "https")
-CRAWLED: Final = (*WEB, "ftp")
-"""The schemes of what can be fetched; of which FTP has to be switched on (docs/ftp.md)."""
+Schemes = tuple[str, ...]
+WEB: Final[Schemes] = ("http", "https")
+FTP: Final[Schemes] = ("ftp",)
+CRAWLED: Final[Schemes] = (*WEB, *FTP)
+"""What can be fetched; FTP has to be switched on (docs/ftp.md)."""
+BEGINNINGS: Final = {schemes: tuple(f"{scheme}://" for scheme in schemes) for schemes in (WEB, FTP, CRAWLED)}
+"""With what URLs of these begin."""
 
 _SHOWN_LENGTH = 100
 _COMMAND_BREAK = re.compile(r"%0[0AD]", re.IGNORECASE).search
@@ -82,13 +86,11 @@ def path_start(href: str) -> int:
     return href.index("/", href.index("/") + 2)
 
 
-def parse(
-    url: str, base: str | None = None, *, max_length: int = MAX_URL_LENGTH, schemes: Sequence[str] = WEB
-) -> Url:
+def parse(url: str, base: str | None = None, *, max_length: int = MAX_URL_LENGTH, schemes: Schemes = WEB) -> Url:
     """Parse `url`, relative to `base` if given, as the WHATWG URL standard (section 4.4) says.
 
     Credentials are dropped: whatever is stored with a page is read by others. Raises `InvalidUrl` for what is no
-    absolute URL of one of `schemes` (of `CRAWLED`), or longer than `max_length` characters.
+    absolute URL of `schemes` (`WEB`, `FTP` or `CRAWLED`), or longer than `max_length` characters.
     """
     if len(url) > max_length:
         raise InvalidUrl(f"{shortened(url)!r} has {len(url)} characters, and {max_length} is the limit")
@@ -96,12 +98,12 @@ def parse(
         href = ada_url.normalize_url(url) if base is None else ada_url.join_url(base, url)
     except ValueError:
         raise InvalidUrl(f"{shortened(url)!r} is no URL") from None
-    scheme = href.partition(":")[0]
-    if scheme not in schemes or (scheme == "ftp" and _COMMAND_BREAK(href)):
+    if not href.startswith(BEGINNINGS[schemes]) or (href[0] == "f" and _COMMAND_BREAK(href)):
         kinds = "http(s) or ftp" if "ftp" in schemes else "http(s)"
         raise InvalidUrl(f"{shortened(url)!r} is no {kinds} URL")
     href = href.partition("#")[0]
-    start, end = len(scheme) + 3, path_start(href)
+    start = href.index("/") + 2
+    end = href.index("/", start)
     host = href[start:end]
     if "@" in host:
         host = host.rpartition("@")[2]
@@ -241,7 +243,7 @@ _HOST_AND_PORT = re.compile(r"[A-Za-z0-9.-]+:[0-9]+(?:[/?#]|$)")
 _BARE_HOST = re.compile(r"[^\s/?#:@.]+(?:\.[^\s/?#:@.]+)+\.?(?=[/?#:]|$)|localhost(?=[/?#:]|$)|\[[0-9A-Fa-f:.]+\]")
 
 
-def guess_url(text: str, *, schemes: Sequence[str] = WEB) -> Url:
+def guess_url(text: str, *, schemes: Schemes = WEB) -> Url:
     """The URL that someone means who types `text` as a seed.
 
     A missing scheme is http: a server that wants https says so with a redirect, the other way round it does not.
@@ -263,8 +265,8 @@ def guess_url(text: str, *, schemes: Sequence[str] = WEB) -> Url:
 _CREDENTIALS: Final = ("HTTPAUTH_USER, HTTPAUTH_PASS and HTTPAUTH_DOMAIN", "FTP_USER and FTP_PASSWORD")
 
 
-def _with_scheme(text: str, schemes: Sequence[str]) -> str:
-    if text.lower().startswith(tuple(f"{scheme}://" for scheme in schemes)):
+def _with_scheme(text: str, schemes: Schemes) -> str:
+    if text.lower().startswith(BEGINNINGS[schemes]):
         return text
     if text.startswith("//") and text[2:3] not in ("", "/"):
         return f"http:{text}"

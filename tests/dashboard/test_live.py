@@ -423,6 +423,7 @@ class TestWhatIsDone:
             ("block", {"host": 7}),
             ("block", {"host": "\ud800"}),
             ("seed", {"urls": "mailto:x@y"}),
+            ("seed", {"urls": "ftp://a.example/"}),
             ("seed", {"urls": ""}),
             ("seed", {"urls": "http://a.example/ " * 1001}),
         ):

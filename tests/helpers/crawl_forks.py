@@ -30,13 +30,16 @@ IMPORTED = (
     "sitecrawl.spiders",
 )
 """Modules, and packages with all their modules, that are imported with all that they import in turn."""
+LATER = frozenset({"sitecrawl.extensions.ftp_client", "sitecrawl.extensions.ftp_session"})
+"""Modules that take the reactor, so that a crawl has to have chosen it."""
 
 
 def import_everything() -> None:
     for name in IMPORTED:
         imported = importlib.import_module(name)
         for found in pkgutil.walk_packages(getattr(imported, "__path__", ()), f"{name}."):
-            importlib.import_module(found.name)
+            if found.name not in LATER:
+                importlib.import_module(found.name)
     assert "twisted.internet.reactor" not in sys.modules, "a crawl chooses its reactor itself"
 
 

@@ -202,12 +202,13 @@ ELSEWHERE = (
     EXTRACT_SIZE,
     EXTRACT_TIME,
     REGEX_TIME,
+    limits.FTP_ENTRIES,
     limits.REQUISITES,
     limits.PARSE_TIME,
     limits.PARSE_MEMORY,
 )
-"""Limits of what this crawl does not do: `test_a_sitemap_without_end`, and tests/spiders/test_extract.py and
-test_requisites.py, meet them."""
+"""Limits of what this crawl does not do: `test_a_sitemap_without_end`, and tests/spiders/test_extract.py,
+test_requisites.py and tests/extensions/test_ftp_handler.py, meet them."""
 
 
 def sitemap(entries: int) -> bytes:

@@ -22,7 +22,7 @@ from sitecrawl.page.items import Link
 from sitecrawl.sitemap import schedule
 from sitecrawl.sitemap.locations import How, in_robots, on_page, usual
 from sitecrawl.sitemap.record import Kind, SitemapRecord, SitemapState
-from sitecrawl.urls.url import Url, parse
+from sitecrawl.urls.url import WEB, Url, parse
 
 _MAX_ROBOTS: Final = 1000
 """Hosts that nobody has looked for sitemaps on, whose robots.txt is remembered: a front page may lead there."""
@@ -64,6 +64,8 @@ class Discovery:
     def search(self, sites: Iterable[Url], *, robots_fetched: bool = False) -> None:
         """Look for sitemaps on the hosts of `sites`; `robots_fetched`: the crawl has asked for their robots.txt."""
         for site in sites:
+            if site.scheme not in WEB:
+                continue
             root = parse(f"{site.scheme}://{site.host}/")
             self._search_robots(parse(root.href + "robots.txt"), robots_fetched=robots_fetched)
             self._registry.add(root, Kind.FRONT)

@@ -1,0 +1,158 @@
+"""Scrapy's handler for ftp, with the limits of docs/limits.md, and with folders: a listing comes as a page of HTML.
+
+FTP_USER, FTP_PASSWORD and FTP_PASSIVE_MODE are in force, and so are Scrapy's keys of `Request.meta`: `ftp_user`,
+`ftp_password`, `ftp_passive` and `ftp_local_filename`.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from scrapy import Request
+from scrapy.core.downloader.handlers.ftp import FTPDownloadHandler
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DownloadCancelledError, DownloadTimeoutError, UnsupportedURLSchemeError
+from scrapy.http import Headers, Response
+from scrapy.responsetypes import responsetypes
+
+from sitecrawl import http
+from sitecrawl.base import limits
+from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.base.limits import NO_LIMIT
+from sitecrawl.extensions.download_errors import STATS, IdleTimeout, LimitExceeded, excuse, for_scrapy
+from sitecrawl.extensions.network import bind_address, check_address, client_of
+from sitecrawl.extensions.watch import Watch
+from sitecrawl.ftp.listing import Listing
+from sitecrawl.ftp.location import folder_url, location_of
+from sitecrawl.ftp.media_type import media_type_of
+from sitecrawl.ftp.page import CONTENT_TYPE, page_of
+from sitecrawl.urls.url import FTP, Url, parse
+
+if TYPE_CHECKING:
+    from sitecrawl.extensions.ftp_session import Answer, Session
+
+logger = logging.getLogger(__name__)
+
+PROTOCOL: Final = "FTP"
+"""The protocol of the responses."""
+SKIPPED: Final = "ftp/skipped_entries"
+"""Counts lines of listings that name nothing to be fetched."""
+LOOPS: Final = "ftp/loops"
+"""Counts folders that are folders above themselves, by a symbolic link."""
+_NOT_LINKS: Final = 3
+"""Elements of a listing's page that count as links do, and are none."""
+
+
+class FtpDownloadHandler(FTPDownloadHandler):
+    """See the module."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        settings = crawler.settings
+        assert crawler.stats
+        self._stats = crawler.stats
+        self._max_size = settings.getint(limits.BODY_SIZE.setting)
+        self._timeout = settings.getfloat(limits.TOTAL_TIME.setting)
+        self._max_entries = max(1, (settings.getint(limits.FTP_ENTRIES.setting) or NO_LIMIT) - _NOT_LINKS)
+        self.passive_mode = settings.getbool("FTP_PASSIVE_MODE")  # on a command line it is a word
+        self._bind = bind_address(settings.get("DOWNLOAD_BIND_ADDRESS"))
+        self._client = client_of(crawler)
+        self._watch = Watch(crawler)
+
+    async def download_request(self, request: Request) -> Response:
+        try:
+            return await self._download(request, _url(request))
+        except (LimitExceeded, DownloadTimeoutError, DownloadCancelledError) as error:
+            self._stats.inc_value(STATS[type(error)])
+            if isinstance(error, LimitExceeded):  # Scrapy says nothing of an `IgnoreRequest`
+                logger.info("Given up: %s: %s", request, error)
+            raise
+
+    async def _download(self, request: Request, url: Url) -> Response:
+        started = monotonic()
+        session = self._session(request, url)
+        try:
+            with self._watch.over(session, request.url, request.meta.get("download_timeout", self._timeout)):
+                answer = await session.run()
+        except DownloadTimeoutError as error:
+            if isinstance(error, IdleTimeout) or session.progress <= 0:
+                await excuse(error, session)
+            raise
+        except http.HttpError as error:
+            await excuse(error, session)
+            raise for_scrapy(error) from error
+        request.meta["download_latency"] = monotonic() - started
+        return self._response(url, session, answer)
+
+    def _session(self, request: Request, url: Url) -> Session:
+        from sitecrawl.extensions.ftp_client import Login  # noqa: PLC0415 - they take the reactor
+        from sitecrawl.extensions.ftp_session import Session  # noqa: PLC0415
+
+        meta = request.meta
+        login = Login(
+            meta.get("ftp_user", self.default_user),
+            meta.get("ftp_password", self.default_password),
+            bool(meta.get("ftp_passive", self.passive_mode)),
+        )
+        return Session(
+            self._client,
+            location_of(url),
+            login,
+            may_connect=partial(check_address, self.crawler, request.url, url.host),
+            bind=bind_address(meta.get("bindaddress")) or self._bind,
+            max_size=meta.get("download_maxsize", self._max_size) or NO_LIMIT,
+            max_entries=self._max_entries,
+            filename=meta.get("ftp_local_filename"),
+        )
+
+    def _response(self, url: Url, session: Session, answer: Answer) -> Response:
+        status, headers = 200, Headers()
+        if answer.listing is not None:
+            body = self._page(url, answer.listing, is_loop=answer.is_loop)
+            headers["Content-Type"] = CONTENT_TYPE
+        elif answer.file is not None:
+            body = answer.file.filename or answer.file.body.read()
+            headers["Content-Type"] = media_type_of(location_of(url).path, body)
+            headers["Local Filename"], headers["Size"] = answer.file.filename or b"", str(answer.file.size)
+        else:
+            status, body = status_of(answer.code), answer.reply
+            headers["Content-Type"] = "text/plain"
+        kind = responsetypes.from_args(headers=headers, url=url.href, body=body)
+        return kind(url.href, status=status, headers=headers, body=body, ip_address=session.ip, protocol=PROTOCOL)
+
+    def _page(self, url: Url, listing: Listing, *, is_loop: bool) -> bytes:
+        if is_loop:
+            self._stats.inc_value(LOOPS)
+            return page_of(folder_url(url), (), "This is a folder above, which is listed there.")
+        if listing.skipped:
+            self._stats.inc_value(SKIPPED, listing.skipped)
+        if listing.is_full:
+            logger.info("%s has more than %d entries: the others are left out", url.href, len(listing.entries))
+            self._stats.inc_value(limits.FTP_ENTRIES.stat)
+        return page_of(folder_url(url), listing.entries, "There is more." if listing.is_full else "")
+
+    async def close(self) -> None:
+        self._watch.stop()
+        self._client.close()
+
+
+def status_of(code: int) -> int:
+    """The status in HTTP of a reply that refuses: what is there no more, what is forbidden, what may be had later."""
+    if code in _STATUSES:
+        return _STATUSES[code]
+    return 503 if code < 500 else 501
+
+
+_STATUSES: Final = {530: 401, 532: 401, 550: 404, 551: 404, 553: 404}
+
+
+def _url(request: Request) -> Url:
+    if request.meta.get("proxy"):
+        raise UnsupportedURLSchemeError(f"FTP goes through no proxy of ours: {request.url}")
+    try:
+        return parse(request.url, max_length=4 * len(request.url), schemes=FTP)
+    except InvalidUrl as error:
+        raise UnsupportedURLSchemeError(str(error)) from error
