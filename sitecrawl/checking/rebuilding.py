@@ -26,13 +26,14 @@ from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.page.codings import without_codings
 from sitecrawl.page.items import Exchange, PageItem
-from sitecrawl.page.links import read_page, unread_page
+from sitecrawl.page.links import PageOptions, read_page, unread_page
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture, Place, describe
 from sitecrawl.pagestore.index import BESIDE, Original, PageIndex, Position
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.record import Kind, Record
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
+from sitecrawl.urls.url import BEGINNINGS, FTP
 
 _FRAMING = re.compile(rb"X-Crawler-(?=Content-Length$|Transfer-Encoding$)")
 _OF_BODY = (
@@ -244,7 +245,8 @@ def _exchange(answer: Record, request: Record | None) -> Exchange:
 
 def _page(exchange: Exchange, depth: int, referrer: str | None) -> PageItem:
     body = without_codings(exchange.body, exchange.headers)
-    page = read_page(exchange.url, body, exchange.headers)
+    options = PageOptions(ftp=exchange.url.startswith(BEGINNINGS[FTP]))  # what a crawl of FTP servers follows there
+    page = read_page(exchange.url, body, exchange.headers, options=options)
     page.status, page.fetched = exchange.status, exchange.started
     page.depth, page.referrer = depth, referrer
     return page

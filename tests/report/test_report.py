@@ -233,7 +233,7 @@ class TestCommand:
         """And says where it is."""
         done = command("report", str(job), "-o", str(tmp_path / "out.html"))
         assert (done.returncode, done.stdout) == (0, f"The report is in {tmp_path / 'out.html'}\n"), done.stderr
-        assert lxml.html.parse(str(tmp_path / "out.html")).xpath("count(//section)") == 10
+        assert lxml.html.parse(str(tmp_path / "out.html")).xpath("count(//section)") == 11
         assert not (tmp_path / "out.html.new").exists()
 
     def test_to_stdout(self, job: Path) -> None:
