@@ -143,6 +143,12 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     },
 }
 
+_CONSOLES: Final = {
+    "TELNETCONSOLE_ENABLED": "scrapy.extensions.telnet.TelnetConsole",
+    "REMOTE_CONTROL_ENABLED": "scrapy.extensions.remote_control.RemoteControl",
+}
+"""Extensions that Scrapy imports also where they are off: the second brings aiohttp, a third of the start."""
+
 _SPIDER_MIDDLEWARES: Final = {
     "middlewares.RequestsMiddleware": 940,
     "middlewares.LinksMiddleware": 950,
@@ -166,6 +172,7 @@ class Addon:
         if settings.getpriority("DUPEFILTER_CLASS") and has_our_scheduler(settings):
             own_class(settings)  # what is wrong with it is said before anything is made
         _set(settings, "USER_AGENT", _user_agent(settings.get("SITECRAWL_CONTACT")))
+        _leave_out(settings, "EXTENSIONS", [path for name, path in _CONSOLES.items() if not settings.getbool(name)])
         for name, components in {**_COMPONENTS, "SPIDER_MIDDLEWARES": _spider_middlewares(settings)}.items():
             _leave_out(settings, name, [path for path, priority in components.items() if priority is None])
             for path, priority in components.items():

@@ -19,10 +19,6 @@ COOKIES_ENABLED = False  # a crawl of whole sites has no session, and a cookie j
 FEED_EXPORT_ENCODING = "utf-8"
 TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False
-# Nor imported: the second brings aiohttp, a third of the start-up.
-EXTENSIONS = dict.fromkeys(
-    ("scrapy.extensions.telnet.TelnetConsole", "scrapy.extensions.remote_control.RemoteControl")
-)
 
 TWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
 if find_spec("uvloop"):
