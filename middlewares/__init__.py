@@ -1,5 +1,7 @@
 """Scrapy middlewares: thin adapters over sitecrawl."""
 
+from typing import TYPE_CHECKING, NoReturn
+
 from middlewares.capture import CaptureMiddleware
 from middlewares.givenup import GivenUpMiddleware
 from middlewares.limits import DecodingMiddleware, RedirectsMiddleware, RequestsMiddleware
@@ -8,6 +10,7 @@ from middlewares.outages import OutagesMiddleware
 from middlewares.output import OutputMiddleware
 from middlewares.refusals import RefusalsMiddleware
 from middlewares.robots import RobotsMiddleware
+from sitecrawl.base.shadowing import no_member
 
 __all__ = [
     "CaptureMiddleware",
@@ -21,3 +24,8 @@ __all__ = [
     "RequestsMiddleware",
     "RobotsMiddleware",
 ]
+
+if not TYPE_CHECKING:  # which would then find any name here
+
+    def __getattr__(name: str) -> NoReturn:
+        raise no_member(__name__, name)

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pipelines.warc import WarcPipeline
+from sitecrawl.base.shadowing import no_member
 
 if TYPE_CHECKING:
     from pipelines.database import DatabasePipeline
@@ -23,4 +24,4 @@ def __getattr__(name: str) -> Any:
     # SQLAlchemy and redis take longer to import than a small crawl takes: only who names them pays.
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise no_member(__name__, name)

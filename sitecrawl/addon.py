@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from math import inf
 from pathlib import Path
 from typing import Any, Final
+from urllib.request import getproxies
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, Settings
 from scrapy.utils.misc import load_object
@@ -20,12 +21,14 @@ from scrapy.utils.python import global_object_name
 from sitecrawl import __version__
 from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.base.limits import DEFAULTS
+from sitecrawl.base.shadowing import hidden_by, hides
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import only_looks
 from sitecrawl.crawl.content_seen import DUPLICATE_CONTENT, REVISIT
 from sitecrawl.crawl.own_dupefilter import own_class
 from sitecrawl.credit.policies import POLICIES
 from sitecrawl.frontier.order import LINKS, ORDERS
+from sitecrawl.http import Proxy
 from sitecrawl.seen.bloom_kinds import KINDS
 from sitecrawl.seen.policies import CACHES
 from sitecrawl.urls.fingerprint import BY_SITE, SPLITS
@@ -166,6 +169,7 @@ class Addon:
     def update_settings(self, settings: Settings) -> None:
         _check_modules()
         check_settings(settings)
+        _check_proxies(settings)
         looks = _LOOKS if only_looks() else {}
         for name, value in {**SETTINGS, **SCRAPY_DEFAULTS, **looks}.items():
             _set(settings, name, value)
@@ -238,6 +242,18 @@ def _is_of_use(settings: BaseSettings, name: str) -> bool:
         return False
 
 
+def _check_proxies(settings: BaseSettings) -> None:
+    """Raises `OptionError` for one in the environment that would fail all requests; Scrapy skips what is no URL."""
+    if not settings.getbool("HTTPPROXY_ENABLED"):
+        return
+    for scheme, proxy in getproxies().items():
+        try:
+            if scheme in _HANDLERS and "://" in proxy:
+                Proxy.of(proxy)
+        except ValueError as error:
+            raise OptionError(f"{scheme}_proxy: {error}") from error
+
+
 def _set(settings: BaseSettings, name: str, value: Any) -> None:
     """Set what nobody but Scrapy's defaults has set."""
     settings.set(name, value, priority="addon")
@@ -305,6 +321,8 @@ def _check_modules() -> None:
             raise OptionError(_shadowed(module)) from error
         if not is_ours:
             raise OptionError(_shadowed(module))
+        if (hidden := hidden_by(module)) is not None:
+            raise OptionError(hides(module, hidden))
 
 
 def _found(module: str) -> str:

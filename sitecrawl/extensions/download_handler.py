@@ -125,7 +125,6 @@ class DownloadHandler(BaseDownloadHandler):
         may_connect = partial(check_address, self.crawler, request.url, url.host)
         if proxy is not None and (address := addresses.literal(url.host)):
             may_connect(address)  # what a name means is up to the proxy
-        secret = request.headers.get(b"Proxy-Authorization")
         return http.Request(
             method=request.method,
             target=_target(request.url),
@@ -134,7 +133,7 @@ class DownloadHandler(BaseDownloadHandler):
             headers=[(name, value) for name, value in pairs(request.headers) if name.lower() not in _FRAMING],
             body=request.body,
             proxy=proxy,
-            proxy_headers=[(b"Proxy-Authorization", secret)] if secret else [],
+            proxy_login=request.headers.get(b"Proxy-Authorization") or b"",
             bind=bind_address(request.meta.get("bindaddress")) or self._bind,
             may_connect=may_connect,
         )
@@ -258,14 +257,9 @@ def _has_port(host: str) -> bool:
     return ":" in host and not host.endswith("]")
 
 
-def _proxy(request: Request) -> http.Endpoint | None:
+def _proxy(request: Request) -> http.Proxy | None:
     proxy: str | None = request.meta.get("proxy")
-    if not proxy:
-        return None
     try:
-        url = parse(proxy if "://" in proxy else f"http://{proxy}")
-    except InvalidUrl as error:
-        raise UnsupportedURLSchemeError(f"Not a proxy of ours: {error}") from error
-    if url.scheme != "http":
-        raise UnsupportedURLSchemeError(f"The proxy {url.host} would have to be asked over http")
-    return _endpoint(url)
+        return http.Proxy.of(proxy) if proxy else None
+    except ValueError as error:
+        raise UnsupportedURLSchemeError(str(error)) from error

@@ -15,6 +15,7 @@ from sitecrawl.http.errors import (
     UnknownHost,
     Unresolved,
 )
+from sitecrawl.http.proxy import Proxy
 from sitecrawl.http.reader import ReadLimits, ResponseReader
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "HttpError",
     "Lacking",
     "OverLimit",
+    "Proxy",
     "ReadLimits",
     "Request",
     "ResponseReader",

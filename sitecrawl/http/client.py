@@ -28,6 +28,7 @@ from sitecrawl.http.blame import PATIENCE, Blame, Want, is_no_route, is_silence,
 from sitecrawl.http.connection import MAX_IDLE, Connection, Endpoint, Pool
 from sitecrawl.http.errors import ConnectionFailed, ConnectionLost, HttpError, Lacking, UnknownHost, Unresolved
 from sitecrawl.http.proxies import Proxies
+from sitecrawl.http.proxy import Proxy
 from sitecrawl.http.reader import ReadLimits, ResponseReader
 
 _STAGGER_SECONDS: Final = 0.25
@@ -72,21 +73,31 @@ class Request:
     headers: Sequence[tuple[bytes, bytes]] = ()
     """Without those that frame a message."""
     body: bytes = b""
-    proxy: Endpoint | None = None
-    proxy_headers: Sequence[tuple[bytes, bytes]] = ()
-    """For the proxy alone."""
+    proxy: Proxy | None = None
+    proxy_login: bytes = b""
+    """For the proxy alone: the value of its Proxy-Authorization header. For SOCKS its scheme has to be Basic."""
     bind: tuple[str, int] | None = None
     """The local address to connect from."""
     may_connect: Callable[[str], None] = field(default=lambda _address: None)
     """Called with the IP address before it is connected to; what it raises ends the download."""
 
+    @property
+    def has_tunnel(self) -> bool:
+        """Whether the proxy hands on what it does not read."""
+        return self.proxy is not None and (self.endpoint.secure or self.proxy.is_socks)
+
+    @property
+    def to_proxy(self) -> list[tuple[bytes, bytes]]:
+        """The headers for the proxy alone."""
+        return [(b"Proxy-Authorization", self.proxy_login)] if self.proxy_login else []
+
     def __bytes__(self) -> bytes:
         """As it goes over the wire. Raises `HttpError` for what cannot be sent."""
         if not _METHOD(self.method) or not _TARGET(self.target):
             raise HttpError(f"{self.method!r} {self.target[:100]!r} is no request")
-        through_proxy = self.proxy is not None and not self.endpoint.secure
-        target = f"http://{self.host}{self.target}" if through_proxy else self.target
-        headers = [*self.headers, *(self.proxy_headers if through_proxy else ())]
+        asks_proxy = self.proxy is not None and not self.has_tunnel
+        target = f"http://{self.host}{self.target}" if asks_proxy else self.target
+        headers = [*self.headers, *(self.to_proxy if asks_proxy else ())]
         if not any(name.lower() == b"host" for name, _ in headers):
             headers.insert(0, (b"Host", self.host.encode()))
         if self.body or self.method in _WITH_LENGTH:
@@ -122,7 +133,7 @@ class Client:
         self.limits = limits
         self.pool = Pool(max_idle)
         self.blame = Blame(self._is_answered, patience)
-        self.proxies = Proxies(self.resolve, patience)
+        self.proxies = Proxies(self.resolve, tls, patience)
 
     async def resolve(self, name: str) -> Sequence[str]:
         """The addresses of `name`. Raises as `LookUp` does, and `Lacking`."""
@@ -208,7 +219,7 @@ class Download:
         """
         request = self._request
         message = bytes(request)
-        key = (request.endpoint, request.proxy, request.bind)
+        key = (request.endpoint, request.proxy, request.proxy_login, request.bind)
         pool = self._client.pool
         while True:
             connection = pool.take(key) or await self._wait(asyncio.ensure_future(self._connect()))
@@ -232,7 +243,7 @@ class Download:
                 connection.abort()
                 raise
             self._client.blame.answered(self._address, (request.proxy or request.endpoint).port)
-            if request.proxy is not None and not request.endpoint.secure and reader.status == SHUT_OUT:
+            if request.proxy is not None and not request.has_tunnel and reader.status == SHUT_OUT:
                 connection.abort()
                 raise self._shut_out(request.proxy)
             self._client.proxies.heard(request.proxy)
@@ -280,25 +291,28 @@ class Download:
             connection = await self._reach(request.endpoint, request.may_connect)
         else:
             connection = await self._reach_proxy(request.proxy)
-        if request.endpoint.secure:
-            try:
-                if request.proxy is not None:
-                    await self._tunnel(connection)
-                await self._secure(connection)
-            except BaseException:
-                connection.abort()
-                raise
+        try:
+            if request.proxy is not None and request.endpoint.secure and not request.proxy.is_socks:
+                await self._tunnel(connection, request.proxy)
+            if request.endpoint.secure:
+                await self._secure(connection, request.endpoint)
+        except BaseException:
+            connection.abort()
+            raise
         return connection
 
-    async def _reach_proxy(self, proxy: Endpoint) -> Connection:
+    async def _reach_proxy(self, proxy: Proxy) -> Connection:
         if (want := self._client.proxies.left_alone(proxy)) is not None:
             raise Lacking(want, f"The proxy {proxy.authority} does not answer")
         self._seeks_proxy = True
         connection = await self._reach(proxy, lambda _address: None)
+        if proxy.secure:
+            await self._secure(connection, proxy)
+            connection.certificate = None  # it is the host's that is wanted
         self._seeks_proxy = False
         return connection
 
-    async def _reach(self, endpoint: Endpoint, may_connect: Callable[[str], None]) -> Connection:
+    async def _reach(self, endpoint: Endpoint | Proxy, may_connect: Callable[[str], None]) -> Connection:
         addresses = [endpoint.host] if literal(endpoint.host) else await self._client.resolve(endpoint.host)
         for address in addresses:
             may_connect(address)
@@ -313,7 +327,7 @@ class Download:
         self._client.blame.answered(str(connection.address or addresses[0]), endpoint.port)
         return connection
 
-    async def _open_with_room(self, endpoint: Endpoint, addresses: Sequence[str]) -> Connection:
+    async def _open_with_room(self, endpoint: Endpoint | Proxy, addresses: Sequence[str]) -> Connection:
         """Where this machine lacks something, the idle connections are closed, and it is tried again."""
         while True:
             try:
@@ -326,10 +340,11 @@ class Download:
             self._client.pool.close()
             await asyncio.sleep(_CLOSING_SECONDS)
 
-    async def _open(self, endpoint: Endpoint, addresses: Sequence[str]) -> Connection:
+    async def _open(self, endpoint: Endpoint | Proxy, addresses: Sequence[str]) -> Connection:
         loop = asyncio.get_running_loop()
         bind = self._request.bind
-        if len(addresses) == 1:
+        is_socks = isinstance(endpoint, Proxy) and endpoint.is_socks
+        if len(addresses) == 1 and not is_socks:
             given: dict[str, Any] = {"host": addresses[0], "port": endpoint.port, "local_addr": bind}
         else:
             local = await loop.getaddrinfo(*bind, type=socket.SOCK_STREAM) if bind is not None else None
@@ -339,27 +354,40 @@ class Download:
                     infos, local_addr_infos=local, happy_eyeballs_delay=_STAGGER_SECONDS, interleave=1
                 )
             }
+        if is_socks:
+            await self._socks_tunnel(given["sock"])
         opened: tuple[asyncio.Transport, Connection] = await loop.create_connection(Connection, **given)
         return opened[1]
 
-    async def _tunnel(self, connection: Connection) -> None:
+    async def _socks_tunnel(self, connection: socket.socket) -> None:
+        from sitecrawl.http.socks import ShutOut, tunnel  # noqa: PLC0415 - an extra
+
+        self._seeks_proxy = False
+        request = self._request
+        assert request.proxy is not None
+        try:
+            await tunnel(connection, request.endpoint, request.proxy_login)
+        except ShutOut as error:
+            raise self._shut_out(request.proxy) from error
+        self._client.proxies.heard(request.proxy)
+
+    async def _tunnel(self, connection: Connection, proxy: Proxy) -> None:
         """RFC 9110, section 9.3.6."""
         authority = self._request.endpoint.authority
-        headers = [(b"Host", authority.encode()), *self._request.proxy_headers]
+        headers = [(b"Host", authority.encode()), *self._request.to_proxy]
         reader = ResponseReader(self._client.limits, has_body=False)
         await connection.ask(_message(f"CONNECT {authority} HTTP/1.1", headers), reader)
-        if self._request.proxy is not None and reader.status == SHUT_OUT:
-            raise self._shut_out(self._request.proxy)
-        self._client.proxies.heard(self._request.proxy)
+        if reader.status == SHUT_OUT:
+            raise self._shut_out(proxy)
+        self._client.proxies.heard(proxy)
         if not 200 <= reader.status < 300:
             raise ConnectionFailed(f"The proxy answers {reader.status} when asked for {authority}")
 
-    def _shut_out(self, proxy: Endpoint) -> Lacking:
+    def _shut_out(self, proxy: Proxy) -> Lacking:
         want = self._client.proxies.shut_out(proxy)
         return Lacking(want, f"The proxy {proxy.authority} wants another name or password")
 
-    async def _secure(self, connection: Connection) -> None:
-        endpoint = self._request.endpoint
+    async def _secure(self, connection: Connection, endpoint: Endpoint | Proxy) -> None:
         try:
             await connection.start_tls(self._client.tls, endpoint.host)
         except OSError as error:
@@ -379,7 +407,7 @@ def _is_nothing(error: Exception) -> bool:
     return isinstance(error, ConnectionLost) or _is_silence(error)
 
 
-def _failed(endpoint: Endpoint, error: OSError) -> ConnectionFailed:
+def _failed(endpoint: Endpoint | Proxy, error: OSError) -> ConnectionFailed:
     return ConnectionFailed(f"{endpoint.authority} cannot be connected to: {error}")
 
 

@@ -8,10 +8,9 @@ import ssl
 from collections import OrderedDict
 from collections.abc import Hashable
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple, Protocol, cast
 
 from sitecrawl.http.errors import ConnectionLost, HttpError
-from sitecrawl.http.reader import ResponseReader
 
 MAX_IDLE: Final = 256
 """Connections that are kept open without a request, over all hosts."""
@@ -29,7 +28,29 @@ class Endpoint(NamedTuple):
 
     @property
     def authority(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return authority(self.host, self.port)
+
+
+def authority(host: str, port: int) -> str:
+    """RFC 3986, section 3.2."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class Reader(Protocol):
+    """Is fed with what comes; whatever it raises is the asker's."""
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything of the answer has come."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of it has."""
+
+    def feed(self, data: bytes, /) -> None: ...
+
+    def end(self) -> None:
+        """No more comes, before it is whole."""
 
 
 class Connection(asyncio.Protocol):
@@ -48,10 +69,10 @@ class Connection(asyncio.Protocol):
         """Whether it has served a request before the present one."""
         self.since = 0.0
         """When it was last laid aside, on the loop's clock."""
-        self._reader: ResponseReader | None = None
+        self._reader: Reader | None = None
         self._answer: asyncio.Future[None] | None = None
 
-    def ask(self, request: bytes, reader: ResponseReader) -> asyncio.Future[None]:
+    def ask(self, request: bytes, reader: Reader) -> asyncio.Future[None]:
         """Send `request`. The future is done when `reader` is; it fails as `reader` does, or with `ConnectionLost`.
 
         Whoever cancels it has to `abort` the connection.

@@ -1,9 +1,9 @@
 """Whose fault it is that nothing comes through a proxy: its own, or that of the host behind it.
 
 The hosts have no part in it that their proxy is down. One that cannot be connected to is; one that is silent, or
-breaks off, is asked for what no other server has a part in: OPTIONS with Max-Forwards: 0 (RFC 9110, section 7.6.2).
-Whatever it answers, it is there, and the host is to blame. One that wants another name and password is as good as
-down.
+breaks off, is asked for what no other server has a part in: OPTIONS with Max-Forwards: 0 (RFC 9110, section 7.6.2),
+or in which way it is to be told who asks (RFC 1928, section 3). Whatever it answers, it is there, and the host is to
+blame. One that wants another name and password is as good as down.
 
 A proxy that is down is left alone for a while, twice as long each time: what would go through it fails at once until
 then. As long as there is another way on which somebody was heard from of late, another proxy or none, only this one
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,8 +23,9 @@ from typing import Final, NamedTuple
 
 from sitecrawl.http.addresses import literal
 from sitecrawl.http.blame import Want
-from sitecrawl.http.connection import Endpoint
+from sitecrawl.http.connection import Connection
 from sitecrawl.http.errors import HttpError
+from sitecrawl.http.proxy import Proxy
 
 logger = logging.getLogger(__name__)
 
@@ -43,24 +45,26 @@ class _Outage(NamedTuple):
 
 class Proxies:
     """See the module. `resolve` gives the addresses of a name, or raises an `HttpError`; `patience`: seconds for an
-    answer, when a proxy is asked whether it is there. `clock` gives monotonic seconds.
+    answer, when a proxy is asked whether it is there, over `tls` if need be. `clock` gives monotonic seconds.
     """
 
     def __init__(
         self,
         resolve: Callable[[str], Awaitable[Sequence[str]]],
+        tls: ssl.SSLContext,
         patience: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._resolve = resolve
+        self._tls = tls
         self._patience = patience
         self._clock = clock
-        self._ways: OrderedDict[Endpoint | None, None] = OrderedDict()
+        self._ways: OrderedDict[Proxy | None, None] = OrderedDict()
         """Proxies, and None for none, on which somebody was heard from; the last comes last."""
-        self._down: dict[Endpoint, _Outage] = {}
-        self._asking: dict[Endpoint, asyncio.Task[bool]] = {}
+        self._down: dict[Proxy, _Outage] = {}
+        self._asking: dict[Proxy, asyncio.Task[bool]] = {}
 
-    def heard(self, way: Endpoint | None) -> None:
+    def heard(self, way: Proxy | None) -> None:
         """An answer came through a proxy, or without one."""
         self._ways[way] = None
         self._ways.move_to_end(way)
@@ -69,12 +73,12 @@ class Proxies:
         if way is not None and (outage := self._down.pop(way, None)) and outage.seconds > FIRST_PAUSE:
             logger.warning("The proxy %s answers again", way.authority)
 
-    def left_alone(self, proxy: Endpoint) -> Want | None:
+    def left_alone(self, proxy: Proxy) -> Want | None:
         """What is lacking while `proxy` is not to be asked; None if it may be."""
         outage = self._down.get(proxy)
         return self._want(proxy) if outage is not None and self._clock() < outage.until else None
 
-    async def of_failure(self, proxy: Endpoint, *, stands: bool) -> Want | None:
+    async def of_failure(self, proxy: Proxy, *, stands: bool) -> Want | None:
         """What is lacking when nothing came through `proxy`; None if that is there, and the host behind it to blame.
 
         `stands`: there was a connection to it.
@@ -84,19 +88,19 @@ class Proxies:
             return None
         return self._down_for(proxy, "does not answer")
 
-    def shut_out(self, proxy: Endpoint) -> Want:
+    def shut_out(self, proxy: Proxy) -> Want:
         """What is lacking when `proxy` takes no name and password that it was given, or wants some."""
         return self._down_for(proxy, "wants another name or password")
 
-    def _down_for(self, proxy: Endpoint, why: str) -> Want:
+    def _down_for(self, proxy: Proxy, why: str) -> Want:
         self._suffer(proxy, why)
         return self._want(proxy)
 
-    def _want(self, proxy: Endpoint) -> Want:
+    def _want(self, proxy: Proxy) -> Want:
         others = self._ways.keys() - self._down.keys() - {proxy}
         return Want.PROXY if others else Want.PROXIES
 
-    def _suffer(self, proxy: Endpoint, why: str) -> None:
+    def _suffer(self, proxy: Proxy, why: str) -> None:
         now, outage = self._clock(), self._down.get(proxy)
         if outage is None:
             self._down[proxy] = _Outage(FIRST_PAUSE, now + FIRST_PAUSE)
@@ -106,27 +110,48 @@ class Proxies:
             seconds = min(2 * outage.seconds, LONGEST_PAUSE)
             self._down[proxy] = _Outage(seconds, now + seconds)
 
-    async def _is_there(self, proxy: Endpoint) -> bool:
+    async def _is_there(self, proxy: Proxy) -> bool:
         if (asking := self._asking.get(proxy)) is None:
             asking = self._asking[proxy] = asyncio.get_running_loop().create_task(self._ask(proxy))
             asking.add_done_callback(lambda _: self._asking.pop(proxy))
         return await asyncio.shield(asking)
 
-    async def _ask(self, proxy: Endpoint) -> bool:
+    async def _ask(self, proxy: Proxy) -> bool:
         with suppress(TimeoutError, OSError, HttpError):
             async with asyncio.timeout(self._patience):
                 return await self._answers(proxy)
         return False
 
-    async def _answers(self, proxy: Endpoint) -> bool:
+    async def _answers(self, proxy: Proxy) -> bool:
         address = proxy.host if literal(proxy.host) else (await self._resolve(proxy.host))[0]
-        reader, writer = await asyncio.open_connection(address, proxy.port)
+        loop = asyncio.get_running_loop()
+        _, connection = await loop.create_connection(Connection, address, proxy.port)
         try:
-            writer.write(b"OPTIONS * HTTP/1.1\r\nHost: %b\r\nMax-Forwards: 0\r\n\r\n" % proxy.authority.encode())
-            return bool(await reader.read(1))
+            if proxy.secure:
+                await connection.start_tls(self._tls, proxy.host)
+            await connection.ask(_introduction(proxy), _AnyAnswer())
+            return True
         finally:
-            writer.transport.abort()
+            connection.abort()
 
     def close(self) -> None:
         for asking in self._asking.values():
             asking.cancel()
+
+
+def _introduction(proxy: Proxy) -> bytes:
+    if proxy.is_socks:
+        return b"\x05\x01\x00"
+    return b"OPTIONS * HTTP/1.1\r\nHost: %b\r\nMax-Forwards: 0\r\n\r\n" % proxy.authority.encode()
+
+
+class _AnyAnswer:
+    """Reads a connection until something has come."""
+
+    has_begun = is_whole = False
+
+    def feed(self, _data: bytes) -> None:
+        self.has_begun = self.is_whole = True
+
+    def end(self) -> None:
+        """It has come."""

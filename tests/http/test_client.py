@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from certificates import certificate
 from http_clients import OK, answering, client, fetch, get, look_up, serving, standing
+from socks_server import pipe
 from waiting import until_async
 
 from sitecrawl.http import (
@@ -20,6 +21,7 @@ from sitecrawl.http import (
     Endpoint,
     Found,
     HttpError,
+    Proxy,
     ResponseReader,
     UnknownHost,
 )
@@ -179,10 +181,9 @@ def test_a_proxy_is_asked_for_the_whole_url() -> None:
     async def run() -> bytes:
         asked: list[bytes] = []
         async with serving(answering(OK, asked=asked)) as port:
-            proxy = Endpoint(False, "proxy.example", port)
-            secret = [(b"Proxy-Authorization", b"Basic x")]
+            proxy = Proxy("http", "proxy.example", port)
             with client() as ours:
-                await fetch(ours, get(80, "far.example", proxy=proxy, proxy_headers=secret))
+                await fetch(ours, get(80, "far.example", proxy=proxy, proxy_login=b"Basic x"))
         return asked[0]
 
     assert asyncio.run(run()) == (
@@ -202,23 +203,15 @@ async def _through_tunnel(folder: Path, answer: bytes) -> tuple[list[bytes], Res
         await writer.drain()
         if b" 200 " in answer:
             behind_reader, behind = await asyncio.open_connection("127.0.0.1", port)
-            await asyncio.gather(_pipe(reader, behind), _pipe(behind_reader, writer))
+            await asyncio.gather(pipe(reader, behind), pipe(behind_reader, writer))
 
     async with serving(answering(OK, asked=asked), context) as port, serving(proxy) as proxy_port:
-        proxied = Endpoint(False, "p.example", proxy_port)
+        proxied = Proxy("http", "p.example", proxy_port)
         with client() as ours:
             download = Download(ours, get(port, endpoint=Endpoint(True, "a.example", port), proxy=proxied))
             reader = await download.run(max_size=10)
         assert download.connection is not None
         return [line.partition(b"\r\n")[0] for line in asked], reader, download.connection.certificate
-
-
-async def _pipe(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    with suppress(ConnectionError):
-        while data := await source.read(4096):
-            target.write(data)
-            await target.drain()
-    target.close()
 
 
 def test_a_secure_host_is_asked_through_a_tunnel(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from sitecrawl.http import (
     Endpoint,
     Found,
     HttpError,
+    Proxy,
     ReadLimits,
     Request,
 )
@@ -53,7 +54,7 @@ async def _failing(play: Play, *, by_proxy: bool) -> tuple[Exception, list[str]]
     with socket.create_server(("127.0.0.1", 0)) as server, closing(_client()) as client:
         server.settimeout(30)
         at = server.getsockname()
-        proxy = Endpoint(False, *at) if by_proxy else None
+        proxy = Proxy("http", *at) if by_proxy else None
         download = Download(client, Request("GET", "/", "a.example", Endpoint(True, *at), proxy=proxy))
         running = asyncio.create_task(download.run(max_size=10))
         await _turns(3)  # until the connection is asked for

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 import pytest
 from http_clients import OK, Handler, answering, client, get, serving
 
-from sitecrawl.http import Client, Download, Endpoint, HttpError, Lacking, Request, Want
+from sitecrawl.http import Client, Download, Endpoint, HttpError, Lacking, Proxy, Request, Want
 from sitecrawl.http.proxies import FIRST_PAUSE, LONGEST_PAUSE, Proxies
 
 HERE = "127.0.0.1"
-PROXY, OTHER = Endpoint(False, "127.0.0.8", 3128), Endpoint(False, "127.0.0.9", 3128)
+PROXY, OTHER = Proxy("http", "127.0.0.8", 3128), Proxy("http", "127.0.0.9", 3128)
 
 
 async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -44,7 +45,7 @@ def refusing() -> Iterator[int]:
 
 
 def through(port: int, *, secure: bool = False, name: str = HERE) -> Request:
-    return get(80, "far.example", endpoint=Endpoint(secure, "far.example", 443), proxy=Endpoint(False, name, port))
+    return get(80, "far.example", endpoint=Endpoint(secure, "far.example", 443), proxy=Proxy("http", name, port))
 
 
 async def lacking(of: Client, request: Request) -> Want | None:
@@ -103,7 +104,7 @@ def test_a_proxy_that_wants_a_password(*, secure: bool) -> None:
         async with serving(answering(shut)) as port:
             with client() as ours:
                 assert await lacking(ours, through(port, secure=secure)) is Want.PROXIES
-                assert ours.proxies.left_alone(Endpoint(False, HERE, port)) is Want.PROXIES
+                assert ours.proxies.left_alone(Proxy("http", HERE, port)) is Want.PROXIES
                 assert (await Download(ours, get(port, HERE)).run(max_size=1000)).status == 407
 
     asyncio.run(story())
@@ -150,7 +151,7 @@ class TestOutages:
 
     now = 1000.0
 
-    def fail(self, proxies: Proxies, proxy: Endpoint = PROXY) -> Want | None:
+    def fail(self, proxies: Proxies, proxy: Proxy = PROXY) -> Want | None:
         return asyncio.run(proxies.of_failure(proxy, stands=False))
 
     @pytest.fixture
@@ -158,7 +159,7 @@ class TestOutages:
         async def resolve(name: str) -> list[str]:
             return [name]
 
-        return Proxies(resolve, patience=1.0, clock=lambda: self.now)
+        return Proxies(resolve, ssl.create_default_context(), patience=1.0, clock=lambda: self.now)
 
     def test_longer_each_time(self, proxies: Proxies) -> None:
         """Twice as long, up to half a minute; what was under way before does not count."""

@@ -129,3 +129,23 @@ def test_a_foreign_module_before_the_egg(environ: Environment, web: LocalWeb, tm
     assert done.returncode == 1
     assert f"another package named 'middlewares', {foreign}, before sitecrawl's" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("environ", ["wheel"], indirect=True)
+@pytest.mark.parametrize("addon", ["", 'ADDONS = {"sitecrawl.addon.Addon": 500}\n'])
+def test_a_flat_project(environ: Environment, web: LocalWeb, tmp_path: Path, addon: str) -> None:
+    """Its `pipelines.py` lies behind ours, whether it has anything to do with sitecrawl or not: it is told so."""
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
+    own = 'SPIDER_MODULES = ["spiders"]\nITEM_PIPELINES = {"pipelines.Own": 1}\n'
+    (tmp_path / "settings.py").write_text(addon + own)
+    (tmp_path / "pipelines.py").write_text("class Own:\n    pass\n")
+    (tmp_path / "spiders.py").write_text(f"""import scrapy
+
+
+class Flat(scrapy.Spider):
+    name = "flat"
+    start_urls = ["{web.root}/"]
+""")
+    done = environ.scrapy("crawl", "flat", cwd=tmp_path, PYTHONSAFEPATH="1")  # as the command `scrapy` has it
+    assert f"sitecrawl's package 'pipelines' hides the project's own {tmp_path}/pipelines.py" in done.stderr
+    assert done.returncode == 1

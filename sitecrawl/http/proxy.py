@@ -1,0 +1,55 @@
+"""Servers through which others are asked.
+
+One of HTTP is asked for a whole URL (RFC 9112, section 3.2.2), or for a tunnel to a host that wants TLS (RFC 9110,
+section 9.3.6); an `https` one over TLS. One of SOCKS 5 makes a tunnel to any host (`sitecrawl.http.socks`). All of
+them look up the host's name: those of `socks5`, too, which elsewhere leaves that to who asks.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+from sitecrawl.base.extras import how_to_install
+from sitecrawl.http.connection import authority
+
+_SOCKS: Final = ("socks5", "socks5h")
+_PORTS: Final = {"http": 80, "https": 443} | dict.fromkeys(_SOCKS, 1080)
+
+
+class Proxy(NamedTuple):
+    """Where it is, and how it is spoken to."""
+
+    scheme: str
+    host: str
+    """A name or an address, without brackets."""
+    port: int
+
+    @classmethod
+    def of(cls, url: str) -> Proxy:
+        """The one that `url` names; of http if it has no scheme. Raises `ValueError`, and says why not."""
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        if parts.scheme not in _PORTS:
+            raise ValueError(f"A proxy is asked over {', '.join(_PORTS)}, and not over {parts.scheme}")
+        if not parts.hostname:
+            raise ValueError(f"{parts.scheme}:// without a host is no proxy")
+        if parts.scheme in _SOCKS and find_spec("python_socks") is None:
+            raise ValueError(f"A proxy of SOCKS takes a package: {how_to_install('socks')}")
+        try:
+            return cls(parts.scheme, parts.hostname, parts.port or _PORTS[parts.scheme])
+        except ValueError:  # its words may have half of a password
+            raise ValueError("A proxy's port is a number below 65536") from None
+
+    @property
+    def authority(self) -> str:
+        return authority(self.host, self.port)
+
+    @property
+    def secure(self) -> bool:
+        """Whether it is spoken to over TLS."""
+        return self.scheme == "https"
+
+    @property
+    def is_socks(self) -> bool:
+        return self.scheme in _SOCKS
