@@ -23,8 +23,10 @@ IMAGE_LOCK := requirements/image.txt
 RELEASE := .venv-release
 # pywb asks for a redis-py of 2017.
 PYWB := .venv-pywb
+# What builds the site of the documents is no part of what runs, either.
+SITE := .venv-site
 
-.PHONY: crawl cluster deploy test lint format screenshots replay lock audit sbom clean
+.PHONY: crawl cluster deploy test docs docs-version lint format screenshots replay lock audit sbom clean
 
 crawl: $(VENV)/.crawl
 	@test -n "$(SEEDS)" || { echo "Say what to crawl: make crawl SEEDS=https://example.com"; exit 2; }
@@ -40,8 +42,18 @@ deploy: $(VENV)/.deploy
 # Tests start Python hundreds of times, and none of these is to compile all modules again.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "not documents" $(ARGS)
 	@$(BIN)/python .ci/tried.py
+
+docs: export NO_MKDOCS_2_WARNING := 1
+docs: $(VENV)/.test $(SITE)/.ready
+	$(SITE)/bin/mkdocs build --quiet
+	$(BIN)/python -m pytest -n $(JOBS) -m documents tests/project/test_commands_of_docs.py $(ARGS)
+
+docs-version: export NO_MKDOCS_2_WARNING := 1
+docs-version: $(SITE)/.ready
+	$(SITE)/bin/mike deploy --update-aliases $$($(PYTHON) -c \
+		'import tomllib; print(tomllib.load(open("pyproject.toml", "rb"))["project"]["version"])') latest
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
@@ -77,7 +89,7 @@ sbom: $(RELEASE)/.ready
 		--output-file dist/sitecrawl.cdx.json
 
 clean:
-	rm -rf $(VENV) .venv-* build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-* build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -92,6 +104,12 @@ $(PYWB)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(PYWB)
 	$(PYWB)/bin/python -m pip install --quiet --upgrade pip
 	$(PYWB)/bin/python -m pip install --quiet --group replay
+	@touch $@
+
+$(SITE)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/python -m pip install --quiet --upgrade pip
+	$(SITE)/bin/python -m pip install --quiet --group site
 	@touch $@
 
 $(RELEASE)/.ready: pyproject.toml

@@ -34,7 +34,8 @@ def behind(path: str, host: str) -> Page | None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Where the document's middleware is."""
-    (code,) = re.findall(r"```python\n(.*?)```", (PROJECT / "docs" / "refused.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", (PROJECT / "docs" / "refused.md").read_text(), re.DOTALL)
+    (code,) = [block for block in blocks if "class Rotation" in block]
     (tmp_path / "rotation.py").write_text(f"{code}\n\nrandom = random.Random(4)  # so that each is taken, always\n")
     return tmp_path
 
