@@ -29,6 +29,7 @@ from scrapy.exceptions import (
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.python import global_object_name
 from twisted.python.failure import Failure
 
 from sitecrawl import http
@@ -163,6 +164,11 @@ class _Arriving:
         assert self._download.reader is not None
         return self._download.reader
 
+    @property
+    def _may_stop(self) -> bool:
+        """What a spider has read enough of is its own: rules that come in part would be others."""
+        return FIRST_PART not in self._request.meta
+
     def head(self) -> None:
         self._request.meta["download_latency"] = monotonic() - self._started
         length = next((int(value) for value in self._reader.values(b"content-length") if value.isdigit()), None)
@@ -180,8 +186,10 @@ class _Arriving:
         answers = self._crawler.signals.send_catch_log(
             signal, request=self._request, spider=self._crawler.spider, **what
         )
-        for _, answer in answers:
-            if isinstance(answer, Failure) and isinstance(answer.value, StopDownload):
+        for receiver, answer in answers:
+            if isinstance(answer, Failure) and isinstance(answer.value, StopDownload) and self._may_stop:
+                name = global_object_name(receiver)
+                logger.debug("Download stopped for %s from signal handler %s", self._request, name)
                 self._stop = answer.value
                 raise http.Enough
 

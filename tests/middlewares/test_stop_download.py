@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 from crawling import environment, states_of
@@ -39,12 +40,12 @@ class Impatient(Spider):
         raise StopDownload(fail=True)
 
     def failed(self, failure):
-        self.stopped.append((type(failure.value).__name__, failure.value.response.status))
+        if isinstance(failure.value, StopDownload):
+            self.stopped.append((type(failure.value).__name__, failure.value.response.status))
 
 process = AsyncCrawlerProcess({
     "ADDONS": {"sitecrawl.addon.Addon": 500},
     "JOBDIR": directory,
-    "ROBOTSTXT_OBEY": False,
     "SITECRAWL_DELAY_FACTOR": 0,
     "SITECRAWL_MAX_HOST_FAILURES": 2,
 })
@@ -56,12 +57,13 @@ print(json.dumps([crawler.spider.stopped, crawler.stats.get_value("finish_reason
 
 
 def test_a_spider_that_stops_downloads(tmp_path: Path) -> None:
-    """Its errback hears of each page, all of the host are asked for, and each is done with."""
+    """Its errback hears of each page, all are asked for, and each is done with; robots.txt comes whole."""
     job = tmp_path / "job"
-    with LocalWeb(lambda path, _: linked(title=path)) as web:
+    robots = "User-agent: *\nDisallow: /3\n"
+    with LocalWeb(lambda path, _: robots if path == "/robots.txt" else linked(title=path)) as web:
         command = [sys.executable, "-c", CRAWL, str(job), web.root, str(PAGES)]
         done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=False)
-        assert sorted(web.paths()) == sorted(f"/{number}" for number in range(PAGES))
+        assert sorted(web.paths()) == sorted(f"/{number}" for number in range(PAGES) if number != 3)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[-1]) == [[["StopDownload", 200]] * PAGES, "finished"]
-    assert {*states_of(job).values()} == {UrlState.FETCHED}
+    assert json.loads(done.stdout.splitlines()[-1]) == [[["StopDownload", 200]] * (PAGES - 1), "finished"]
+    assert Counter(states_of(job).values()) == {UrlState.FETCHED: PAGES - 1, UrlState.EXCLUDED: 1}
