@@ -29,7 +29,6 @@ from scrapy.exceptions import (
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
 from scrapy.utils.asyncio import is_asyncio_available
-from scrapy.utils.python import global_object_name
 from twisted.python.failure import Failure
 
 from sitecrawl import http
@@ -188,7 +187,7 @@ class _Arriving:
         )
         for receiver, answer in answers:
             if isinstance(answer, Failure) and isinstance(answer.value, StopDownload) and self._may_stop:
-                name = global_object_name(receiver)
+                name = getattr(receiver, "__qualname__", receiver)
                 logger.debug("Download stopped for %s from signal handler %s", self._request, name)
                 self._stop = answer.value
                 raise http.Enough
