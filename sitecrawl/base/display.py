@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 # C0 without tab and line feed, DEL, C1, and the marks that turn the writing direction: all can make a terminal lie.
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _SPACE = re.compile(r"\s")
+_FORMULA = re.compile("\\s*[=+@\uff1d\uff0b\uff0d\uff20-]")
+"""How what a spreadsheet takes for a formula begins (OWASP, CSV injection): the signs, also in full width."""
 
 
 def visible(text: str) -> str:
@@ -17,6 +21,18 @@ def visible(text: str) -> str:
 def one_line(text: str) -> str:
     """`text` with all control characters written out, those that end a line or a column too."""
     return visible(text).replace("\t", r"\t").replace("\n", r"\n")
+
+
+def csv_cell(value: Any) -> Any:
+    """A value of a CSV: lists in JSON, text on one line. What would be a formula to a spreadsheet has an apostrophe
+    before it, by which a spreadsheet takes it for text.
+    """
+    if isinstance(value, list):
+        return json.dumps(value)
+    if not isinstance(value, str):
+        return value
+    line = one_line(value)
+    return f"'{line}" if _FORMULA.match(line) else line
 
 
 def printable(text: str, limit: int = 200) -> str:

@@ -51,6 +51,10 @@ class Collect(Later):
     name = "collect"
 
 
+class Export(Later):
+    name = "export"
+
+
 class Frontier(Later):
     name = "frontier"
 

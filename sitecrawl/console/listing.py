@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TextIO, TypeVar
 
-from sitecrawl.base.display import one_line
+from sitecrawl.base.display import csv_cell, one_line
 from sitecrawl.frontier.held import HeldSet, Unit, name_of
 from sitecrawl.frontier.reader import KnownRule, KnownUrl, Site
 from sitecrawl.pagestore.capture import Capture
@@ -46,17 +46,10 @@ def write(rows: Iterable[Row], layout: Layout[Row], out: TextIO, *, format: str)
         writer.writerow(layout.columns)
         for row in rows:
             values = layout.facts(row).values()
-            writer.writerow([_cell(value) for value in values])
+            writer.writerow([csv_cell(value) for value in values])
     else:
         for number, row in enumerate(rows):
             out.write(("" if number else f"{layout.header}\n") + f"{layout.line(row)}\n")
-
-
-def _cell(value: Any) -> Any:
-    """A value of a CSV; lists are in JSON."""
-    if isinstance(value, list):
-        return json.dumps(value)
-    return one_line(value) if isinstance(value, str) else value
 
 
 # The frontier

@@ -47,6 +47,10 @@ class PageFilter:
     """Fetched at or after this Unix time, in seconds."""
     kind: Kind | None = None
     """None for all but requisites, which pages are made of."""
+    after: int | None = None
+    """Stored after the capture with this id, of the one store that is asked."""
+    up_to: int | None = None
+    """Stored before what comes after the capture with this id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +228,8 @@ def _where(wanted: PageFilter) -> tuple[str, dict[str, str | float]]:
         "url_like": r"url LIKE :url_like ESCAPE '\'",
         "since": "fetched >= :since",
         "kind": "kind = :kind",
+        "after": "id > :after",
+        "up_to": "id <= :up_to",
     }
     asked = {name: value for name in terms if (value := getattr(wanted, name)) is not None}
     if wanted.url_like is not None:

@@ -55,7 +55,7 @@ class WorkersReader:
 
     def counting(self, reader: PageReader, captures: Iterable[Capture]) -> Iterator[Capture]:
         """Those of `reader` that count."""
-        own, void = self.readers.index(reader), self._void_of(reader)
+        own, void = self.readers.index(reader), self.void_of(reader)
         for chunk in batches((capture for capture in captures if capture.id not in void), _CHUNK):
             if not self._once:
                 yield from chunk
@@ -71,11 +71,12 @@ class WorkersReader:
         """When the last page of each URL was fetched, and the number of the reader that has it."""
         newest: dict[str, tuple[float, int]] = {}
         for number, reader in enumerate(self.readers):
-            for key, fetched in reader.last_pages(keys, self._void_of(reader)):
+            for key, fetched in reader.last_pages(keys, self.void_of(reader)):
                 newest[key] = max(newest.get(key, (fetched, number)), (fetched, number))
         return newest
 
-    def _void_of(self, reader: PageReader) -> Collection[int]:
+    def void_of(self, reader: PageReader) -> Collection[int]:
+        """The ids of its captures that do not count."""
         return self._void.get(reader.directory, ())
 
     def read(self, capture: Capture) -> StoredPage:

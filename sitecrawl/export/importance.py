@@ -1,0 +1,41 @@
+"""How important a stored page is: the share of all credit that came to its URL along links (docs/glossary.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Self
+
+from sitecrawl.base.errors import StorageError
+from sitecrawl.frontier.reader import FrontierReader
+from sitecrawl.pagestore.capture import Capture
+
+
+class Importance:
+    """Asks the frontier of a crawl, if it lies beside the pages. That of a cluster is on Redis: there nothing is
+    known, as there is not of pages that were collected into a directory of their own.
+    """
+
+    def __init__(self, stores: Sequence[Path]) -> None:
+        self._open = ExitStack()
+        self._frontier: FrontierReader | None = None
+        if len(stores) == 1:
+            try:
+                self._frontier = self._open.enter_context(FrontierReader(stores[0]))
+            except StorageError:
+                return
+            self._fingerprint = self._frontier.manifest.fingerprinter().url
+
+    def of(self, capture: Capture) -> float | None:
+        """From 0 to 1; None where it is not known."""
+        if self._frontier is None:
+            return None
+        record = self._frontier.record(self._fingerprint(capture.url_key))
+        return None if record is None else self._frontier.importance(record)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()

@@ -1,0 +1,260 @@
+"""The pages of a crawl, one after the other, each with all that is known of it.
+
+Of each URL the newest page counts, unless all are asked for. Pages are read in chunks, with one question a chunk for
+the times of their URLs: memory does not grow with their number. What needs the page's bytes is read off them when it
+is first asked for, so an export that wants none opens no WARC file.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Final, NamedTuple, Self
+
+from sitecrawl.base.batches import batches
+from sitecrawl.base.errors import InvalidUrl, StorageError
+from sitecrawl.export.fields import Field, Value
+from sitecrawl.export.importance import Importance
+from sitecrawl.export.text import text_of
+from sitecrawl.page.items import PageItem
+from sitecrawl.page.links import read_page
+from sitecrawl.pagestore.capture import Capture, clean_text
+from sitecrawl.pagestore.reader import PageFilter, PageReader, StoredPage
+from sitecrawl.pagestore.warc_store import WARC_DIRECTORY
+from sitecrawl.pagestore.workers import Reader, WorkersReader
+
+_CHUNK: Final = 500
+_PAGES: Final = PageFilter(kind="page")
+_MAX_HOPS: Final = 20
+"""Redirects that are followed: as many as browsers do."""
+_END_OF_TIME: Final = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which of the stored captures are exported."""
+
+    wanted: PageFilter = _PAGES
+    all: bool = False
+    """Every version, and not the newest of each URL alone."""
+    spans: Mapping[str, tuple[int, int]] | None = None
+    """By the name of a store: only captures with ids greater than the first, and not greater than the second."""
+    limit: int | None = None
+
+
+class _Times(NamedTuple):
+    first: float
+    last: float
+    newest: tuple[int, int]
+    """The number of the store that has it, and its id there."""
+
+
+class ExportedPage:
+    """A capture, and what is known of it."""
+
+    def __init__(self, source: Pages, reader: PageReader, capture: Capture, times: _Times) -> None:
+        self._source = source
+        self._reader = reader
+        self.capture = capture
+        self.first_fetched, self.last_fetched = times.first, times.last
+
+    @cached_property
+    def stored(self) -> StoredPage | None:
+        """Its headers and body; None where they cannot be read, which is counted."""
+        try:
+            return self._reader.read(self.capture)
+        except StorageError:
+            self._source.unreadable += 1
+            return None
+
+    @cached_property
+    def body(self) -> bytes:
+        """Without content coding."""
+        return b"" if self.stored is None else self.stored.body
+
+    @cached_property
+    def item(self) -> PageItem | None:
+        """What is read off it again; None where nothing can be."""
+        if self.stored is None:
+            return None
+        try:
+            return read_page(self.capture.url, self.body, self.stored.headers)
+        except InvalidUrl:
+            return None
+
+    @property
+    def text(self) -> str | None:
+        if self.stored is None:
+            return None
+        return text_of(self.body, self.capture.content_type, self.capture.charset)
+
+    @property
+    def links(self) -> list[str]:
+        """Where it links to, each URL once."""
+        if self.item is None:
+            return []
+        return [clean_text(link.url) for link in self.item.links]
+
+    @property
+    def modified(self) -> datetime | None:
+        """What its Last-Modified says, if that is a time."""
+        headers = () if self.stored is None else self.stored.headers
+        said = [value.decode("latin-1") for name, value in headers if name.lower() == b"last-modified"]
+        try:
+            found = parsedate_to_datetime(said[-1]) if said else None
+            return None if found is None else (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+        except (ValueError, OverflowError, TypeError):
+            return None
+
+    @property
+    def final_url(self) -> str:
+        """Where its redirects end, as far as the crawl has followed them; its own URL if it is none."""
+        return self._source.end_of(self.capture)
+
+    @property
+    def importance(self) -> float | None:
+        return self._source.importance.of(self.capture)
+
+    @property
+    def warc_file(self) -> str:
+        """Its path, from the crawl's directory on."""
+        return self._source.place_of(self._reader, self.capture)
+
+    def row(self, fields: Collection[Field]) -> dict[str, Value]:
+        return {field.name: _VALUES[field.name](self) for field in fields}
+
+
+def _time(seconds: float) -> datetime | None:
+    return datetime.fromtimestamp(seconds, UTC) if 0 <= seconds < _END_OF_TIME else None
+
+
+_VALUES: Final[dict[str, Callable[[ExportedPage], Value]]] = {
+    "url": lambda page: page.capture.url,
+    "final_url": lambda page: page.final_url,
+    "status": lambda page: page.capture.status,
+    "kind": lambda page: page.capture.kind,
+    "first_fetched": lambda page: _time(page.first_fetched),
+    "last_fetched": lambda page: _time(page.last_fetched),
+    "modified": lambda page: page.modified,
+    "type": lambda page: page.capture.content_type,
+    "charset": lambda page: page.capture.charset,
+    "language": lambda page: page.capture.language,
+    "title": lambda page: page.capture.title,
+    "text": lambda page: page.text,
+    "importance": lambda page: page.importance,
+    "depth": lambda page: page.capture.depth,
+    "referrer": lambda page: page.capture.referrer,
+    "canonical": lambda page: page.capture.canonical,
+    "noindex": lambda page: None if page.capture.noindex is None else bool(page.capture.noindex),
+    "size": lambda page: page.capture.payload_size if page.capture.size is None else page.capture.size,
+    "digest": lambda page: f"sha1:{page.capture.digest}",
+    "is_revisit": lambda page: page.capture.revisit_of is not None,
+    "warc_file": lambda page: page.warc_file,
+    "warc_offset": lambda page: page.capture.warc_offset,
+    "links": lambda page: page.links,
+}
+
+
+class Pages:
+    """The pages in `reader`. Closes what it opens itself, and not the reader."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.directory = reader.directory
+        self._workers = reader if isinstance(reader, WorkersReader) else None
+        self.readers = reader.readers if isinstance(reader, WorkersReader) else [reader]
+        self._open = ExitStack()
+        self.unreadable = 0
+        """Pages so far of which the record could not be read."""
+
+    @cached_property
+    def importance(self) -> Importance:
+        """Opened when it is first asked for."""
+        return self._open.enter_context(Importance([reader.directory for reader in self.readers]))
+
+    @property
+    def stores(self) -> list[tuple[str, PageReader]]:
+        """With their names."""
+        return [(self.name_of(reader), reader) for reader in self.readers]
+
+    def name_of(self, reader: PageReader) -> str:
+        """That of a store: its directory's below that of the crawl, `.` where it is the crawl's own."""
+        if reader.directory.is_relative_to(self.directory):
+            return reader.directory.relative_to(self.directory).as_posix()
+        return reader.directory.name
+
+    def counts(self, reader: PageReader, number: int) -> bool:
+        """Whether the capture of that id is the crawl's, and not one of a worker that was killed before it told."""
+        return self._workers is None or number not in self._workers.void_of(reader)
+
+    def place_of(self, reader: PageReader, capture: Capture) -> str:
+        return (Path(self.name_of(reader)) / WARC_DIRECTORY / capture.warc_file).as_posix()
+
+    def chosen(self, choice: Choice) -> Iterator[ExportedPage]:
+        """Oldest first, as far as each store has them so; at most as many as are wanted."""
+        found = (self._of_store(number, choice) for number in range(len(self.readers)))
+        for count, page in enumerate(heapq.merge(*found, key=lambda page: page.capture.fetched)):
+            if count == choice.limit:
+                return
+            yield page
+
+    def _of_store(self, number: int, choice: Choice) -> Iterator[ExportedPage]:
+        reader = self.readers[number]
+        wanted = choice.wanted
+        if choice.spans is not None:
+            after, up_to = choice.spans[self.name_of(reader)]
+            wanted = replace(wanted, after=after, up_to=up_to)
+        captures = reader.pages(wanted)
+        if self._workers is not None:
+            captures = self._workers.counting(reader, captures)
+        for chunk in batches(captures, _CHUNK):
+            times = self._times(chunk)
+            for capture in chunk:
+                own = _Times(capture.fetched, capture.fetched, (number, capture.id))
+                known = own if capture.method != "GET" else times.get((capture.url_key, capture.kind), own)
+                if choice.all or known.newest == own.newest:
+                    yield ExportedPage(self, reader, capture, known)
+
+    def _times(self, captures: Collection[Capture]) -> dict[tuple[str, str], _Times]:
+        """When what stands at the URLs of `captures` was fetched first and last, by key and kind."""
+        keys = list({capture.url_key for capture in captures})
+        marks = ", ".join("?" * len(keys))
+        query = f"SELECT url_key, kind, fetched, id FROM pages WHERE url_key IN ({marks}) AND method = 'GET'"  # noqa: S608 - only marks
+        times: dict[tuple[str, str], _Times] = {}
+        for number, reader in enumerate(self.readers):
+            for key, kind, fetched, row in reader.rows(query, keys):
+                if not self.counts(reader, row):
+                    continue
+                known = times.get((key, kind))
+                one = _Times(fetched, fetched, (number, row))
+                times[key, kind] = one if known is None else _joined(known, one)
+        return times
+
+    def end_of(self, capture: Capture) -> str:
+        url, met = capture.url, {capture.url_key}
+        target = capture.redirect_to if capture.kind == "redirect" else None
+        while target is not None and len(met) <= _MAX_HOPS:
+            url = target
+            found = [one for reader in self.readers for one in reader.find(url, all=True)]
+            after = max(found, key=lambda one: one.fetched, default=None)
+            if after is None or after.url_key in met:
+                break
+            met.add(after.url_key)
+            target = after.redirect_to if after.kind == "redirect" else None
+        return url
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+
+def _joined(known: _Times, one: _Times) -> _Times:
+    newest = one.newest if (one.last, one.newest) > (known.last, known.newest) else known.newest
+    return _Times(min(known.first, one.first), max(known.last, one.last), newest)

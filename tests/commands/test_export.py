@@ -1,0 +1,123 @@
+"""`scrapy export`, as docs/export.md says it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import select
+import subprocess
+from pathlib import Path
+
+import duckdb
+import pytest
+from console import command
+from crawling import PROJECT, environment, scrapy_command
+from pagestore_helpers import STARTED, exchange, page
+from waiting import until
+
+from sitecrawl.page.links import read_page
+from sitecrawl.pagestore import WarcStore
+
+DOCUMENT = (PROJECT / "docs" / "export.md").read_text()
+COMMANDS = re.findall(r"^scrapy (.*)$", DOCUMENT, re.MULTILINE)
+QUERIES = [query for block in re.findall(r"```sql\n(.*?)```", DOCUMENT, re.DOTALL) for query in block.split(";\n")]
+HTML = [(b"Content-Type", b"text/html; charset=utf-8")]
+
+
+@pytest.fixture
+def crawls(tmp_path: Path) -> Path:
+    """A working directory with a crawl below `crawls/`."""
+    store = WarcStore(tmp_path / "crawls" / "mine")
+    for number in range(3):
+        body = (
+            f"<html lang=en><title>=Page {number}</title><p>Words of {number} <a href=/{number + 1}>on</a>".encode()
+        )
+        one = exchange(f"http://example.com/{number}", body, headers=HTML, started=STARTED + number)
+        read = read_page(one.url, one.body, one.headers)
+        store.put(one, page(one, title=read.title, language=read.language, links=read.links))
+    store.put(exchange("http://example.com/gone", b"", 404), None)
+    store.checkpoint()
+    store.close()
+    return tmp_path
+
+
+def exported(crawls: Path, *words: str) -> list[str]:
+    done = command("export", *words, cwd=crawls)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+def test_the_document(crawls: Path) -> None:
+    """All commands of the document can be given one after the other, and its queries asked of what they write."""
+    assert len(COMMANDS) > 3
+    for line in COMMANDS:
+        words, _, into = line.partition(" > ")
+        done = command(*words.split(), cwd=crawls)
+        assert done.returncode == 0, (words, done.stderr)
+        if into:
+            (crawls / into).write_text(done.stdout)
+    with duckdb.connect() as database:
+        for query in filter(str.strip, QUERIES):
+            text = re.sub(r"'([\w./-]+\.(?:parquet|jsonl|csv))'", rf"'{crawls}/\1'", query)
+            assert database.sql(text).fetchall()
+    first = json.loads((crawls / "pages.jsonl").read_text().partition("\n")[0])
+    assert first["text"] == "=Page 0\nWords of 0 on"
+    assert "example.com/0,'=Page 0,en\n" in (crawls / "pages.csv").read_text()
+
+
+def test_what_goes_where(crawls: Path) -> None:
+    """JSON lines to stdout, filtered; what was exported since last comes once."""
+    assert len(exported(crawls)) == 3
+    assert [json.loads(line) for line in exported(crawls, "--kind", "error", "--fields", "url,status")] == [
+        {"url": "http://example.com/gone", "status": 404}
+    ]
+    lengths = [len(exported(crawls, "--since", "last", "--format", "csv", "--fields", "url")) for _ in range(2)]
+    assert lengths == [4, 1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-o", "pages.xls"], "end the file's name"),
+        (["--format", "parquet"], "name one with -o"),
+        (["--fields", "titel"], "is title meant"),
+        (["--since", "last", "--limit", "1"], "leave out"),
+        (["--since", "never"], "is no time"),
+        (["nothing"], "nothing"),
+    ],
+)
+def test_what_makes_no_sense(crawls: Path, words: list[str], said: str) -> None:
+    """Is refused, with exit code 2."""
+    done = command("export", *words, cwd=crawls)
+    assert done.returncode == 2
+    assert said in done.stdout + done.stderr
+
+
+def test_where_it_cannot_write(crawls: Path) -> None:
+    """One line on stderr, and exit code 1."""
+    done = command("export", "-o", "no/such/folder.csv", cwd=crawls)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "cannot be used" in done.stderr
+
+
+def test_a_kill_leaves_no_half_file(crawls: Path) -> None:
+    """What a killed export was to replace is as it was."""
+    old, fifo = crawls / "pages.jsonl", crawls / "pages.jsonl.new"
+    old.write_text("old\n")
+    store = WarcStore(crawls / "crawls" / "mine")
+    long = exchange("http://example.com/long", b"<p>" + b"word " * 100_000, headers=HTML, started=STARTED)
+    store.put(long, page(long))
+    store.checkpoint()
+    store.close()
+    os.mkfifo(fifo)  # the export waits here for somebody to read its draft
+    words = scrapy_command("export", "-o", "pages.jsonl")
+    env = environment(SCRAPY_SETTINGS_MODULE="sitecrawl.settings", PYTHONPATH=str(PROJECT))
+    draft = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    with subprocess.Popen(words, cwd=crawls, env=env) as process:
+        until(lambda: select.select([draft], [], [], 0)[0] or process.poll(), "the draft")
+        until(lambda: os.read(draft, 1), "its first byte")
+        assert process.poll() is None
+        process.kill()
+    os.close(draft)
+    assert old.read_text() == "old\n"
