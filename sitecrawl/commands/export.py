@@ -12,6 +12,7 @@ from scrapy.exceptions import UsageError
 
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import OptionError
+from sitecrawl.base.extras import how_to_install
 from sitecrawl.console.base_command import ListingCommand, ReadingCommand
 from sitecrawl.console.filters import add_filters, filter_of
 from sitecrawl.crawldir.durable import write_atomically
@@ -20,6 +21,7 @@ from sitecrawl.export.fields import USUAL, fields_named
 from sitecrawl.export.formats import WRITERS, Row, format_of
 from sitecrawl.export.marks import News
 from sitecrawl.export.pages import Choice, Pages
+from sitecrawl.export.text import finds_main_text
 from sitecrawl.pagestore.console import exit_code_on_error
 
 _LAST = "last"
@@ -58,6 +60,8 @@ class Command(ReadingCommand):
         if goes_on:
             opts.since = None
         choice = Choice(filter_of(opts), all=opts.all, limit=opts.limit)
+        if any(field.name == "text" for field in fields) and not finds_main_text():
+            print(f"scrapy: texts are whole pages; main texts need {how_to_install('export')}", file=sys.stderr)
         with exit_code_on_error(self), self.pages(opts) as reader, Pages(reader) as pages:
             news = News(pages.directory, pages.stores) if goes_on else None
             if news is not None:

@@ -1,23 +1,63 @@
-"""The text of a stored page."""
+"""The text of a stored page: the main text of what is HTML, as Resiliparse finds it (docs/export.md has the figures).
+
+Resiliparse leaves out what looks like navigation, and on pages of some generators that is nearly all. So where it
+leaves less than a quarter of a page, the whole page is taken: on sites that it knows little of that is the better
+guess, and on others it hardly happens. It builds a tree, and its time grows with the square of the depth of that. So
+a page beyond the limits of `sitecrawl.page.markup`, which keep trees cheap, has all its lines for its text, as every
+page has where Resiliparse is not installed.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Final
 
 from sitecrawl.page.charset import without_bom
+from sitecrawl.page.markup import too_much
 from sitecrawl.page.media_type import HTML
 from sitecrawl.page.text_lines import html_lines
 from sitecrawl.pagestore.capture import clean_text
 
 _MAX_BODY: Final = 50_000_000
 """Bytes beyond which nobody reads a body as a text."""
+_LEAST_SHARE: Final = 0.25
 
 
 def text_of(body: bytes, content_type: str, charset: str | None) -> str | None:
-    """What a reader sees of a page; None of what is no text."""
+    """The main text of a page of HTML, all of another text, None of what is no text."""
     if charset is None or len(body) > _MAX_BODY:
         return None
-    text = clean_text(without_bom(body).decode(charset, "replace"))
+    text = without_bom(body).decode(charset, "replace")
     if content_type not in HTML:
-        return text.replace("\r\n", "\n").replace("\r", "\n")
-    return clean_text("\n".join(" ".join(line.text.split()) for line in html_lines(text)))
+        return clean_text(text.replace("\r\n", "\n").replace("\r", "\n"))
+    find = _main_text()
+    if find is None or too_much(text.encode("utf-8", "replace")) is not None:
+        return clean_text(every_line(text))
+    return clean_text(find(text))
+
+
+def every_line(html: str) -> str:
+    """What a reader sees of a page, a line each."""
+    return "\n".join(" ".join(line.text.split()) for line in html_lines(html))
+
+
+def finds_main_text() -> bool:
+    """Whether Resiliparse is installed."""
+    return _main_text() is not None
+
+
+@cache
+def _main_text() -> Callable[[str], str] | None:
+    try:
+        from resiliparse.extract.html2text import extract_plain_text  # noqa: PLC0415 - an extra
+    except ImportError:
+        return None
+
+    def main_text(html: str) -> str:
+        everything = str(extract_plain_text(html))
+        main = str(extract_plain_text(html, main_content=True))
+        found = main if len(main) >= _LEAST_SHARE * len(everything) else everything
+        return "\n".join(line.rstrip() for line in found.split("\n") if line.strip())
+
+    return main_text

@@ -62,7 +62,7 @@ def test_the_document(crawls: Path) -> None:
             text = re.sub(r"'([\w./-]+\.(?:parquet|jsonl|csv))'", rf"'{crawls}/\1'", query)
             assert database.sql(text).fetchall()
     first = json.loads((crawls / "pages.jsonl").read_text().partition("\n")[0])
-    assert first["text"] == "=Page 0\nWords of 0 on"
+    assert first["text"] == "Words of 0 on"
     assert "example.com/0,'=Page 0,en\n" in (crawls / "pages.csv").read_text()
 
 

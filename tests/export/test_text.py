@@ -1,0 +1,60 @@
+"""The text of a page."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from unittest import mock
+
+import pytest
+
+from sitecrawl.export import text
+from sitecrawl.export.text import every_line, text_of
+
+ARTICLE = "".join(f"<p>Sentence {number} of an article, which says what it is about.</p>" for number in range(20))
+PAGE = f"""<html><title>T</title><body><nav><ul><li><a href=/>Home</a><li><a href=/b>Imprint</a></ul></nav>
+<main><h1>Heading</h1>{ARTICLE}<p>Caf&eacute; {{}}</p></main><footer>Copyright</footer>"""
+
+
+@pytest.fixture
+def without_resiliparse() -> Iterator[None]:
+    text._main_text.cache_clear()
+    with mock.patch.dict(sys.modules, {"resiliparse.extract.html2text": None}):
+        yield
+    text._main_text.cache_clear()
+
+
+def html(page: str, charset: str = "utf-8") -> str:
+    found = text_of(page.encode(charset), "text/html", charset)
+    assert found is not None
+    return found
+
+
+def test_the_main_text() -> None:
+    """What is around an article is left out, and each block has a line."""
+    lines = html(PAGE.format("ö"), "windows-1252").splitlines()
+    assert (lines[0], lines[-1], len(lines)) == ("Heading", "Café ö", 22)
+
+
+def test_a_page_that_is_all_frame() -> None:
+    """Where the main text would be next to nothing, the whole page is taken."""
+    page = "<body><div class=sidebar>" + "<p>All that there is to say stands here.</p>" * 20 + "</div><p>End</p>"
+    assert html(page).count("All that there is to say") == 20
+
+
+def test_a_page_that_is_dear() -> None:
+    """What would cost a parser more than it may has its lines for its text: it ends soon."""
+    assert html("<div>" * 200_000 + "deep") == "deep"
+
+
+def test_without_resiliparse(without_resiliparse: None) -> None:
+    """Every line of the page is its text."""
+    assert not text.finds_main_text()
+    assert html(PAGE.format("")) == every_line(PAGE.format(""))
+    assert "Imprint" in html(PAGE.format(""))
+
+
+def test_other_texts() -> None:
+    """They are as they came, with the line ends of Unix and without what no database takes."""
+    assert text_of(b"\xef\xbb\xbfa\r\nb\x00\xff", "text/plain", "utf-8") == "a\nb\ufffd\ufffd"
+    assert text_of(b"\x89PNG", "image/png", None) is None
