@@ -25,6 +25,8 @@ RELEASE := .venv-release
 PYWB := .venv-pywb
 # What builds the site of the documents is no part of what runs, either.
 SITE := .venv-site
+# wacz asks for frictionless, with forty packages.
+WACZ := .venv-wacz
 
 .PHONY: crawl cluster deploy test docs docs-version lint format screenshots replay lock audit sbom clean
 
@@ -70,7 +72,8 @@ screenshots: $(VENV)/.test
 	$(BIN)/python benchmarks/screenshots.py
 	$(MAKE) replay
 
-replay: $(VENV)/.test $(PYWB)/.ready
+replay: $(VENV)/.test $(PYWB)/.ready $(WACZ)/.ready
+	$(BIN)/python benchmarks/replay.py --pywb $(PYWB)/bin --wacz $(WACZ)/bin
 	$(BIN)/python benchmarks/replay.py --pywb $(PYWB)/bin --picture docs/replay.png
 
 COMPILE := $(RELEASE)/bin/uv pip compile pyproject.toml --extra fast --universal --python-version 3.11 --generate-hashes \
@@ -110,6 +113,12 @@ $(SITE)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(SITE)
 	$(SITE)/bin/python -m pip install --quiet --upgrade pip
 	$(SITE)/bin/python -m pip install --quiet --group site
+	@touch $@
+
+$(WACZ)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(WACZ)
+	$(WACZ)/bin/python -m pip install --quiet --upgrade pip
+	$(WACZ)/bin/python -m pip install --quiet --group wacz
 	@touch $@
 
 $(RELEASE)/.ready: pyproject.toml

@@ -4,8 +4,8 @@
 
 Pages of the seven real sites (../shared/tools/real_web.py unpacks them). Each site is made by a known generator,
 which puts the content into an element of its own: that is the label. What an extractor gives is compared with the
-words in it, as multisets: precision, recall, F1, the mean over pages. The sites are of two halves: options were chosen on the
-first, and the second was looked at once. Milliseconds are of CPU, for a page as text.
+words in it, as multisets: precision, recall, F1, the mean over pages. The sites are of two halves: options were
+chosen on the first, and the second was looked at once. Milliseconds are of CPU, for a page as text.
 """
 
 from __future__ import annotations

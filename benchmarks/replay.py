@@ -2,15 +2,17 @@
 
     python benchmarks/replay.py --pywb build/pywb/bin
     python benchmarks/replay.py --pywb build/pywb/bin --picture docs/replay.png
+    python benchmarks/replay.py --pywb build/pywb/bin --wacz build/wacz/bin
 
 Crawls two of the seven real sites, served by ../shared/tools/real_web.py, with `-a requisites=1`; gives pywb their
 WARC files; and opens pages of both in a Chromium that reaches pywb alone. A line a site: pages, what the browser
 asked for, what of it pywb did not have, and how much of that the site itself has: the same pages are opened live for
 that. What the browser wants from any other place is stopped, and counted: the exit code is 1 if there was any. What
 scripts alone ask for is in no archive that is made without a browser; it is printed. `--picture` keeps a picture of
-one replayed page.
+one replayed page. With `--wacz` the crawl is exported as WACZ first, `wacz validate` looks at that, and pywb gets
+what is in it, with its index.
 
-pywb needs an environment of its own: it asks for a redis-py of 2017.
+pywb needs an environment of its own: it asks for a redis-py of 2017. `wacz` has one, too.
 """
 
 from __future__ import annotations
@@ -75,10 +77,18 @@ def crawl(directory: Path, proxy: str, pages: int) -> list[Capture]:
         return [page for page in reader.pages() if page.status == 200 and page.content_type == "text/html"]
 
 
+def as_wacz(crawled: Path, directory: Path, programs: Path) -> Path:
+    """A crawl as one archive, which is valid."""
+    target = directory / "crawl.wacz"
+    subprocess.run(scrapy_command("export", "wacz", "-d", str(crawled), "-o", str(target)), cwd=ROOT, check=True)
+    subprocess.run([programs / "wacz", "validate", "-f", target], check=True)
+    return target
+
+
 @contextmanager
-def replaying(crawled: Path, directory: Path, programs: Path) -> Iterator[str]:
-    """pywb with the WARC files of a crawl; gives the address of its collection."""
-    for words in (["init", COLLECTION], ["add", COLLECTION, *map(str, sorted((crawled / "warc").glob("*.warc.gz")))]):
+def replaying(archives: list[str], directory: Path, programs: Path) -> Iterator[str]:
+    """pywb with `archives`; gives the address of its collection."""
+    for words in (["init", COLLECTION], ["add", COLLECTION, *archives]):
         subprocess.run([programs / "wb-manager", *words], cwd=directory, check=True, stderr=subprocess.DEVNULL)
     port = free_port()
     with running([str(programs / "wayback"), "-b", HERE, "-p", str(port)], port, directory):
@@ -146,6 +156,7 @@ def picture(browser: Browser, replay: str, url: str, path: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pywb", type=Path, required=True, help="the folder with wb-manager and wayback")
+    parser.add_argument("--wacz", type=Path, help="the folder with wacz: replay the crawl as one file")
     parser.add_argument("--pages", type=int, default=120, help="pages that are crawled")
     parser.add_argument("--opened", type=int, default=40, help="pages of each site that are opened")
     parser.add_argument("--picture", type=Path, help="where the picture goes")
@@ -160,7 +171,11 @@ def main() -> int:
             (work / folder).mkdir()
         with running([sys.executable, str(TOOL), str(port), str(work / "sites")], port, work / "web"):
             stored = crawl(work / "job", proxy, options.pages)
-            with replaying(work / "job", work / "pywb", options.pywb.resolve()) as replay, chromium() as browser:
+            if options.wacz:
+                archives = ["--unpack-wacz", str(as_wacz(work / "job", work, options.wacz.resolve()))]
+            else:
+                archives = [str(file) for file in sorted((work / "job" / "warc").glob("*.warc.gz"))]
+            with replaying(archives, work / "pywb", options.pywb.resolve()) as replay, chromium() as browser:
                 for site in SITES:
                     urls = [page.url for page in stored if urlsplit(page.url).hostname == site][: options.opened]
                     archived, live = look(browser, urls, replay=replay), look(browser, urls, proxy=proxy)

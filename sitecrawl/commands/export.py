@@ -5,36 +5,43 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from scrapy.exceptions import UsageError
 
+import sitecrawl
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.extras import how_to_install
 from sitecrawl.console.base_command import ListingCommand, ReadingCommand
 from sitecrawl.console.filters import add_filters, filter_of
-from sitecrawl.crawldir.durable import write_atomically
+from sitecrawl.crawldir.durable import replaced, write_atomically
 from sitecrawl.crawldir.faults import file_errors
+from sitecrawl.export import graph
 from sitecrawl.export.fields import USUAL, fields_named
 from sitecrawl.export.formats import WRITERS, Row, format_of
 from sitecrawl.export.marks import News
 from sitecrawl.export.pages import Choice, Pages
 from sitecrawl.export.text import finds_main_text
+from sitecrawl.export.wacz import WaczWriter
 from sitecrawl.pagestore.console import exit_code_on_error
 
 _LAST = "last"
 _STDOUT = "-"
+_FORMS = ("pages", "graph", "wacz")
 
 
 class Command(ReadingCommand):
-    """Write the pages of a crawl as a table: JSON lines, CSV or Parquet, by the end of the file's name. Works while
-    the crawl runs.
+    """Write the pages of a crawl as a table (JSON lines, CSV or Parquet), the links between them as a graph (Parquet,
+    or an arc list and its URLs), or all of it as one archive that replays (WACZ). The end of the file's name says
+    which of them is wanted. Works while the crawl runs.
     """
 
-    usage = "[options]"
-    summary = "Write a crawl's pages as a table"
+    usage = "[options] [pages | graph | wacz]"
+    summary = "Write a crawl's pages, their links or all of it for other programs"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -46,22 +53,23 @@ class Command(ReadingCommand):
         parser.add_argument("--limit", type=int, metavar="N", help="at most so many pages")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        if args:
-            raise UsageError(f"unknown argument {args[0]!r}")
+        form = args[0] if args else _FORMS[0]
+        if form not in _FORMS or len(args) > 1:
+            raise UsageError(f"name one of: {', '.join(_FORMS)}", print_help=False)
         ListingCommand.check_limit(opts)
+        export = {"pages": self._table, "graph": self._graph, "wacz": self._wacz}[form]
+        export(opts)
+
+    def _table(self, opts: argparse.Namespace) -> None:
         form = _format(opts)
         try:
             fields = fields_named(opts.fields) if opts.fields is not None else USUAL
         except OptionError as error:
             raise UsageError(f"--fields: {error}", print_help=False) from error
-        if opts.since == _LAST and opts.limit is not None:
-            raise UsageError("--limit would leave out what --since last never gives again", print_help=False)
-        goes_on = opts.since == _LAST
-        if goes_on:
-            opts.since = None
+        goes_on = _goes_on(opts)
         choice = Choice(filter_of(opts), all=opts.all, limit=opts.limit)
-        if any(field.name == "text" for field in fields) and not finds_main_text():
-            print(f"scrapy: texts are whole pages; main texts need {how_to_install('export')}", file=sys.stderr)
+        if any(field.name == "text" for field in fields):
+            _say_what_text_is()
         with exit_code_on_error(self), self.pages(opts) as reader, Pages(reader) as pages:
             news = News(pages.directory, pages.stores) if goes_on else None
             if news is not None:
@@ -72,19 +80,71 @@ class Command(ReadingCommand):
             _write(opts.output, WRITERS[form](fields, rows))
             if news is not None:
                 news.taken()
-            _report(opts.output, rows.number, pages.unreadable)
+            _report(opts.output, f"{rows.number:,} pages", pages.unreadable)
+
+    def _graph(self, opts: argparse.Namespace) -> None:
+        _refuse(opts, "graph", "fields", "format", "all")
+        if opts.since == _LAST:
+            raise UsageError("scrapy export graph takes no --since last", print_help=False)
+        target = Path(opts.output)
+        if target.suffix not in {".parquet", ".arcs"}:
+            raise UsageError("--output: end the file's name with .parquet or .arcs", print_help=False)
+        choice = Choice(filter_of(opts), limit=opts.limit)
+        with exit_code_on_error(self), self.pages(opts) as reader, Pages(reader) as pages, _room(target) as room:
+            found = graph.LinkGraph(pages.chosen(choice), room)
+            if target.suffix == ".parquet":
+                rows = (arc._asdict() for arc in found.all_arcs())
+                _write(opts.output, WRITERS["parquet"](graph.FIELDS, rows))
+            else:
+                _write(str(target.with_suffix(".urls")), graph.url_lines(found.urls()))
+                _write(opts.output, graph.arc_lines(found.all_arcs()))
+            _report(opts.output, f"{found.arcs:,} links between {found.nodes:,} URLs", pages.unreadable)
+
+    def _wacz(self, opts: argparse.Namespace) -> None:
+        _refuse(opts, "wacz", "fields", "format", "all", "limit", "status", "host", "type", "url_like", "since")
+        target = Path(opts.output)
+        if target.suffix != ".wacz":
+            raise UsageError("--output: end the file's name with .wacz", print_help=False)
+        _say_what_text_is()
+        with exit_code_on_error(self), self.pages(opts) as reader, Pages(reader) as pages, _room(target) as room:
+            with file_errors(target), replaced(target) as file:
+                name = pages.directory.resolve().name
+                written = WaczWriter(pages, file, room).write(name, f"sitecrawl {sitecrawl.__version__}")
+            what = f"{written.captures:,} captures, {written.pages:,} of them pages, of {written.files:,} WARC files,"
+            _report(opts.output, what, pages.unreadable)
 
 
 def _format(opts: argparse.Namespace) -> str:
     """Raises `UsageError` where nothing says it, or it cannot go there."""
     form = opts.format or format_of(opts.output) or ("jsonl" if opts.output == _STDOUT else None)
     if form is None:
-        raise UsageError(
-            f"--output: end the file's name with .{', .'.join(WRITERS)}, or name a --format", print_help=False
-        )
+        ends = ", .".join(WRITERS)
+        raise UsageError(f"--output: end the file's name with .{ends}, or name a --format", print_help=False)
     if form == "parquet" and opts.output == _STDOUT:
         raise UsageError("Parquet goes into a file: name one with -o", print_help=False)
     return str(form)
+
+
+def _goes_on(opts: argparse.Namespace) -> bool:
+    """Whether it is to begin where the last one ended: that is no time then."""
+    if opts.since != _LAST:
+        return False
+    if opts.limit is not None:
+        raise UsageError("--limit would leave out what --since last never gives again", print_help=False)
+    opts.since = None
+    return True
+
+
+def _refuse(opts: argparse.Namespace, form: str, *names: str) -> None:
+    """Raises `UsageError` where an option is given that `form` does not take."""
+    for name in names:
+        if getattr(opts, name):
+            raise UsageError(f"scrapy export {form} takes no --{name.replace('_', '-')}", print_help=False)
+
+
+def _say_what_text_is() -> None:
+    if not finds_main_text():
+        print(f"scrapy: texts are whole pages; main texts need {how_to_install('export')}", file=sys.stderr)
 
 
 class _Counted:
@@ -100,6 +160,13 @@ class _Counted:
             yield row
 
 
+@contextmanager
+def _room(target: Path) -> Iterator[Path]:
+    """A folder on the disk of `target`, for what has to be sorted."""
+    with file_errors(target.parent), TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as name:
+        yield Path(name)
+
+
 def _write(name: str, parts: Iterable[bytes]) -> None:
     """Raises `StorageError`."""
     if name == _STDOUT:
@@ -110,10 +177,10 @@ def _write(name: str, parts: Iterable[bytes]) -> None:
         write_atomically(Path(name), parts)
 
 
-def _report(name: str, pages: int, unreadable: int) -> None:
+def _report(name: str, what: str, unreadable: int) -> None:
     """On stderr: stdout may be the table."""
     if name != _STDOUT:
-        print(f"{pages:,} pages are in {visible(name)}", file=sys.stderr)
+        print(f"{what} are in {visible(name)}", file=sys.stderr)
     if unreadable:
         print(
             f"scrapy: {unreadable:,} pages could not be read, and have no text: `scrapy check-crawl` says why",

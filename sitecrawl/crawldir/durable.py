@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 
 def sync_directory(path: Path) -> None:
@@ -17,17 +18,15 @@ def sync_directory(path: Path) -> None:
         os.close(descriptor)
 
 
-def write_atomically(path: Path, parts: Iterable[bytes]) -> None:
-    """Replace a file durably: after a crash the old one or the new one is there. Raises `OSError`.
-
-    The parts are asked for and written one after the other.
+@contextlib.contextmanager
+def replaced(path: Path) -> Iterator[BinaryIO]:
+    """A file to be written that takes the place of another, durably, once all went well: after a crash the old one
+    or the new one is there. Raises `OSError`.
     """
     draft = path.with_name(f"{path.name}.new")
     try:
         with draft.open("wb") as stream:
-            for part in parts:
-                stream.write(part)
-                del part  # it may be as large as the file: the next one need not find it here
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
         draft.replace(path)
@@ -35,3 +34,11 @@ def write_atomically(path: Path, parts: Iterable[bytes]) -> None:
     finally:
         with contextlib.suppress(OSError):  # the error that counts is the first one
             draft.unlink(missing_ok=True)
+
+
+def write_atomically(path: Path, parts: Iterable[bytes]) -> None:
+    """Replace a file as `replaced` does. The parts are asked for and written one after the other."""
+    with replaced(path) as stream:
+        for part in parts:
+            stream.write(part)
+            del part  # it may be as large as the file: the next one need not find it here

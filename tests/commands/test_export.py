@@ -84,7 +84,7 @@ def test_what_goes_where(crawls: Path) -> None:
         (["--fields", "titel"], "is title meant"),
         (["--since", "last", "--limit", "1"], "leave out"),
         (["--since", "never"], "is no time"),
-        (["nothing"], "nothing"),
+        (["nothing"], "name one of"),
     ],
 )
 def test_what_makes_no_sense(crawls: Path, words: list[str], said: str) -> None:
