@@ -79,6 +79,10 @@ class Rules(Later):
     name = "rules"
 
 
+class Search(Later):
+    name = "search"
+
+
 class Sitemaps(Later):
     name = "sitemaps"
 

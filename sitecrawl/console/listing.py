@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TextIO, TypeVar
 
 from sitecrawl.base.display import csv_cell, one_line
+from sitecrawl.export.fulltext import FOUND, Hit
 from sitecrawl.frontier.held import HeldSet, Unit, name_of
 from sitecrawl.frontier.reader import KnownRule, KnownUrl, Site
 from sitecrawl.pagestore.capture import Capture
@@ -28,6 +29,7 @@ class Layout(Generic[Row]):
     """How rows of one kind are written."""
 
     header: str
+    """Of the table; empty where there is none."""
     line: Callable[[Row], str]
     """Of the table: the row without its line end."""
     columns: Sequence[str]
@@ -49,7 +51,7 @@ def write(rows: Iterable[Row], layout: Layout[Row], out: TextIO, *, format: str)
             writer.writerow([csv_cell(value) for value in values])
     else:
         for number, row in enumerate(rows):
-            out.write(("" if number else f"{layout.header}\n") + f"{layout.line(row)}\n")
+            out.write(("" if number or not layout.header else f"{layout.header}\n") + f"{layout.line(row)}\n")
 
 
 # The frontier
@@ -145,6 +147,27 @@ CAPTURES: Final = Layout(
     Capture._fields,
     Capture._asdict,
 )
+
+
+# Pages by their words
+
+_SPACE: Final = re.compile(r"\s+")
+
+
+def _plain(hit: Hit) -> Mapping[str, Any]:
+    """What was asked for stands in brackets."""
+    snippet = hit.snippet
+    for mark, bracket in zip(FOUND, "[]", strict=True):
+        snippet = snippet.replace(mark, bracket)
+    return {**hit._asdict(), "snippet": _SPACE.sub(" ", snippet)}
+
+
+def _hit(hit: Hit) -> str:
+    title = one_line(_SPACE.sub(" ", hit.title or "(no title)"))
+    return f"{title}\n    {one_line(hit.url)}\n    {one_line(_plain(hit)['snippet'])}"
+
+
+HITS: Final = Layout("", _hit, Hit._fields, _plain)
 
 
 # Sitemaps

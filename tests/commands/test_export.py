@@ -6,6 +6,7 @@ import json
 import os
 import re
 import select
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def test_the_document(crawls: Path) -> None:
     assert len(COMMANDS) > 3
     for line in COMMANDS:
         words, _, into = line.partition(" > ")
-        done = command(*words.split(), cwd=crawls)
+        done = command(*shlex.split(words), cwd=crawls)
         assert done.returncode == 0, (words, done.stderr)
         if into:
             (crawls / into).write_text(done.stdout)

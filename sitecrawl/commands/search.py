@@ -1,0 +1,47 @@
+"""`scrapy search`: pages by their words."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from scrapy.exceptions import UsageError
+
+from sitecrawl.base.errors import OptionError
+from sitecrawl.console.base_command import ListingCommand
+from sitecrawl.console.listing import HITS, write
+from sitecrawl.export.fulltext import SearchIndex, query_of
+from sitecrawl.export.pages import Pages
+from sitecrawl.pagestore.console import exit_code_on_error
+
+
+class Command(ListingCommand):
+    """Find the stored pages that have all of the words, the best first: "in quotation marks" beside one another, and
+    begin* whatever goes on from there. The first search makes an index of the crawl's pages, each further one adds
+    what was stored since. Works while the crawl runs.
+    """
+
+    usage = "[options] <words>"
+    summary = "Search the texts of stored pages"
+    limit = 10
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        parser.add_argument("--no-update", action="store_true", help="search what the index has, and add nothing")
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        opts.words = " ".join(args)
+        self.check_limit(opts)
+        try:
+            query_of(opts.words)
+        except OptionError as error:
+            raise UsageError(str(error), print_help=False) from error
+        with exit_code_on_error(self):
+            self.list(opts)
+
+    def list(self, opts: argparse.Namespace) -> None:
+        with self.pages(opts) as reader, SearchIndex(reader.directory) as index:
+            if not opts.no_update:
+                with Pages(reader) as pages:
+                    index.update(pages)
+            write(index.find(opts.words, opts.limit), HITS, sys.stdout, format=opts.format)

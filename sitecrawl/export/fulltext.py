@@ -1,0 +1,194 @@
+"""A full-text index of a crawl's pages: what `scrapy search` asks.
+
+    search.sqlite in the crawl's directory
+        pages   a row a URL: its newest page, with title and main text
+        words   FTS5 over them (https://sqlite.org/fts5.html)
+        marks   how far each store of pages has been taken in, as in `sitecrawl.export.marks`
+
+SQLite because it ships with Python, ranks (BM25) and cuts snippets. The tokenizer is `unicode61` without diacritics:
+words of any script that has spaces, and no language's endings. Pages and mark go down in one transaction, some at a
+time, so a kill costs those few. Everything in it can be made again: where the crawl was cut back, it is.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sqlite3
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, NamedTuple, Self
+
+from sitecrawl.base.batches import batches
+from sitecrawl.base.errors import FormatMismatch, OptionError
+from sitecrawl.crawldir.faults import file_errors
+from sitecrawl.export.marks import Mark
+from sitecrawl.export.pages import Choice, ExportedPage, Pages
+from sitecrawl.pagestore.columns import checksum
+
+FILE: Final = "search.sqlite"
+_APPLICATION_ID: Final = 0x53434654
+"""`SCFT`"""
+_VERSION: Final = 1
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS pages (
+    id INTEGER PRIMARY KEY, url_key TEXT NOT NULL UNIQUE, url TEXT NOT NULL, fetched REAL NOT NULL,
+    title TEXT NOT NULL, text TEXT NOT NULL
+);
+CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (
+    title, url, text, content = 'pages', content_rowid = 'id', tokenize = 'unicode61 remove_diacritics 2'
+);
+CREATE TRIGGER IF NOT EXISTS pages_added AFTER INSERT ON pages BEGIN
+    INSERT INTO words (rowid, title, url, text) VALUES (new.id, new.title, new.url, new.text);
+END;
+CREATE TRIGGER IF NOT EXISTS pages_changed AFTER UPDATE ON pages BEGIN
+    INSERT INTO words (words, rowid, title, url, text) VALUES ('delete', old.id, old.title, old.url, old.text);
+    INSERT INTO words (rowid, title, url, text) VALUES (new.id, new.title, new.url, new.text);
+END;
+CREATE TABLE IF NOT EXISTS marks (store TEXT PRIMARY KEY, id INTEGER NOT NULL, checksum INTEGER NOT NULL);
+"""
+_CLEAR: Final = """
+DELETE FROM marks;
+DELETE FROM pages;
+INSERT INTO words (words) VALUES ('delete-all');
+"""
+_PUT: Final = """
+INSERT INTO pages (url_key, url, fetched, title, text) VALUES (?, ?, ?, ?, ?) ON CONFLICT (url_key) DO UPDATE
+SET url = excluded.url, fetched = excluded.fetched, title = excluded.title, text = excluded.text
+WHERE excluded.fetched >= pages.fetched
+"""
+_FIND: Final = """
+SELECT pages.url, pages.title, snippet(words, 2, char(2), char(3), '\N{HORIZONTAL ELLIPSIS}', 24), pages.fetched
+FROM words JOIN pages ON pages.id = words.rowid
+WHERE words MATCH ? ORDER BY bm25(words, 8.0, 2.0, 1.0) LIMIT ?
+"""
+"""A word of the title counts as much as eight of the text."""
+FOUND: Final = ("\x02", "\x03")
+"""Around each word of a snippet that was asked for. No text in the index has them."""
+_BUSY_SECONDS: Final = 30.0
+_TOGETHER: Final = 200
+"""Pages a transaction."""
+_MOST_TEXT: Final = 1_000_000
+"""Characters of a page that are taken in."""
+_MOST_WORDS: Final = 50
+_STEPS: Final = 10_000
+"""Instructions of SQLite between two looks at the clock: a few tenths of a millisecond."""
+_MARKERS = {ord(mark): " " for mark in FOUND}
+_PART = re.compile(r'"([^"]*)"?|([^\s"]+)')
+
+
+class Hit(NamedTuple):
+    """A page that has the words."""
+
+    url: str
+    title: str
+    snippet: str
+    """Around the words, which stand between the marks of `FOUND`."""
+    fetched: float
+
+
+def query_of(text: str) -> str:
+    """What a person types, as a query of FTS5 that cannot fail: all words, in any order; those in quotation marks
+    beside one another; the beginning of one where it ends in `*`. All else in it are letters to look for.
+
+    Raises `OptionError` where there is nothing to look for.
+    """
+    terms = []
+    for phrase, word in _PART.findall(text):
+        wanted = phrase or word
+        if any(char.isalnum() for char in wanted):
+            quoted = '"' + wanted.replace("\0", " ").replace('"', " ").encode("utf-8", "replace").decode() + '"'
+            terms.append(quoted + ("*" if word.endswith("*") else ""))
+    if not terms:
+        raise OptionError("there is no word to look for")
+    if len(terms) > _MOST_WORDS:
+        raise OptionError(f"{len(terms)} words are too many: {_MOST_WORDS} is the limit")
+    return " ".join(terms)
+
+
+class SearchIndex:
+    """That of the crawl in `directory`; made if it is missing. Raises `StorageError`."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = directory / FILE
+        with file_errors(self.path):
+            self._db = _opened(self.path)
+
+    def update(self, pages: Pages) -> int:
+        """Take in what was stored since the last time; gives the number of pages. Raises `StorageError`."""
+        count = 0
+        marks = self._marks()
+        stores = pages.stores
+        if not all(marks.get(name, Mark()).holds_in(reader) for name, reader in stores):
+            with file_errors(self.path):
+                self._db.executescript(f"BEGIN IMMEDIATE; {_CLEAR} COMMIT;")
+            marks = {}
+        for name, reader in stores:
+            nothing = {other: (0, 0) for other, _ in stores}
+            span = marks.get(name, Mark()).id, reader.last_id
+            for some in batches(pages.chosen(Choice(spans={**nothing, name: span})), _TOGETHER):
+                count += self._take(name, some)
+        return count
+
+    def _marks(self) -> dict[str, Mark]:
+        with file_errors(self.path):
+            return {name: Mark(*mark) for name, *mark in self._db.execute("SELECT store, id, checksum FROM marks")}
+
+    def _take(self, store: str, some: Sequence[ExportedPage]) -> int:
+        last = some[-1].capture
+        rows = [_row(page) for page in some]
+        with file_errors(self.path):
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                self._db.executemany(_PUT, rows)
+                self._db.execute("INSERT OR REPLACE INTO marks VALUES (?, ?, ?)", (store, last.id, checksum(last)))
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+        return len(rows)
+
+    def find(self, text: str, limit: int, *, seconds: float = math.inf) -> list[Hit]:
+        """The best pages first. Raises `OptionError` for a `text` without words, `StorageError` also where it takes
+        longer than so many `seconds`.
+        """
+        query, until = query_of(text), time.monotonic() + seconds
+        self._db.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
+        with file_errors(self.path):
+            return [Hit(*row) for row in self._db.execute(_FIND, (query, limit))]
+
+    def close(self) -> None:
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _row(page: ExportedPage) -> tuple[str, str, float, str, str]:
+    capture = page.capture
+    text, title = (page.text or "")[:_MOST_TEXT], capture.title or ""
+    return capture.url_key, capture.url, capture.fetched, title.translate(_MARKERS), text.translate(_MARKERS)
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_SECONDS)
+    try:
+        db.execute("PRAGMA journal_mode = WAL")
+        if not db.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]:
+            marks = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {_VERSION};"
+            db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} {marks} COMMIT;")
+        _check_format(db, path)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _check_format(db: sqlite3.Connection, path: Path) -> None:
+    said = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
+    if said != [_APPLICATION_ID, _VERSION]:
+        raise FormatMismatch(f"{path} is no index of this version: delete it, and the next search makes it again")
