@@ -11,6 +11,7 @@ from sitecrawl.dashboard.actions import Actions
 from sitecrawl.dashboard.cache import Cache
 from sitecrawl.dashboard.metrics import CONTENT_TYPE, exposition
 from sitecrawl.dashboard.monitor import Monitor
+from sitecrawl.dashboard.searching import SearchPage
 from sitecrawl.dashboard.streams import Reader, Streams, encode, to_json
 from sitecrawl.dashboard.tables import Fields, Table
 
@@ -31,8 +32,11 @@ class Answer(NamedTuple):
 class Backend:
     """Answers those who may ask about one running crawl. A path has neither token nor first slash."""
 
-    def __init__(self, monitor: Monitor, tables: dict[str, Table], actions: Actions, streams: Streams) -> None:
+    def __init__(
+        self, monitor: Monitor, tables: dict[str, Table], actions: Actions, streams: Streams, search: SearchPage
+    ) -> None:
         self._monitor = monitor
+        self._search = search
         self._tables = tables
         self._actions = actions
         self._streams = streams
@@ -44,6 +48,9 @@ class Backend:
             return self._files[path]
         if path == "metrics":
             return await self._metrics()
+        if path == "search":
+            page = await self._search.render(fields.get("words", ""))
+            return Answer(page.encode("utf-8", "replace"), "text/html; charset=utf-8")
         if path == "overview":
             return _json(self._monitor.overview())
         table = self._tables.get(path)

@@ -31,6 +31,7 @@ from sitecrawl.dashboard.merging import PART_ROWS
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.monitor import LocalMonitor, Monitor
 from sitecrawl.dashboard.popular import Popular
+from sitecrawl.dashboard.searching import SearchPage
 from sitecrawl.dashboard.streams import Streams
 from sitecrawl.dashboard.tables import MAX_ROWS, Table, Tables
 from sitecrawl.dashboard.web import Server
@@ -149,7 +150,8 @@ class Dashboard:
         if not is_reactor_installed():
             logger.warning("There is no dashboard: it needs Twisted's reactor (TWISTED_REACTOR_ENABLED)")
             return
-        backend = Backend(self._monitor, tables, self._actions, self._streams)
+        search = SearchPage(self._runtime.path)
+        backend = Backend(self._monitor, tables, self._actions, self._streams, search)
         try:
             self._server = Server(backend, self._token, port, self._address)
         except CannotListenError as error:
