@@ -168,6 +168,7 @@ class Pages:
         self.directory = reader.directory
         self._workers = reader if isinstance(reader, WorkersReader) else None
         self.readers = reader.readers if isinstance(reader, WorkersReader) else [reader]
+        self._names = {reader: _name(reader.directory, self.directory) for reader in self.readers}
         self._open = ExitStack()
         self.unreadable = 0
         """Pages so far of which the record could not be read."""
@@ -180,20 +181,21 @@ class Pages:
     @property
     def stores(self) -> list[tuple[str, PageReader]]:
         """With their names."""
-        return [(self.name_of(reader), reader) for reader in self.readers]
+        return [(name, reader) for reader, name in self._names.items()]
 
     def name_of(self, reader: PageReader) -> str:
         """That of a store: its directory's below that of the crawl, `.` where it is the crawl's own."""
-        if reader.directory.is_relative_to(self.directory):
-            return reader.directory.relative_to(self.directory).as_posix()
-        return reader.directory.name
+        return self._names[reader]
 
     def counts(self, reader: PageReader, number: int) -> bool:
         """Whether the capture of that id is the crawl's, and not one of a worker that was killed before it told."""
         return self._workers is None or number not in self._workers.void_of(reader)
 
     def place_of(self, reader: PageReader, capture: Capture) -> str:
-        return (Path(self.name_of(reader)) / WARC_DIRECTORY / capture.warc_file).as_posix()
+        name = self._names[reader]
+        return (
+            f"{WARC_DIRECTORY}/{capture.warc_file}" if name == "." else f"{name}/{WARC_DIRECTORY}/{capture.warc_file}"
+        )
 
     def chosen(self, choice: Choice) -> Iterator[ExportedPage]:
         """Oldest first, as far as each store has them so; at most as many as are wanted."""
@@ -253,6 +255,10 @@ class Pages:
 
     def __exit__(self, *_: object) -> None:
         self._open.close()
+
+
+def _name(store: Path, crawl: Path) -> str:
+    return store.relative_to(crawl).as_posix() if store.is_relative_to(crawl) else store.name
 
 
 def _joined(known: _Times, one: _Times) -> _Times:

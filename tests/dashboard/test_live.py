@@ -176,6 +176,15 @@ class TestWhoGetsWhat:
         for name in ("app.js", "tables.js", "charts.js", "style.css", "uplot.js", "uplot.css", "uplot.LICENSE.txt"):
             assert crawl.ask(name)[0] == 200, name
 
+    def test_searches(self, crawl: Crawl) -> None:
+        """The page that searches is there, with the same headers, and with what was asked for."""
+        status, headers, body = crawl.ask("search?words=%3Cb%3E%22")
+        assert (status, headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert headers["content-security-policy"].startswith("default-src 'none'")
+        assert b'value="&lt;b&gt;&#34;"' in body
+        assert b"There is no index yet" in body
+        assert crawl.ask("search.js")[0] == 200
+
     def test_other_files(self, crawl: Crawl) -> None:
         """What is not the page's is not there."""
         for path in ("index.html", "../addon.py", "static/app.js", "..%2f..%2faddon.py", "act/pause"):
