@@ -25,7 +25,7 @@ RELEASE := .venv-release
 PYWB := .venv-pywb
 # What builds the site of the documents is no part of what runs, either.
 SITE := .venv-site
-# wacz asks for frictionless, with forty packages.
+# wacz asks for frictionless, with fifty packages.
 WACZ := .venv-wacz
 
 .PHONY: crawl cluster deploy test docs docs-version lint format screenshots replay lock audit sbom clean

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.export.fields import Field
 from sitecrawl.export.pages import ExportedPage
 from sitecrawl.export.sorting import Sorted
@@ -41,7 +42,7 @@ class Arc(NamedTuple):
 
 
 class LinkGraph:
-    """Of `pages`. Works in `directory`, which is for nothing else."""
+    """Of `pages`. Works in `directory`, which is for nothing else. Raises `StorageError`."""
 
     def __init__(self, pages: Iterable[ExportedPage], directory: Path) -> None:
         self._directory = directory
@@ -57,7 +58,7 @@ class LinkGraph:
                 links.add(target + b"\t" + source)
         self._links = links
         self._names = directory / "names"
-        with self._names.open("wb") as file:
+        with file_errors(self._names), self._names.open("wb") as file:
             for name in nodes:
                 file.write(name + b"\n")
                 self.nodes += 1
