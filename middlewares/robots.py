@@ -26,6 +26,7 @@ from middlewares.refusals import Challenge
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import NO_LIMIT, Limit
+from sitecrawl.crawl.causes import of_exception, of_robots, of_status
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import InWant, LimitExceeded, PrivateAddress
@@ -63,6 +64,8 @@ class _Rules:
     """What this machine lacked to ask it."""
     refused: PrivateAddress | None = None
     """Why the host may not even be asked."""
+    why: str = ""
+    """Why it could not be asked, in words."""
 
 
 class RobotsMiddleware:
@@ -120,7 +123,7 @@ class RobotsMiddleware:
         if rules.want is not None and fetch is not None:
             return self._runtime.give_back(fetch, rules.want)
         if rules.parser is None:
-            return self._later(request, fetch, rules.wait)
+            return self._later(request, fetch, rules)
         if not rules.parser.allowed(request.url, self._agent):
             self._stats.inc_value("robotstxt/forbidden")
             if fetch is not None:
@@ -128,12 +131,13 @@ class RobotsMiddleware:
             raise IgnoreRequest("Forbidden by robots.txt")
         return None
 
-    def _later(self, request: Request, fetch: Fetch | None, wait: float) -> Request:
+    def _later(self, request: Request, fetch: Fetch | None, rules: _Rules) -> Request:
         """Back into the frontier; it is the frontier that gives a host up that stays silent."""
         self._stats.inc_value("robotstxt/unreachable")
         if fetch is None:
             raise Unreachable(f"The robots.txt for {request.url} cannot be reached")
-        self._runtime.frontier.downloaded(fetch.visit, 0.0, failed=True, retry_after=wait)
+        self._runtime.outcomes.hindered(fetch.visit, of_robots(rules.why))
+        self._runtime.frontier.downloaded(fetch.visit, 0.0, failed=True, retry_after=rules.wait)
         return request.replace(dont_filter=True)
 
     async def _rules_of(self, root: str, host: str, page: Request) -> _Rules:
@@ -200,13 +204,13 @@ class RobotsMiddleware:
         except InWant as error:
             return None, _Rules(None, 0.0, want=error.want)
         except (LimitExceeded, Challenge) as error:  # of a challenge, too: nobody has said what is allowed
-            return None, _unreachable(error.wait if isinstance(error, Challenge) else 0.0)
+            return None, _unreachable(_why(error), error.wait if isinstance(error, Challenge) else 0.0)
         except IgnoreRequest:
             return None, self._parse(_OPEN, request)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, the host could not be asked
             logger.debug("No robots.txt from %s: %s", request.url, error)
             self._stats.inc_value(f"robotstxt/exception_count/{type(error).__name__}")
-            return None, _unreachable()
+            return None, _unreachable(_why(error))
         return response, self._read(response, request)
 
     def _read(self, response: Response, request: Request) -> _Rules:
@@ -215,7 +219,9 @@ class RobotsMiddleware:
         if not _is_answer(response.status):
             asked = response.headers.get("Retry-After") or b""
             wait = retry_after([(b"Retry-After", asked)], time.time())
-            return _unreachable(self._limited(wait, self._max_retry_after, limits.RETRY_AFTER))
+            return _unreachable(
+                of_status(response.status), self._limited(wait, self._max_retry_after, limits.RETRY_AFTER)
+            )
         return self._parse(response.body if response.status < 300 else _OPEN, request)
 
     def _parse(self, body: bytes, request: Request) -> _Rules:
@@ -239,6 +245,10 @@ def _is_answer(status: int) -> bool:
     return status < 500 and status != 429
 
 
-def _unreachable(wait: float = 0.0) -> _Rules:
+def _unreachable(why: str, wait: float = 0.0) -> _Rules:
     """Silence, which is not remembered."""
-    return _Rules(None, 0.0, wait)
+    return _Rules(None, 0.0, wait, why=why)
+
+
+def _why(error: Exception) -> str:
+    return of_exception(type(error).__name__)

@@ -28,6 +28,7 @@ from sitecrawl.crawl.ending import FINISHED, finish_reason, left_of
 from sitecrawl.crawl.engine import wake
 from sitecrawl.crawl.feed_files import FeedFiles
 from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.outcomes import out_of_scope
 from sitecrawl.crawl.own_dupefilter import own_class
 from sitecrawl.crawl.requests import (
     VISIT,
@@ -115,10 +116,14 @@ class Scheduler(BaseScheduler):
         if self._runtime.team is not None:
             return deferred_from_coro(self._part(reason))
         self._checkpoints.close()
+        self._tell_outcomes()
         return self._close_dupefilter(reason)
 
     def _close_dupefilter(self, reason: str) -> Deferred[None] | None:
         return self._dupefilter.close(reason) if self._dupefilter is not None else None
+
+    def _tell_outcomes(self) -> None:
+        self._runtime.outcomes.tell(self._stats, self._frontier.counts.fetched)
 
     def _count_left(self) -> None:
         if self._runtime.whole is None:
@@ -133,6 +138,7 @@ class Scheduler(BaseScheduler):
         for name, value in self._frontier.stats().items():
             self._stats.set_value(name, value)
         self._checkpoints.close()
+        self._tell_outcomes()
         if (closing := self._close_dupefilter(reason)) is not None:
             await maybe_deferred_to_future(closing)
 
@@ -192,6 +198,7 @@ class Scheduler(BaseScheduler):
     def _leads_astray(self, request: Request, fetch: Fetch) -> bool:
         """Whether a redirect leads to what no link may lead to."""
         if not self._admits(request, fetch):
+            self._runtime.outcomes.hindered(fetch.visit, *out_of_scope(request))
             self._stats.inc_value("links/redirected_out_of_scope")
             return True
         if 0 < self._max_url_length < len(request.url):  # no spider has seen it

@@ -15,6 +15,7 @@ from scrapy.exceptions import UsageError
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.crawl.checkpoints import MEMORY_ERRORS
 from sitecrawl.crawl.configuration import is_job
+from sitecrawl.crawl.outcomes import NO_PAGE
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.reading import NO_PARSER
 
@@ -22,11 +23,14 @@ logger = logging.getLogger(__name__)
 
 IN_WANT: Final = 3
 """The exit code of a crawl that can go on when this machine and its network can."""
+_BY_HAND: Final = frozenset({"cancelled", "dashboard", "shutdown"})
+"""Finish reasons of crawls that somebody has ended, before there was a page perhaps."""
 
 
 class Command(ScrapyCrawl):
     """Exit codes: 0 when the crawl ended by itself, 1 when it could not begin or had to stop, 2 for a wrong call,
-    3 when it stopped for want of something on this machine, or of the network.
+    3 when it stopped for want of something on this machine, or of the network, and `SITECRAWL_NO_PAGE_CODE`, which is
+    4, when no page was fetched.
     """
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -52,12 +56,19 @@ class Command(ScrapyCrawl):
             self.exitcode = 1
         elif _was_in_want(crawler):
             self.exitcode = IN_WANT
+        elif _has_no_page(crawler):
+            self.exitcode = crawler.settings.getint("SITECRAWL_NO_PAGE_CODE")
 
 
 def _was_in_want(crawler: Crawler) -> bool:
     """Whether it ended for that; or lost its last checkpoint to it, when it had ended for something else."""
     stats = crawler.stats
     return stats.get_value("finish_reason") in REASONS or bool(stats.get_value(MEMORY_ERRORS))
+
+
+def _has_no_page(crawler: Crawler) -> bool:
+    """Whether it came to nothing, in this run and those before it, and not because somebody has ended it."""
+    return bool(crawler.stats.get_value(NO_PAGE)) and crawler.stats.get_value("finish_reason") not in _BY_HAND
 
 
 def _had_to_stop(crawler: Crawler) -> bool:

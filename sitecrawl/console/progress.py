@@ -37,6 +37,7 @@ from sitecrawl.console.summary import CrawlTotals, Summary, resume_command
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import is_job
 from sitecrawl.crawl.ending import BY_ITSELF, ending, ending_of
+from sitecrawl.crawl.outcomes import of_traffic
 from sitecrawl.crawl.requests import is_miss
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.site_facts import SiteFacts
@@ -244,10 +245,15 @@ class Progress:
             self._task.stop()
         if self._line is not None:
             self._line.stop()
-        if self._summary and self._started:
-            self._sum_up([*self.summary(reason).lines()])
+        if self._started:
+            self._sum_up(self.summary(reason))
 
-    def _sum_up(self, lines: list[str]) -> None:
+    def _sum_up(self, told: Summary) -> None:
+        if not told.has_pages_fetched and (is_job() or not self._summary):
+            logger.error("%s", told.first_line())
+        if not self._summary:
+            return
+        lines = [*told.lines()]
         if is_job():  # nobody sees its stderr
             logger.info("%s", "\n".join(lines))
         else:
@@ -299,20 +305,24 @@ class Progress:
 
     def summary(self, reason: str) -> Summary:
         """The run as it ended with `reason`."""
+        traffic = Traffic.read(self._stats.get_stats())
         told = Summary(
             ending=ending(reason) if self._runtime is None else ending_of(self._runtime, reason),
             seconds=time.monotonic() - self._started,
-            traffic=Traffic.read(self._stats.get_stats()),
+            traffic=traffic,
             hosts=self._errors.hosts,
             facts=self._facts.facts(),
             report=list(getattr(self._crawler.spider, "report", tuple)()),
         )
         if self._runtime is None:
-            return told
+            has_pages = any(200 <= status < 300 for status in traffic.statuses)
+            return replace(told, has_pages_fetched=has_pages, causes=() if has_pages else of_traffic(traffic))
         seen = self._runtime.local.seen
         told = replace(
             told,
             refusals=self._runtime.refusals.run.rows(),
+            causes=self._runtime.outcomes.causes,
+            has_pages_fetched=not self._runtime.outcomes.are_none(self._runtime.frontier.counts.fetched),
             seen=seen.figures() if self._seen else None,
             missed=seen.measured_error() if seen.exact is None else None,
         )

@@ -13,8 +13,10 @@ from typing import Final
 
 from sitecrawl.base.display import duration, printable, size
 from sitecrawl.base.limits import PRIVATE_ADDRESS
+from sitecrawl.crawl.outcomes import in_short
 from sitecrawl.crawl.refusals import NAMES, told
 from sitecrawl.crawl.traffic import Traffic
+from sitecrawl.crawldir.outcomes import Cause
 from sitecrawl.crawldir.refusals import HostRefusals
 from sitecrawl.seen.figures import SeenFigures
 
@@ -28,7 +30,7 @@ class CrawlTotals:
 
     fetched: int
     failed: int
-    """Given up: they never answered."""
+    """Given up: no answer of theirs was of use."""
     waiting: int
     resumed: bool
     """Whether there were runs before this one."""
@@ -64,18 +66,32 @@ class Summary:
     """The share of new URLs that a filter without a set takes for seen, as measured at the end; None with a set."""
     facts: Sequence[str] = ()
     """What is so of nearly all pages of a host."""
+    causes: Sequence[Cause] = ()
+    """Why hosts at which the crawl began have given no page, those of the most hosts first."""
+    has_pages_fetched: bool = True
+    """Whether any page was fetched, in this run or before."""
     refusals: Sequence[HostRefusals] = ()
     """Which hosts said no in this run, the most frequent first."""
     report: Sequence[tuple[str, str]] = ()
     """What the spider itself has to say, each with a label of up to 9 characters."""
 
     def lines(self) -> Iterator[str]:
-        yield f"The crawl {printable(self.ending)}."
+        yield self.first_line()
+        if not self.has_pages_fetched and self.causes:
+            yield f"It {printable(self.ending)}."
         yield ""
         for label, number, note in self._rows():
             yield f"  {label:<18}{'' if number is None else f'{number:,}':>10}  {printable(note, 1000)}".rstrip()
         yield ""
         yield from self._where()
+
+    def first_line(self) -> str:
+        """How it ended; of a crawl without a page, that it is one, and why."""
+        if self.has_pages_fetched:
+            return f"The crawl {printable(self.ending)}."
+        if not self.causes:
+            return f"The crawl fetched no page, and {printable(self.ending)}."
+        return f"The crawl fetched no page: {printable(in_short(self.causes), 1000)}."
 
     def _rows(self) -> Iterator[tuple[str, int | None, str]]:
         traffic = self.traffic
@@ -91,6 +107,8 @@ class Summary:
             yield "spider errors", traffic.spider_errors, "the log has them"
         if self.hosts:
             yield "worst hosts", None, _most(self.hosts)
+        for number, cause in enumerate(self.causes if self.totals is not None else ()):
+            yield "" if number else "no page from", cause.hosts, f"{cause.why}, such as {cause.example}"
         yield "duplicates", traffic.duplicates, "links to URLs that were known"
         yield "robots.txt", traffic.forbidden, "URLs that it excludes"
         if traffic.guesses:
@@ -126,7 +144,7 @@ class Summary:
     def _totals(self) -> Iterator[tuple[str, int | None, str]]:
         if self.totals is None:
             return
-        yield "given up", self.totals.failed, "URLs that never answered"
+        yield "given up", self.totals.failed, "URLs without an answer of use"
         yield "waiting", self.totals.waiting, "URLs that are known and not fetched"
         if self.totals.held:
             yield "  held back", self.totals.held, "of these, in what looks like traps, or was blocked"

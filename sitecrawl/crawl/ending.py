@@ -2,8 +2,8 @@
 
 Neither says that a crawl is complete which has left pages unread. Scrapy would call each of them "finished" that ends
 because nothing may be fetched any more. Pages that were fetched in another form are not unread. Nor is a crawl
-incomplete for what was asked for and never answered, or was never to be fetched (robots.txt, `deny`, a depth limit):
-the words say the former, and name a depth limit.
+incomplete for what was asked for and got no answer of use, or was never to be fetched (robots.txt, `deny`, a depth
+limit): the words say the former, and name a depth limit.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Left:
     """Of those waiting, the ones of hosts that ceased to answer."""
     silent_hosts: int = 0
     failed: int = 0
-    """Given up: they never answered."""
+    """Given up: no answer of theirs was of use."""
     full: bool = False
     """Whether no more URLs are wanted."""
     max_depth: int = 0
@@ -135,7 +135,7 @@ def _left_out(left: Left) -> Iterator[str]:
     if left.silent:
         yield f"{left.silent:,} of {_hosts(left.silent_hosts)} that ceased to answer"
     if left.failed:
-        yield f"{left.failed:,} given up, which never answered"
+        yield f"{left.failed:,} given up without an answer of use"
 
 
 def _held(held: HeldBack) -> Iterator[str]:

@@ -29,6 +29,7 @@ from sitecrawl.crawl.engine import in_progress, stop, wake
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.frontier_listener import LED_TO, SAID, FrontierListener
 from sitecrawl.crawl.frontiers import FrontierFactory, join_crawl
+from sitecrawl.crawl.outcomes import OutcomeCounts
 from sitecrawl.crawl.pause import Pause
 from sitecrawl.crawl.reading import PageReading
 from sitecrawl.crawl.refusals import Refusals
@@ -75,7 +76,6 @@ class Runtime:
 
     def __init__(self, crawler: Crawler) -> None:
         settings = crawler.settings
-        assert crawler.stats
         self.crawler = crawler
         self.stats = crawler.stats
         self.job: str = getattr(crawler.spider, "_job", "")
@@ -112,12 +112,13 @@ class Runtime:
         """Whether a middleware notes what comes of each fetch; otherwise the scheduler hears of responses alone."""
         self.refusals = Refusals(self.database, self.stats)
         self.seed_hosts = SeedHosts(self.database)
+        self.outcomes = OutcomeCounts(self.database)
         self.store: WarcStore | None = None
         self.on_given_up: list[Callable[[bytes], None]] = []
         """Called with every URL that has failed without a fetch: its host has never answered."""
         self.on_moved: list[Callable[[], None]] = []
         """Called when the database has other sites than before: on a cluster they come and go."""
-        self.on_finish: list[Callable[[Fetch], None]] = []
+        self.on_finish: list[Callable[[Fetch], None]] = [self.outcomes.finished]
         """Called with every fetch of a page whose visit is over."""
         self.on_robots: list[Callable[[str, Response | None], None]] = []
         """Called with the address of every robots.txt that a host was asked for, and the answer; None without one."""
@@ -138,7 +139,7 @@ class Runtime:
             before=self.finish_handled,
             close=self.close,
         )
-        for part in (self.seed_hosts, self.refusals, Wishes(self.path, self._retry_all)):
+        for part in (self.seed_hosts, self.refusals, self.outcomes, Wishes(self.path, self._retry_all)):
             self.checkpoints.add(part)
 
     @classmethod
@@ -325,6 +326,7 @@ class Runtime:
         Storing and the end of the visit fall into the same checkpoint, so a crash can part them nowhere.
         """
         del self.fetches[fetch.visit.key]
+        self.outcomes.ended(fetch)
         captured = fetch.captured
         if captured is None:
             return 0

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sitecrawl.base.limits import PRIVATE_ADDRESS
+from sitecrawl.crawl.causes import of_exception
 from sitecrawl.crawl.reading import QUARANTINED
 from sitecrawl.crawl.refusals import REFUSED
 from sitecrawl.crawl.requests import GUESSES, OF_REQUISITES
@@ -15,22 +16,6 @@ from sitecrawl.page.refusals import Kind
 
 RATE_SECONDS: Final = 10.0
 """The speed that is shown is that of so many last seconds."""
-_NO_FAILURES = frozenset({"HostGivenUp", "IgnoreRequest", "Interrupted", "PrivateAddress", "Unreachable"})
-"""Exceptions by which a middleware says no: nothing went wrong."""
-_FAILURES: Final = {
-    "CannotResolveHostError": "host not found",
-    "DownloadCancelledError": "too large",
-    "DownloadConnectionRefusedError": "connection refused",
-    "DownloadFailedError": "connection lost",
-    "DownloadTimeoutError": "timed out",
-    "HeadersTooLarge": "too large",
-    "IdleTimeout": "timed out",
-    "LoginRefused": "login refused",
-    "ResponseDataLossError": "cut short",
-    "TooManyChunks": "too large",
-    "TooManyHeaders": "too large",
-    "UnsupportedURLSchemeError": "no web address",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +91,8 @@ def _failures(stats: Mapping[str, Any]) -> Counter[str]:
     for name, n in stats.items():
         if name.startswith("downloader/exception_type_count/"):
             kind = name.rpartition("/")[2].rpartition(".")[2]
-            if kind not in _NO_FAILURES:
-                found[_FAILURES.get(kind, kind)] += n
+            if words := of_exception(kind):
+                found[words] += n
     return found
 
 

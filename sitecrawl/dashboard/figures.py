@@ -87,6 +87,8 @@ class Figures:
     """Downloads that brought nothing, by what went wrong."""
     refusals: Mapping[str, int] = field(default_factory=dict)
     """Answers by which a site said no, by kind."""
+    without_page: Mapping[str, int] = field(default_factory=dict)
+    """Hosts at which the crawl began that have given no page, by why."""
     seen: Mapping[str, int] = field(default_factory=dict)
     """The seen set's tiers: see `_seen`."""
     content: Mapping[str, int] = field(default_factory=dict)
@@ -153,6 +155,7 @@ class Sampler:
             statuses=dict(sorted(traffic.statuses.items())),
             failures=dict(traffic.failures),
             refusals=dict(traffic.refusals),
+            without_page={cause.why: cause.hosts for cause in self._runtime.outcomes.causes},
             content=self._runtime.content.figures().counts(),
             sitemaps={
                 name.partition("/")[2]: number for name, number in stats.items() if name.startswith("sitemaps/")

@@ -81,6 +81,12 @@ def _metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> tuple[t
             ("reason", f.failures),
         ),
         ("refusals_total", "counter", "Answers by which a site said no, by kind.", ("kind", f.refusals)),
+        (
+            "hosts_without_page",
+            "gauge",
+            "Hosts at which the crawl began that have given no page, by why.",
+            ("reason", f.without_page),
+        ),
         ("received_bytes_total", "counter", "Bytes of responses, as transferred.", f.received),
         ("duplicate_links_total", "counter", "Links to URLs that were known.", f.duplicates),
         ("good_fetches_total", "counter", "Fetches that gave something worth having.", f.good),

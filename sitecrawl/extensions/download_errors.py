@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+from ssl import SSLError
 from typing import Final, Protocol
 
 from scrapy.exceptions import (
@@ -59,6 +61,14 @@ class LoginRefused(DownloadFailedError):
     """An FTP server that lets nobody in by the name of FTP_USER."""
 
 
+class NoTls(DownloadFailedError):
+    """A host with which no TLS connection can be made."""
+
+
+class BadAnswer(DownloadFailedError):
+    """An answer that is no HTTP."""
+
+
 class IdleTimeout(DownloadTimeoutError):
     """A host that was silent for SITECRAWL_MAX_IDLE_TIME."""
 
@@ -93,10 +103,18 @@ def for_scrapy(error: http.HttpError) -> Exception:
     """What Scrapy's retries know."""
     if isinstance(error, http.OverLimit):
         return BEYOND[error.limit](str(error))
-    if isinstance(error, http.UnknownHost | http.Unresolved):
-        return CannotResolveHostError(str(error))
-    if isinstance(error.__cause__, ConnectionRefusedError):
-        return DownloadConnectionRefusedError(str(error))
-    if isinstance(error.__cause__, TimeoutError):
-        return IdleTimeout(str(error))
-    return DownloadFailedError(str(error))
+    kinds = (raised for known, raised in _OF_ERRORS.items() if isinstance(error, known))
+    causes = (raised for known, raised in _OF_CAUSES.items() if isinstance(error.__cause__, known))
+    return next(chain(kinds, causes), DownloadFailedError)(str(error))
+
+
+_OF_ERRORS: Final[dict[type[Exception], type[Exception]]] = {
+    http.UnknownHost: CannotResolveHostError,
+    http.Unresolved: CannotResolveHostError,
+    http.BadResponse: BadAnswer,
+}
+_OF_CAUSES: Final[dict[type[Exception], type[Exception]]] = {
+    ConnectionRefusedError: DownloadConnectionRefusedError,
+    TimeoutError: IdleTimeout,
+    SSLError: NoTls,
+}

@@ -18,7 +18,8 @@ from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import manifest_of, workers_below
 from sitecrawl.crawldir.history import History
-from sitecrawl.crawldir.meta import CONTENT_TOTALS, HISTORY, LEDGER, REFUSALS, SEEN_TOTALS, WORKER
+from sitecrawl.crawldir.meta import CONTENT_TOTALS, HISTORY, LEDGER, OUTCOMES, REFUSALS, SEEN_TOTALS, WORKER
+from sitecrawl.crawldir.outcomes import Outcomes
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.crawldir.refusals import RefusalTotals
 from sitecrawl.credit.ledger import Ledger
@@ -216,6 +217,10 @@ class FrontierReader:
     def refusals(self) -> RefusalTotals:
         """Which hosts said no, in all runs."""
         return RefusalTotals.unpack(self._database.get("meta", REFUSALS))
+
+    def outcomes(self) -> Outcomes:
+        """How many pages came, and why hosts gave none."""
+        return Outcomes.unpack(self._database.get("meta", OUTCOMES))
 
     # What waits
 

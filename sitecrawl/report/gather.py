@@ -14,6 +14,7 @@ from sitecrawl.crawl.refusals import ADVICE, summed_up
 from sitecrawl.crawl.site_facts import HostPages
 from sitecrawl.crawldir.directory import Manifest, manifest_of
 from sitecrawl.crawldir.history import History
+from sitecrawl.crawldir.outcomes import Outcomes
 from sitecrawl.crawldir.refusals import RefusalTotals
 from sitecrawl.frontier.duplicates import ContentFigures
 from sitecrawl.frontier.held import HeldSet
@@ -93,6 +94,7 @@ class ReportData:
     refused: list[tuple[str, str, str]]
     """Hosts that said no most often: name, in which ways, and what can be done."""
     refused_count: int
+    outcomes: Outcomes
     hosts: list[tuple[Host, float]]
     """The largest, with their importance."""
     host_count: int
@@ -129,6 +131,7 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
             content=reader.content(),
             refused=list(islice(_refused(refusals), HOSTS)),
             refused_count=len(refusals),
+            outcomes=reader.outcomes(),
             hosts=[(host, urls.hosts[host.key]) for host in largest[:HOSTS]],
             host_count=len(hosts),
             graph=_graph(reader, largest, urls),

@@ -250,7 +250,7 @@ The crawl finished.
   worst hosts                   a.example (4), b.example (1)
   duplicates                40  links to URLs that were known
   robots.txt                 5  URLs that it excludes
-  given up                   2  URLs that never answered
+  given up                   2  URLs without an answer of use
   waiting                    9  URLs that are known and not fetched
   fetched in all           111  URLs, this run and those before it
 
@@ -501,7 +501,12 @@ class TestWithoutATerminal:
     def test_failed_downloads(self, tmp_path: Path) -> None:
         """A host that hangs up is named, with what went wrong."""
         with LocalWeb({"/": Answer(raw=b"")}) as web:
-            done = self.run(command(web, ROBOTSTXT_OBEY=False, SITECRAWL_FAILURE_DELAY=0), tmp_path)
+            settings: dict[str, Any] = {
+                "ROBOTSTXT_OBEY": False,
+                "SITECRAWL_FAILURE_DELAY": 0,
+                "SITECRAWL_NO_PAGE_CODE": 0,
+            }
+            done = self.run(command(web, **settings), tmp_path)
         host = web.root.removeprefix("http://")
         assert re.search(r"failed downloads +3  connection lost \(3\)", done.stderr)
         assert f"{host} (3)" in done.stderr

@@ -47,8 +47,8 @@ SOMEWHERE = HeldBack(Counter({Reason.NONE: 70}))
             "held_back",
             ("ended with all but 1,259 known URLs fetched: 1,200 held back in 3 sets that grow without end, "
             "30 held back in 1 set with hardly a page worth having, 4 blocked by hand in 2 sets "
-            "(scrapy frontier --demoted lists them), 20 of 2 hosts that ceased to answer, 5 given up, which never "
-            "answered (7 URLs that wait are other forms of pages that were fetched)"),
+            "(scrapy frontier --demoted lists them), 20 of 2 hosts that ceased to answer, 5 given up without an "
+            "answer of use (7 URLs that wait are other forms of pages that were fetched)"),
         ),
         (
             Left(waiting=20, silent=20, silent_hosts=1),
@@ -64,7 +64,7 @@ SOMEWHERE = HeldBack(Counter({Reason.NONE: 70}))
         (
             Left(failed=5),
             "finished",
-            "ended with all but 5 known URLs fetched: 5 given up, which never answered",
+            "ended with all but 5 known URLs fetched: 5 given up without an answer of use",
         ),
         (
             Left(waiting=352, full=True, held=GROWS),

@@ -191,7 +191,7 @@ class TestDocument:
             LocalWeb({"/robots.txt": "User-agent: *\nDisallow: /"}) as web,
             Crawl(web.root, tmp_path / "job") as crawl,
         ):
-            assert crawl.end() == 0
+            assert crawl.end() == 4
         text = render(gather(tmp_path / "job"))
         for words in (
             "Nothing is held back",

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 
 from crawling import crawl, scrapy, stats_of
-from localweb import LocalWeb, linked
+from localweb import Answer, LocalWeb, Page, linked
 from maze import GOOD, prose, with_maze
 
 TOLD = {"STATS_DUMP": True, "LOG_LEVEL": "INFO"}
 
 
 def reason_of(done: subprocess.CompletedProcess[str]) -> str:
-    assert done.returncode == 0, done.stderr
     (reason,) = re.findall(r"'finish_reason': '(\w+)'", done.stderr)
     assert f"Spider closed ({reason})" in done.stderr
     return str(reason)
@@ -101,4 +102,53 @@ def test_a_host_that_never_answers(tmp_path: Path) -> None:
     settings = {**TOLD, "SITECRAWL_FAILURE_DELAY": 0.01, "RETRY_TIMES": 1}
     done = crawl(f"{gone}/a {gone}/b", tmp_path / "job", **settings)
     assert reason_of(done) == "finished"
-    assert first_line(done) == "The crawl ended with all but 2 known URLs fetched: 2 given up, which never answered."
+    where = gone.removeprefix("http://")
+    assert first_line(done) == f"The crawl fetched no page: connection refused ({where})."
+    assert "\nIt ended with all but 2 known URLs fetched: 2 given up without an answer of use.\n" in done.stderr
+
+
+def test_no_page(tmp_path: Path) -> None:
+    """Each host's cause is named, and the exit code is not 0: in the summary, the statistics and the report."""
+    elsewhere = Answer(status=302, headers={"Location": "/out"})
+    bomb = Answer(gzip.compress(bytes(200_000)), 200, {"Content-Encoding": "gzip"})
+    webs: dict[str, dict[str, Page]] = {
+        "answers 403 Forbidden": {"/": Answer(status=403)},
+        "robots.txt forbids it": {"/robots.txt": "User-agent: *\nDisallow: /"},
+        "robots.txt answers 503 Service Unavailable, so nothing may be asked for": {
+            "/robots.txt": Answer(status=503)
+        },
+        "too large": {"/": "x" * 200_000},
+        "unpacks to more than DOWNLOAD_MAXSIZE, as a decompression bomb does": {"/": bomb},
+        "redirects out of scope": {"/": elsewhere},
+        "no proper HTTP": {"/": Answer(raw=b"SSH-2.0-OpenSSH\r\n\r\n")},
+    }
+    settings = {**TOLD, "SITECRAWL_FAILURE_DELAY": 0.01, "DOWNLOAD_MAXSIZE": 100_000}
+    with ExitStack() as stack:
+        hosts = {why: stack.enter_context(LocalWeb(pages)).root for why, pages in webs.items()}
+        done = crawl(" ".join(hosts.values()), tmp_path / "job", deny="/out$", **settings)
+    assert done.returncode == 4, done.stderr
+    assert first_line(done).startswith("The crawl fetched no page: ")
+    assert first_line(done).endswith("; and 4 more causes.")
+    stats = stats_of(done.stderr)
+    assert stats["outcomes/no_page"] == 1
+    report = scrapy("report", "-d", str(tmp_path / "job"), "-o", "-").stdout
+    assert "No page was fetched." in report
+    for why, root in hosts.items():
+        where = root.removeprefix("http://") + (f", to {root}/out" if why == "redirects out of scope" else "")
+        assert re.search(rf"(?m) 1  {re.escape(f'{why}, such as {where}')}$", done.stderr), done.stderr
+        assert stats[f"outcomes/hosts_without_page/{why}"] == 1
+        assert why in report
+
+
+def test_one_page_is_enough(tmp_path: Path) -> None:
+    """Of a crawl that fetched something the rows alone tell what gave nothing; a resume with nothing to do is no
+    failure, and a code of 0 is for who takes no page for a success.
+    """
+    with LocalWeb({"/": "a page"}) as web, LocalWeb({}) as empty:
+        both = f"{web.root} {empty.root}"
+        done, again = (crawl(both, tmp_path / "job") for _ in range(2))
+        none = crawl(empty.root, tmp_path / "none", SITECRAWL_NO_PAGE_CODE=0)
+    assert done.returncode == again.returncode == none.returncode == 0
+    assert first_line(done) == first_line(again) == "The crawl finished: nothing is left to fetch."
+    assert f"answers 404 Not Found, such as {empty.root.removeprefix('http://')}" in done.stderr
+    assert first_line(none).startswith("The crawl fetched no page: answers 404 Not Found (")

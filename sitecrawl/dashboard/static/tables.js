@@ -361,6 +361,7 @@ class Engine extends Tab {
       card("Answers", ...(Object.keys(f.statuses).length ? counted(f.statuses) : [["None yet", "–"]])),
     ];
     if (Object.keys(f.failures).length) cards.push(card("Downloads that failed", ...counted(f.failures)));
+    if (Object.keys(f.without_page).length) cards.push(card("Hosts without a page", ...counted(f.without_page)));
     if (Object.keys(f.refusals).length) cards.push(card("Sites that said no", ...counted(f.refusals)));
     if (Object.keys(f.sitemaps).length) cards.push(card("Sitemaps", ...counted(f.sitemaps)));
     return [el("div", { class: "cards" }, ...cards)];

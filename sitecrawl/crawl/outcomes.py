@@ -1,0 +1,154 @@
+"""What a crawl's hosts gave, and why some gave no page: for its last words, the report and the dashboard.
+
+Looked at are the hosts at which the crawl begins, those of its seeds and where these redirect to: that a link of some
+page leads nowhere is no surprise. The last that kept the crawl from a page of a host is the host's cause, until a
+page of it comes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from scrapy import Request
+from scrapy.statscollectors import StatsCollector
+
+from sitecrawl.base.display import printable
+from sitecrawl.crawl import causes
+from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.requests import GUESS, host_of
+from sitecrawl.crawl.traffic import Traffic
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.meta import OUTCOMES
+from sitecrawl.crawldir.outcomes import Cause, Outcomes
+from sitecrawl.crawldir.participant import Participant
+from sitecrawl.frontier.visit import Visit
+
+MAX_HOSTS: Final = 10_000
+"""Hosts that are told apart: those that were heard of first."""
+NO_PAGE: Final = "outcomes/no_page"
+"""The statistic of a crawl that has fetched no page, in any of its runs."""
+HOSTS: Final = "outcomes/hosts_without_page/"
+"""Prefix of the stats that count hosts by why they gave none."""
+_SAID: Final = 3
+"""Causes that one sentence has room for."""
+
+
+class OutcomeCounts(Participant):
+    """See the module. Tell `ended` of every attempt, and `finished` of every fetch whose visit is over."""
+
+    def __init__(self, database: Database) -> None:
+        self._before = Outcomes.unpack(database.get("meta", OUTCOMES))
+        self._pages = 0
+        self._others = 0
+        self._hosts: dict[str, tuple[str, str] | None] = {}
+        """By host why it gave no page, and what else there is to say; None of one that gave a page."""
+        self._has_changed = False
+
+    def ended(self, fetch: Fetch) -> None:
+        """An attempt is over; its URL may be asked for again."""
+        if fetch.visit.is_requisite or fetch.is_given_back or GUESS in fetch.request.meta:
+            return
+        if _is_page(fetch):
+            self._note(host_of(fetch.visit.url), None)
+        elif fetch.is_redirect and not fetch.leads_on:
+            self.hindered(fetch.visit, causes.REDIRECTS, _target(fetch), is_better_known=True)
+        elif why := _why(fetch):
+            self.hindered(fetch.visit, why)
+
+    def hindered(self, visit: Visit, why: str, about: str = "", *, is_better_known: bool = False) -> None:
+        """`why` kept the crawl from the URL of `visit`; if it `is_better_known`, what was said before counts."""
+        host = host_of(visit.url)
+        if visit.depth or not why or (is_better_known and host in self._hosts):
+            return
+        if self._hosts.get(host, ()) is not None:
+            self._note(host, (why, about))
+
+    def _note(self, host: str, cause: tuple[str, str] | None) -> None:
+        if host in self._hosts or len(self._hosts) < MAX_HOSTS:
+            self._has_changed |= self._hosts.get(host, ()) != cause
+            self._hosts[host] = cause
+
+    def finished(self, fetch: Fetch) -> None:
+        """Its visit is over."""
+        if _is_page(fetch):
+            self._pages += 1
+        elif fetch.status:
+            self._others += 1
+        self._has_changed = True
+
+    @property
+    def causes(self) -> list[Cause]:
+        """Of hosts that gave no page in this run, the most frequent first."""
+        known = [(host, *cause) for host, cause in self._hosts.items() if cause is not None]
+        examples = {why: f"{host}, {about}" if about else host for host, why, about in reversed(known)}
+        return [Cause(why, hosts, examples[why]) for why, hosts in Counter(why for _, why, _ in known).most_common()]
+
+    def are_none(self, fetched: int) -> bool:
+        """Whether no page was fetched in any run, of a crawl that has `fetched` so many URLs, here and elsewhere."""
+        return not self._before.pages + self._pages and fetched <= self._before.others + self._others
+
+    def tell(self, stats: StatsCollector, fetched: int) -> None:
+        """Let the statistics say it, at the end of the crawl."""
+        for cause in self.causes:
+            stats.set_value(HOSTS + cause.why, cause.hosts)
+        if self.are_none(fetched):
+            stats.set_value(NO_PAGE, 1)
+
+    def prepare(self, batch: Batch) -> None:
+        if self._has_changed:
+            pages, others = self._before.pages + self._pages, self._before.others + self._others
+            batch.put("meta", OUTCOMES, Outcomes(pages, others, self.causes).pack())
+            self._has_changed = False
+
+
+def _is_page(fetch: Fetch) -> bool:
+    """What is a sitemap and nothing else is no page; 304 says that one is as it was."""
+    is_sitemap = fetch.is_worth_it and fetch.page is None and fetch.is_success
+    return not is_sitemap and (fetch.is_success or fetch.status == _AS_IT_WAS)
+
+
+_AS_IT_WAS: Final = 304
+
+
+def _why(fetch: Fetch) -> str:
+    if fetch.excluded:
+        return causes.of_rule(fetch.excluded)
+    if fetch.error:
+        return causes.of_exception(fetch.error)
+    return causes.of_status(fetch.status) if fetch.status >= 400 else ""
+
+
+def _target(fetch: Fetch) -> str:
+    headers = fetch.exchange.headers if fetch.exchange is not None else ()
+    found = next((value.decode("latin-1") for name, value in headers if name.lower() == b"location"), "")
+    return f"to {printable(found.strip(), 100)}" if found else ""
+
+
+def out_of_scope(request: Request) -> tuple[str, str]:
+    """Why a redirect is not followed that leads to `request`, and what else there is to say."""
+    return causes.OUT_OF_SCOPE, f"to {printable(request.url, 100)}"
+
+
+def of_traffic(traffic: Traffic) -> list[Cause]:
+    """What kept a run from pages whose frontier is not ours, so that nobody knows which hosts gave none: the causes
+    of requests, each without an example.
+    """
+    found = Counter(traffic.failures)
+    found.update({causes.of_status(status): n for status, n in traffic.statuses.items() if status >= 400})
+    found[causes.REDIRECTS] += sum(n for status, n in traffic.statuses.items() if 300 <= status < 400)
+    found[causes.of_rule("robots.txt")] += traffic.forbidden
+    return [Cause(why, times, "") for why, times in (+found).most_common()]
+
+
+def in_short(found: Sequence[Cause]) -> str:
+    """Why a crawl has no page: the causes of the most hosts."""
+    parts = [_shortly(cause) for cause in found[:_SAID]]
+    more = len(found) - _SAID
+    return "; ".join([*parts, f"and {more:,} more {'cause' if more == 1 else 'causes'}"] if more > 0 else parts)
+
+
+def _shortly(cause: Cause) -> str:
+    more = f" and {cause.hosts - 1:,} more" if cause.hosts > 1 else ""
+    return f"{cause.why} ({cause.example}{more})" if cause.example else cause.why

@@ -1,0 +1,53 @@
+"""What a crawl has brought so far, and why hosts have given no page: counted by cause, with an example of each.
+
+On disk it is one value: a MessagePack map of `pages`, `others`, and `causes`, a list of `[why, hosts, example]`. What
+cannot be read is nothing: only what is said depends on it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import msgpack
+
+
+class Cause(NamedTuple):
+    """Why so many hosts have given no page."""
+
+    why: str
+    """In words."""
+    hosts: int
+    example: str
+    """One of the hosts, with what there is to say of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """See the module."""
+
+    pages: int = 0
+    """Fetches that brought one, over all runs."""
+    others: int = 0
+    """Fetches that were answered otherwise: errors, redirects, sitemaps."""
+    causes: Sequence[Cause] = ()
+    """Of the hosts at which the last run began; those of the most hosts first."""
+
+    def pack(self) -> bytes:
+        packed: bytes = msgpack.packb({"pages": self.pages, "others": self.others, "causes": list(self.causes)})
+        return packed
+
+    @classmethod
+    def unpack(cls, data: bytes | None) -> Self:
+        """What `pack` made `data` of; nothing of None, or of anything else."""
+        found: Any = None
+        if data is not None:
+            with contextlib.suppress(ValueError, msgpack.UnpackException):
+                found = msgpack.unpackb(data)
+        try:
+            causes = [Cause(str(why), int(hosts), str(example)) for why, hosts, example in found["causes"]]
+            return cls(int(found["pages"]), int(found["others"]), causes)
+        except (KeyError, TypeError, ValueError):
+            return cls()

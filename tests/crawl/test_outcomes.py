@@ -1,0 +1,156 @@
+"""Why hosts gave no page: the last cause counts, until a page comes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scrapy import Request
+
+from sitecrawl.crawl import causes
+from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.outcomes import OutcomeCounts, in_short, of_traffic
+from sitecrawl.crawl.requests import GUESS
+from sitecrawl.crawl.traffic import Traffic
+from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.meta import OUTCOMES
+from sitecrawl.crawldir.outcomes import Cause, Outcomes
+from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.record import UrlRecord
+from sitecrawl.frontier.visit import Visit
+from sitecrawl.page.items import Exchange
+from sitecrawl.urls.fingerprint import HASH_NAME
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    database = Database(tmp_path / "db", hash_name=HASH_NAME)
+    yield database
+    database.close()
+
+
+def fetch(url: str = "http://a.example/", *, depth: int = 0, meta: dict[str, object] | None = None) -> Fetch:
+    record = UrlRecord(url, host=bytes(8), depth=depth)
+    return Fetch(Visit(bytes(16), record, Host(bytes(8), "a.example"), None), Request(url, meta=meta or {}))
+
+
+def answered(
+    status: int, url: str = "http://a.example/", *, depth: int = 0, meta: dict[str, object] | None = None
+) -> Fetch:
+    made = fetch(url, depth=depth, meta=meta)
+    exchange = Exchange(url, 0.0, 0.0, status, [], [(b"Location", b"/next\x1b")], b"")
+    made.arrived(status, exchange)
+    return made
+
+
+def failed(error: str, url: str = "http://a.example/") -> Fetch:
+    made = fetch(url)
+    made.failed(error)
+    return made
+
+
+def test_the_last_cause_counts(database: Database) -> None:
+    """What is said later says nothing of a host that is given up for it."""
+    counts = OutcomeCounts(database)
+    counts.ended(failed("DownloadTimeoutError"))
+    counts.ended(answered(503))
+    counts.ended(failed("HostGivenUp"))
+    assert counts.causes == [Cause("answers 503 Service Unavailable", 1, "a.example")]
+    assert counts.are_none(0)
+
+
+def test_a_page_ends_it(database: Database) -> None:
+    """Whatever failed before, and fails after it."""
+    counts = OutcomeCounts(database)
+    page = answered(200)
+    for one in (failed("DownloadTimeoutError"), page, answered(404)):
+        counts.ended(one)
+        counts.finished(one)
+    assert not counts.causes
+    assert not counts.are_none(3)
+
+
+def test_hosts_are_counted_by_cause(database: Database) -> None:
+    """With an example of each, those of the most hosts first; a rule and an unknown status have words, too."""
+    counts = OutcomeCounts(database)
+    for url in ("http://a.example/", "http://b.example:81/", "http://c.example/"):
+        counts.ended(failed("DownloadConnectionRefusedError", url))
+    excluded = fetch("http://d.example/")
+    excluded.exclude("robots.txt")
+    counts.ended(excluded)
+    counts.ended(answered(799, "http://e.example/"))
+    assert counts.causes == [
+        Cause("connection refused", 3, "a.example"),
+        Cause("robots.txt forbids it", 1, "d.example"),
+        Cause("answers 799", 1, "e.example"),
+    ]
+    assert in_short(counts.causes) == (
+        "connection refused (a.example and 2 more); robots.txt forbids it (d.example); answers 799 (e.example)"
+    )
+    assert in_short([*counts.causes, Cause("x", 1, "y")]).endswith("; and 1 more cause")
+
+
+def test_redirects(database: Database) -> None:
+    """One that leads on is no cause; of one that does not, the target is named as nothing that a terminal obeys."""
+    counts = OutcomeCounts(database)
+    on = answered(302, "http://on.example/")
+    on.lead_on()
+    counts.ended(on)
+    counts.ended(answered(302))
+    counts.hindered(fetch("http://out.example/").visit, causes.OUT_OF_SCOPE, "to http://x/")
+    counts.ended(answered(301, "http://out.example/"))
+    assert counts.causes == [
+        Cause("redirects that end nowhere", 1, r"a.example, to /next\x1b"),
+        Cause("redirects out of scope", 1, "out.example, to http://x/"),
+    ]
+
+
+def test_what_no_seed_leads_to(database: Database) -> None:
+    """A dead link, a wrong guess, and what this machine could not ask for are no cause."""
+    counts = OutcomeCounts(database)
+    counts.ended(answered(404, depth=1))
+    counts.ended(answered(404, meta={GUESS: True}))
+    given_back = fetch()
+    given_back.give_back()
+    counts.ended(given_back)
+    assert not counts.causes
+
+
+def test_all_runs_count(database: Database) -> None:
+    """A resume that finds nothing to do has the pages of the run before, and is no failure."""
+    counts = OutcomeCounts(database)
+    counts.finished(answered(200))
+    counts.finished(answered(404))
+    batch = database.batch()
+    counts.prepare(batch)
+    database.write(batch)
+    assert not OutcomeCounts(database).are_none(2)
+    assert Outcomes.unpack(database.get("meta", OUTCOMES)) == Outcomes(1, 1, [])
+    assert Outcomes.unpack(b"\xff") == Outcomes.unpack(None) == Outcomes()
+
+
+def test_a_sitemap_is_no_page(database: Database) -> None:
+    """Nor is what another worker has fetched this one's failure."""
+    counts = OutcomeCounts(database)
+    sitemap = answered(200)
+    sitemap.worth_it()
+    counts.finished(sitemap)
+    assert counts.are_none(1)
+    assert not counts.are_none(2)
+
+
+def test_under_another_scheduler() -> None:
+    """Only the statistics know what came."""
+    traffic = Traffic(Counter({301: 1, 403: 2}), Counter({"timed out": 3}), forbidden=1)
+    assert [cause.why for cause in of_traffic(traffic)] == [
+        "timed out", "answers 403 Forbidden", "redirects that end nowhere", "robots.txt forbids it",
+    ]  # fmt: skip
+
+
+def test_robots_txt() -> None:
+    """A host that is not there is not there; else it is the robots.txt that is lacking."""
+    assert causes.of_robots("connection refused") == "connection refused"
+    assert causes.of_robots("timed out").startswith("robots.txt does not come (timed out), so ")
+    assert causes.of_robots("answers 503").startswith("robots.txt answers 503, so ")
