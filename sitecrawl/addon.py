@@ -23,12 +23,12 @@ from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.base.limits import DEFAULTS
 from sitecrawl.base.shadowing import hidden_by, hides
 from sitecrawl.crawl.checkpoints import has_our_scheduler
-from sitecrawl.crawl.configuration import only_looks
+from sitecrawl.crawl.configuration import only_looks, verify_tls
 from sitecrawl.crawl.content_seen import DUPLICATE_CONTENT, REVISIT
 from sitecrawl.crawl.own_dupefilter import own_class
 from sitecrawl.credit.policies import POLICIES
 from sitecrawl.frontier.order import LINKS, ORDERS
-from sitecrawl.http import Proxy
+from sitecrawl.http import Proxy, Verify
 from sitecrawl.seen.bloom_kinds import KINDS
 from sitecrawl.seen.policies import CACHES
 from sitecrawl.urls.fingerprint import BY_SITE, SPLITS
@@ -47,6 +47,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_MAX_DELAY": 60.0,
     "SITECRAWL_CONCURRENT_REQUESTS_PER_IP": 8,
     "SITECRAWL_REFUSALS": True,
+    "SITECRAWL_VERIFY_TLS": Verify.WARN.value,
     "SITECRAWL_FAILURE_DELAY": 1.0,
     "SITECRAWL_MAX_HOST_FAILURES": 10,
     "SITECRAWL_REVIVAL_DELAY": 3600.0,
@@ -174,6 +175,8 @@ class Addon:
         looks = _LOOKS if only_looks() else {}
         for name, value in {**SETTINGS, **SCRAPY_DEFAULTS, **looks}.items():
             _set(settings, name, value)
+        if verify_tls(settings) is Verify.REQUIRE:
+            _set(settings, "DOWNLOAD_VERIFY_CERTIFICATES", value=True)  # for handlers that are not ours
         if settings.getpriority("DUPEFILTER_CLASS") and has_our_scheduler(settings):
             own_class(settings)  # what is wrong with it is said before anything is made
         _set(settings, "USER_AGENT", _user_agent(settings.get("SITECRAWL_CONTACT")))
@@ -214,6 +217,7 @@ _CHOICES: Final[dict[str, tuple[str, ...]]] = {
     "SITECRAWL_PROGRESS": ("auto", "True", "False", "true", "false", "1", "0"),
     "SITECRAWL_SEEN_BLOOM": ("auto", *KINDS),
     "SITECRAWL_SEEN_CACHE_POLICY": tuple(CACHES),
+    "SITECRAWL_VERIFY_TLS": tuple(Verify),
 }
 """What a setting that is a name may be."""
 

@@ -322,6 +322,7 @@ class Progress:
             told,
             refusals=self._runtime.refusals.run.rows(),
             causes=self._runtime.outcomes.causes,
+            certificates=self._runtime.outcomes.whole.distrusted(),
             has_pages_fetched=not self._runtime.outcomes.are_none(self._runtime.frontier.counts.fetched),
             seen=seen.figures() if self._seen else None,
             missed=seen.measured_error() if seen.exact is None else None,

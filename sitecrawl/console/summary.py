@@ -68,6 +68,8 @@ class Summary:
     """What is so of nearly all pages of a host."""
     causes: Sequence[Cause] = ()
     """Why hosts at which the crawl began have given no page, those of the most hosts first."""
+    certificates: Sequence[Cause] = ()
+    """What is wrong with those of hosts that were asked all the same."""
     has_pages_fetched: bool = True
     """Whether any page was fetched, in this run or before."""
     refusals: Sequence[HostRefusals] = ()
@@ -109,6 +111,8 @@ class Summary:
             yield "worst hosts", None, _most(self.hosts)
         for number, cause in enumerate(self.causes if self.totals is not None else ()):
             yield "" if number else "no page from", cause.hosts, f"{cause.why}, such as {cause.example}"
+        for number, cause in enumerate(self.certificates):
+            yield "" if number else "certificates", cause.hosts, f"{cause.why}, such as that of {cause.example}"
         yield "duplicates", traffic.duplicates, "links to URLs that were known"
         yield "robots.txt", traffic.forbidden, "URLs that it excludes"
         if traffic.guesses:

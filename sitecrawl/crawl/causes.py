@@ -8,6 +8,10 @@ from typing import Final
 FAILURES: Final = {
     "BadAnswer": "no proper HTTP",
     "CannotResolveHostError": "host not found",
+    "CertificateExpired": "certificate expired",
+    "CertificateForAnotherName": "certificate for another name",
+    "CertificateSelfSigned": "certificate self-signed",
+    "CertificateUntrusted": "certificate of an unknown authority",
     "Challenge": "asks for a proof that a browser is there",
     "DownloadCancelledError": "too large",
     "DownloadConnectionRefusedError": "connection refused",
@@ -31,7 +35,7 @@ NO_FAILURES: Final = frozenset({"HostGivenUp", "IgnoreRequest", "Interrupted", "
 REDIRECTS: Final = "redirects that end nowhere"
 OUT_OF_SCOPE: Final = "redirects out of scope"
 _RULES: Final = {"robots.txt": "robots.txt forbids it", "private address": "a private address, which no seed names"}
-_OF_HOSTS: Final = frozenset({"host not found", "connection refused", "no TLS"})
+_OF_HOSTS: Final = ("host not found", "connection refused", "no TLS", "certificate ")
 """Failures that are the same whatever is asked for."""
 
 
@@ -55,6 +59,6 @@ def of_rule(rule: str) -> str:
 
 def of_robots(why: str) -> str:
     """Why a host may not be crawled that could not be asked for its robots.txt: `why` it could not."""
-    if why in _OF_HOSTS:
+    if why.startswith(_OF_HOSTS):
         return why
     return f"robots.txt {why if why.startswith('answers') else f'does not come ({why})'}, so nothing may be asked for"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import atexit
+import os
 import re
 import shutil
+import ssl
 import sys
 import tempfile
 from pathlib import Path
 from time import localtime, strftime
 from typing import Any, Final
 
-from scrapy.settings import BaseSettings
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from sitecrawl.base import limits
 from sitecrawl.base.errors import OptionError
@@ -20,6 +22,7 @@ from sitecrawl.crawl.content_seen import KEEP
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.order import Order, order_named
+from sitecrawl.http import Verify
 from sitecrawl.isolation.parsers import ParserOptions
 from sitecrawl.page.links import PageOptions
 from sitecrawl.page.markup import TreeOptions
@@ -183,6 +186,23 @@ def page(settings: BaseSettings) -> PageOptions:
             max_elements=settings.getint(limits.TREE_ELEMENTS.setting, limits.TREE_ELEMENTS.default),
         ),
     )
+
+
+def verify_tls(settings: BaseSettings) -> Verify:
+    """What becomes of hosts whose certificates do not hold. Scrapy's DOWNLOAD_VERIFY_CERTIFICATES requires them to.
+
+    Raises `OptionError` where the two settings contradict each other, and where nothing could be checked.
+    """
+    name = "SITECRAWL_VERIFY_TLS"
+    verify = Verify(settings.get(name, Verify.WARN))
+    if settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES"):
+        if verify is not Verify.REQUIRE and (settings.getpriority(name) or 0) > SETTINGS_PRIORITIES["addon"]:
+            raise OptionError(f"DOWNLOAD_VERIFY_CERTIFICATES is True and {name} is {verify}: leave one of them out")
+        verify = Verify.REQUIRE
+    file = os.environ.get(ssl.get_default_verify_paths().openssl_cafile_env)
+    if verify is not Verify.OFF and file and not os.access(file, os.R_OK):
+        raise OptionError(f"SSL_CERT_FILE is {file!r}, which cannot be read: no certificate can be checked")
+    return verify
 
 
 def schemes(settings: BaseSettings) -> Schemes:

@@ -44,6 +44,9 @@ class OutcomeCounts(Participant):
         self._others = 0
         self._hosts: dict[str, tuple[str, str] | None] = {}
         """By host why it gave no page, and what else there is to say; None of one that gave a page."""
+        self._causes: list[Cause] | None = None
+        """What `causes` gives; None when it has to be counted anew."""
+        self._certificates = dict(self._before.certificates)
         self._has_changed = False
 
     def ended(self, fetch: Fetch) -> None:
@@ -67,7 +70,8 @@ class OutcomeCounts(Participant):
 
     def _note(self, host: str, cause: tuple[str, str] | None) -> None:
         if host in self._hosts or len(self._hosts) < MAX_HOSTS:
-            self._has_changed |= self._hosts.get(host, ()) != cause
+            if self._hosts.get(host, ()) != cause:
+                self._causes, self._has_changed = None, True
             self._hosts[host] = cause
 
     def finished(self, fetch: Fetch) -> None:
@@ -78,16 +82,35 @@ class OutcomeCounts(Participant):
             self._others += 1
         self._has_changed = True
 
+    def distrusted(self, host: str, fault: str) -> bool:
+        """The certificate of `host` does not hold, and it is asked all the same; gives whether that is news."""
+        if host in self._certificates or len(self._certificates) >= MAX_HOSTS:
+            return False
+        self._certificates[host] = fault
+        self._has_changed = True
+        return True
+
+    @property
+    def whole(self) -> Outcomes:
+        """What there is to say, of this run and those before it."""
+        pages, others = self._before.pages + self._pages, self._before.others + self._others
+        return Outcomes(pages, others, self.causes, self._certificates)
+
     @property
     def causes(self) -> list[Cause]:
         """Of hosts that gave no page in this run, the most frequent first."""
+        if self._causes is None:
+            self._causes = self._counted()
+        return self._causes
+
+    def _counted(self) -> list[Cause]:
         known = [(host, *cause) for host, cause in self._hosts.items() if cause is not None]
         examples = {why: f"{host}, {about}" if about else host for host, why, about in reversed(known)}
         return [Cause(why, hosts, examples[why]) for why, hosts in Counter(why for _, why, _ in known).most_common()]
 
     def are_none(self, fetched: int) -> bool:
         """Whether no page was fetched in any run, of a crawl that has `fetched` so many URLs, here and elsewhere."""
-        return not self._before.pages + self._pages and fetched <= self._before.others + self._others
+        return not self.whole.pages and fetched <= self.whole.others
 
     def tell(self, stats: StatsCollector, fetched: int) -> None:
         """Let the statistics say it, at the end of the crawl."""
@@ -98,8 +121,7 @@ class OutcomeCounts(Participant):
 
     def prepare(self, batch: Batch) -> None:
         if self._has_changed:
-            pages, others = self._before.pages + self._pages, self._before.others + self._others
-            batch.put("meta", OUTCOMES, Outcomes(pages, others, self.causes).pack())
+            batch.put("meta", OUTCOMES, self.whole.pack())
             self._has_changed = False
 
 

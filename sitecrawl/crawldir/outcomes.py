@@ -1,14 +1,16 @@
 """What a crawl has brought so far, and why hosts have given no page: counted by cause, with an example of each.
 
-On disk it is one value: a MessagePack map of `pages`, `others`, and `causes`, a list of `[why, hosts, example]`. What
-cannot be read is nothing: only what is said depends on it.
+On disk it is one value: a MessagePack map of `pages`, `others`, `causes`, a list of `[why, hosts, example]`, and
+`certificates`, a map of hosts to what is wrong with theirs. What cannot be read is nothing: only what is said depends
+on it.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import msgpack
@@ -34,9 +36,18 @@ class Outcomes:
     """Fetches that were answered otherwise: errors, redirects, sitemaps."""
     causes: Sequence[Cause] = ()
     """Of the hosts at which the last run began; those of the most hosts first."""
+    certificates: Mapping[str, str] = field(default_factory=dict)
+    """What is wrong with the certificates of hosts that were asked all the same, over all runs."""
+
+    def distrusted(self) -> list[Cause]:
+        """The same, counted."""
+        examples = {fault: host for host, fault in reversed([*self.certificates.items()])}
+        counted = Counter(self.certificates.values()).most_common()
+        return [Cause(fault, hosts, examples[fault]) for fault, hosts in counted]
 
     def pack(self) -> bytes:
-        packed: bytes = msgpack.packb({"pages": self.pages, "others": self.others, "causes": list(self.causes)})
+        counts = {"pages": self.pages, "others": self.others}
+        packed: bytes = msgpack.packb({**counts, "causes": list(self.causes), "certificates": self.certificates})
         return packed
 
     @classmethod
@@ -48,6 +59,7 @@ class Outcomes:
                 found = msgpack.unpackb(data)
         try:
             causes = [Cause(str(why), int(hosts), str(example)) for why, hosts, example in found["causes"]]
-            return cls(int(found["pages"]), int(found["others"]), causes)
-        except (KeyError, TypeError, ValueError):
+            certificates = {str(host): str(fault) for host, fault in found["certificates"].items()}
+            return cls(int(found["pages"]), int(found["others"]), causes, certificates)
+        except (AttributeError, KeyError, TypeError, ValueError):
             return cls()

@@ -89,6 +89,8 @@ class Figures:
     """Answers by which a site said no, by kind."""
     without_page: Mapping[str, int] = field(default_factory=dict)
     """Hosts at which the crawl began that have given no page, by why."""
+    certificates: Mapping[str, int] = field(default_factory=dict)
+    """Hosts whose certificates do not hold, and that were asked all the same, by what is wrong."""
     seen: Mapping[str, int] = field(default_factory=dict)
     """The seen set's tiers: see `_seen`."""
     content: Mapping[str, int] = field(default_factory=dict)
@@ -155,6 +157,7 @@ class Sampler:
             statuses=dict(sorted(traffic.statuses.items())),
             failures=dict(traffic.failures),
             refusals=dict(traffic.refusals),
+            certificates={cause.why: cause.hosts for cause in self._runtime.outcomes.whole.distrusted()},
             without_page={cause.why: cause.hosts for cause in self._runtime.outcomes.causes},
             content=self._runtime.content.figures().counts(),
             sitemaps={

@@ -87,6 +87,12 @@ def _metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> tuple[t
             "Hosts at which the crawl began that have given no page, by why.",
             ("reason", f.without_page),
         ),
+        (
+            "distrusted_hosts",
+            "gauge",
+            "Hosts whose certificates do not hold, and that were asked all the same, by what is wrong.",
+            ("fault", f.certificates),
+        ),
         ("received_bytes_total", "counter", "Bytes of responses, as transferred.", f.received),
         ("duplicate_links_total", "counter", "Links to URLs that were known.", f.duplicates),
         ("good_fetches_total", "counter", "Fetches that gave something worth having.", f.good),

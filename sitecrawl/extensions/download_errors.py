@@ -65,6 +65,22 @@ class NoTls(DownloadFailedError):
     """A host with which no TLS connection can be made."""
 
 
+class CertificateExpired(DownloadFailedError):
+    """A host whose certificate has expired, or is not valid yet."""
+
+
+class CertificateForAnotherName(DownloadFailedError):
+    """A host with the certificate of another."""
+
+
+class CertificateSelfSigned(DownloadFailedError):
+    """A host whose certificate nobody vouches for but itself."""
+
+
+class CertificateUntrusted(DownloadFailedError):
+    """A host whose certificate is of an authority that nobody here knows, or does not hold for another reason."""
+
+
 class BadAnswer(DownloadFailedError):
     """An answer that is no HTTP."""
 
@@ -103,11 +119,19 @@ def for_scrapy(error: http.HttpError) -> Exception:
     """What Scrapy's retries know."""
     if isinstance(error, http.OverLimit):
         return BEYOND[error.limit](str(error))
+    if isinstance(error, http.BadCertificate):
+        return _OF_CERTIFICATES.get(error.fault, CertificateUntrusted)(str(error))
     kinds = (raised for known, raised in _OF_ERRORS.items() if isinstance(error, known))
     causes = (raised for known, raised in _OF_CAUSES.items() if isinstance(error.__cause__, known))
     return next(chain(kinds, causes), DownloadFailedError)(str(error))
 
 
+_OF_CERTIFICATES: Final[dict[str, type[Exception]]] = {
+    http.Fault.EXPIRED: CertificateExpired,
+    http.Fault.NOT_YET: CertificateExpired,
+    http.Fault.OTHER_NAME: CertificateForAnotherName,
+    http.Fault.SELF_SIGNED: CertificateSelfSigned,
+}
 _OF_ERRORS: Final[dict[type[Exception], type[Exception]]] = {
     http.UnknownHost: CannotResolveHostError,
     http.Unresolved: CannotResolveHostError,

@@ -6,14 +6,20 @@ private one is refused unless a seed names its host.
 
 from __future__ import annotations
 
+import logging
+import ssl
+from functools import partial
 from typing import Any, Final
 
 from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
 from scrapy.utils.ssl import _make_ssl_context
 
 from sitecrawl import http
 from sitecrawl.base import descriptors, limits
+from sitecrawl.base.display import printable
 from sitecrawl.base.limits import NO_LIMIT
+from sitecrawl.crawl.configuration import verify_tls
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import PrivateAddress
 from sitecrawl.extensions.resolver import look_up
@@ -21,6 +27,11 @@ from sitecrawl.http import addresses
 from sitecrawl.http.blame import PATIENCE
 from sitecrawl.http.connection import MAX_IDLE
 
+logger = logging.getLogger(__name__)
+
+DISTRUSTED: Final = "tls/distrusted/"
+"""Prefix of the stats that count hosts whose certificates do not hold, by why."""
+_HTTPS: Final = 443
 _ATTRIBUTE: Final = "sitecrawl_client"
 """Where a crawler keeps its client: see `Runtime.of`."""
 
@@ -43,11 +54,30 @@ def _client(crawler: Crawler) -> http.Client:
     idle = descriptors.for_connections() - settings.getint("CONCURRENT_REQUESTS")
     return http.Client(
         look_up,
-        _make_ssl_context(settings),
+        http.Tls(partial(_context, settings), verify_tls(settings), partial(_distrusted, crawler)),
         read_limits,
         max_idle=max(0, min(idle, MAX_IDLE)),
         patience=min(settings.getfloat(limits.IDLE_TIME.setting) or NO_LIMIT, PATIENCE),
     )
+
+
+def _context(settings: BaseSettings, verify: http.Verify) -> ssl.SSLContext:
+    """With what Scrapy's settings say of versions and ciphers."""
+    context = _make_ssl_context(settings)
+    if verify is http.Verify.OFF:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    elif context.verify_mode is ssl.CERT_NONE:
+        context.verify_mode, context.check_hostname = ssl.CERT_REQUIRED, True
+        context.load_default_certs()
+    return context
+
+
+def _distrusted(crawler: Crawler, endpoint: http.Endpoint | http.Proxy, fault: http.Fault) -> None:
+    runtime = Runtime.of(crawler)
+    name = endpoint.host if endpoint.port == _HTTPS else endpoint.authority
+    if runtime.outcomes.distrusted(name, fault):
+        runtime.stats.inc_value(f"{DISTRUSTED}{fault}")
+        logger.warning("The certificate of %s is %s: what comes of it is taken all the same", printable(name), fault)
 
 
 def check_address(crawler: Crawler, url: str, host: str, address: str) -> None:

@@ -4,10 +4,12 @@ from sitecrawl.http.blame import Want
 from sitecrawl.http.client import Client, Download, Found, Request
 from sitecrawl.http.connection import Connection, Endpoint
 from sitecrawl.http.errors import (
+    BadCertificate,
     BadResponse,
     ConnectionFailed,
     ConnectionLost,
     Enough,
+    Fault,
     HttpError,
     Lacking,
     OverLimit,
@@ -17,8 +19,10 @@ from sitecrawl.http.errors import (
 )
 from sitecrawl.http.proxy import Proxy
 from sitecrawl.http.reader import ReadLimits, ResponseReader
+from sitecrawl.http.tls import Tls, Verify
 
 __all__ = [
+    "BadCertificate",
     "BadResponse",
     "Client",
     "Connection",
@@ -27,6 +31,7 @@ __all__ = [
     "Download",
     "Endpoint",
     "Enough",
+    "Fault",
     "Found",
     "HttpError",
     "Lacking",
@@ -35,8 +40,10 @@ __all__ = [
     "ReadLimits",
     "Request",
     "ResponseReader",
+    "Tls",
     "Truncated",
     "UnknownHost",
     "Unresolved",
+    "Verify",
     "Want",
 ]

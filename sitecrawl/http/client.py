@@ -18,6 +18,7 @@ import re
 import socket
 import ssl
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -26,10 +27,18 @@ import aiohappyeyeballs
 from sitecrawl.http.addresses import literal
 from sitecrawl.http.blame import PATIENCE, Blame, Want, is_no_route, is_silence, lacks_socket, own_want
 from sitecrawl.http.connection import MAX_IDLE, Connection, Endpoint, Pool
-from sitecrawl.http.errors import ConnectionFailed, ConnectionLost, HttpError, Lacking, UnknownHost, Unresolved
+from sitecrawl.http.errors import (
+    ConnectionFailed,
+    ConnectionLost,
+    HttpError,
+    Lacking,
+    UnknownHost,
+    Unresolved,
+)
 from sitecrawl.http.proxies import Proxies
 from sitecrawl.http.proxy import Proxy
 from sitecrawl.http.reader import ReadLimits, ResponseReader
+from sitecrawl.http.tls import Tls, bad_certificate
 
 _STAGGER_SECONDS: Final = 0.25
 """After so long the next address is tried beside the first (RFC 8305, section 5)."""
@@ -122,7 +131,7 @@ class Client:
     def __init__(
         self,
         look_up: LookUp,
-        tls: ssl.SSLContext,
+        tls: Tls,
         limits: ReadLimits,
         *,
         max_idle: int = MAX_IDLE,
@@ -133,7 +142,7 @@ class Client:
         self.limits = limits
         self.pool = Pool(max_idle)
         self.blame = Blame(self._is_answered, patience)
-        self.proxies = Proxies(self.resolve, tls, patience)
+        self.proxies = Proxies(self.resolve, tls.unchecked, patience)
 
     async def resolve(self, name: str) -> Sequence[str]:
         """The addresses of `name`. Raises as `LookUp` does, and `Lacking`."""
@@ -175,6 +184,10 @@ class Client:
         self.pool.close()
         self.blame.close()
         self.proxies.close()
+
+
+class _Overlooked(Exception):
+    """A certificate that does not hold ended a connection; the next will not look at it."""
 
 
 class Download:
@@ -286,6 +299,11 @@ class Download:
     # Connecting
 
     async def _connect(self) -> Connection:
+        while True:
+            with suppress(_Overlooked):
+                return await self._connect_once()
+
+    async def _connect_once(self) -> Connection:
         request = self._request
         if request.proxy is None:
             connection = await self._reach(request.endpoint, request.may_connect)
@@ -389,7 +407,12 @@ class Download:
 
     async def _secure(self, connection: Connection, endpoint: Endpoint | Proxy) -> None:
         try:
-            await connection.start_tls(self._client.tls, endpoint.host)
+            await connection.start_tls(self._client.tls.context(endpoint), endpoint.host)
+        except ssl.SSLCertVerificationError as error:
+            bad = bad_certificate(endpoint, error)
+            if self._client.tls.overlooks(endpoint, bad):
+                raise _Overlooked from bad
+            raise bad from error
         except OSError as error:
             raise _failed(endpoint, error) from error
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.base.limits import Limit
 from sitecrawl.http.blame import Want
@@ -33,6 +35,25 @@ class Lacking(HttpError):
 
 class ConnectionFailed(HttpError):
     """No address of a host, or its proxy, could be connected to."""
+
+
+class Fault(StrEnum):
+    """What is wrong with a certificate, in words."""
+
+    EXPIRED = "expired"
+    NOT_YET = "not yet valid"
+    OTHER_NAME = "for another name"
+    SELF_SIGNED = "self-signed"
+    UNKNOWN = "of an unknown authority"
+    OTHER = "not valid"
+
+
+class BadCertificate(HttpError):
+    """A host whose certificate does not hold; `fault` says in words what is wrong with it."""
+
+    def __init__(self, fault: Fault, message: str) -> None:
+        super().__init__(message)
+        self.fault = fault
 
 
 class ConnectionLost(HttpError):

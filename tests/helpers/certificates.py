@@ -38,30 +38,36 @@ def _secret(key: ec.EllipticCurvePrivateKey) -> bytes:
 class Authority:
     """A certificate authority of its own, whose certificate is in the file `file`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, name: str = "an authority of tests") -> None:
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "an authority of tests")])
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         is_one = x509.BasicConstraints(ca=True, path_length=0)
         own = self._signed(self._name, self._key, is_one)
         self.file = folder / "authority.pem"
         self.file.write_bytes(own.public_bytes(serialization.Encoding.PEM))
 
-    def issue(self, name: str, *addresses: str) -> tuple[Path, Path]:
-        """Files of a certificate for `name`, and for these IP addresses, and of its key."""
+    def issue(self, name: str, *addresses: str, days: float = 1) -> tuple[Path, Path]:
+        """Files of a certificate for `name`, and for these IP addresses, and of its key; it expires in `days`."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         names = [x509.DNSName(name), *(x509.IPAddress(ip_address(address)) for address in addresses)]
-        issued = self._signed(subject, key, x509.SubjectAlternativeName(names))
+        issued = self._signed(subject, key, x509.SubjectAlternativeName(names), days)
         files = self._folder / f"{name}.pem", self._folder / f"{name}.key"
         files[0].write_bytes(issued.public_bytes(serialization.Encoding.PEM))
         files[1].write_bytes(_secret(key))
         return files
 
+    def together(self, name: str, *addresses: str, days: float = 1) -> Path:
+        """As `issue`, in one file."""
+        issued, key = self.issue(name, *addresses, days=days)
+        (both := issued.with_suffix(".both.pem")).write_bytes(key.read_bytes() + issued.read_bytes())
+        return both
+
     def _signed(
-        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType
+        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType, days: float = 1
     ) -> x509.Certificate:
         now = dt.datetime.now(dt.UTC)
         builder = x509.CertificateBuilder(self._name, subject, key.public_key(), x509.random_serial_number())
-        builder = builder.not_valid_before(now - ONE_DAY).not_valid_after(now + ONE_DAY)
+        builder = builder.not_valid_before(now - 2 * ONE_DAY).not_valid_after(now + days * ONE_DAY)
         return builder.add_extension(extension, critical=False).sign(self._key, hashes.SHA256())

@@ -8,7 +8,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
-from sitecrawl.http import Client, Download, Endpoint, Found, ReadLimits, Request, ResponseReader, UnknownHost
+from sitecrawl.http import (
+    Client,
+    Download,
+    Endpoint,
+    Found,
+    ReadLimits,
+    Request,
+    ResponseReader,
+    Tls,
+    UnknownHost,
+    Verify,
+)
 from sitecrawl.http.blame import PATIENCE
 from sitecrawl.http.client import LookUp
 from sitecrawl.http.connection import Connection
@@ -63,11 +74,16 @@ def answering(*answers: bytes, asked: list[bytes] | None = None) -> Handler:
     return handler
 
 
-@contextmanager
-def client(names: LookUp = look_up, patience: float = PATIENCE) -> Iterator[Client]:
+def tls_context(verify: Verify) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    ours = Client(names, context, ReadLimits(), patience=patience)
+    if verify is Verify.OFF:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+@contextmanager
+def client(names: LookUp = look_up, patience: float = PATIENCE, verify: Verify = Verify.OFF) -> Iterator[Client]:
+    ours = Client(names, Tls(tls_context, verify), ReadLimits(), patience=patience)
     try:
         yield ours
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -48,14 +49,27 @@ class LocalWeb:
     With `conditional`, an ETag or a Last-Modified that the client names is answered with 304.
     """
 
-    def __init__(self, pages: Pages, *, address: str = "127.0.0.1", port: int = 0, conditional: bool = False) -> None:
+    def __init__(
+        self,
+        pages: Pages,
+        *,
+        address: str = "127.0.0.1",
+        port: int = 0,
+        conditional: bool = False,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.pages = pages
         self.conditional = conditional
         self.hits: list[Hit] = []
         self._server = (_ServerOnIPv6 if ":" in address else ThreadingHTTPServer)((address, port), _handler(self))
         self._server.daemon_threads = True
         self.port = self._server.server_address[1]
-        self.root = f"http://[{address}]:{self.port}" if ":" in address else f"http://{address}:{self.port}"
+        place = f"[{address}]:{self.port}" if ":" in address else f"{address}:{self.port}"
+        self.root = f"http://{place}" if tls is None else f"https://{place}"
+        if tls is not None:  # a handshake in the thread of its connection: who says nothing keeps nobody waiting
+            self._server.socket = tls.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
 

@@ -28,6 +28,7 @@ from sitecrawl.http import (
     ReadLimits,
     Request,
     ResponseReader,
+    Tls,
 )
 from sitecrawl.page.codings import at_once, decoding
 
@@ -108,7 +109,7 @@ class Attack:
 
     async def run(self, cases: Iterable[Case]) -> None:
         watch = asyncio.create_task(self._watch())
-        client = Client(_resolve, ssl.create_default_context(), LIMITS)
+        client = Client(_resolve, Tls(lambda _verify: ssl.create_default_context()), LIMITS)
         try:
             with CaseServer() as server:
                 for case in cases:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import socket
-import ssl
 import struct
 import time
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 import uvloop
+from http_clients import tls_context
 
 from sitecrawl.http import (
     Client,
@@ -26,6 +26,8 @@ from sitecrawl.http import (
     Proxy,
     ReadLimits,
     Request,
+    Tls,
+    Verify,
 )
 
 RESET = struct.pack("ii", 1, 0)
@@ -74,13 +76,10 @@ async def _failing(play: Play, *, by_proxy: bool) -> tuple[Exception, list[str]]
 
 
 def _client() -> Client:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-
     async def look_up(name: str, *, fresh: bool = False) -> Found:
         raise NotImplementedError
 
-    return Client(look_up, context, ReadLimits())
+    return Client(look_up, Tls(tls_context, Verify.OFF), ReadLimits())
 
 
 async def _turns(number: int) -> None:

@@ -362,6 +362,7 @@ class Engine extends Tab {
     ];
     if (Object.keys(f.failures).length) cards.push(card("Downloads that failed", ...counted(f.failures)));
     if (Object.keys(f.without_page).length) cards.push(card("Hosts without a page", ...counted(f.without_page)));
+    if (Object.keys(f.certificates).length) cards.push(card("Certificates that do not hold", ...counted(f.certificates)));
     if (Object.keys(f.refusals).length) cards.push(card("Sites that said no", ...counted(f.refusals)));
     if (Object.keys(f.sitemaps).length) cards.push(card("Sitemaps", ...counted(f.sitemaps)));
     return [el("div", { class: "cards" }, ...cards)];

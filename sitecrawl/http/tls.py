@@ -1,0 +1,97 @@
+"""Whose certificates are taken: those that an authority vouches for, or any, with a word or without one.
+
+What a certificate says is checked by OpenSSL in the handshake, which ends there if it does not hold. A crawl that
+takes the page all the same, and says so, asks once more without the check, and asks the host without it from then on:
+a second connection a host whose certificate does not hold, and nothing for all others. (Python knows no way to have
+the check done and its answer ignored.)
+
+As OpenSSL does, and browsers do not, it takes a host to be of an unknown authority that leaves out the certificates
+between its own and its authority's.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from enum import StrEnum
+from functools import cached_property
+from typing import Final
+
+from sitecrawl.http.connection import Endpoint
+from sitecrawl.http.errors import BadCertificate, Fault
+from sitecrawl.http.proxy import Proxy
+
+MAX_HOSTS: Final = 10_000
+"""Hosts of which it is remembered that their certificate does not hold; of more, each connection finds out anew."""
+
+
+_FAULTS: Final = {
+    2: Fault.UNKNOWN,  # X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT
+    9: Fault.NOT_YET,
+    10: Fault.EXPIRED,
+    18: Fault.SELF_SIGNED,
+    19: Fault.UNKNOWN,  # self-signed, but for the host's: an authority of its own
+    20: Fault.UNKNOWN,
+    21: Fault.UNKNOWN,
+    62: Fault.OTHER_NAME,
+    64: Fault.OTHER_NAME,  # another address
+}
+"""By OpenSSL's codes (include/openssl/x509_vfy.h)."""
+
+
+class Verify(StrEnum):
+    """What becomes of a host whose certificate does not hold."""
+
+    REQUIRE = "require"
+    """It is not asked."""
+    WARN = "warn"
+    """It is asked, and somebody is told."""
+    OFF = "off"
+    """It is not looked at."""
+
+
+class Tls:
+    """See the module. `make` gives a context, for `REQUIRE` or `OFF`; each is made when it is first needed, for to
+    read the certificates of all authorities takes time. `distrusted` is told of hosts that are asked all the same.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[Verify], ssl.SSLContext],
+        verify: Verify = Verify.WARN,
+        distrusted: Callable[[Endpoint | Proxy, Fault], None] = lambda _endpoint, _fault: None,
+    ) -> None:
+        self._make = make
+        self._verify = verify
+        self._told = distrusted
+        self._distrusted: set[Endpoint | Proxy] = set()
+
+    @cached_property
+    def _strict(self) -> ssl.SSLContext:
+        return self._make(Verify.REQUIRE)
+
+    @cached_property
+    def unchecked(self) -> ssl.SSLContext:
+        """For who sends nothing that is anybody's, and only asks whether somebody is there."""
+        return self._make(Verify.OFF)
+
+    def context(self, endpoint: Endpoint | Proxy) -> ssl.SSLContext:
+        """For the next connection to `endpoint`."""
+        is_lax = self._verify is Verify.OFF or endpoint in self._distrusted
+        return self.unchecked if is_lax else self._strict
+
+    def overlooks(self, endpoint: Endpoint | Proxy, error: BadCertificate) -> bool:
+        """Whether `endpoint` is to be asked once more, without a check, after `error`."""
+        if self._verify is Verify.REQUIRE:
+            return False
+        if len(self._distrusted) >= MAX_HOSTS:
+            self._distrusted.clear()
+        self._distrusted.add(endpoint)
+        self._told(endpoint, error.fault)
+        return True
+
+
+def bad_certificate(endpoint: Endpoint | Proxy, error: ssl.SSLCertVerificationError) -> BadCertificate:
+    """What the handshake with `endpoint` ended with, in words."""
+    fault = _FAULTS.get(error.verify_code, Fault.OTHER)
+    return BadCertificate(fault, f"The certificate of {endpoint.authority} does not hold: {error.verify_message}")
