@@ -33,6 +33,7 @@ from twisted.internet.task import LoopingCall
 from sitecrawl.base.display import duration, printable, size, visible
 from sitecrawl.base.errors import OptionError
 from sitecrawl.console.entry_points import commands_are_here
+from sitecrawl.console.rests import in_words, long_rests
 from sitecrawl.console.summary import CrawlTotals, Summary, resume_command
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import is_job
@@ -76,6 +77,8 @@ class Status:
     """Hosts that are being asked now."""
     paused: str = ""
     """What this machine lacks, and since when; empty while nothing is lacking."""
+    rests: str = ""
+    """Which host has asked for a long rest, and until when; empty without one."""
     last: str = ""
     """What is fetched although nothing is left but what is held back, in words; empty as long as there is more."""
 
@@ -86,6 +89,8 @@ class Status:
             parts.append(f"{self.waiting:,} waiting")
         if self.paused:
             parts.append(self.paused)
+        if self.rests:
+            parts.append(printable(self.rests, 1000))
         if self.last:
             parts.append(printable(self.last, 1000))
         parts += [f"{self.duplicates:,} duplicates", f"{self.errors:,} errors", duration(self.seconds)]
@@ -178,13 +183,21 @@ class AboveLine(io.TextIOBase):
 class Progress:
     """Scrapy extension. `SITECRAWL_PROGRESS`: the live line, `auto` for where stderr is a terminal;
     `SITECRAWL_SUMMARY`: the summary; `SITECRAWL_SUMMARY_SEEN`: the URL-seen test in it; `LOGSTATS_INTERVAL`: seconds
-    between log lines where no live line is.
+    between lines where no live line is, in the log at level INFO, and on stderr where the log does not show them.
 
     Under another scheduler than ours it shows what Scrapy's statistics know.
     """
 
     def __init__(
-        self, crawler: Crawler, *, live: bool, summary: bool, interval: float, ours: bool, seen: bool = False
+        self,
+        crawler: Crawler,
+        *,
+        live: bool,
+        summary: bool,
+        interval: float,
+        ours: bool,
+        seen: bool = False,
+        aloud: bool = False,
     ) -> None:
         assert crawler.stats
         self._crawler = crawler
@@ -194,6 +207,8 @@ class Progress:
         self._seen = seen
         self._interval = REDRAW_SECONDS if live else interval
         self._line = LiveLine() if live else None
+        self._aloud = aloud
+        """Whether stderr has the lines that go to the log, which does not lead there."""
         self._errors = HostErrors()
         self._facts = SiteFacts()
         self._rate = Rate(max(RATE_SECONDS, self._interval))
@@ -202,6 +217,7 @@ class Progress:
         self._started = 0.0
         self._with_work = 0
         """Hosts of which something waits."""
+        self._rests = ""
         self._last = ""
         self._look_again = 0.0
 
@@ -214,7 +230,8 @@ class Progress:
             raise NotConfigured  # as the user has it: Scrapy would warn of a reason
         seen = settings.getbool("SITECRAWL_SUMMARY_SEEN")
         ours = has_our_scheduler(settings)
-        progress = cls(crawler, live=live, summary=summary, interval=interval, ours=ours, seen=seen)
+        aloud = settings.get("SITECRAWL_PROGRESS", "auto") == "auto" and not is_job() and not _log_shows_info()
+        progress = cls(crawler, live=live, summary=summary, interval=interval, ours=ours, seen=seen, aloud=aloud)
         crawler.signals.connect(progress.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(progress.spider_closed, signal=signals.spider_closed)
         return progress
@@ -265,6 +282,8 @@ class Progress:
             self._line.show(line)
         else:
             logger.info("%s", line)
+            if self._aloud:
+                print(time.strftime("%H:%M:%S"), line, file=sys.stderr, flush=True)
 
     def status(self) -> Status:
         """How things stand now."""
@@ -285,6 +304,7 @@ class Progress:
             resting=max(0, self._with_work - len(active)),
             active=active,
             paused=str(self._runtime.pause) if self._runtime is not None else "",
+            rests=self._rests,
             last=self._last,
         )
 
@@ -298,7 +318,9 @@ class Progress:
         """Once a second, and less often where there are so many hosts that it would show."""
         if self._runtime is None or now < self._look_again:
             return
-        self._with_work = sum(1 for host in self._runtime.frontier.hosts.live() if host.queued)
+        hosts = list(self._runtime.frontier.hosts.live())
+        self._with_work = sum(1 for host in hosts if host.queued)
+        self._rests = in_words(long_rests(hosts, now), time.time())
         last = last_fetches(self._runtime.whole) if self._runtime.whole is not None else None
         self._last = "" if last is None else str(last)
         self._look_again = now + max(1.0, 100 * (time.monotonic() - now))
@@ -334,8 +356,11 @@ def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
     """Add what the frontier knows. What was in flight and is not done waits again."""
     frontier, counts = runtime.frontier, runtime.frontier.counts
     again = _how_to_resume(runtime) if counts.queued or not finished else None
+    rests = long_rests(frontier.hosts.live(), time.monotonic())
     return replace(
         told,
+        rests=in_words(rests, time.time()),
+        resting=len(rests),
         totals=CrawlTotals(
             fetched=counts.fetched,
             failed=counts.failed,
@@ -357,6 +382,14 @@ def _how_to_resume(runtime: Runtime) -> str | None:
         return resume_command(sys.orig_argv, runtime.path)
     name = "jobid" if runtime.path.name == runtime.job else "job"
     return f"schedule the spider again, with the same arguments and {name}={runtime.path.name}"
+
+
+def _log_shows_info() -> bool:
+    """Whether what is logged at level INFO is on stderr, so that nobody wants it there twice."""
+    shown = [one for one in logging.root.handlers if isinstance(one, logging.StreamHandler)]
+    return logger.isEnabledFor(logging.INFO) and any(
+        one.stream is sys.stderr and one.level <= logging.INFO for one in shown
+    )
 
 
 def wants_line(settings: BaseSettings) -> bool:

@@ -72,6 +72,10 @@ class Summary:
     """What is wrong with those of hosts that were asked all the same."""
     has_pages_fetched: bool = True
     """Whether any page was fetched, in this run or before."""
+    resting: int = 0
+    """Hosts that have asked for a rest which is not over, and of which something waits."""
+    rests: str = ""
+    """Which of them may be asked first, and when."""
     refusals: Sequence[HostRefusals] = ()
     """Which hosts said no in this run, the most frequent first."""
     report: Sequence[tuple[str, str]] = ()
@@ -150,6 +154,8 @@ class Summary:
             return
         yield "given up", self.totals.failed, "URLs without an answer of use"
         yield "waiting", self.totals.waiting, "URLs that are known and not fetched"
+        if self.resting:
+            yield "  resting", self.resting, f"hosts: {self.rests}"
         if self.totals.held:
             yield "  held back", self.totals.held, "of these, in what looks like traps, or was blocked"
         if self.totals.joined:

@@ -352,6 +352,7 @@ class Dispatcher:
             host.answer(name)
             self.silent_hosts.heard(host, now)
         host.free_at = max(host.free_at, now + retry_after)
+        host.asked_until = max(host.asked_until, now + retry_after) if retry_after else host.asked_until
 
     def _give_up(self, host: Host, now: float) -> Visit | None:
         """What someone wants to be told of is handed out, to fail at once."""

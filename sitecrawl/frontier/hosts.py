@@ -83,6 +83,8 @@ class Host:
     crawl_delay: float = 0.0
     free_at: float = 0.0
     """No request may start before."""
+    asked_until: float = 0.0
+    """Until when the host itself has asked to be left alone (`Retry-After`), if it has."""
     ip: str | None = None
     ticket: int = 0
     """Which entry of the workbench stands for this host; older ones are void."""

@@ -470,10 +470,26 @@ class TestWithoutATerminal:
         assert f"scrapy page URL -d {directory.relative_to(tmp_path)}" in done.stderr
 
     def test_log_line(self, tmp_path: Path) -> None:
-        """Every LOGSTATS_INTERVAL the log gets the figures."""
+        """Every LOGSTATS_INTERVAL the log gets the figures; if that is what stderr shows, once."""
         with slow_site(20) as web:
             done = self.run(command(web, "-L", "INFO", LOGSTATS_INTERVAL=0.2), tmp_path)
         assert re.search(r"\[sitecrawl.console.progress\] INFO: [1-9]\d* pages", done.stderr)
+        assert not re.search(r"(?m)^[\d:]+ [1-9]\d* pages", done.stderr)
+
+    def test_a_long_rest(self, tmp_path: Path) -> None:
+        """Where the log shows no figures, stderr does; they and the summary name who asked for a rest, until when."""
+        busy = Answer(status=503, headers={"Retry-After": "3000"})
+        env = environment(SCRAPY_SETTINGS_MODULE="sitecrawl.settings")
+        with LocalWeb({"/": linked("/busy"), "/busy": busy}) as web:
+            words = command(web, LOGSTATS_INTERVAL=0.2)
+            with subprocess.Popen(words, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True) as crawl:
+                assert crawl.stderr is not None
+                said = f"{web.root.removeprefix('http://')} asked for no request before "
+                line = next(line for line in crawl.stderr if said in line)
+                crawl.send_signal(signal.SIGINT)
+                end = crawl.stderr.read()
+        assert re.match(r"\d\d:\d\d:\d\d 1 pages  .*  1 waiting  ", line)
+        assert re.search(rf"    resting +1  hosts: {said}(\S+ )?\d\d:\d\d\n", end)
 
     def test_summary_off(self, tmp_path: Path) -> None:
         """SITECRAWL_SUMMARY = False leaves nothing to be read."""
