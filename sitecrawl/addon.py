@@ -6,6 +6,7 @@ value that a crawl of whole sites wants. docs/settings.md says what each means.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -22,6 +23,7 @@ from sitecrawl import __version__
 from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.base.limits import DEFAULTS
 from sitecrawl.base.shadowing import hidden_by, hides
+from sitecrawl.crawl.checked_settings import check_scrapys, near_misses
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import only_looks, verify_tls
 from sitecrawl.crawl.content_seen import DUPLICATE_CONTENT, REVISIT
@@ -32,6 +34,8 @@ from sitecrawl.http import Proxy, Verify
 from sitecrawl.seen.bloom_kinds import KINDS
 from sitecrawl.seen.policies import CACHES
 from sitecrawl.urls.fingerprint import BY_SITE, SPLITS
+
+logger = logging.getLogger(__name__)
 
 SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_CONTACT": "",
@@ -171,6 +175,8 @@ class Addon:
     def update_settings(self, settings: Settings) -> None:
         _check_modules()
         check_settings(settings)
+        for line in near_misses(settings, SETTINGS):
+            logger.warning("%s", line)
         _check_proxies(settings)
         looks = _LOOKS if only_looks() else {}
         for name, value in {**SETTINGS, **SCRAPY_DEFAULTS, **looks}.items():
@@ -194,7 +200,8 @@ class Addon:
 
 
 def check_settings(settings: BaseSettings) -> None:
-    """Raises `OptionError` for a setting of ours that does not exist, or whose value is of no use."""
+    """Raises `OptionError` for a setting of ours that does not exist, or one whose value is of no use."""
+    check_scrapys(settings)
     for name in settings:
         if not isinstance(name, str) or not name.startswith("SITECRAWL_"):
             continue

@@ -102,6 +102,7 @@ def test_a_look_leaves_nothing_behind(project: Path, web: LocalWeb, words: tuple
 
 
 OTHERS = {
+    "RETRY_GIVE_UP_LOG_LEVEL": "DEBUG",
     "SITECRAWL_CLUSTER_SPLIT": "tld",
     "SITECRAWL_LAMBDA_POLICY": "pages",
     "SITECRAWL_LINKS": "last",
@@ -128,7 +129,7 @@ def settings_with(**given: tuple[object, str]) -> Settings:
 @pytest.mark.parametrize("name", sorted(SETTINGS | SCRAPY_DEFAULTS))
 def test_what_a_user_has_set_is_left_alone(name: str, priority: str) -> None:
     """Project, spider and command line win over every setting of the add-on."""
-    default = SETTINGS.get(name)
+    default = (SETTINGS | SCRAPY_DEFAULTS)[name]
     theirs = OTHERS.get(name) or {bool: not default, int: 7, float: 7.5}.get(type(default), "theirs")
     assert settings_with(**{name: (theirs, priority)}).get(name) == theirs
 

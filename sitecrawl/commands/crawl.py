@@ -13,6 +13,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
 from sitecrawl.base.errors import SitecrawlError
+from sitecrawl.crawl.checked_settings import check_scrapys
 from sitecrawl.crawl.checkpoints import MEMORY_ERRORS
 from sitecrawl.crawl.configuration import is_job
 from sitecrawl.crawl.outcomes import NO_PAGE
@@ -32,6 +33,15 @@ class Command(ScrapyCrawl):
     3 when it stopped for want of something on this machine, or of the network, and `SITECRAWL_NO_PAGE_CODE`, which is
     4, when no page was fetched.
     """
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Some settings are read before any add-on is asked: those of the log, of the reactor."""
+        super().process_options(args, opts)
+        assert self.settings is not None
+        try:
+            check_scrapys(self.settings)
+        except SitecrawlError as error:
+            sys.exit(f"sitecrawl: {error}")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -21,6 +22,8 @@ MAX_FILE_SIZE: Final = 256 << 20
 """Bytes of a file of seeds, unpacked: some millions of URLs. What is larger is a mistake, or a bomb."""
 
 _NO_SEED: Final = "this is no seed: write a URL without user name and password, like https://example.com/"
+_NAME_OF_FILE: Final = re.compile(r"[^\s,/:?#]+\.(?:csv|gz|json|jsonl|list|lst|tsv|txt|xml)", re.IGNORECASE).fullmatch
+"""What is no host, for no top-level domain is called so."""
 _REDIS_BATCH: Final = 10_000
 
 
@@ -38,7 +41,7 @@ def read_seeds(text: str, *, schemes: Schemes = WEB) -> list[Url]:
         return _from_redis(text, schemes)
     if text.startswith("@"):
         return _from_file(Path(text[1:]), schemes)
-    if _is_file(text):
+    if _is_file(text) or _NAME_OF_FILE(text):
         return _from_file(Path(text), schemes)
     return seeds_of(text.replace(",", " ").split(), schemes=schemes)
 

@@ -30,6 +30,7 @@ def untouched() -> Iterator[LocalWeb]:
         (["-a", "max_pages=many"], "max_pages must be a whole number"),
         (["-a", "max_page=1"], "is max_pages meant?"),
         (["-a", "seeds=@/no/such/file"], "/no/such/file cannot be read"),
+        (["-a", "seeds=no-such-file.txt"], "file of seeds no-such-file.txt cannot be read: No such file"),
         (["-a", "seeds="], "seeds is empty"),
         (["-s", "SITECRAWL_ORDER=random"], "has to be one of aopic, best, bfs, dfs"),
     ],

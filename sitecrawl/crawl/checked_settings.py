@@ -1,0 +1,162 @@
+"""Scrapy's settings are checked before anything is made of them: a wrong value is one line, and no traceback.
+
+What a setting takes is told by the type of its default; where that says less than Scrapy reads, it stands in one of
+the tables below.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+from collections.abc import Callable, Collection, Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final
+
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, default_settings
+from scrapy.utils.misc import load_object
+
+from sitecrawl.base.errors import OptionError
+
+_DEFAULTS: Final = {name: value for name, value in vars(default_settings).items() if name.isupper()}
+_FLOATS: Final = frozenset({"DNS_TIMEOUT", "DOWNLOAD_DELAY", "DOWNLOAD_TIMEOUT"})
+"""Numbers whose default happens to be whole."""
+_BOOLS: Final = frozenset({"TELNETCONSOLE_ENABLED"})
+_SIGNED: Final = frozenset(
+    {
+        "DEPTH_PRIORITY",
+        "FEED_EXPORT_INDENT",
+        "HTTPCACHE_EXPIRATION_SECS",
+        "METAREFRESH_MAXDELAY",
+        "REDIRECT_PRIORITY_ADJUST",
+        "RETRY_PRIORITY_ADJUST",
+    }
+)
+"""Numbers that may be below 0."""
+_NUMBERS: Final = frozenset({"HTTPCACHE_IGNORE_HTTP_CODES", "RETRY_HTTP_CODES", "TELNETCONSOLE_PORT"})
+"""Lists of whole numbers."""
+_LEVELS: Final = frozenset({"DEFAULT_DROPITEM_LOG_LEVEL", "LOG_LEVEL", "RETRY_GIVE_UP_LOG_LEVEL"})
+_VERSIONS: Final = frozenset({"DOWNLOAD_TLS_MAX_VERSION", "DOWNLOAD_TLS_MIN_VERSION"})
+_TLS: Final = ("TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3")
+_CLASSES: Final = frozenset({"ASYNCIO_EVENT_LOOP", "TWISTED_REACTOR"})
+"""What is loaded before any crawl begins."""
+
+_NEAR: Final = 0.9
+"""So alike are a name and the one that it is likely to stand for; `difflib` says what that is."""
+_OTHERS: Final = frozenset({"CONCURRENT_REQUESTS_PER_IP", "META_COPY_WARN_SKIP_KEYS", "USER_AGENTS"})
+"""Names that Scrapy reads without a default, or that are much used by others, and near to one of Scrapy's."""
+_OF_OTHERS: Final = (
+    "CRAWLERA_", "DELTAFETCH_", "DOTSCRAPY_", "ELASTICSEARCH_", "FAKEUSERAGENT_", "IMPERSONATE_", "MONGO",
+    "PLAYWRIGHT_", "PROXY", "REDIS_", "ROTATING_PROXY_", "SCRAPEOPS_", "SELENIUM_", "SHUB_", "SPIDERMON_",
+    "SPLASH_", "ZYTE_",
+)  # fmt: skip
+"""With these begin the settings of other extensions of Scrapy."""
+
+
+def check_scrapys(settings: BaseSettings) -> None:
+    """Raises `OptionError` for the first of Scrapy's settings that somebody has given a value of no use."""
+    for name in _given(settings):
+        if name in _DEFAULTS and (wanted := _wrong(settings, name)):
+            raise OptionError(f"{name} is {settings.get(name)!r}, and has to be {wanted}")
+
+
+def near_misses(settings: BaseSettings, ours: Collection[str] = ()) -> Iterator[str]:
+    """A line for each setting that does not exist, and whose name is nearly that of one that does: Scrapy's, or one
+    of `ours`.
+    """
+    known = {*_DEFAULTS, *_OTHERS, *ours}
+    for name in _given(settings):
+        if (
+            name not in known
+            and not name.startswith(_OF_OTHERS)
+            and (near := get_close_matches(name, known, 1, _NEAR))
+        ):
+            yield f"There is no setting {name}: did you mean {near[0]}?"
+
+
+def _given(settings: BaseSettings) -> list[str]:
+    """What the project, the spider or the command line has set."""
+    least = SETTINGS_PRIORITIES["project"]
+    return [name for name in settings if isinstance(name, str) and (settings.getpriority(name) or 0) >= least]
+
+
+def _wrong(settings: BaseSettings, name: str) -> str:
+    """What the setting has to be, in words; empty if it is."""
+    value = settings.get(name)
+    if value is None and name not in _LEVELS:  # as if it were not set
+        return ""
+    check, wanted = _check_of(name)
+    try:
+        return "" if check(settings, name) else wanted
+    except (AttributeError, ImportError, NameError, OverflowError, TypeError, ValueError):
+        return wanted
+
+
+Check = Callable[[BaseSettings, str], bool]
+
+
+def _check_of(name: str) -> tuple[Check, str]:
+    """How it is read, which may raise, and whether what was read is of use; and what it has to be, in words."""
+    default = _DEFAULTS[name]
+    for names, check, wanted in _SPECIAL:
+        if name in names:
+            return check, wanted
+    if isinstance(default, bool) or name in _BOOLS:
+        return _is_bool, "True or False"
+    if isinstance(default, float) or name in _FLOATS:
+        return _is_number, "a number from 0 on"
+    if isinstance(default, int):
+        return _is_whole, "a whole number" if name in _SIGNED else "a whole number from 0 on"
+    return _is_anything, ""
+
+
+def _is_bool(settings: BaseSettings, name: str) -> bool:
+    settings.getbool(name)
+    return True
+
+
+def _is_number(settings: BaseSettings, name: str) -> bool:
+    return 0 <= settings.getfloat(name) < math.inf
+
+
+def _is_whole(settings: BaseSettings, name: str) -> bool:
+    return settings.getint(name) >= 0 or name in _SIGNED
+
+
+def _are_numbers(settings: BaseSettings, name: str) -> bool:
+    return all(int(one) >= 0 for one in settings.getlist(name))
+
+
+def _is_level(settings: BaseSettings, name: str) -> bool:
+    value: Any = settings.get(name)
+    return isinstance(value, int) or value in logging.getLevelNamesMapping()
+
+
+def _is_version(settings: BaseSettings, name: str) -> bool:
+    return settings.get(name) in _TLS
+
+
+def _is_class(settings: BaseSettings, name: str) -> bool:
+    load_object(settings.get(name))
+    return True
+
+
+def _can_be_written(settings: BaseSettings, name: str) -> bool:
+    if not (value := settings.get(name)):
+        return True
+    path = Path(value)
+    return not path.is_dir() and os.access(path if path.exists() else path.parent, os.W_OK)
+
+
+def _is_anything(_settings: BaseSettings, _name: str) -> bool:
+    return True
+
+
+_SPECIAL: Final[tuple[tuple[Collection[str], Check, str], ...]] = (
+    (_NUMBERS, _are_numbers, "whole numbers, separated by commas"),
+    (_LEVELS, _is_level, "one of DEBUG, INFO, WARNING, ERROR, CRITICAL"),
+    (_VERSIONS, _is_version, f"one of {', '.join(_TLS)}"),
+    (_CLASSES, _is_class, "the path of a class that can be imported"),
+    ({"LOG_FILE"}, _can_be_written, "a file that can be written, in a folder that is there"),
+)
