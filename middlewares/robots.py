@@ -24,7 +24,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from middlewares.capture import retry_after
 from middlewares.refusals import Challenge
 from sitecrawl.base import limits
-from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.base.errors import InvalidUrl, SitecrawlError
 from sitecrawl.base.limits import NO_LIMIT, Limit
 from sitecrawl.crawl.causes import of_exception, of_robots, of_status
 from sitecrawl.crawl.fetch import Fetch
@@ -251,4 +251,5 @@ def _unreachable(why: str, wait: float = 0.0) -> _Rules:
 
 
 def _why(error: Exception) -> str:
-    return of_exception(type(error).__name__)
+    """In words; empty for what went wrong here, and says nothing of the host."""
+    return "" if isinstance(error, SitecrawlError) else of_exception(type(error).__name__)

@@ -58,7 +58,7 @@ def of_rule(rule: str) -> str:
 
 
 def of_robots(why: str) -> str:
-    """Why a host may not be crawled that could not be asked for its robots.txt: `why` it could not."""
-    if why.startswith(_OF_HOSTS):
+    """Why a host may not be crawled that could not be asked for its robots.txt: `why` it could not, if one knows."""
+    if not why or why.startswith(_OF_HOSTS):
         return why
     return f"robots.txt {why if why.startswith('answers') else f'does not come ({why})'}, so nothing may be asked for"

@@ -74,8 +74,10 @@ def _forked(words: list[str], timeout: float) -> subprocess.CompletedProcess[str
 
 
 def crawl(seeds: str, jobdir: Path, **arguments: object) -> subprocess.CompletedProcess[str]:
-    """`scrapy crawl generic` without pauses; upper-case arguments are settings."""
-    settings = {"SITECRAWL_DELAY_FACTOR": 0, "JOBDIR": jobdir}
+    """`scrapy crawl generic` without pauses; upper-case arguments are settings. That no page came is no
+    failure unless a test says so.
+    """
+    settings = {"SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_NO_PAGE_CODE": 0, "JOBDIR": jobdir}
     settings |= {name: value for name, value in arguments.items() if name.isupper()}
     words = [part for name, value in arguments.items() if not name.isupper() for part in ("-a", f"{name}={value}")]
     return scrapy("crawl", "generic", "-a", f"seeds={seeds}", *words, settings=settings)

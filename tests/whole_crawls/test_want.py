@@ -128,7 +128,7 @@ def test_no_network_at_all(tmp_path: Path, alone: Sequence[str]) -> None:
         settings = {**SETTINGS, "SITECRAWL_MAX_WANT_TIME": 1, "JOBDIR": tmp_path / "job"}
         done = run([*alone, *scrapy_command(*words, settings=settings)])
         assert done.returncode == 3, done.stderr
-        assert "The crawl stopped for want of something: no name server answers." in done.stderr
+        assert "The crawl fetched no page, and stopped for want of something: no name server answers." in done.stderr
         assert "'finish_reason': 'no_names'" in done.stderr
         assert states_of(tmp_path / "job") == dict.fromkeys(seeds, UrlState.QUEUED)
         again = scrapy(
