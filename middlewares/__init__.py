@@ -9,6 +9,7 @@ from middlewares.links import LinksMiddleware
 from middlewares.outages import OutagesMiddleware
 from middlewares.output import OutputMiddleware
 from middlewares.refusals import RefusalsMiddleware
+from middlewares.rendering import RenderingMiddleware
 from middlewares.robots import RobotsMiddleware
 from sitecrawl.base.shadowing import no_member
 
@@ -21,6 +22,7 @@ __all__ = [
     "OutputMiddleware",
     "RedirectsMiddleware",
     "RefusalsMiddleware",
+    "RenderingMiddleware",
     "RequestsMiddleware",
     "RobotsMiddleware",
 ]

@@ -22,11 +22,12 @@ from scrapy.exceptions import (
 from scrapy.http import Response
 
 from sitecrawl.base import limits
+from sitecrawl.crawl.exchange import exchange_of
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import GUESSES, OF_REQUISITES
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import Interrupted, InWant, LimitExceeded, PrivateAddress
-from sitecrawl.page.items import Exchange, pairs
+from sitecrawl.page.items import Exchange
 
 BUSY = frozenset({429, 503})
 """Statuses by which a host says that it is asked too often (RFC 6585 §4, RFC 9110 §15.6.4)."""
@@ -68,7 +69,7 @@ class CaptureMiddleware:
         # A response that a cache or a middleware has made was never sent for: it is stored like any other.
         self._runtime.pause.end()
         self._runtime.pause.heard(request.url)
-        exchange = _exchange(request, response, self._started.pop(request, time.time()))
+        exchange = exchange_of(request, response, self._started.pop(request, time.time()))
         fetch = self._runtime.fetch_of(request)
         if fetch is not None:
             self._arrived(fetch, exchange, is_stored=_is_stored(request))
@@ -117,6 +118,8 @@ class CaptureMiddleware:
             self._runtime.stats.inc_value(f"{GUESSES}{exchange.status}")
         if fetch.visit.is_requisite:
             self._runtime.stats.inc_value(f"{OF_REQUISITES}{exchange.status}")
+        if self._runtime.renders and fetch.may_be_rendered:
+            return  # its host is free when that is done
         busy = exchange.status in BUSY
         is_open = self._runtime.refusals.are_looked_for and not is_decided(exchange.status)
         wait = retry_after(exchange.headers, exchange.started + exchange.seconds) if busy else 0.0
@@ -139,26 +142,6 @@ def is_decided(status: int) -> bool:
 def _is_stored(request: Request) -> bool:
     """Whether what came is to be stored: of a file that Scrapy's FTP handler was told to put elsewhere, only that."""
     return request.url.startswith(_STORED) and "ftp_local_filename" not in request.meta
-
-
-def _exchange(request: Request, response: Response, started: float) -> Exchange:
-    return Exchange(
-        url=request.url.partition("#")[0],
-        started=started,
-        seconds=max(0.0, time.time() - started),
-        status=response.status,
-        request_headers=pairs(request.headers),
-        headers=pairs(response.headers),
-        body=response.body,
-        method=request.method,
-        request_body=request.body,
-        protocol=response.protocol or "HTTP/1.1",
-        ip=None if "proxy" in request.meta else _ip(response),
-    )
-
-
-def _ip(response: Response) -> str | None:
-    return str(response.ip_address) if response.ip_address is not None else None
 
 
 def retry_after(headers: Sequence[tuple[bytes, bytes]], now: float) -> float:

@@ -43,7 +43,8 @@ class LinksMiddleware(BaseSpiderMiddleware):
         fetch.parsed(page)
         if not fetch.links_are_known:  # those of a page that is a sitemap, too, are
             self._expand(fetch, page)
-        self._require(page.requisites, page.key, depth=fetch.visit.depth)
+        parts = [part for part in page.requisites if part.url not in fetch.brought]
+        self._require(parts, page.key, depth=fetch.visit.depth)
 
     def _require(self, parts: list[Link], key: bytes, *, depth: int) -> None:
         if parts:

@@ -131,6 +131,14 @@ class RobotsMiddleware:
             raise IgnoreRequest("Forbidden by robots.txt")
         return None
 
+    async def allows(self, url: str, page: Request) -> bool:
+        """Whether `url` may be asked for, on the way of the `page` that needs it: not where nobody can tell."""
+        if page.meta.get("dont_obey_robotstxt"):
+            return True
+        parsed = parse(url)
+        rules = await self._rules_of(f"{parsed.scheme}://{parsed.host}", parsed.host, page)
+        return rules.parser is not None and rules.parser.allowed(url, self._agent)
+
     def _later(self, request: Request, fetch: Fetch | None, rules: _Rules) -> Request:
         """Back into the frontier; it is the frontier that gives a host up that stays silent."""
         self._stats.inc_value("robotstxt/unreachable")

@@ -15,7 +15,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Generator
-from contextlib import closing
+from contextlib import closing, suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from sitecrawl.checking.warcwalk import Stretch
 from sitecrawl.crawldir.durable import sync_directory
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.page.codings import without_codings
-from sitecrawl.page.items import Exchange, PageItem
+from sitecrawl.page.items import Exchange, PageItem, Sent
 from sitecrawl.page.links import PageOptions, read_page, unread_page
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture, Place, describe
@@ -102,6 +103,8 @@ class _Rebuilder:
         """Of these."""
         self._is_whole = True
         """Whether all of it stays so far."""
+        self._rendered: Exchange | None = None
+        """The DOM that came last, with its body: it stands before its page."""
         self._request: Stretch | None = None
         """The request that came last: it stays if its answer does."""
         self.end: tuple[str | None, int] = (None, 0)
@@ -125,6 +128,7 @@ class _Rebuilder:
             self._keep(stretch)
 
     def _answer(self, stretch: Stretch, old: Capture | None) -> None:
+        self._note_rendered(stretch)
         request = self._request
         capture = self._capture(stretch, old if old is not None and not disagreement(old, stretch) else None)
         if capture is None or self._index.has(capture):
@@ -136,6 +140,15 @@ class _Rebuilder:
         offset = self._length
         self._keep(stretch)
         self._index.add(capture._replace(id=self._index.last_id + 1, warc_offset=offset, warc_length=stretch.length))
+
+    def _note_rendered(self, stretch: Stretch) -> None:
+        assert stretch.record is not None
+        reading = record.reading_of(stretch.record)
+        if reading is not None and reading.kind == record.RENDERED:
+            self._rendered = None
+            if stretch.record.type == "resource":
+                with suppress(KeyError, ValueError):
+                    self._rendered = _exchange(stretch.record, None)
 
     def _capture(self, stretch: Stretch, old: Capture | None) -> Capture | None:
         """The row for an answer; None for a revisit whose body is lost, and for what no crawl has written."""
@@ -171,12 +184,31 @@ class _Rebuilder:
             page = unread_page(exchange.url, exchange.headers, reading.kind)
             page.depth, page.referrer = reading.depth, referrer
             return describe(0, exchange, page, place)._replace(payload_size=size)
+        if self._is_rendered(exchange):
+            return self._described_as_rendered(exchange, first, reading.depth, referrer, place)._replace(
+                payload_size=size
+            )
         if first is None or exchange.status == record.NOT_MODIFIED:
             return describe(0, exchange, _page(exchange, reading.depth, referrer), place)
         of_body = {name: getattr(first, name) for name in _OF_BODY}
         return describe(0, exchange, None, place)._replace(
             **of_body, kind=reading.kind, depth=reading.depth, referrer=referrer
         )
+
+    def _is_rendered(self, exchange: Exchange) -> bool:
+        return self._rendered is not None and self._rendered.url == record.urn(record.RENDERED, exchange.url)
+
+    def _described_as_rendered(
+        self, exchange: Exchange, first: Capture | None, depth: int, referrer: str | None, place: Place
+    ) -> Capture:
+        """The row of a page that a browser has rendered: what is read off it is in the DOM."""
+        assert self._rendered is not None
+        dom = replace(self._rendered, url=exchange.url)
+        page = _page(dom, depth, referrer)
+        page.status = exchange.status
+        came = first or describe(0, exchange, _page(exchange, depth, referrer), place)
+        page.sent = Sent(came.size or 0, came.charset)
+        return describe(0, exchange, page, place)
 
     def _row(self, number: int) -> Capture:
         self._index.commit(*self.end)  # so that it can be read back

@@ -19,6 +19,7 @@ from sitecrawl.crawl.configuration import is_job
 from sitecrawl.crawl.outcomes import NO_PAGE
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.reading import NO_PARSER
+from sitecrawl.rendering.outcome import NO_BROWSER
 
 logger = logging.getLogger(__name__)
 
@@ -84,5 +85,5 @@ def _has_no_page(crawler: Crawler) -> bool:
 def _had_to_stop(crawler: Crawler) -> bool:
     """Whether something could not be stored, or read."""
     stats = crawler.stats
-    is_failure = stats.get_value("finish_reason") in {"storage_error", NO_PARSER}
+    is_failure = stats.get_value("finish_reason") in {"storage_error", NO_PARSER, NO_BROWSER}
     return is_failure or bool(stats.get_value("scheduler/storage_errors"))

@@ -32,6 +32,7 @@ _ENDINGS: Final = {
     "shutdown": "was interrupted",
     "cancelled": "was cancelled",
     "dashboard": "was stopped by hand, from its dashboard",
+    "no_browser": "stopped: the browser could not be started that renders pages, the log says why",
     "no_parser": "stopped: no process could be started that reads pages, the log says why",
     "storage_error": "stopped: a file of the crawl could not be used, the log says which and why",
     "keyword_found": "stopped: the keyword is found",

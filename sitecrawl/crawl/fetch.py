@@ -11,7 +11,8 @@ from sitecrawl.crawl.requests import is_miss
 from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.visit import Visit
-from sitecrawl.page.items import Exchange, PageItem
+from sitecrawl.page.items import Exchange, PageItem, Sent
+from sitecrawl.page.media_type import HTML
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,7 +22,7 @@ class Fetch:
     Others read its fields, and its methods alone change them. Invariants:
 
     - Of `status`, `error` and `excluded` at most one is set: the last that has happened counts.
-    - There is an `exchange` only with a `status`.
+    - There is an `exchange` only with a `status`, and there are `parts` only with an `exchange`.
     - What is `interrupted` is neither stored nor done, whatever else has happened.
 
     Whose an exchange is: the fetch owns it, from `arrived` on, and gives it to the page store once, when the fetch is
@@ -62,6 +63,12 @@ class Fetch:
     """Whether it redirects to a URL that was not known."""
     is_worth_it: bool = False
     """Whether it was worth having, whatever its status and its content say."""
+    parts: tuple[Exchange, ...] = ()
+    """What a browser got and made when it rendered the page: stored with it, or not at all."""
+    brought: frozenset[str] = frozenset()
+    """The URLs of all that the browser was given: nobody has to fetch these for the page."""
+    sent: Sent | None = None
+    """Of what came, where the page has another body: what a browser made of that."""
     verdict: Verdict | None = None
     """Whether other pages have its content; None if it was not looked at."""
 
@@ -72,10 +79,16 @@ class Fetch:
     def _end(self, status: int = 0, error: str = "", excluded: str = "", exchange: Exchange | None = None) -> None:
         assert bool(status) + bool(error) + bool(excluded) <= 1, (self.visit.url, status, error, excluded)
         self._note(status=status, error=error, excluded=excluded, exchange=exchange)
+        self._note(parts=(), brought=frozenset(), sent=None)
 
     def arrived(self, status: int, exchange: Exchange | None = None) -> None:
         """An answer has come; without `exchange` there is nothing of it to store."""
         self._end(status=status, exchange=exchange)
+
+    def rendered(self, parts: tuple[Exchange, ...], brought: frozenset[str], sent: Sent) -> None:
+        """A browser has rendered what has arrived."""
+        assert self.exchange is not None, self.visit.url
+        self._note(parts=parts, brought=brought, sent=sent)
 
     def failed(self, error: str) -> None:
         self._end(error=error)
@@ -119,6 +132,15 @@ class Fetch:
         if self.exchange is None or (self.page is not None and self.page.exchange is self.exchange):
             return None
         return self.exchange, None
+
+    @property
+    def may_be_rendered(self) -> bool:
+        """Whether what came says that it is a page, which a browser could make more of."""
+        exchange = self.exchange
+        if exchange is None or exchange.method != "GET" or exchange.status != 200 or self.visit.is_requisite:
+            return False
+        types = (value for name, value in exchange.headers if name.lower() == b"content-type")
+        return next(types, b"").partition(b";")[0].strip().lower().decode("latin-1") in HTML
 
     @property
     def is_redirect(self) -> bool:

@@ -23,7 +23,7 @@ def page_item(response: Response, runtime: Runtime) -> PageItem:
     if fetch is not None:
         page.key = fetch.visit.key
         page.referrer = _url_of(fetch.visit.referrer, runtime)
-        page.exchange = fetch.exchange
+        page.exchange, page.sent = fetch.exchange, fetch.sent
         page.fetched = fetch.exchange.started if fetch.exchange is not None else 0.0
     return page
 

@@ -74,6 +74,12 @@ class PageReading:
         decoded = with_content(response, content.body, content.codings)
         return decoded if content.reading is None else self._kept(decoded, content.reading)
 
+    def look_at(self, response: Response) -> PageItem:
+        """The page that `page_of` will give, read now, for whoever has to know before the spider does."""
+        if response not in self._ready:
+            self._ready[response] = self.page_of(response)
+        return self._ready[response].page
+
     def page_of(self, response: Response) -> Reading:
         """What `response` says. One that another middleware has changed since is read now."""
         if (ready := self._ready.get(response)) is not None:

@@ -103,7 +103,7 @@ class Rereading(Participant):
             target = parse(capture.redirect_to)
             return [Link(target.href, target.host)], []
         if capture.kind == "page" and 200 <= capture.status < 300 and capture.method == "GET":
-            stored = reader.read(capture)
+            stored = reader.read(reader.rendered(capture) or capture)
             page = self._runtime.reading.read_page(capture.url, stored.body, stored.headers)
             for link in page.links:
                 link.nofollow |= page.nofollow

@@ -73,6 +73,8 @@ class Runtime:
 
     key_of: Callable[[str], bytes]
     """Gives the fingerprint of a URL that is fetched by GET."""
+    renders = False
+    """Whether a middleware renders pages: their hosts are not free before that is done."""
 
     def __init__(self, crawler: Crawler) -> None:
         settings = crawler.settings
@@ -330,6 +332,8 @@ class Runtime:
         captured = fetch.captured
         if captured is None:
             return 0
+        for part in fetch.parts:  # first: who reads a page again, in the order of the files, is to have its DOM
+            self._store_now(part, None, is_requisite=not part.is_resource)
         return self._store_now(*captured, is_requisite=fetch.visit.is_requisite)
 
     def give_back(self, fetch: Fetch, want: Want) -> Request:

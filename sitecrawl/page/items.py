@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import ItemsView, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -89,8 +90,9 @@ class Exchange(_Digested):
     ip: str | None = None
 
     @property
-    def is_ftp(self) -> bool:
-        return self.url.startswith("ftp:")
+    def is_resource(self) -> bool:
+        """Whether it is the thing itself, without a message around it: of FTP, or what a browser made."""
+        return self.url.startswith(("ftp:", "urn:"))
 
 
 def sha1(data: bytes) -> bytes:
@@ -117,6 +119,14 @@ def _summary(exchange: Exchange | None) -> dict[str, object] | None:
     names = ("method", "protocol", "ip", "seconds")
     headers = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in exchange.headers]
     return {**{name: getattr(exchange, name) for name in names}, "headers": headers}
+
+
+class Sent(NamedTuple):
+    """The body that came, where a page has another: what a browser made of that."""
+
+    size: int
+    """Without content coding."""
+    charset: str | None
 
 
 @dataclass(slots=True)
@@ -153,6 +163,8 @@ class PageItem:
     """Length of `body` in bytes."""
     body: bytes = field(default=b"", repr=False, metadata={"serializer": _lossy_text})
     """The body with content coding removed."""
+    sent: Sent | None = field(default=None, repr=False)
+    """What came, where `body` is what a browser made of it (`SITECRAWL_RENDER`); None of all other pages."""
     quarantined: str = ""
     """Why nothing could be read off it, in a process that did not survive it: then it has neither body nor links, and
     its bytes are in `exchange` alone. Empty for all other pages."""

@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.pagestore.link_counts import BY_URL, NO_COUNTS, LinkCounter
 from sitecrawl.pagestore.lookup import host_of, url_key
-from sitecrawl.pagestore.record import Kind
+from sitecrawl.pagestore.record import RENDERED, SCREENSHOT, Kind, urn
 from sitecrawl.urls.url import MAX_URL_LENGTH
 
 MAX_TITLE = 2_000
@@ -101,8 +101,8 @@ def describe(
         status=exchange.status,
         kind=kind or kind_of(exchange, page),
         content_type=clean_text(page.content_type if page else media_type(exchange))[:255],
-        charset=page.charset if page else None,
-        size=page.size if page and not page.quarantined else None,
+        charset=(page.sent or page).charset if page else None,
+        size=(page.sent or page).size if page and not page.quarantined else None,
         payload_size=len(exchange.body),
         title=clean_text(page.title)[:MAX_TITLE] if page and page.title is not None else None,
         depth=page.depth if page else None,
@@ -141,6 +141,9 @@ def header(exchange: Exchange, name: bytes) -> str:
 
 
 def kind_of(exchange: Exchange, page: PageItem | None) -> Kind:
+    for kind in (RENDERED, SCREENSHOT):
+        if exchange.url.startswith(urn(kind, "")):
+            return kind
     if page is None and url_key(exchange.url).partition("://")[2].partition("/")[2] == "robots.txt":
         return "robots"
     if page is not None and page.quarantined:

@@ -28,6 +28,8 @@ _CHUNK = 500
 _BY_GET = "kind = 'page' AND method = 'GET'"
 _MAX_HEADS = 1 << 20
 """Bytes of a record that are no body: its own head, with a URL, and that of the HTTP message."""
+_SAME_TIME = 2e-6
+"""Seconds: a record's date is to the microsecond."""
 LAST_ID = (1 << 63) - 1
 """SQLite's greatest."""
 
@@ -46,7 +48,7 @@ class PageFilter:
     since: float | None = None
     """Fetched at or after this Unix time, in seconds."""
     kind: Kind | None = None
-    """None for all but requisites, which pages are made of."""
+    """None for all but what is stored with pages: what they are made of, and what a browser made of them."""
     after: int | None = None
     """Stored after the capture with this id, of the one store that is asked."""
     up_to: int | None = None
@@ -99,6 +101,12 @@ class PageReader:
     def get(self, number: int) -> Capture | None:
         """The capture with this id."""
         return next(iter(self._select("id = ?", [number])), None)
+
+    def rendered(self, capture: Capture) -> Capture | None:
+        """The capture of the DOM of a page that was rendered; None of others."""
+        keys = [record.urn(record.RENDERED, capture.url)]
+        found = self._select("url_key IN (?) ORDER BY id", keys)
+        return next((each for each in found if abs(each.fetched - capture.fetched) < _SAME_TIME), None)
 
     def pages(self, wanted: PageFilter | None = None, limit: int | None = None) -> Iterator[Capture]:
         """The captures that pass the filter, oldest first, at most `limit`; read as they are consumed."""
@@ -234,7 +242,7 @@ def _where(wanted: PageFilter) -> tuple[str, dict[str, str | float]]:
     asked = {name: value for name in terms if (value := getattr(wanted, name)) is not None}
     if wanted.url_like is not None:
         asked["url_like"] = f"%{_like(wanted.url_like)}%"
-    pages = "kind != 'requisite' AND " if wanted.kind is None else ""
+    pages = f"kind NOT IN {record.OF_PAGES} AND " if wanted.kind is None else ""
     return pages + "".join(f"{terms[name]} AND " for name in asked), asked
 
 

@@ -19,6 +19,8 @@ word, and the body stored is de-chunked: so where one of the two does not descri
 line is kept under the name `X-Crawler-...`, as Common Crawl does, and a Content-Length that does is added.
 
 What came over FTP has no message around it: a file is the block itself, of a `resource` record, without a request.
+So is what a browser made of a page: its DOM, `urn:rendered:URL`, and a picture of it, `urn:view:URL`, by which name
+Browsertrix has it.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from http.client import responses
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 from sitecrawl.page.items import Exchange, Headers, sha1
 from sitecrawl.pagestore.options import WarcOptions
@@ -77,15 +79,24 @@ ANSWERS = frozenset({"response", "revisit", "resource", "metadata"})
 
 @dataclass(frozen=True, slots=True)
 class HttpMessage:
-    """The HTTP message in a record's block; or what came over FTP, as if it were one."""
+    """The HTTP message in a record's block; or what has none around it, as if it were one."""
 
     start_line: bytes
     headers: Headers
     body: bytes
 
 
-Kind = Literal["page", "redirect", "error", "robots", "quarantined", "requisite", "other"]
-KINDS: tuple[Kind, ...] = ("page", "redirect", "error", "robots", "quarantined", "requisite", "other")
+Kind = Literal["page", "redirect", "error", "robots", "quarantined", "requisite", "rendered", "view", "other"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+RENDERED: Final = "rendered"
+SCREENSHOT: Final = "view"
+OF_PAGES: Final[tuple[Kind, ...]] = ("requisite", RENDERED, SCREENSHOT)
+"""Kinds of what is stored with pages, and is none."""
+
+
+def urn(kind: str, url: str) -> str:
+    """The name of what a browser made of the page at `url`."""
+    return f"urn:{kind}:{url}"
 
 
 class Reading(NamedTuple):
@@ -212,7 +223,7 @@ def revisit(
     return _record(fields, message[: len(message) - len(exchange.body)])
 
 
-def of_ftp(
+def resource(
     exchange: Exchange,
     record_id: str,
     payload_digest: str,
@@ -220,8 +231,9 @@ def of_ftp(
     *,
     reading: Reading | None = None,
 ) -> bytes:
-    """The record of what came over FTP: of a file or listing a resource record (section 6.5), or a revisit record
-    where `original` has the same body; of what the server said in its place a metadata record (section 6.6).
+    """The record of what has no message around it (`Exchange.is_resource`): a resource record (section 6.5), or a
+    revisit record where `original` has the same body; of what an FTP server said in its place a metadata record
+    (section 6.6).
     """
     kind = "revisit" if original is not None else "resource" if exchange.status < 400 else "metadata"
     types = [value.decode("latin-1") for name, value in exchange.headers if name.lower() == b"content-type"]
@@ -271,7 +283,8 @@ def message_of(record: Record) -> HttpMessage:
     kind = record.fields.get("content-type", "")
     if kind.startswith(_HTTP):
         return parse_http(record.block)
-    start_line = f"FTP {record.fields.get(_STATUS.lower(), '')}"
+    scheme = record.fields.get("warc-target-uri", "").partition(":")[0].upper()
+    start_line = f"{scheme} {record.fields.get(_STATUS.lower(), '')}"
     return HttpMessage(start_line.encode(), [(b"Content-Type", kind.encode())], record.block)
 
 
@@ -284,8 +297,8 @@ def _exchange_fields(kind: str, record_id: str, exchange: Exchange) -> list[tupl
     ]
     if exchange.ip:
         fields.append(("WARC-IP-Address", exchange.ip))
-    if exchange.is_ftp:
-        fields.append(("WARC-Protocol", "ftp"))
+    if exchange.is_resource:
+        fields += [("WARC-Protocol", "ftp")] if exchange.url.startswith("ftp:") else []
     elif exchange.protocol not in _WRITTEN_PROTOCOLS:
         fields.append(("WARC-Protocol", _one_line(exchange.protocol).lower()))
     return fields

@@ -216,13 +216,15 @@ def _members(
     reading: record.Reading,
     options: WarcOptions,
 ) -> tuple[bytes, bytes]:
-    """The gzip members of the exchange's request record, and of its response or revisit record. Over FTP there is no
-    request.
+    """The gzip members of the exchange's request record, and of its response or revisit record. A
+    resource has no request.
     """
     response_id, seal = record.new_record_id(), Seal(options.key)
     first = (original.url, original.fetched) if original is not None else None
-    if exchange.is_ftp:
-        return b"", compress_member(seal.put_on(record.of_ftp(exchange, response_id, digest, first, reading=reading)))
+    if exchange.is_resource:
+        return b"", compress_member(
+            seal.put_on(record.resource(exchange, response_id, digest, first, reading=reading))
+        )
     if first is None:
         answer = record.response(exchange, response_id, digest, reading=reading)
     else:

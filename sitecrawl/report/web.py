@@ -18,7 +18,7 @@ NAMED: Final = 25
 """Statuses, types, languages and depths that have a row of their own."""
 QUANTILES: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 
-_RESPONSES: Final = "kind NOT IN ('robots', 'requisite') AND url_key <> ''"
+_RESPONSES: Final = "kind NOT IN ('robots', 'requisite', 'rendered', 'view') AND url_key <> ''"
 """Without what a merged index has for its body alone."""
 _PAGES: Final = "kind = 'page' AND status BETWEEN 200 AND 299"
 _HTML: Final = f"{_PAGES} AND hrefs IS NOT NULL"

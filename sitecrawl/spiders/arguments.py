@@ -9,6 +9,7 @@ from typing import Any
 from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.crawl.seeds import check_ftp, read_seeds, seeds_of
 from sitecrawl.frontier.order import LINKS, order_named
+from sitecrawl.rendering.options import MODES
 from sitecrawl.spiders.scope import Scope
 from sitecrawl.urls.url import CRAWLED, Url
 
@@ -39,6 +40,10 @@ class SiteArguments:
     """Go on when all is fetched: fetch pages again as they change."""
     requisites: bool = False
     """Fetch what pages are made of, too: images, style sheets, scripts, media, fonts and frames."""
+    render: str | None = None
+    """Whether a browser renders pages, one of `MODES`; None leaves it to SITECRAWL_RENDER."""
+    screenshots: bool = False
+    """Keep a picture of each page that is rendered."""
     ftp: bool = False
     """Follow links to FTP servers, too, and take them for seeds."""
     job: str = ""
@@ -80,6 +85,8 @@ class SiteArguments:
             _switch(given, "watch"),
             _switch(given, "recrawl"),
             _switch(given, "requisites"),
+            _render(given),
+            _switch(given, "screenshots"),
             ftp,
             given.get("job", ""),
         )
@@ -130,6 +137,13 @@ def _links(given: Mapping[str, Any]) -> str | None:
     if value is not None and value not in LINKS:
         raise OptionError(f"links is one of {', '.join(LINKS)}, and not {value!r}{meant(str(value), LINKS)}")
     return value
+
+
+def _render(given: Mapping[str, Any]) -> str | None:
+    value = given.get("render")
+    if value is not None and str(value) not in MODES:
+        raise OptionError(f"render is one of {', '.join(MODES)}, and not {value!r}")
+    return None if value is None else str(value)
 
 
 def _switch(given: Mapping[str, Any], name: str) -> bool:

@@ -72,10 +72,15 @@ class SiteSpider(Spider):
             ("DEPTH_LIMIT", arguments.max_depth),
             ("SITECRAWL_ORDER", arguments.order),
             ("SITECRAWL_LINKS", arguments.links),
+            ("SITECRAWL_RENDER", arguments.render),
         ):
             if value is not None:
                 crawler.settings.set(name, value, priority="spider")
-        for name, is_on in (("SITECRAWL_REQUISITES", arguments.requisites), ("SITECRAWL_FTP", arguments.ftp)):
+        for name, is_on in (
+            ("SITECRAWL_REQUISITES", arguments.requisites),
+            ("SITECRAWL_FTP", arguments.ftp),
+            ("SITECRAWL_SCREENSHOTS", arguments.screenshots),
+        ):
             if is_on:
                 crawler.settings.set(name, value=True, priority="spider")
         if arguments.watch or arguments.recrawl:  # other workers may have something for this one

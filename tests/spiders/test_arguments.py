@@ -58,8 +58,8 @@ def test_an_argument_like_no_other():
     """An argument that resembles none names them all."""
     with pytest.raises(
         OptionError,
-        match="seeds, scope, max_pages, max_depth, order, links, sitemaps, watch, recrawl, requisites, ftp, job, "
-        "allow, deny",
+        match="seeds, scope, max_pages, max_depth, order, links, sitemaps, watch, recrawl, requisites, render, "
+        "screenshots, ftp, job, allow, deny",
     ):
         read(seeds="a.example", xyzzy="1")
 
@@ -88,6 +88,7 @@ def test_a_number_that_is_none(name, value):
         ({"seeds": "ftp://a.example"}, "switch it on with -a ftp=1"),
         ({"sitemaps": "ftp://a.example/s.xml", "ftp": "1"}, "its scheme is ftp:"),
         ({"ftp": "yes"}, "ftp is 1 or 0"),
+        ({"render": "yes"}, "render is one of 0, 1, auto"),
     ],
 )
 def test_a_value_that_is_wrong(given, message):

@@ -1,0 +1,177 @@
+"""Renders pages in a browser, where that is wanted: what the spider gets is the DOM."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
+from scrapy.downloadermiddlewares.retry import get_retry_request
+from scrapy.exceptions import DownloadTimeoutError, NotConfigured
+from scrapy.http import Response
+
+from middlewares.robots import RobotsMiddleware
+from sitecrawl.crawl.engine import is_closing, stop
+from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.reading import with_content
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.extensions.download_errors import Interrupted, InWant
+from sitecrawl.page.items import PageItem, Sent
+from sitecrawl.page.media_type import HTML
+from sitecrawl.rendering.options import AUTO, OFF, RenderOptions
+from sitecrawl.rendering.outcome import CONTENT_TYPE, NO_BROWSER, NoBrowser, NotRendered, Outcome
+from sitecrawl.rendering.sections import Sections, has_gained
+
+if TYPE_CHECKING:
+    from sitecrawl.rendering.renderer import Renderer
+
+logger = logging.getLogger(__name__)
+
+PAGES: Final = "rendering/pages"
+"""Counts pages that were rendered."""
+GAINED: Final = "rendering/gained"
+"""Of these, those that have more links or text than came over the wire."""
+PLAIN: Final = "rendering/plain"
+"""Counts pages that could have been rendered, and were taken as they came: nothing would have come of it."""
+FAILED: Final = "rendering/failed"
+"""Counts attempts that brought nothing."""
+GIVEN_UP: Final = "rendering/given_up"
+"""Counts pages that could not be rendered in any attempt, and were taken as they came."""
+
+
+class RenderingMiddleware:
+    """Downloader middleware, where it is known that an answer is a page, and before the spider reads it.
+
+    Its host is free when the rendering is over, and rests from then on as long as after the page alone.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        if crawler.settings.get("SITECRAWL_RENDER", OFF) == OFF:
+            raise NotConfigured  # with a reason it would be a warning
+        from sitecrawl.rendering.renderer import Renderer  # noqa: PLC0415 - what few crawls want
+
+        self._crawler = crawler
+        self._runtime = Runtime.of(crawler)
+        options = RenderOptions.from_settings(crawler.settings)
+        self._renderer: Renderer = Renderer(crawler, options, self._allows)
+        self._sections = Sections(self._runtime.database) if options.mode == AUTO else None
+        if self._sections is not None:
+            self._runtime.checkpoints.add(self._sections)
+        self._retries = crawler.settings.getbool("RETRY_ENABLED")
+        self._priority_adjust = crawler.settings.getint("RETRY_PRIORITY_ADJUST")
+        self._runtime.renders = True
+        self._runtime.on_finish.append(self._finished)
+        crawler.signals.connect(self._close, signals.engine_stopped)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> RenderingMiddleware:
+        return cls(crawler)
+
+    async def process_response(self, request: Request, response: Response) -> Request | Response:
+        fetch = self._runtime.fetch_of(request)
+        if fetch is None or fetch.exchange is None or not fetch.may_be_rendered:
+            return response
+        exchange = fetch.exchange
+        failed = None if self._runtime.refusals.are_looked_for else False
+        try:
+            return await self._looked_at(fetch, response)
+        finally:
+            self._runtime.frontier.downloaded(fetch.visit, exchange.seconds, ip=exchange.ip, failed=failed)
+
+    async def _looked_at(self, fetch: Fetch, response: Response) -> Request | Response:
+        page = self._runtime.reading.look_at(response)
+        if page.content_type not in HTML or page.quarantined:
+            return response
+        if self._sections is not None and not self._sections.wants(page):
+            self._runtime.stats.inc_value(PLAIN)
+            return response
+        return await self._rendered(fetch, response, page)
+
+    async def _rendered(self, fetch: Fetch, response: Response, page: PageItem) -> Request | Response:
+        assert fetch.exchange is not None
+        try:
+            outcome = await self._renderer.render(fetch.request, response, fetch.exchange.started)
+        except InWant as error:
+            self._runtime.pause.suffer(error.want)
+            return self._runtime.give_back(fetch, error.want)
+        except Interrupted:
+            fetch.interrupt()
+            raise
+        except NoBrowser as error:
+            fetch.interrupt()
+            self._end(error)
+            raise Interrupted("There is no browser") from error
+        except (NotRendered, DownloadTimeoutError) as error:
+            return self._again(fetch, error) or self._as_it_came(response, error)
+        return await self._read(fetch, _with(outcome, response), outcome, page)
+
+    async def _read(self, fetch: Fetch, rendered: Response, outcome: Outcome, before: PageItem) -> Response:
+        reading = self._runtime.reading
+        if reading.is_isolated:
+            rendered = await reading.arrived(rendered, max_size=len(rendered.body), page=True)
+        fetch.rendered(outcome.parts, outcome.urls, Sent(before.size, before.charset))
+        gained = has_gained(before, reading.look_at(rendered))
+        self._runtime.stats.inc_value(PAGES)
+        self._runtime.stats.inc_value(GAINED, int(gained))
+        if self._sections is not None:
+            self._sections.learn(before.url, gained=gained)
+        return rendered
+
+    def _again(self, fetch: Fetch, error: Exception) -> Request | None:
+        """The request that tries once more; None when it has been tried often enough."""
+        self._runtime.stats.inc_value(FAILED)
+        logger.debug("%s was not rendered: %s", fetch.request, error)
+        if is_closing(self._crawler):
+            fetch.interrupt()
+            raise Interrupted("The crawl is being stopped")
+        assert self._crawler.spider is not None
+        if not self._retries or fetch.request.meta.get("dont_retry"):
+            return None
+        again = get_retry_request(
+            fetch.request, spider=self._crawler.spider, reason=FAILED, priority_adjust=self._priority_adjust
+        )
+        if again is not None:
+            fetch.failed(type(error).__name__)  # and nothing of what came is kept
+        return again or None
+
+    def _as_it_came(self, response: Response, error: Exception) -> Response:
+        self._runtime.stats.inc_value(GIVEN_UP)
+        logger.info("%s cannot be rendered, and is taken as it came: %s", response, error)
+        return response
+
+    def _end(self, error: NoBrowser) -> None:
+        if not is_closing(self._crawler):
+            logger.error("The browser cannot be started: %s", error)
+            stop(self._crawler, NO_BROWSER)
+
+    def _finished(self, fetch: Fetch) -> None:
+        if fetch.captured is not None:
+            for part in fetch.parts:
+                self._renderer.kept.add(part)
+
+    async def _allows(self, url: str, page: Request) -> bool:
+        robots = self._crawler.get_downloader_middleware(RobotsMiddleware)
+        return robots is None or await robots.allows(url, page)
+
+    async def _close(self) -> None:
+        await self._renderer.close()
+
+
+def _with(outcome: Outcome, response: Response) -> Response:
+    """`response` with what a browser has made of it. Where a script wanted to go is told as a server would."""
+    headers = response.headers.copy()
+    headers["Content-Type"] = CONTENT_TYPE
+    if outcome.leads_to is not None:
+        headers["Refresh"] = f"0; url={outcome.leads_to}"
+    bare = Response(
+        response.url,
+        status=response.status,
+        headers=headers,
+        flags=[*response.flags, "rendered"],
+        request=response.request,
+        certificate=response.certificate,
+        ip_address=response.ip_address,
+        protocol=response.protocol,
+    )
+    return with_content(bare, outcome.body)

@@ -1,0 +1,31 @@
+"""A request of Scrapy's and its response as an `Exchange`."""
+
+from __future__ import annotations
+
+import time
+
+from scrapy import Request
+from scrapy.http import Response
+
+from sitecrawl.page.items import Exchange, pairs
+
+
+def exchange_of(request: Request, response: Response, started: float) -> Exchange:
+    """What came just now; `started`: when it was asked for, in Unix seconds."""
+    return Exchange(
+        url=request.url.partition("#")[0],
+        started=started,
+        seconds=max(0.0, time.time() - started),
+        status=response.status,
+        request_headers=pairs(request.headers),
+        headers=pairs(response.headers),
+        body=response.body,
+        method=request.method,
+        request_body=request.body,
+        protocol=response.protocol or "HTTP/1.1",
+        ip=None if "proxy" in request.meta else _ip(response),
+    )
+
+
+def _ip(response: Response) -> str | None:
+    return str(response.ip_address) if response.ip_address is not None else None

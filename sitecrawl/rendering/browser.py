@@ -1,0 +1,372 @@
+"""Chromium, driven by scrapy-playwright: it starts the browser, once it is wanted and again when it has ended, and
+makes contexts and pages in it. What a page is shown and may do is decided here and in the proxy.
+
+Why not as the download handler that it is: it would follow redirects within the browser, take whatever a page brings
+into memory without end, give the page's text in the place of what came over the wire, and let the browser connect to
+any address. So the crawl fetches the page itself, as without a browser, and the browser gets that, and all else, from
+the page's proxy (docs/rendering.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import logging
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.statscollectors import StatsCollector
+
+from sitecrawl.base import limits
+from sitecrawl.rendering.options import RenderOptions
+from sitecrawl.rendering.outcome import NoBrowser, NotRendered
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser as PlaywrightBrowser
+    from playwright.async_api import Page
+    from playwright.async_api import Request as Asked
+    from scrapy_playwright.handler import ScrapyPlaywrightDownloadHandler
+
+logger = logging.getLogger(__name__)
+
+_NOWHERE: Final = "http://127.0.0.1:9"
+"""The proxy of all that is no page's: nobody is there (the port is that of RFC 863)."""
+_ARGUMENTS: Final = (
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # names are the crawl's to look up
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # the one way past a proxy
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-domain-reliability",
+    "--disable-sync",
+    "--no-first-run",
+    "--no-pings",
+    "--disable-gpu",
+    "--mute-audio",
+)
+_NO_POPUPS: Final = "window.open = () => null;"
+_QUIET: Final = 0.5
+"""Seconds without a request after which a page is taken for done, as in Playwright's networkidle."""
+_LOOK: Final = 0.05
+_MEMORY_LOOK: Final = 0.5
+"""Seconds between two looks: whether all is quiet, and how large the processes are."""
+_CLOSING: Final = 5.0
+"""Seconds for a page, or the browser, to close."""
+_PICTURE: Final = {"format": "webp", "quality": 60}
+MAX_PICTURE: Final = 1 << 20
+"""Bytes of a picture; a larger one is not kept."""
+PICTURE_TYPE: Final = b"image/webp"
+_FAILURES: Final = 3
+"""In a row, after which browser and driver are started anew."""
+_PAGE_SIZE: Final = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(slots=True)
+class Rendered:
+    """What has become of a page."""
+
+    content: str
+    """The DOM as HTML."""
+    leads_to: str | None = None
+    """Where a script wanted to go instead."""
+    picture: bytes | None = None
+
+
+class _Seen(Exception):
+    """A page has been rendered."""
+
+    def __init__(self, rendered: Rendered) -> None:
+        super().__init__()
+        self.rendered = rendered
+
+
+class _Visit:
+    """A page on its way: what its browser tells of it."""
+
+    def __init__(
+        self, name: str, url: str, page_made: Callable[[Page, _Visit], None], silence: Callable[[], float]
+    ) -> None:
+        self.name = name
+        """Of its context."""
+        self.page: Page | None = None
+        self.leads_to: str | None = None
+        self._url = url
+        self.silence = silence
+        """Gives the seconds for which its proxy has had nothing to do."""
+        self._page_made = page_made
+        self._has_begun = False
+
+    async def begin(self, page: Page, _request: Request) -> None:
+        """For scrapy-playwright, before anything is asked for."""
+        self.page = page
+        page.on("popup", _close)  # one that a script finds a way to
+        await page.add_init_script(_NO_POPUPS)
+        self._page_made(page, self)
+
+    def admits(self, asked: Asked) -> bool:
+        """Whether the page may ask for this: it may not go elsewhere, nor begin again."""
+        assert self.page is not None
+        if not asked.is_navigation_request() or asked.frame != self.page.main_frame:
+            return True
+        if not self._has_begun:
+            self._has_begun = True
+            return True
+        if asked.url.partition("#")[0] != self._url and asked.method == "GET":
+            self.leads_to = asked.url
+        return False
+
+
+async def _close(page: Page) -> None:
+    with contextlib.suppress(Exception):  # it may have gone
+        await page.close()
+
+
+class Browser:
+    """See the module. Calls may overlap."""
+
+    def __init__(self, crawler: Crawler, options: RenderOptions, launch: dict[str, Any], spki: str) -> None:
+        assert crawler.stats
+        self._crawler = crawler
+        self._stats: StatsCollector = crawler.stats
+        self._options = options
+        self._launch = _launch(launch, spki)
+        self._handler: ScrapyPlaywrightDownloadHandler | None = None
+        self._starting = asyncio.Lock()
+        self._failures = 0
+        self._names = (f"page-{number}" for number in count())
+        self._visits: dict[Page, _Visit] = {}
+        self._guard: asyncio.Task[None] | None = None
+
+    async def begin(self) -> None:
+        """Have a browser. Raises `NoBrowser`."""
+        async with self._starting:
+            if self._browser is not None and self._browser.is_connected() and self._failures < _FAILURES:
+                return
+            if self._handler is not None:
+                logger.warning("The browser has ended, or fails: it is started again")
+                self._stats.inc_value("rendering/restarts")
+                await self._end_browser()
+            try:
+                self._handler = await self._new_handler()
+            except Exception as error:
+                await self._end_browser()
+                raise NoBrowser(_in_a_line(error)) from error
+
+    async def render(self, request: Request, proxy: str, silence: Callable[[], float]) -> Rendered:
+        """The page that `proxy` has for `request`; `silence` says for how long it has had nothing to do.
+
+        To be called after `begin`. Raises `NotRendered`. Whoever cancels it has the page closed.
+        """
+        if self._handler is None:
+            raise NotRendered("The browser has ended")
+        try:
+            rendered = await self._visited(self._handler, request, proxy, silence)
+        except Exception as error:
+            self._failures += 1
+            raise NotRendered(_in_a_line(error)) from error
+        self._failures = 0
+        return rendered
+
+    async def close(self) -> None:
+        """Not while a page is being rendered."""
+        async with self._starting:
+            await self._end_browser()
+
+    # The browser
+
+    @property
+    def _browser(self) -> PlaywrightBrowser | None:
+        return getattr(self._handler, "browser", None)
+
+    async def _new_handler(self) -> ScrapyPlaywrightDownloadHandler:
+        from scrapy_playwright.handler import ScrapyPlaywrightDownloadHandler  # noqa: PLC0415 - an extra
+
+        handler = ScrapyPlaywrightDownloadHandler(self._crawler)
+        handler.config = replace(
+            handler.config,
+            launch_options=self._launch,
+            target_closed_max_retries=0,  # a page is tried again as any other
+            restart_disconnected_browser=False,
+        )
+        handler.process_request_headers = None  # they are the proxy's business
+        handler.abort_request = self._is_to_be_aborted
+        handler.browser_provider = handler.browser_provider_cls(handler.config)
+        self._failures = 0
+        try:
+            await handler.browser_provider.start()
+            handler.browser = await handler.browser_provider.launch_browser()
+        except BaseException:
+            with contextlib.suppress(Exception):
+                await handler.close()
+            raise
+        return handler
+
+    async def _end_browser(self) -> None:
+        if self._guard is not None:
+            self._guard.cancel()
+        handler, self._handler = self._handler, None
+        if handler is not None:
+            with contextlib.suppress(Exception):  # what it drives may have ended
+                await asyncio.wait_for(handler.close(), _CLOSING)
+
+    # A page
+
+    async def _visited(
+        self, handler: ScrapyPlaywrightDownloadHandler, request: Request, proxy: str, silence: Callable[[], float]
+    ) -> Rendered:
+        from scrapy_playwright.page import PageMethod  # noqa: PLC0415 - an extra
+
+        url = request.url.partition("#")[0]
+        visit = _Visit(next(self._names), url, self._made, silence)
+        meta = {
+            "playwright": True,
+            "playwright_include_page": True,
+            "playwright_context": visit.name,
+            "playwright_context_kwargs": _context(request, proxy),
+            "playwright_page_init_callback": visit.begin,
+            "playwright_page_goto_kwargs": {"wait_until": "commit", "timeout": 1000 * self._options.seconds},
+            "playwright_page_methods": [PageMethod(self._look, visit)],
+        }
+        try:
+            await handler.download_request(Request(url, meta=meta))
+        except _Seen as seen:
+            return seen.rendered
+        finally:
+            await asyncio.shield(self._end(handler, visit))
+        raise NotRendered("Nothing came")
+
+    def _made(self, page: Page, visit: _Visit) -> None:
+        self._visits[page] = visit
+        if self._guard is None or self._guard.done():
+            self._guard = asyncio.ensure_future(self._watch_memory())
+
+    async def _end(self, handler: ScrapyPlaywrightDownloadHandler, visit: _Visit) -> None:
+        """Close the page with its context, and so with its popups."""
+        if visit.page is not None:
+            self._visits.pop(visit.page, None)
+        wrapper = handler.context_wrappers.get(visit.name)
+        if wrapper is not None:
+            with contextlib.suppress(Exception):  # it may have gone with the browser
+                await asyncio.wait_for(wrapper.context.close(), _CLOSING)
+
+    def _is_to_be_aborted(self, asked: Asked) -> bool:
+        try:
+            visit = self._visits.get(asked.frame.page)
+        except Exception:  # noqa: BLE001 - Playwright's own: a popup that has no frame yet
+            return True
+        return visit is None or not visit.admits(asked)
+
+    async def _look(self, page: Page, visit: _Visit) -> None:
+        """Raises `_Seen`: what scrapy-playwright would do now, wait for what may never come, is not wanted."""
+        from playwright.async_api import TimeoutError as Late  # noqa: PLC0415 - an extra
+
+        with contextlib.suppress(Late):  # an image that never comes is no reason to have no page
+            await page.wait_for_load_state("load", timeout=1000 * self._options.wait)
+        until = monotonic() + self._options.wait
+        while visit.silence() < _QUIET and monotonic() < until:  # noqa: ASYNC110 - silence is no event
+            await asyncio.sleep(_LOOK)
+        content = await _content(page, until)
+        picture = await self._picture(page) if self._options.screenshots else None
+        raise _Seen(Rendered(content, visit.leads_to, picture))
+
+    async def _picture(self, page: Page) -> bytes | None:
+        session = await page.context.new_cdp_session(page)
+        answer = await session.send("Page.captureScreenshot", dict(_PICTURE))
+        picture = base64.b64decode(answer["data"])
+        if len(picture) <= MAX_PICTURE:
+            return picture
+        self._stats.inc_value("rendering/screenshots_too_large")
+        return None
+
+    # Memory
+
+    async def _watch_memory(self) -> None:
+        """End processes of pages that have come to be too large: a page in one of them has crashed then."""
+        browser = self._browser
+        if browser is None:
+            return
+        with contextlib.suppress(Exception):  # the browser has ended
+            session = await browser.new_browser_cdp_session()
+            while self._visits and browser.is_connected():
+                found = await session.send("SystemInfo.getProcessInfo")
+                for process in found["processInfo"]:
+                    if process["type"] == "renderer" and _memory(process["id"]) > self._options.memory:
+                        logger.info("A page takes more memory than %s allows", limits.RENDER_MEMORY.setting)
+                        self._stats.inc_value(limits.RENDER_MEMORY.stat)
+                        os.kill(process["id"], signal.SIGKILL)
+                await asyncio.sleep(_MEMORY_LOOK)
+            await session.detach()
+
+
+async def _content(page: Page, until: float) -> str:
+    """The DOM. A page that is about to go elsewhere has none for a moment, until it hears that it may not."""
+    from playwright.async_api import Error  # noqa: PLC0415 - an extra
+
+    while True:
+        try:
+            return await page.content()
+        except Error as error:
+            if "navigating" not in error.message or monotonic() > until + _QUIET:
+                raise
+        await asyncio.sleep(_LOOK)
+
+
+def _in_a_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:500] or type(error).__name__
+
+
+def _memory(pid: int) -> int:
+    """Bytes that a process has in memory; 0 of one that has ended, or where that cannot be told."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE_SIZE
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def _launch(given: dict[str, Any], spki: str) -> dict[str, Any]:
+    """Playwright's options. Its own default is to have no sandbox, which only root cannot have."""
+    arguments = [*_ARGUMENTS, f"--ignore-certificate-errors-spki-list={spki}", *given.get("args", ())]
+    return {
+        "headless": True,
+        "chromium_sandbox": os.geteuid() != 0,
+        "handle_sigint": False,
+        "handle_sigterm": False,
+        "handle_sighup": False,
+        **given,
+        "args": arguments,
+        "proxy": {"server": _NOWHERE},
+    }
+
+
+def _context(request: Request, proxy: str) -> dict[str, Any]:
+    """A profile of its own for the page, which ends with it: nothing of one page is known to another."""
+    kwargs: dict[str, Any] = {
+        "proxy": {"server": proxy},
+        "service_workers": "block",
+        "accept_downloads": False,
+        "storage_state": {"cookies": _cookies(request), "origins": []},
+    }
+    if agent := request.headers.get("User-Agent"):
+        kwargs["user_agent"] = agent.decode("latin-1")
+    if language := request.headers.get("Accept-Language"):
+        kwargs["locale"] = language.decode("latin-1").partition(",")[0].partition(";")[0].strip() or "en"
+    return kwargs
+
+
+def _cookies(request: Request) -> list[dict[str, Any]]:
+    """Those that the page was asked for with, for what it asks of its own host."""
+    given = (request.headers.get("Cookie") or b"").decode("latin-1")
+    found = (pair.strip().partition("=") for pair in given.split(";"))
+    host = urlsplit(request.url).hostname
+    fields = {"domain": host, "path": "/", "expires": -1, "httpOnly": False, "secure": False, "sameSite": "Lax"}
+    return [{"name": name, "value": value, **fields} for name, _, value in found if name]

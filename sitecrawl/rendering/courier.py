@@ -1,0 +1,177 @@
+"""Gets one page what its browser asks for, as the crawl gets all else: by its download handler, with its limits, its
+check of addresses and its headers, where robots.txt allows it. What came is kept, to be stored with the page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from scrapy import Request
+from scrapy.http import Response
+from scrapy.statscollectors import StatsCollector
+
+from sitecrawl.base import limits
+from sitecrawl.base.limits import NO_LIMIT, Limit
+from sitecrawl.crawl.exchange import exchange_of
+from sitecrawl.extensions.download_errors import InWant
+from sitecrawl.http import Want
+from sitecrawl.page.items import Exchange, Headers, pairs
+from sitecrawl.rendering.kept import Kept
+from sitecrawl.rendering.options import RenderOptions
+from sitecrawl.rendering.proxy import Answer, Asked
+
+logger = logging.getLogger(__name__)
+
+AT_ONCE: Final = 8
+"""Requests of a page that are under way together; a browser has up to six a host."""
+REQUESTS: Final = "rendering/requests"
+"""Counts what browsers asked for, beside the pages themselves."""
+KEPT: Final = "rendering/requests_kept"
+"""Of these, those that were stored already, and not sent."""
+FORBIDDEN: Final = "rendering/forbidden"
+"""Of these, those that robots.txt forbids."""
+FAILED: Final = "rendering/requests_failed"
+"""Of these, those that brought nothing."""
+
+_IDENTITY: Final = (b"user-agent", b"accept-language")
+"""Headers that say who asks: the crawl's are sent, also by workers, whatever the browser would say."""
+_NOT_SENT: Final = (b"host", b"sec-ch-ua", *_IDENTITY)
+"""Beginnings of the names of headers that are the browser's own; its client hints would name another browser."""
+_OF_THE_PAGE: Final = frozenset(
+    {
+        b"accept",
+        b"accept-encoding",
+        b"cookie",
+        b"if-modified-since",
+        b"if-none-match",
+        b"proxy-authorization",
+        b"referer",
+    }
+)
+"""Headers that the page was asked for with, and its parts are not: the browser has its own."""
+_PROXY: Final = ("proxy", "_auth_proxy", "bindaddress")
+"""Keys of `Request.meta` that say by which way a page is fetched: its parts come the same."""
+_PROXY_HEADER: Final = "Proxy-Authorization"
+_REFUSED: Final = Answer(403)
+_NOTHING: Final = Answer(502)
+
+
+class Downloads(Protocol):
+    """A download handler."""
+
+    async def download_request(self, request: Request) -> Response: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """What all pages of a crawl have in common."""
+
+    handler: Downloads
+    allows: Callable[[str, Request], Awaitable[bool]]
+    """Whether robots.txt allows a URL, on the way of a page's request."""
+    kept: Kept
+    stats: StatsCollector
+    options: RenderOptions
+    max_size: int
+    """Bytes of a body, 0 for no limit."""
+
+
+class Courier:
+    """See the module. `page` is the request for the page, `answer` what came: the browser gets it for its first."""
+
+    def __init__(self, network: Network, page: Request, answer: Answer) -> None:
+        self._network = network
+        self._page = page
+        self._answer: Answer | None = answer
+        self._origin = _origin(page.url)
+        self._made = 0
+        self._size = 0
+        self._gate = asyncio.Semaphore(AT_ONCE)
+        self._told: set[Limit] = set()
+        self.exchanges: list[Exchange] = []
+        """What came, in its order."""
+        self.urls: set[str] = set()
+        """All that the page has got, also of what is stored already."""
+        self.want: Want | None = None
+        """What this machine lacked for one of them."""
+
+    async def answer(self, asked: Asked) -> Answer:
+        """For `Proxy`."""
+        if self._answer is not None:
+            first, self._answer = self._answer, None
+            return first
+        if self._made >= self._network.options.requests:
+            return self._beyond(limits.RENDER_REQUESTS)
+        self._made += 1
+        stats = self._network.stats
+        stats.inc_value(REQUESTS)
+        if asked.method == "GET" and (kept := self._network.kept.get(asked.url)) is not None:
+            stats.inc_value(KEPT)
+            self.urls.add(asked.url)
+            return kept
+        try:
+            request = self._request(asked)
+            if not await self._network.allows(asked.url, self._page):
+                stats.inc_value(FORBIDDEN)
+                return _REFUSED
+            async with self._gate:
+                return await self._fetched(asked, request)
+        except Exception as error:  # noqa: BLE001 - whatever went wrong, the page has to do without
+            stats.inc_value(FAILED)
+            logger.debug("%s needs %s, which failed: %s", self._page, asked.url, error)
+            if isinstance(error, InWant):
+                self.want = error.want
+            return _NOTHING
+
+    async def _fetched(self, asked: Asked, request: Request) -> Answer:
+        left = self._network.options.size - self._size
+        if left <= 0:
+            return self._beyond(limits.RENDER_SIZE)
+        request.meta["download_maxsize"] = min(left, request.meta["download_maxsize"])
+        started = time.time()
+        response = await self._network.handler.download_request(request)
+        self._size += len(response.body)
+        if self._size > self._network.options.size:  # others have come meanwhile
+            return self._beyond(limits.RENDER_SIZE)
+        self.urls.add(asked.url)
+        exchange = exchange_of(request, response, started)
+        self.exchanges.append(exchange)
+        return Answer(exchange.status, exchange.headers, exchange.body)
+
+    def _beyond(self, limit: Limit) -> Answer:
+        if limit not in self._told:
+            self._told.add(limit)
+            self._network.stats.inc_value(limit.stat)
+        return _REFUSED
+
+    def _request(self, asked: Asked) -> Request:
+        headers = [(name, value) for name, value in asked.headers if not name.lower().startswith(_NOT_SENT)]
+        is_own = _origin(asked.url) == self._origin
+        given = {name.lower() for name, _ in headers}
+        for name, value in pairs(self._page.headers):
+            lowered = name.lower()
+            if lowered in _IDENTITY or (is_own and lowered not in _OF_THE_PAGE and lowered not in given):
+                headers.append((name, value))
+        meta: dict[str, Any] = {key: self._page.meta[key] for key in _PROXY if key in self._page.meta}
+        meta["download_maxsize"] = self._page.meta.get("download_maxsize", self._network.max_size) or NO_LIMIT
+        request = Request(asked.url, method=asked.method, headers=_scrapys(headers), body=asked.body, meta=meta)
+        if (secret := self._page.headers.get(_PROXY_HEADER)) is not None:
+            request.headers[_PROXY_HEADER] = secret
+        return request
+
+
+def _scrapys(headers: Headers) -> dict[bytes, list[bytes]]:
+    found: dict[bytes, list[bytes]] = {}
+    for name, value in headers:
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def _origin(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.partition('/')[0]}"

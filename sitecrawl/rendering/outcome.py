@@ -1,0 +1,37 @@
+"""What has come of rendering a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from sitecrawl.base.errors import SitecrawlError
+from sitecrawl.page.items import Exchange
+
+CONTENT_TYPE: Final = b"text/html; charset=utf-8"
+"""Of a DOM."""
+
+NO_BROWSER: Final = "no_browser"
+"""The reason with which a crawl ends whose pages nobody can render."""
+
+
+class NoBrowser(SitecrawlError):
+    """The browser cannot be started."""
+
+
+class NotRendered(SitecrawlError):
+    """A page could not be rendered: it crashed or closed itself, or the browser has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A page that was rendered."""
+
+    body: bytes
+    """The DOM, as HTML in UTF-8."""
+    parts: tuple[Exchange, ...]
+    """What is to be stored with the page: the DOM, the picture, and all that was asked for."""
+    urls: frozenset[str]
+    """All that the page was given."""
+    leads_to: str | None
+    """Where a script wanted to go instead."""

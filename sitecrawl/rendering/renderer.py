@@ -1,0 +1,130 @@
+"""A page, rendered: its own proxy, its tab, what came of both, and the time that all of it may take."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from itertools import count
+from typing import Final
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DownloadTimeoutError
+from scrapy.http import Response
+
+from sitecrawl.base import limits
+from sitecrawl.extensions.download_errors import InWant
+from sitecrawl.extensions.download_handler import DownloadHandler
+from sitecrawl.extensions.watch import Watch
+from sitecrawl.page.items import Exchange, pairs
+from sitecrawl.pagestore.record import RENDERED, SCREENSHOT, urn
+from sitecrawl.rendering.browser import PICTURE_TYPE, Browser
+from sitecrawl.rendering.certificate import new_identity
+from sitecrawl.rendering.courier import Courier, Network
+from sitecrawl.rendering.kept import Kept
+from sitecrawl.rendering.options import RenderOptions, launch_options
+from sitecrawl.rendering.outcome import CONTENT_TYPE, NotRendered, Outcome
+from sitecrawl.rendering.proxy import Answer, Proxy
+
+
+class Renderer:
+    """See the module. `allows` says whether robots.txt allows a URL, on the way of a page's request."""
+
+    def __init__(
+        self, crawler: Crawler, options: RenderOptions, allows: Callable[[str, Request], Awaitable[bool]]
+    ) -> None:
+        assert crawler.stats
+        self._stats = crawler.stats
+        self._options = options
+        self._identity = new_identity()
+        self._browser = Browser(crawler, options, launch_options(crawler.settings), self._identity.spki)
+        self._handler = DownloadHandler(crawler)
+        self.kept = Kept()
+        self._max_size = crawler.settings.getint(limits.DECODED_SIZE.setting) or limits.NO_LIMIT
+        self._network = Network(self._handler, allows, self.kept, crawler.stats, options, self._max_size)
+        self._watch = Watch(crawler)
+        self._seats = asyncio.Semaphore(options.pages)
+
+    async def render(self, request: Request, response: Response, started: float) -> Outcome:
+        """`response`, without content codings, came for `request`, which was sent at `started`, in Unix seconds.
+
+        Raises `NotRendered`, `NoBrowser`, `InWant`, `Interrupted` and `DownloadTimeoutError`.
+        """
+        async with self._seats:
+            await self._browser.begin()
+            rendering = _Rendering()
+            try:
+                with self._watch.over(rendering, request.url, self._options.seconds):
+                    return await rendering.run(self._rendered(request, response, started))
+            except DownloadTimeoutError:
+                self._stats.inc_value(limits.RENDER_TIME.stat)
+                raise
+
+    async def _rendered(self, request: Request, response: Response, started: float) -> Outcome:
+        headers = [(name, value) for name, value in pairs(response.headers) if name.lower() not in _SPENT]
+        courier = Courier(self._network, request, Answer(response.status, headers, response.body))
+        proxy = Proxy(courier.answer, self._identity.tls)
+        try:
+            rendered = await self._browser.render(request, await proxy.open(), lambda: proxy.silence)
+        except NotRendered:
+            self._excuse(courier)
+            raise
+        finally:
+            await proxy.close()
+        self._excuse(courier)
+        body = rendered.content.encode("utf-8", "replace")
+        if len(body) > self._max_size:
+            self._stats.inc_value(limits.RENDER_SIZE.stat)
+            raise NotRendered(f"its DOM has {len(body):,} bytes")
+        url = request.url.partition("#")[0]
+        parts = [_part(RENDERED, url, CONTENT_TYPE, body, started)]
+        if rendered.picture is not None:
+            parts.append(_part(SCREENSHOT, url, PICTURE_TYPE, rendered.picture, started))
+        return Outcome(body, (*parts, *courier.exchanges), frozenset(courier.urls), rendered.leads_to)
+
+    @staticmethod
+    def _excuse(courier: Courier) -> None:
+        """A page that lacks a part because this machine has no network is no page."""
+        if courier.want is not None:
+            raise InWant(courier.want, "This machine could not get what a page is made of")
+
+    async def close(self) -> None:
+        self._watch.stop()
+        await self._browser.close()
+        await self._handler.close()
+
+
+_SPENT: Final = frozenset({b"content-encoding", b"content-length"})
+"""Headers that describe a body as it came."""
+
+
+class _Rendering:
+    """A rendering under way, for `Watch`. A page may be silent for as long as its time is."""
+
+    def __init__(self) -> None:
+        self._looks = count()
+        self._error: Exception | None = None
+        self._task: asyncio.Task[Outcome] | None = None
+
+    @property
+    def progress(self) -> int:
+        return next(self._looks)
+
+    def end(self, error: Exception) -> None:
+        if self._error is None and self._task is not None:
+            self._error = error
+            self._task.cancel()
+
+    async def run(self, work: Awaitable[Outcome]) -> Outcome:
+        self._task = asyncio.ensure_future(work)
+        try:
+            return await self._task
+        except asyncio.CancelledError:
+            self._task.cancel()
+            if self._error is not None:
+                raise self._error from None
+            raise
+
+
+def _part(kind: str, url: str, content_type: bytes, body: bytes, started: float) -> Exchange:
+    return Exchange(urn(kind, url), started, 0.0, 200, (), [(b"Content-Type", content_type)], body)

@@ -1,0 +1,101 @@
+"""What pages may do to a browser: each has its limit, and none costs the crawl another page."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from chromium import executable
+from crawling import crawl, scrapy, stats_of
+from localweb import Answer, LocalWeb, Page, linked
+from scripted_web import script
+
+from sitecrawl.base import limits
+from sitecrawl.pagestore import PageReader
+
+LINK = "document.body.insertAdjacentHTML('beforeend', '<a href=/found>f</a>');"
+
+
+def page(code: str) -> str:
+    return f"<!doctype html><title>t</title><body><script>{code}</script></body>"
+
+
+ENDLESS, HEAP = "/endless", "/heap"
+HOSTILE: Mapping[str, Page] = {
+    "/": linked("/never-quiet", "/hangs", "/away", "/reload", "/asks", "/tricks", HEAP, ENDLESS),
+    "/never-quiet": page(f"{LINK} setInterval(() => fetch('/poll'), 50);"),
+    "/hangs": page(LINK) + "<img src=/hangs.png>",
+    "/away": page(f"{LINK} location.href = '/target';"),
+    "/reload": page(f"{LINK} location.reload();"),
+    "/asks": page(
+        "fetch('/large.bin'); for (let i = 0; i < 60; i++) fetch('/many/' + i);"
+        f"fetch('/secret/data.json'); new WebSocket('ws://' + location.host + '/socket'); {LINK}"
+    ),
+    "/tricks": page(
+        "alert('a'); confirm('b'); prompt('c'); onbeforeunload = () => 'd';"
+        "for (let i = 0; i < 20; i++) window.open('/popup?' + i);"
+        "fetch('file:///etc/passwd').catch(() => 0); new Worker('/worker.js');"
+        "navigator.serviceWorker?.register('/service-worker.js').catch(() => 0);"
+        f"{LINK} location.href = 'data:text/html,<a href=/never>n</a>'; location.href = 'file:///etc/passwd';"
+        "window.close();"
+    ),
+    HEAP: page("const all = []; while (true) all.push(new Array(1e6).fill(all.length));"),
+    ENDLESS: page("while (true) {}"),
+    "/found": "",
+    "/target": "",
+}
+OTHERS: Mapping[str, Page] = {
+    "/robots.txt": "User-agent: *\nDisallow: /secret/",
+    "/poll": "1",
+    "/worker.js": script("fetch('/of-worker')"),
+    "/of-worker": "1",
+    "/service-worker.js": script("fetch('/of-service-worker')"),
+    "/large.bin": Answer(bytes(300_000), 200, {"Content-Type": "application/octet-stream"}),
+    "/secret/data.json": "{}",
+}
+
+
+def test_pages_that_do_harm(tmp_path: Path) -> None:
+    """Whatever they do, all are stored once, with what they had when their time was over; the crawl is sound."""
+    executable()
+    over = threading.Event()
+
+    def answer(path: str, host: str) -> Page | None:
+        if path == "/hangs.png":
+            over.wait(60)
+        return HOSTILE.get(path, OTHERS.get(path, "1" if path.startswith("/many/") else None))
+
+    with LocalWeb(answer) as web:
+        done = crawl(
+            web.root,
+            tmp_path / "job",
+            render=1,
+            SITECRAWL_RENDER_WAIT=0.5,
+            SITECRAWL_MAX_RENDER_TIME=8,
+            SITECRAWL_MAX_RENDER_REQUESTS=40,
+            SITECRAWL_MAX_RENDER_SIZE=200_000,
+            SITECRAWL_MAX_RENDER_MEMORY=400 << 20,
+            SITECRAWL_DASHBOARD=False,
+            CONCURRENT_REQUESTS_PER_DOMAIN=2,
+            RETRY_TIMES=0,
+            STATS_DUMP=True,
+            LOG_LEVEL="INFO",
+        )
+        over.set()
+        assert done.returncode == 0, done.stderr
+        paths, root = set(web.paths()), web.root
+    reader = PageReader(tmp_path / "job")
+    captures = [(capture.kind, capture.url.rpartition(root)[2]) for capture in reader.captures()]
+    reader.close()
+    pages = [path for kind, path in captures if kind == "page"]
+    assert sorted(pages) == sorted(HOSTILE)
+    assert {path for kind, path in captures if kind == "rendered"} == HOSTILE.keys() - {HEAP, ENDLESS}
+    refused = ("/secret/", "/never", "/popup", "/socket", "/etc", "/of-service-worker")
+    assert not [path for path in paths if path.startswith(refused) and path != "/never-quiet"]
+    assert "/of-worker" in paths
+    stats = stats_of(done.stderr)
+    assert stats["rendering/given_up"] == 2
+    for limit in (limits.RENDER_TIME, limits.RENDER_MEMORY, limits.RENDER_REQUESTS, limits.BODY_SIZE):
+        assert stats[limit.stat] >= 1, limit
+    assert scrapy("check-crawl", str(tmp_path / "job")).returncode == 0

@@ -1,0 +1,100 @@
+"""`-a render=1`: pages as a browser has them, with a real Chromium."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+from chromium import executable
+from crawling import crawl, scrapy, stats_of
+from localweb import LocalWeb, linked
+from scripted_web import scripted, scripted_web
+
+from sitecrawl.pagestore import PageReader
+
+GRAPH: Mapping[str, tuple[str, ...]] = {
+    "/": ("/a", "/b", "/plain"),
+    "/a": ("/c",),
+    "/b": ("/c", "/"),
+    "/c": ("/a",),
+}
+FAST = {"SITECRAWL_RENDER_WAIT": 2, "SITECRAWL_DASHBOARD": False, "STATS_DUMP": True, "LOG_LEVEL": "INFO"}
+
+
+def kinds(job: Path) -> dict[str, list[str]]:
+    """The URLs that are stored, by their kind."""
+    found: dict[str, list[str]] = {}
+    reader = PageReader(job)
+    for capture in reader.captures():
+        found.setdefault(capture.kind, []).append(capture.url)
+    reader.close()
+    return found
+
+
+def stored(job: Path, url: str) -> bytes:
+    reader = PageReader(job)
+    (capture,) = [capture for capture in reader.captures() if capture.url == url]
+    body = reader.read(capture).body
+    reader.close()
+    return body
+
+
+def is_whole(job: Path) -> bool:
+    return scrapy("check-crawl", str(job)).returncode == 0
+
+
+def test_a_site_of_scripts_is_crawled(tmp_path: Path) -> None:
+    """Every page is found by links that only a script makes, and stored once with its DOM and what it is made of."""
+    executable()
+    job = tmp_path / "job"
+    with scripted_web(GRAPH, {"/plain": linked()}) as web:
+        done = crawl(web.root, job, render=1, screenshots=1, **FAST)
+        assert done.returncode == 0, done.stderr
+        hits, root = Counter(web.paths()), web.root
+        agents = {hit.headers["User-Agent"] for hit in web.hits}
+    found = kinds(job)
+    pages = sorted(f"{root}{path}" for path in (*GRAPH, "/plain"))
+    assert sorted(found["page"]) == pages
+    assert sorted(found["rendered"]) == [f"urn:rendered:{url}" for url in pages]
+    assert sorted(found["view"]) == [f"urn:view:{url}" for url in pages]
+    assert sorted(found["requisite"]) == sorted(
+        f"{root}{path}" for path in ("/app.js", "/logo.png", *(f"/api{p}" for p in GRAPH))
+    )
+    assert set(hits.values()) == {1}
+    assert b"All about page /a." in stored(job, f"urn:rendered:{root}/a")
+    assert b"All about" not in stored(job, f"{root}/a")
+    assert stored(job, f"urn:view:{root}/a")[8:12] == b"WEBP"
+    assert len(agents) == 1
+    assert agents.pop().startswith("sitecrawl/")
+    assert stats_of(done.stderr)["rendering/pages"] == 5
+    assert is_whole(job)
+
+
+def test_auto_learns_where_it_is_worth_it(tmp_path: Path) -> None:
+    """Shells are rendered, also such as come with a menu; of plain pages with scripts a few samples; all of it is
+    remembered in the next run.
+    """
+    executable()
+    job = tmp_path / "job"
+    menu = '<nav><a href="/">home</a></nav><div id=root></div>'
+    plain = {f"/blog/{n}": linked(f"/blog/{n + 1}") + "<p>" + "text " * 50 + "<script>1</script>" for n in range(9)}
+    bare = {f"/bare/{n}": linked(f"/bare/{n + 1}") for n in range(3)}
+    pages = scripted({f"/app/{n}": (f"/app/{n + 1}",) for n in range(6)}, {**plain, **bare})
+    pages |= {f"/app/{n}": str(pages[f"/app/{n}"]).replace("<div id=root></div>", menu) for n in range(6)}
+    pages |= {"/": linked("/app/0", "/blog/0", "/bare/0"), "/app/6": linked("/app/7"), "/app/7": linked()}
+    with LocalWeb(pages) as web:
+        first = crawl(web.root, job, render="auto", max_pages=16, **FAST)
+        assert first.returncode == 0, first.stderr
+        second = crawl(web.root, job, render="auto", **FAST)
+        assert second.returncode == 0, second.stderr
+        root = web.root
+    rendered = [url.rpartition(root)[2] for url in kinds(job)["rendered"]]
+    assert sorted(path for path in rendered if path.startswith("/app/")) == [f"/app/{n}" for n in range(6)]
+    assert len([path for path in rendered if path.startswith("/blog/")]) == 3
+    assert not [path for path in rendered if path.startswith(("/bare/", "//")) or path == "/"]
+    assert len(kinds(job)["page"]) == len(set(kinds(job)["page"])) == 1 + 8 + 9 + 3
+    counted = [stats_of(done.stderr) for done in (first, second)]
+    assert sum(stats.get("rendering/gained", 0) for stats in counted) == 6
+    assert sum(stats.get("rendering/plain", 0) for stats in counted) == 1 + 2 + 6 + 3
+    assert is_whole(job)
