@@ -108,6 +108,9 @@ class Summary:
         if traffic.requisites:
             errors = sum(n for status, n in traffic.requisites.items() if status >= 400)
             yield "requisites", traffic.requisites.total(), f"what pages are made of, with {errors:,} errors"
+        if traffic.rendered or traffic.not_rendered:
+            failed = f", {traffic.not_rendered:,} could not be" if traffic.not_rendered else ""
+            yield "rendered", traffic.rendered, f"pages, of which {traffic.gained:,} had more to say then{failed}"
         yield "failed downloads", traffic.failures.total(), _most(traffic.failures)
         if traffic.spider_errors:
             yield "spider errors", traffic.spider_errors, "the log has them"

@@ -44,6 +44,12 @@ class Traffic:
     """Addresses that were guessed, such as those that sitemaps usually have, and were none."""
     requisites: Counter[int] = field(default_factory=Counter)
     """Responses by status to requests for what pages are made of."""
+    rendered: int = 0
+    """Pages that a browser has rendered."""
+    gained: int = 0
+    """Of these, those that had more links or text then."""
+    not_rendered: int = 0
+    """Pages that a browser could not render: they were taken as they came."""
     refusals: Counter[str] = field(default_factory=Counter)
     """Answers by which a site said no, by kind; those that were challenges are among `statuses`, too."""
 
@@ -68,6 +74,9 @@ class Traffic:
             quarantined=stats.get(QUARANTINED, 0),
             links_skipped=stats.get("content/links_skipped", 0),
             guesses=guesses.total(),
+            rendered=stats.get("rendering/pages", 0),
+            gained=stats.get("rendering/gained", 0),
+            not_rendered=stats.get("rendering/given_up", 0),
             refusals=Counter({kind: n for kind in Kind if (n := stats.get(REFUSED + kind, 0))}),
             spider_errors=sum(n for name, n in stats.items() if name.startswith("spider_exceptions/")),
         )

@@ -55,6 +55,8 @@ _ARGUMENTS: Final = (
     "--mute-audio",
 )
 _NO_POPUPS: Final = "window.open = () => null;"
+_SHADOWS: Final = Path(__file__).with_name("shadows.js").read_text(encoding="utf-8")
+"""A function that gives the DOM with what is in shadow roots, where there are any."""
 _QUIET: Final = 0.5
 """Seconds without a request after which a page is taken for done, as in Playwright's networkidle."""
 _LOOK: Final = 0.05
@@ -314,6 +316,9 @@ async def _content(page: Page, until: float) -> str:
 
     while True:
         try:
+            with contextlib.suppress(Error):  # a script may stand in the way of this one
+                if (content := await page.evaluate(_SHADOWS)) and isinstance(content, str):
+                    return content
             return await page.content()
         except Error as error:
             if "navigating" not in error.message or monotonic() > until + _QUIET:

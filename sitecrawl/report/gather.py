@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sitecrawl import __version__
 from sitecrawl.crawl.refusals import ADVICE, summed_up
@@ -20,6 +21,7 @@ from sitecrawl.frontier.duplicates import ContentFigures
 from sitecrawl.frontier.held import HeldSet
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.reader import FrontierReader
+from sitecrawl.pagestore import record
 from sitecrawl.pagestore.columns import is_number, is_text, is_time, or_null
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.warc_store import INDEX_FILE
@@ -33,17 +35,20 @@ from sitecrawl.seen.figures import SeenFigures
 HOSTS: Final = 50
 DEMOTED: Final = 100
 ROWS: Final = 25
+PICTURES: Final = 12
 SEARCHED: Final = 5000
 """HTML pages whose links are read to find who links to dead ones, by default."""
 
 _SLOW = """
-SELECT host, count(*), avg(seconds), max(seconds) FROM pages WHERE kind <> 'robots'
+SELECT host, count(*), avg(seconds), max(seconds) FROM pages WHERE kind NOT IN ('robots', 'rendered', 'view')
 GROUP BY host HAVING count(*) > 2 ORDER BY avg(seconds) DESC, host LIMIT 25
 """
 _REPEATED = """
 SELECT first.url, first.title, copies.n, first.payload_size, copies.example FROM
 (SELECT revisit_of, count(*) AS n, min(url) AS example FROM pages
- WHERE revisit_of IS NOT NULL AND kind = 'page' GROUP BY revisit_of ORDER BY n DESC, revisit_of LIMIT 25) AS copies
+ WHERE revisit_of IS NOT NULL AND kind = 'page' AND NOT EXISTS
+ (SELECT 1 FROM pages AS dom WHERE dom.url_key = 'urn:rendered:' || pages.url)
+ GROUP BY revisit_of ORDER BY n DESC, revisit_of LIMIT 25) AS copies
 JOIN pages AS first ON first.id = copies.revisit_of WHERE first.url <> copies.example OR copies.n > 1
 ORDER BY copies.n DESC, first.url
 """
@@ -55,11 +60,21 @@ GROUP BY page.host ORDER BY n DESC, page.host
 """
 _STORED = """
 SELECT count(*), coalesce(sum(payload_size), 0), min(fetched), max(fetched),
-coalesce(sum(revisit_of IS NOT NULL AND kind = 'page'), 0) FROM pages
+coalesce(sum(revisit_of IS NOT NULL AND kind = 'page' AND NOT EXISTS
+(SELECT 1 FROM pages AS dom WHERE dom.url_key = 'urn:rendered:' || pages.url)), 0) FROM pages
 """
+_PICTURES = "SELECT id FROM pages WHERE kind = ? ORDER BY id DESC LIMIT ?"
 _OF_SLOW: Final = (is_text, is_number, is_number, is_number)
 _OF_REPEATED: Final = (is_text, or_null(is_text), is_number, is_number, is_text)
 _OF_STORED: Final = (is_number, is_number, or_null(is_time), or_null(is_time), is_number)
+
+
+class Picture(NamedTuple):
+    """Of a page, as a browser shows it."""
+
+    url: str
+    data: str
+    """WebP, in base64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +92,8 @@ class Stored:
     repeated: tuple[tuple[Any, ...], ...] = ()
     facts: tuple[str, ...] = ()
     """What is so of nearly all pages of a host."""
+    pictures: tuple[Picture, ...] = ()
+    """Of the pages that were rendered last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +203,15 @@ def _facts(reader: PageReader) -> Iterator[str]:
         yield from HostPages(*numbers).facts(host)
 
 
+def _pictures(reader: PageReader) -> Iterator[Picture]:
+    prefix = record.urn(record.SCREENSHOT, "")
+    ids = reader.rows(_PICTURES, (record.SCREENSHOT, PICTURES), checks=[is_number])
+    for (number,) in ids:
+        if (capture := reader.get(number)) is not None:
+            body = reader.read(reader.get(capture.revisit_of or number) or capture).body
+            yield Picture(capture.url.removeprefix(prefix), base64.b64encode(body).decode())
+
+
 def _read_pages(
     directory: Path, manifest: Manifest, dead: set[bytes], search_pages: int
 ) -> tuple[Stored, Linkers, Web]:
@@ -200,4 +226,5 @@ def _read_pages(
             tuple(reader.rows(_SLOW, checks=_OF_SLOW)),
             tuple(islice(reader.rows(_REPEATED, checks=_OF_REPEATED), ROWS)),
             tuple(islice(_facts(reader), ROWS)),
+            tuple(_pictures(reader)),
         ), searched, read_web(reader)  # fmt: skip

@@ -29,8 +29,8 @@ HOSTILE: Mapping[str, Page] = {
     "/away": page(f"{LINK} location.href = '/target';"),
     "/reload": page(f"{LINK} location.reload();"),
     "/asks": page(
-        "fetch('/large.bin'); for (let i = 0; i < 60; i++) fetch('/many/' + i);"
-        f"fetch('/secret/data.json'); new WebSocket('ws://' + location.host + '/socket'); {LINK}"
+        "fetch('/large.bin'); fetch('/secret/data.json'); new WebSocket('ws://' + location.host + '/socket');"
+        f"for (let i = 0; i < 60; i++) fetch('/many/' + i); {LINK}"
     ),
     "/tricks": page(
         "alert('a'); confirm('b'); prompt('c'); onbeforeunload = () => 'd';"
@@ -59,21 +59,25 @@ OTHERS: Mapping[str, Page] = {
 def test_pages_that_do_harm(tmp_path: Path) -> None:
     """Whatever they do, all are stored once, with what they had when their time was over; the crawl is sound."""
     executable()
+    others = dict(OTHERS)
     over = threading.Event()
 
     def answer(path: str, host: str) -> Page | None:
         if path == "/hangs.png":
             over.wait(60)
-        return HOSTILE.get(path, OTHERS.get(path, "1" if path.startswith("/many/") else None))
+        return HOSTILE.get(path, others.get(path, "1" if path.startswith("/many/") else None))
 
-    with LocalWeb(answer) as web:
+    private = LocalWeb({"/robots.txt": "", "/private": "1"}, address="127.0.0.2")
+    name = f"http://localhost:{private.port}/private"  # a name that leads into the own network
+    with private, LocalWeb(answer) as web:
+        others["/worker.js"] = script(f"fetch('/of-worker'); fetch('{private.root}/private'); fetch('{name}')")
         done = crawl(
             web.root,
             tmp_path / "job",
             render=1,
-            SITECRAWL_RENDER_WAIT=0.5,
-            SITECRAWL_MAX_RENDER_TIME=8,
-            SITECRAWL_MAX_RENDER_REQUESTS=40,
+            SITECRAWL_RENDER_WAIT=3,
+            SITECRAWL_MAX_RENDER_TIME=10,
+            SITECRAWL_MAX_RENDER_REQUESTS=12,
             SITECRAWL_MAX_RENDER_SIZE=200_000,
             SITECRAWL_MAX_RENDER_MEMORY=400 << 20,
             SITECRAWL_DASHBOARD=False,
@@ -94,8 +98,15 @@ def test_pages_that_do_harm(tmp_path: Path) -> None:
     refused = ("/secret/", "/never", "/popup", "/socket", "/etc", "/of-service-worker")
     assert not [path for path in paths if path.startswith(refused) and path != "/never-quiet"]
     assert "/of-worker" in paths
+    assert private.hits == []
     stats = stats_of(done.stderr)
     assert stats["rendering/given_up"] == 2
-    for limit in (limits.RENDER_TIME, limits.RENDER_MEMORY, limits.RENDER_REQUESTS, limits.BODY_SIZE):
+    for limit in (
+        limits.RENDER_TIME,
+        limits.RENDER_MEMORY,
+        limits.RENDER_REQUESTS,
+        limits.BODY_SIZE,
+        limits.PRIVATE_ADDRESS,
+    ):
         assert stats[limit.stat] >= 1, limit
     assert scrapy("check-crawl", str(tmp_path / "job")).returncode == 0

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from chromium import executable
 from crawling import crawl, scrapy, stats_of
-from localweb import LocalWeb, linked
-from scripted_web import scripted, scripted_web
+from localweb import Answer, LocalWeb, linked
+from scripted_web import script, scripted, scripted_web
+from whole_web import WholeWeb
 
 from sitecrawl.pagestore import PageReader
 
@@ -28,6 +29,16 @@ def kinds(job: Path) -> dict[str, list[str]]:
     reader = PageReader(job)
     for capture in reader.captures():
         found.setdefault(capture.kind, []).append(capture.url)
+    reader.close()
+    return found
+
+
+def rows(job: Path) -> list[tuple[object, ...]]:
+    """What the index says of each capture that the archive says, too."""
+    reader = PageReader(job)
+    found: list[tuple[object, ...]] = [
+        (c.url, c.kind, c.status, c.title, c.size, c.charset, c.hrefs, c.links) for c in reader.captures()
+    ]
     reader.close()
     return found
 
@@ -68,6 +79,52 @@ def test_a_site_of_scripts_is_crawled(tmp_path: Path) -> None:
     assert len(agents) == 1
     assert agents.pop().startswith("sitecrawl/")
     assert stats_of(done.stderr)["rendering/pages"] == 5
+    assert "rendered                   5  pages, of which 4 had more to say then" in done.stderr
+    assert is_whole(job)
+    report = tmp_path / "report.html"
+    assert scrapy("report", str(job), "-o", str(report)).returncode == 0
+    assert report.read_text().count("data:image/webp;base64,") == 5
+    before = rows(job)
+    (job / "pages.sqlite").unlink()
+    assert scrapy("check-crawl", "--repair", str(job)).returncode == 0
+    assert rows(job) == before
+    assert is_whole(job)
+
+
+def test_over_tls_and_through_a_proxy(tmp_path: Path) -> None:
+    """A page of https, with parts on other hosts, is rendered through the crawl's proxy. An address that is not
+    public is not asked for, nor what the robots.txt of another host forbids.
+    """
+    executable()
+    asked: list[tuple[str, str]] = []
+    page = (
+        "<!doctype html><title>t</title><body><script src=https://cdn.example/moved.js></script>"
+        "<script>fetch('https://10.0.0.1/private').catch(() => 0);"
+        "fetch('https://cdn.example/secret').catch(() => 0)</script></body>"
+    )
+    pages = {
+        ("app.example", "/"): Answer(page.encode(), 200, {"Content-Type": "text/html"}),
+        ("app.example", "/made"): Answer(b"made", 200, {"Content-Type": "text/html"}),
+        ("cdn.example", "/moved.js"): Answer(b"", 302, {"Location": "https://other.example/app.js"}),
+        ("other.example", "/app.js"): script("document.body.innerHTML = '<a href=/made>' + navigator.userAgent"),
+        ("cdn.example", "/robots.txt"): Answer(b"User-agent: *\nDisallow: /secret", 200, {}),
+    }
+
+    def answer(host: str, path: str) -> Answer:
+        asked.append((host, path))
+        return pages.get((host, path), Answer(b"", 404, {}))
+
+    job = tmp_path / "job"
+    words = ("crawl", "generic", "-a", "seeds=https://app.example/", "-a", "render=1")
+    with WholeWeb(answer, tmp_path) as web:
+        settings = FAST | {"JOBDIR": job, "SITECRAWL_DELAY_FACTOR": 0, "USER_AGENT": "tester/1"}
+        done = scrapy(*words, settings=settings, env=web.environment)
+        assert done.returncode == 0, done.stderr
+    found = kinds(job)
+    assert found["page"] == ["https://app.example/", "https://app.example/made"]
+    assert found["requisite"] == ["https://cdn.example/moved.js", "https://other.example/app.js"]
+    assert b"tester/1" in stored(job, "urn:rendered:https://app.example/")
+    assert {("cdn.example", "/secret"), ("10.0.0.1", "/private"), ("10.0.0.1", "/robots.txt")}.isdisjoint(asked)
     assert is_whole(job)
 
 
@@ -78,23 +135,26 @@ def test_auto_learns_where_it_is_worth_it(tmp_path: Path) -> None:
     executable()
     job = tmp_path / "job"
     menu = '<nav><a href="/">home</a></nav><div id=root></div>'
-    plain = {f"/blog/{n}": linked(f"/blog/{n + 1}") + "<p>" + "text " * 50 + "<script>1</script>" for n in range(9)}
+    plain = {
+        f"/blog/{n}": linked(f"/blog/{n + 1}", title=f"blog {n}") + f"<p>{f'word{n} ' * 50}<script>1</script>"
+        for n in range(6)
+    }
     bare = {f"/bare/{n}": linked(f"/bare/{n + 1}") for n in range(3)}
-    pages = scripted({f"/app/{n}": (f"/app/{n + 1}",) for n in range(6)}, {**plain, **bare})
-    pages |= {f"/app/{n}": str(pages[f"/app/{n}"]).replace("<div id=root></div>", menu) for n in range(6)}
-    pages |= {"/": linked("/app/0", "/blog/0", "/bare/0"), "/app/6": linked("/app/7"), "/app/7": linked()}
+    pages = scripted({f"/app/{n}": (f"/app/{n + 1}",) for n in range(4)}, {**plain, **bare})
+    pages |= {f"/app/{n}": str(pages[f"/app/{n}"]).replace("<div id=root></div>", menu) for n in range(4)}
+    pages |= {"/": linked("/app/0", "/blog/0", "/bare/0"), "/app/4": linked("/app/5"), "/app/5": linked()}
     with LocalWeb(pages) as web:
-        first = crawl(web.root, job, render="auto", max_pages=16, **FAST)
+        first = crawl(web.root, job, render="auto", order="bfs", max_pages=11, **FAST)
         assert first.returncode == 0, first.stderr
-        second = crawl(web.root, job, render="auto", **FAST)
+        second = crawl(web.root, job, render="auto", order="bfs", **FAST)
         assert second.returncode == 0, second.stderr
         root = web.root
     rendered = [url.rpartition(root)[2] for url in kinds(job)["rendered"]]
-    assert sorted(path for path in rendered if path.startswith("/app/")) == [f"/app/{n}" for n in range(6)]
+    assert sorted(path for path in rendered if path.startswith("/app/")) == [f"/app/{n}" for n in range(4)]
     assert len([path for path in rendered if path.startswith("/blog/")]) == 3
     assert not [path for path in rendered if path.startswith(("/bare/", "//")) or path == "/"]
-    assert len(kinds(job)["page"]) == len(set(kinds(job)["page"])) == 1 + 8 + 9 + 3
+    assert len(kinds(job)["page"]) == len(set(kinds(job)["page"])) == 1 + 6 + 6 + 3
     counted = [stats_of(done.stderr) for done in (first, second)]
-    assert sum(stats.get("rendering/gained", 0) for stats in counted) == 6
-    assert sum(stats.get("rendering/plain", 0) for stats in counted) == 1 + 2 + 6 + 3
+    assert sum(stats.get("rendering/gained", 0) for stats in counted) == 4
+    assert sum(stats.get("rendering/plain", 0) for stats in counted) == 1 + 2 + 3 + 3
     assert is_whole(job)

@@ -1,0 +1,127 @@
+"""Kills of a crawl that renders, and of its browser."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+from collections import Counter
+from pathlib import Path
+
+from chromium import executable
+from crawling import PROJECT, crawl, environment, scrapy, scrapy_command, stats_of
+from localweb import LocalWeb, Page
+from scripted_web import scripted
+from waiting import until
+
+from sitecrawl.pagestore import PageReader
+
+PAGES = 4
+GRAPH = {"/": tuple(f"/{n}" for n in range(PAGES)), **{f"/{n}": ("/",) for n in range(PAGES)}}
+SETTINGS = {
+    "SITECRAWL_RENDER_WAIT": 2,
+    "SITECRAWL_DASHBOARD": False,
+    "SITECRAWL_DELAY_FACTOR": 0,
+    "STATS_DUMP": True,
+    "LOG_LEVEL": "INFO",
+}
+
+
+def processes() -> dict[int, tuple[int, str]]:
+    """Of all that run: the parent and the command line."""
+    found: dict[int, tuple[int, str]] = {}
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            words = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except (OSError, ValueError):
+            continue
+        if words:  # a zombie has none
+            found[int(path.name)] = (parent, words)
+    return found
+
+
+def below(root: int) -> dict[int, str]:
+    """The descendants of a process, with their command lines."""
+    table, new = processes(), {root}
+    found: dict[int, str] = {}
+    while new:
+        new = {pid for pid, (parent, _) in table.items() if parent in new}
+        found |= {pid: table[pid][1] for pid in new}
+    return found
+
+
+def counted(job: Path) -> Counter[tuple[str, str]]:
+    reader = PageReader(job)
+    found = Counter[tuple[str, str]]((capture.kind, capture.url) for capture in reader.captures())
+    reader.close()
+    return found
+
+
+class Held(LocalWeb):
+    """The site of `GRAPH`, of which one page is not built before `go_on` is set."""
+
+    def __init__(self) -> None:
+        self.reached, self.go_on = threading.Event(), threading.Event()
+        pages = scripted(GRAPH)
+
+        def answer(path: str, host: str) -> Page | None:
+            if path == "/api/3" and not self.go_on.is_set():
+                self.reached.set()
+                self.go_on.wait(60)
+            return pages.get(path)
+
+        super().__init__(answer)
+
+    def command(self, job: Path) -> list[str]:
+        words = ("crawl", "generic", "-a", f"seeds={self.root}", "-a", "render=1")
+        return scrapy_command(*words, settings=SETTINGS | {"JOBDIR": job})
+
+
+def test_a_crawl_that_is_killed(tmp_path: Path) -> None:
+    """SIGKILL leaves no process of the browser; the next run stores what is missing, each page and its DOM once."""
+    executable()
+    job = tmp_path / "job"
+    with Held() as web:
+        with subprocess.Popen(web.command(job), cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL) as process:
+            assert web.reached.wait(90), "the page that hangs was never shown"
+            started = {pid: words for pid, words in below(process.pid).items() if pid != process.pid}
+            assert any("--type=renderer" in words for words in started.values()), started
+            process.kill()
+        until(lambda: not {pid for pid in started if pid in processes()}, "no process of the browser")
+        web.go_on.set()
+        done = crawl(web.root, job, render=1, **SETTINGS)
+        assert done.returncode == 0, done.stderr
+        root = web.root
+    found = counted(job)
+    for path in GRAPH:
+        assert found["page", f"{root}{path}"] == found["rendered", f"urn:rendered:{root}{path}"] == 1
+    assert scrapy("check-crawl", str(job)).returncode == 0
+
+
+def test_a_browser_that_is_killed(tmp_path: Path) -> None:
+    """It is started again, and the pages that it had are rendered then: none is lost, none taken as it came."""
+    executable()
+    job = tmp_path / "job"
+    with Held() as web:
+        log = tmp_path / "log"
+        with (
+            log.open("w") as errors,
+            subprocess.Popen(web.command(job), cwd=PROJECT, env=environment(), stderr=errors) as run,
+        ):
+            assert web.reached.wait(90), "the page that hangs was never shown"
+            browsers = [pid for pid, words in below(run.pid).items() if "--remote-debugging" in words]
+            for pid in browsers:
+                if "--type=" not in processes().get(pid, (0, "--type="))[1]:
+                    os.kill(pid, signal.SIGKILL)
+            web.go_on.set()
+            assert run.wait(120) == 0, log.read_text()
+        root = web.root
+    found = counted(job)
+    for path in GRAPH:
+        assert found["page", f"{root}{path}"] == found["rendered", f"urn:rendered:{root}{path}"] == 1
+    stats = stats_of(log.read_text())
+    assert stats["rendering/restarts"] >= 1
+    assert stats["rendering/failed"] >= 1
+    assert "rendering/given_up" not in stats
