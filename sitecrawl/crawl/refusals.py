@@ -48,7 +48,7 @@ ADVICE: Final[Mapping[str, str]] = {
     "(-s SITECRAWL_CONTACT=...), ask its owner, or leave it out",
     Kind.RATE_LIMITED: "It rests for as long as it asks. Crawl it slower (-s DOWNLOAD_DELAY=10)",
     Kind.LOGIN_WALL: "Leave them out (-a deny=...), or ask for an account, and log in in a spider of your own",
-    Kind.EMPTY_SHELL: "This site builds its pages in the browser: try -a render=auto. Or look for a sitemap "
+    Kind.EMPTY_SHELL: "This site builds its pages in the browser: try -a render=1. Or look for a sitemap "
     "(-a sitemaps=1), a feed or an API of the site",
 }
 _TOLD_AT: Final = {Kind.CHALLENGE: 1, Kind.RATE_LIMITED: 3, Kind.LOGIN_WALL: 3, Kind.EMPTY_SHELL: 1}
