@@ -26,7 +26,7 @@ PARTS: Final = {
         "sitecrawl/extensions/download_handler.py", "sitecrawl/http/", "middlewares/",
     ),
     "duplicates: SimHash, digests": ("sitecrawl/frontier/duplicates.py", "sitecrawl/page/simhash.py"),
-    "URL: parsing, identity, fingerprint, scope": ("sitecrawl/urls/", "sitecrawl/spiders/scope.py"),
+    "URL: parsing, identity, fingerprint, scope": ("sitecrawl/urls/", "sitecrawl/frontier/scope.py"),
     "parse: HTML, links, text": ("sitecrawl/page/", "sitecrawl/crawl/page_item.py", "sitecrawl/spiders/"),
     "seen: CLOCK, Bloom": ("sitecrawl/seen/", "sitecrawl/frontier/crawl_seen.py"),
     "credit: ledger, trust": ("sitecrawl/credit/", "sitecrawl/frontier/link_credit.py"),

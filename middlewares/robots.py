@@ -26,6 +26,7 @@ from middlewares.refusals import Challenge
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, SitecrawlError
 from sitecrawl.base.limits import NO_LIMIT, Limit
+from sitecrawl.crawl import configuration
 from sitecrawl.crawl.causes import of_exception, of_robots, of_status
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.runtime import Runtime
@@ -102,7 +103,7 @@ class RobotsMiddleware:
         return cls(
             crawler,
             Runtime.of(crawler),
-            agent=settings.get("ROBOTSTXT_USER_AGENT") or settings["USER_AGENT"],
+            agent=configuration.robots_agent(settings),
             max_size=settings.getint(limits.ROBOTS_SIZE.setting) or NO_LIMIT,
             max_crawl_delay=settings.getfloat(limits.CRAWL_DELAY.setting),
             max_retry_after=settings.getfloat(limits.RETRY_AFTER.setting),
@@ -144,6 +145,7 @@ class RobotsMiddleware:
         self._stats.inc_value("robotstxt/unreachable")
         if fetch is None:
             raise Unreachable(f"The robots.txt for {request.url} cannot be reached")
+        fetch.failed(Unreachable.__name__)
         self._runtime.outcomes.hindered(fetch.visit, of_robots(rules.why))
         self._runtime.frontier.downloaded(fetch.visit, 0.0, failed=True, retry_after=rules.wait)
         return request.replace(dont_filter=True)

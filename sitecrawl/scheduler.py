@@ -23,6 +23,7 @@ from twisted.internet.defer import Deferred
 
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, StorageError
+from sitecrawl.crawl import configuration
 from sitecrawl.crawl.configuration import only_looks
 from sitecrawl.crawl.ending import FINISHED, finish_reason, left_of
 from sitecrawl.crawl.engine import wake
@@ -41,6 +42,7 @@ from sitecrawl.crawl.requests import (
 )
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.spider_state import SpiderState
+from sitecrawl.crawl.told import Told
 from sitecrawl.crawl.totals import Totals
 from sitecrawl.crawldir.meta import CONTENT_TOTALS, SEEN_TOTALS
 from sitecrawl.frontier.duplicates import ContentFigures
@@ -69,6 +71,8 @@ class Scheduler(BaseScheduler):
         """Requests that cannot be stored, by visit."""
         self._max_url_length = crawler.settings.getint(limits.URL_LENGTH.setting)
         self._alarm: CallLaterResult | None = None
+        self._told: Told | None = None
+        """None before `open`."""
         self._checkpoints = runtime.checkpoints
         self._own_fingerprints = type(crawler.request_fingerprinter) is RequestFingerprinter
 
@@ -85,6 +89,9 @@ class Scheduler(BaseScheduler):
         if self._crawler.settings.get("JOBDIR") or not hasattr(spider, "state"):  # as Scrapy; else it is the spider's
             self._checkpoints.add(SpiderState(spider, self._runtime.database))
         self._checkpoints.add(FeedFiles(self._crawler))
+        scope = self._runtime.scope
+        self._told = Told(configuration.terms(self._crawler.settings, scope), scope, self._runtime.database)
+        self._checkpoints.add(self._told)
         database, stats = self._runtime.database, self._stats
         self._checkpoints.add(Totals(SEEN_TOTALS, SeenFigures, self._seen_figures, database=database, stats=stats))
         found = self._runtime.content.figures
@@ -112,6 +119,8 @@ class Scheduler(BaseScheduler):
     def close(self, reason: str) -> Deferred[None] | None:
         self._cancel_alarm()
         self._count_left()
+        if self._told is not None:
+            self._told.end(reason)
         self._checkpoints.stop()
         if self._runtime.team is not None:
             return deferred_from_coro(self._part(reason))
@@ -238,6 +247,7 @@ class Scheduler(BaseScheduler):
         self._volatile.pop(fetch.visit.key, None)
         if volatile:
             self._volatile[fetch.visit.key] = request
+        fetch.tell_visit()
         self._frontier.retry(fetch.visit, priority=request.priority, request=blob, volatile=volatile)
         self._count("enqueued", volatile=volatile)
 

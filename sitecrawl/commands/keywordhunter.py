@@ -23,9 +23,9 @@ from sitecrawl.console.single_crawl import obstacle, run_spider
 from sitecrawl.crawl.ending import BY_ITSELF, FINISHED, HOSTS_SILENT, MAX_PAGES, ending
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.traffic import Traffic
+from sitecrawl.frontier.scope import KINDS
 from sitecrawl.search.keyword import Keyword
 from sitecrawl.spiders.keyword import FOUND, KeywordSpider
-from sitecrawl.spiders.scope import KINDS
 from sitecrawl.urls.url import guess_url
 
 INTERRUPTED: Final = 130

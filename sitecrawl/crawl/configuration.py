@@ -9,6 +9,7 @@ import shutil
 import ssl
 import sys
 import tempfile
+import time
 from pathlib import Path
 from time import localtime, strftime
 from typing import Any, Final
@@ -19,9 +20,11 @@ from sitecrawl.base import limits
 from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
 from sitecrawl.crawl.content_seen import KEEP
+from sitecrawl.crawldir.terms import Terms
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.order import Order, order_named
+from sitecrawl.frontier.scope import Scope
 from sitecrawl.http import Verify
 from sitecrawl.isolation.parsers import ParserOptions
 from sitecrawl.page.links import PageOptions
@@ -162,6 +165,29 @@ def recrawl(settings: BaseSettings) -> RecrawlOptions:
         min_interval=max(settings.getfloat("SITECRAWL_RECRAWL_MIN_INTERVAL", default.min_interval), 0.001),
         max_interval=settings.getfloat("SITECRAWL_RECRAWL_MAX_INTERVAL", default.max_interval),
     )
+
+
+def terms(settings: BaseSettings, scope: Scope | None) -> Terms:
+    """What the crawl is told, as far as that explains what it does with a URL."""
+    allow, deny = scope.patterns if scope is not None else ([], [])
+    return Terms(
+        begun=time.time(),
+        scope=scope.kind if scope is not None else "",
+        allow=tuple(allow),
+        deny=tuple(deny),
+        max_pages=settings.getint("SITECRAWL_MAX_PAGES"),
+        max_depth=settings.getint("DEPTH_LIMIT"),
+        order=settings.get("SITECRAWL_ORDER", ""),
+        agent=robots_agent(settings),
+        robots=settings.getbool("ROBOTSTXT_OBEY"),
+        ftp=settings.getbool("SITECRAWL_FTP"),
+    )
+
+
+def robots_agent(settings: BaseSettings) -> str:
+    """By which robots.txt knows the crawl."""
+    agent: str = settings.get("ROBOTSTXT_USER_AGENT") or settings["USER_AGENT"]
+    return agent
 
 
 def sitemap_limits(settings: BaseSettings) -> SitemapLimits:

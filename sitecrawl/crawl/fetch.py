@@ -8,6 +8,7 @@ from typing import Any
 from scrapy import Request
 
 from sitecrawl.crawl.requests import is_miss
+from sitecrawl.frontier.causes import cause_of
 from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.visit import Visit
@@ -177,6 +178,11 @@ class Fetch:
             return True
         repeats = self.verdict is not Verdict.NEW and not self.visit.again  # it repeats itself when it comes again
         return not repeats and not self.page.noindex
+
+    def tell_visit(self) -> None:
+        """Let the visit know what came, or why nothing did."""
+        self.visit.status = self.status
+        self.visit.cause = cause_of(self.error, self.excluded)
 
     @property
     def state(self) -> UrlState:

@@ -43,6 +43,7 @@ from sitecrawl.frontier.by_hand import RETRY, Act
 from sitecrawl.frontier.contract import Frontier
 from sitecrawl.frontier.crawl_seen import SEEN_FILE
 from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.http import Want
 from sitecrawl.page.items import Exchange, Link, PageItem
@@ -165,6 +166,12 @@ class Runtime:
     def schemes(self) -> Schemes:
         """Of the URLs that are crawled."""
         return configuration.schemes(self.crawler.settings)
+
+    @property
+    def scope(self) -> Scope | None:
+        """Which links the spider follows, if it has a scope of ours."""
+        scope = getattr(getattr(self.crawler.spider, "arguments", None), "scope", None)
+        return scope if isinstance(scope, Scope) else None
 
     @property
     def share(self) -> float:
@@ -290,8 +297,7 @@ class Runtime:
         """
         if named:
             self.seed_hosts.add(seed.host)
-        scope = getattr(getattr(self.crawler.spider, "arguments", None), "scope", None)
-        if scope is not None:
+        if (scope := self.scope) is not None:
             scope.add_seed(seed)
         if self.team is not None:
             self.team.exchange.scope.add(seed.href if named else LED_TO + seed.href)
@@ -348,6 +354,7 @@ class Runtime:
             return
         row = self.end(fetch)
         self.content.compare(fetch)
+        fetch.tell_visit()
         self.frontier.done(fetch.visit, fetch.state, status=fetch.status, good=fetch.is_good, row=row)
         self.checkpoints.pages += 1
         if fetch.visit.is_requisite:

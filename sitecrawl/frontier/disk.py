@@ -74,6 +74,7 @@ class DiskFrontier:
         self._database = database
         self._order = order
         self._clock = clock
+        self._wall = wall
         self._politeness = politeness
         self._listener = listener
         self.has_requisites = options.requisites
@@ -302,7 +303,7 @@ class DiskFrontier:
         if self.in_flight.pop(visit.key, None) is None:
             return
         record = self.url_states.known(visit.key)
-        record.status = min(max(status, 0), MAX_STATUS)
+        record.status, record.cause = min(max(status, 0), MAX_STATUS), visit.cause
         record.flags |= Flag.STORED * (row > 0)
         host = self.url_states.host_of(record)
         if visit.is_requisite:
@@ -345,6 +346,8 @@ class DiskFrontier:
         host = self.url_states.host_of(record)
         self.url_states.leave(visit.key, record, host)
         record.try_again()
+        record.status, record.cause = min(max(visit.status, 0), MAX_STATUS), visit.cause
+        record.fetched = float(int(self._wall()))
         if self.keeps_levels and not goes_last(record.rank):
             priority = max(priority, 0)  # a level is not over before what was put back is done
         record.flags = record.flags & ~(Flag.REQUEST | Flag.VOLATILE) | Flag.VOLATILE * volatile
@@ -403,8 +406,9 @@ class DiskFrontier:
         self.link_credit.settle(self.url_states.credited)
         self.counts.store(self._meta)
         self._meta.put(JUDGE, self.judge.pack())
-        for part in (*self._parts, self.hosts):
+        for part in self._parts:
             part.flush(batch)
+        self.hosts.flush(batch, ahead=self._wall() - self._clock())
 
     def flushed(self) -> None:
         for part in self._parts:

@@ -17,7 +17,7 @@ from sitecrawl.frontier.forms import Forms
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.link_credit import LinkCredit
 from sitecrawl.frontier.order import Order, class_credit, goes_first, level_of
-from sitecrawl.frontier.record import RANK_BYTES, Flag, UrlRecord, UrlState
+from sitecrawl.frontier.record import RANK_BYTES, Flag, UrlRecord
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.silent_hosts import TOLD, SilentHosts
 from sitecrawl.frontier.tables import HostTable
@@ -300,7 +300,7 @@ class Dispatcher:
             return True
         if not pool.is_silent(name_of(record.url), self._politeness) or record.flags & TOLD:
             return False
-        self._states.end(key, record, pool, UrlState.FAILED)
+        self._states.give_up(key, record, pool)
         self._listener.given_up(key)
         return True
 

@@ -23,7 +23,7 @@ POOL_PATIENCE: Final = 10
 """So many times the failed downloads that make a host dead make a pool dead: many names, and none answers."""
 MAX_SILENT: Final = 1_000
 """Names of a pool of which it is known how often they failed."""
-_HEAD = struct.Struct(">QQQQdQQQdd")
+_HEAD = struct.Struct(">QQQQdQQQddd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,9 @@ class Host:
     """No request may start before."""
     asked_until: float = 0.0
     """Until when the host itself has asked to be left alone (`Retry-After`), if it has."""
+    rests_until: float = 0.0
+    """The same in Unix seconds, as of the last checkpoint, for whoever looks at the crawl from outside: a crawl that
+    is resumed asks every host at once. 0 before any request."""
     ip: str | None = None
     ticket: int = 0
     """Which entry of the workbench stands for this host; older ones are void."""
@@ -237,6 +240,7 @@ class Host:
             self.rest,
             self.turn,
             self.clock,
+            self.rests_until,
         )
         return head + self.trap.pack() + self.name.encode()
 
@@ -250,7 +254,7 @@ class Host:
         except (struct.error, ValueError) as error:
             raise CorruptFile(f"A host record of {len(data)} bytes cannot be read: {error}") from error
         host.known, host.queued, host.fetched, host.good, host.crawl_delay = numbers[:5]
-        host.dividend, host.mark, host.rest, host.turn, host.clock = numbers[5:]
+        host.dividend, host.mark, host.rest, host.turn, host.clock, host.rests_until = numbers[5:]
         host.payees = host.queued
         host.trap = trap
         return host

@@ -8,7 +8,7 @@ from math import inf
 from typing import Final
 
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
-from sitecrawl.frontier.record import RANK_BYTES, Flag, UrlState
+from sitecrawl.frontier.record import RANK_BYTES, Flag
 from sitecrawl.frontier.url_states import UrlStates
 
 TOLD: Final = Flag.AWAITED | Flag.VOLATILE
@@ -42,7 +42,7 @@ class SilentHosts:
                     if record.flags & TOLD:
                         return entry
                     if not host.has_answered:
-                        self._states.end(entry[RANK_BYTES:], record, host, UrlState.FAILED)
+                        self._states.give_up(entry[RANK_BYTES:], record, host)
                         given_up.append(entry[RANK_BYTES:])
                 left -= 1
                 if left == 0:

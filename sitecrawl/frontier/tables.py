@@ -292,10 +292,13 @@ class HostTable:
     def live(self) -> Iterator[Host]:
         return iter(self._live.values())
 
-    def flush(self, batch: Batch) -> None:
-        """Hand the changes to `batch`."""
+    def flush(self, batch: Batch, *, ahead: float = 0.0) -> None:
+        """Hand the changes to `batch`. `ahead`: how many seconds Unix time is ahead of the frontier's clock."""
         for key in self._changed:
-            batch.put("hosts", key, self._live[key].pack())
+            host = self._live[key]
+            if host.free_at:
+                host.rests_until = float(int(host.free_at + ahead))
+            batch.put("hosts", key, host.pack())
         for key, section in self._changed_sections.items():
             batch.put("sections", key, section.pack())
         self._unproven.flush(batch)

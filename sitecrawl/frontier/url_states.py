@@ -17,6 +17,7 @@ from typing import Final
 from sitecrawl.base.errors import CorruptFile, InvalidUrl
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.overlay import Overlay
+from sitecrawl.frontier.causes import Cause
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.given_up import GivenUp
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
@@ -318,6 +319,12 @@ class UrlStates:
             self._urls.delete(key)
         else:
             self._urls.put(key, record)
+
+    def give_up(self, key: bytes, record: UrlRecord, host: Host) -> None:
+        """The URL fails without having been asked for: its host has never answered, when others were."""
+        if not record.cause:
+            record.cause = Cause.GIVEN_UP
+        self.end(key, record, host, UrlState.FAILED)
 
     def retry_given_up(self) -> Iterator[Host]:
         """Queue what was given up of hosts that have never answered, as it was; gives the host of each URL."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sitecrawl.frontier.causes import Cause
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.order import priority_of
 from sitecrawl.frontier.record import Flag, UrlRecord
@@ -70,3 +71,7 @@ class Visit:
         self.news = News()
         self.text_hash = 0
         """The SimHash of the page's text, 0 while there is none."""
+        self.status = 0
+        """Of the answer; 0 without one. This and the next are set before the visit ends, or is put back."""
+        self.cause = Cause.NONE
+        """Why it brought nothing, if it did."""

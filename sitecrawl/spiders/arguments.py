@@ -9,8 +9,8 @@ from typing import Any
 from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.crawl.seeds import check_ftp, read_seeds, seeds_of
 from sitecrawl.frontier.order import LINKS, order_named
+from sitecrawl.frontier.scope import Scope
 from sitecrawl.rendering.options import MODES
-from sitecrawl.spiders.scope import Scope
 from sitecrawl.urls.url import CRAWLED, Url
 
 

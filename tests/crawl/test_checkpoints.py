@@ -18,8 +18,8 @@ from sitecrawl.crawl.frontier_listener import FrontierListener
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.participant import Participant
+from sitecrawl.frontier.scope import Scope
 from sitecrawl.page.items import Link
-from sitecrawl.spiders.scope import Scope
 from sitecrawl.urls.url import parse
 
 

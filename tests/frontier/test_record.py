@@ -27,6 +27,7 @@ RECORDS = st.builds(
     flags=st.integers(0, 127),
     status=st.integers(0, MAX_STATUS),
     attempts=st.integers(0, 0xFFFF),
+    cause=st.integers(0, 255),
     fetched=st.floats(allow_nan=False),
     credit=COUNTS,
     mark=COUNTS,

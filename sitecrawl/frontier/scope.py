@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Container, Sequence
 from typing import Final
 
 from sitecrawl.base.errors import OptionError
@@ -14,6 +15,12 @@ from sitecrawl.urls.url import Url, site_of
 KINDS: Final = ("host", "site", "prefix", "any")
 
 _SLASH = re.compile("/")
+_FAR: Final = {
+    "site": "no seed is of the site {site} (scope=site)",
+    "host": "no seed is on the host {host} (scope=host)",
+    "prefix": "it is below the folder of no seed (scope=prefix)",
+}
+"""Why a link is too far from all seeds, by kind."""
 
 
 class Scope:
@@ -27,9 +34,18 @@ class Scope:
     Besides, a link must match one of `allow` if there is any, and none of `deny`: regular expressions that are
     searched for in the URL. A link for which one of them has to be stopped is out of scope: it might be one that is
     denied. Raises `OptionError`.
+
+    `places`: what the seeds of a crawl stood for, where it is known already and no seed is to come.
     """
 
-    def __init__(self, kind: str = "site", *, allow: Sequence[str] = (), deny: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        kind: str = "site",
+        *,
+        allow: Sequence[str] = (),
+        deny: Sequence[str] = (),
+        places: Container[str] | None = None,
+    ) -> None:
         if kind not in KINDS:
             raise OptionError(f"There is no scope {kind!r}: choose one of {', '.join(KINDS)}")
         self.kind = kind
@@ -37,19 +53,38 @@ class Scope:
         self._deny = _compile("deny", deny)
         self._time = MatchTime(recovers=True)
         self._on_stopped: Callable[[str, str], None] = lambda _pattern, _url: None
-        self._hosts: set[str] = set()
-        self._sites: set[str] = set()
-        self._folders: set[str] = set()
-        self._longest = 0
-        """Characters of the longest folder."""
+        self._own: set[str] = set()
+        self._places = self._own if places is None else places
+        self._new: list[str] = []
+        self._longest = 0 if places is None else sys.maxsize
+        """Characters of the longest folder, as far as that is known."""
+
+    @property
+    def patterns(self) -> tuple[list[str], list[str]]:
+        """Those of `allow`, and those of `deny`."""
+        return [one.pattern for one in self._allow], [one.pattern for one in self._deny]
 
     def add_seed(self, seed: Url) -> None:
         """Widen the scope to what `seed` stands for."""
-        self._hosts.add(seed.host)
-        self._sites.add(site_of(seed.host))
-        folder = f"{seed.host}{seed.path[: seed.path.rfind('/') + 1]}"
-        self._folders.add(folder)
-        self._longest = max(self._longest, len(folder))
+        place = self._place_of(seed)
+        if place is not None and place not in self._own:
+            self._own.add(place)
+            self._new.append(place)
+            self._longest = max(self._longest, len(place))
+
+    def take_new(self) -> list[str]:
+        """What seeds have widened it to since this was asked last."""
+        new, self._new = self._new, []
+        return new
+
+    def _place_of(self, seed: Url) -> str | None:
+        if self.kind == "site":
+            return site_of(seed.host)
+        if self.kind == "host":
+            return seed.host
+        if self.kind == "prefix":
+            return f"{seed.host}{seed.path[: seed.path.rfind('/') + 1]}"
+        return None
 
     def admits(self, link: Link) -> bool:
         """Whether `link` is to be followed."""
@@ -58,6 +93,17 @@ class Scope:
         if any(self._has(link.url, pattern, unknown=True) for pattern in self._deny):
             return False
         return not self._allow or any(self._has(link.url, pattern, unknown=False) for pattern in self._allow)
+
+    def why_not(self, link: Link) -> str:
+        """The rule that keeps `link` out of the crawl, in words; empty for one that is to be followed."""
+        if not self._is_near(link):
+            return _FAR[self.kind].format(site=site_of(link.host), host=link.host)
+        for pattern in self._deny:
+            if self._has(link.url, pattern, unknown=True):
+                return f"deny matches it: {pattern.pattern}"
+        if self._allow and not any(self._has(link.url, pattern, unknown=False) for pattern in self._allow):
+            return f"allow does not match it: {', '.join(self.patterns[0])}"
+        return ""
 
     def limit_matches(self, seconds: float, on_stopped: Callable[[str, str], None]) -> None:
         """How long patterns may run at a time, 0 for no limit. `on_stopped` gets a pattern that was stopped, and the
@@ -75,16 +121,16 @@ class Scope:
 
     def _is_near(self, link: Link) -> bool:
         if self.kind == "site":
-            return site_of(link.host) in self._sites
+            return site_of(link.host) in self._places
         if self.kind == "host":
-            return link.host in self._hosts
+            return link.host in self._places
         if self.kind == "prefix":
             return self._is_below_a_folder(link.url)
         return True
 
     def _is_below_a_folder(self, url: str) -> bool:
         target = url.partition("://")[2][: self._longest]
-        return any(target[: slash.end()] in self._folders for slash in _SLASH.finditer(target))
+        return any(target[: slash.end()] in self._places for slash in _SLASH.finditer(target))
 
 
 def _compile(name: str, patterns: Sequence[str]) -> list[Pattern]:

@@ -8,8 +8,8 @@ import pytest
 from waiting import until
 
 from sitecrawl.base.errors import OptionError
+from sitecrawl.frontier.scope import Scope
 from sitecrawl.page.items import Link
-from sitecrawl.spiders.scope import Scope
 from sitecrawl.urls.url import parse
 
 

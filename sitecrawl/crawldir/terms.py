@@ -1,0 +1,65 @@
+"""What a crawl was told, and how its last run ended: in its database, for whoever asks why it did what it did."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container
+from dataclasses import asdict, dataclass
+
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.meta import PLACE, TERMS
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Those of the last run. Nothing here decides anything: a run is told anew."""
+
+    begun: float = 0.0
+    """Unix time, in seconds."""
+    ended: float = 0.0
+    """The same; 0 while it runs, and where it was killed."""
+    reason: str = ""
+    """Scrapy's finish reason; empty before the end."""
+    scope: str = ""
+    """The kind of the spider's scope; empty for a spider that has another one of its own, or none."""
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    max_pages: int = 0
+    max_depth: int = 0
+    """Of both, 0 for no limit."""
+    order: str = ""
+    agent: str = ""
+    """By which robots.txt knows the crawl."""
+    robots: bool = False
+    """Whether robots.txt is obeyed."""
+    ftp: bool = False
+    """Whether FTP servers are crawled, too."""
+
+    def pack(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Terms:
+        """Raises `CorruptFile`."""
+        try:
+            fields = json.loads(data)
+            return cls(**{**fields, "allow": tuple(fields["allow"]), "deny": tuple(fields["deny"])})
+        except (ValueError, TypeError, LookupError) as error:
+            raise CorruptFile(f"What the crawl was told cannot be read: {error}") from error
+
+
+def terms_of(database: Database) -> Terms | None:
+    """Those of the crawl in `database`; None where no run has got so far. Raises `CorruptFile`."""
+    data = database.get("meta", TERMS)
+    return None if data is None else Terms.unpack(data)
+
+
+class Places(Container[str]):
+    """What the seeds of the crawl in `database` stand for: hosts, sites or folders, as its scope has it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def __contains__(self, place: object) -> bool:
+        return isinstance(place, str) and self._database.get("meta", PLACE + place.encode()) is not None
