@@ -94,10 +94,10 @@ class ReadingCommand(SharedCommand):
             if shared is None:
                 yield self.directory(opts)
                 return
-            with copied(shared, self._stores(opts, shared) if with_pages else ()) as directory:
+            with copied(shared, self.stores(opts, shared) if with_pages else ()) as directory:
                 yield directory
 
-    def _stores(self, opts: argparse.Namespace, shared: CrawlOnRedis) -> list[Path]:
+    def stores(self, opts: argparse.Namespace, shared: CrawlOnRedis) -> list[Path]:
         """The workers' directories: those that are named, or else those that are here."""
         if opts.directory is not None:
             return stores_of(Path(opts.directory))

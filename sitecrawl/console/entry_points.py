@@ -87,6 +87,10 @@ class Sitemaps(Later):
     name = "sitemaps"
 
 
+class Why(Later):
+    name = "why"
+
+
 def commands_are_here(settings: Mapping[str, Any]) -> bool:
     """Whether `scrapy pages` and the like are commands in a project with these settings."""
     return settings.get("COMMANDS_MODULE") == _PACKAGE or bool(entry_points(group=_GROUP, name=Pages.name))

@@ -131,6 +131,11 @@ class FrontierReader:
             self._database.close()
             raise
 
+    @property
+    def database(self) -> Database:
+        """For whoever looks for single rows."""
+        return self._database
+
     def close(self) -> None:
         self._database.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -51,6 +52,15 @@ class TestFrontier:
         """With the URLs that were fetched of it, as long as there are none it is empty; so are rules."""
         assert on(redis, "frontier", "--demoted", "--format", "jsonl").stdout == ""
         assert on(redis, "frontier", "--rules", "--format", "jsonl").stdout == ""
+
+    def test_why(self, redis: Server, workers: list[Path], tmp_path: Path) -> None:
+        """Of what waits and of what was fetched, with the page that a worker has stored."""
+        waiting = on(redis, "frontier", "--urls").stdout.split()[0]
+        fetched = stored(workers[0])[0]
+        for url, verdict in ((waiting, "waits"), (fetched, "fetched")):
+            said = on(redis, "why", "-d", str(tmp_path), "--json", url)
+            assert said.returncode == 0, said.stderr
+            assert json.loads(said.stdout)["verdict"] == verdict
 
     def test_what_needs_a_directory(self, redis: Server) -> None:
         """Orders to a crawl are for one process."""

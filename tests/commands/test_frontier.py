@@ -167,6 +167,15 @@ class TestTrapped:
         assert not CONTROLS.search(shown)
 
 
+def test_why_it_waits(job, web):
+    """A URL of the trap says that it is held back, with what, and by which numbers."""
+    url = frontier(job, "--demoted", "--urls").splitlines()[0]
+    said = json.loads(command("why", "-d", str(job), "--json", url).stdout)
+    assert said["verdict"] == "held back"
+    assert said["answer"].startswith("Held back as a trap, with its section /trap/*: demoted since fetch ")
+    assert "set it free on the dashboard" in said["advice"]
+
+
 def test_a_crawl_at_work(web, tmp_path):
     """While the crawl holds its database, what waits can be listed."""
     directory = tmp_path / "job"

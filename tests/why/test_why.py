@@ -1,0 +1,231 @@
+"""`scrapy why` on real crawls: one answer for each cause, finished, at work and killed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from console import command
+from crawling import PROJECT, crawl, environment, scrapy_command
+from localweb import Answer, LocalWeb, Page, linked
+from redis_servers import free_port
+from waiting import until
+
+ROBOTS = b"User-agent: *\nDisallow: /private\nAllow: /private/open\n"
+
+
+def page(path: str, host: str) -> Page | None:
+    """A site with a page for each fate."""
+    fates = ["/a", "/first", "/second", "/gone", "/broken", "/moved", "/far", "/private/x", "/denied"]
+    others = [f"/a?sid={'0' * 32}", *(f"/p/{number}" for number in range(12))]
+    pages: dict[str, Page] = {
+        "/robots.txt": Answer(ROBOTS, 200, {"Content-Type": "text/plain"}),
+        "/": linked(*fates, *others),
+        "/a": linked("/", title="a"),
+        "/first": "<title>twice</title><p>the same words</p>",
+        "/second": "<title>twice</title><p>the same words</p>",
+        "/broken": Answer(b"busy", 500),
+        "/moved": Answer(b"", 302, {"Location": "/a"}),
+        "/far": Answer(b"", 302, {"Location": "http://far.example/x"}),
+    }
+    if path.startswith("/p/"):
+        return linked("/", title=path)
+    return pages.get(path)
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[LocalWeb]:
+    with LocalWeb(page) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def dead() -> str:
+    """A host that refuses every connection."""
+    return f"http://127.0.0.1:{free_port()}"
+
+
+@pytest.fixture(scope="module")
+def ended(web: LocalWeb, dead: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A crawl that has ended by itself."""
+    directory = tmp_path_factory.mktemp("why") / "job"
+    seeds = ",".join([web.root, *(f"{dead}/{number}" for number in range(4))])
+    limits = {"RETRY_TIMES": 1, "SITECRAWL_FAILURE_DELAY": 0.05}
+    done = crawl(seeds, directory, scope="host", deny="/denied", **limits)
+    assert done.returncode == 0, done.stderr
+    return directory
+
+
+def why(directory: Path, url: str) -> dict[str, Any]:
+    done = command("why", "-d", str(directory), "--json", url)
+    assert (done.returncode, done.stderr) == (0, "")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def about(answer: dict[str, Any], what: str) -> dict[str, Any]:
+    return next((one for one in answer["evidence"] if one["about"] == what), {})
+
+
+class TestEnded:
+    @pytest.mark.parametrize(
+        ("path", "verdict", "text"),
+        [
+            ("/a", "fetched", "with status 200"),
+            ("/gone", "error", "its server answered 404"),
+            ("/broken", "error", "answered 500 each of 2 times"),
+            ("/moved", "redirects", "redirects to {root}/a"),
+            ("/far", "redirects", "out of scope (no seed is on the host far.example (scope=host))"),
+            ("/private/x", "robots", "Not fetched: robots.txt forbids it, line 2: Disallow: /private"),
+            ("/private/y", "robots", "Not known, and it would be left out: robots.txt forbids it, line 2"),
+            ("/denied", "out of scope", "Not known, and it would be left out: deny matches it: /denied"),
+            ("/nowhere", "unknown", "Not known: no page that was read links to it"),
+            ("/private/open", "unknown", "Not known: no page that was read links to it"),
+        ],
+    )
+    def test_the_answer(self, ended: Path, web: LocalWeb, path: str, verdict: str, text: str) -> None:
+        """One line says what became of a URL, or why nothing did."""
+        answer = why(ended, web.root + path)
+        assert answer["verdict"] == verdict
+        assert text.format(root=web.root) in answer["answer"]
+        assert answer["known"] == (not answer["answer"].startswith("Not known"))
+
+    def test_a_copy(self, ended: Path, web: LocalWeb) -> None:
+        """Of two pages with one content, the second names the first, and the first the second."""
+        answers = {path: why(ended, web.root + path) for path in ("/first", "/second")}
+        (copy,) = [path for path, answer in answers.items() if answer["verdict"] == "repeats"]
+        (first,) = answers.keys() - {copy}
+        assert answers[copy]["answer"].endswith(f"the content of {web.root}{first}")
+        assert about(answers[first], "copies")["equal"] == [web.root + copy]
+
+    def test_where_it_was_found(self, ended: Path, web: LocalWeb) -> None:
+        """The page that linked to it first, when that came, and how far it is from a seed."""
+        known = about(why(ended, f"{web.root}/a"), "known")
+        assert (known["referrer"], known["depth"], known["seed"]) == (f"{web.root}/", 1, False)
+        assert int(known["since"]) <= about(why(ended, f"{web.root}/"), "last answer")["at"]
+        assert about(why(ended, f"{web.root}/"), "known")["seed"]
+
+    def test_another_spelling(self, ended: Path, web: LocalWeb) -> None:
+        """What is one URL to the crawl has one answer, which says what was taken away."""
+        answer = why(ended, f"{web.root}/a?sid={'0' * 32}#top")
+        assert (answer["verdict"], answer["url"]) == ("fetched", f"{web.root}/a")
+        assert about(answer, "canonical")["changes"] == [
+            "without the fragment #top",
+            "without the parameter sid, which names a session or a campaign",
+        ]
+
+    def test_nearest(self, ended: Path, web: LocalWeb) -> None:
+        """Beside a URL that is not known stand those that one may have meant."""
+        for typed in (f"{web.root}/a?page=2", f"https{web.root[4:]}/a", f"{web.root}/a/"):
+            assert about(why(ended, typed), "nearest")["urls"][0] == f"{web.root}/a"
+
+    def test_a_host_that_refuses(self, ended: Path, dead: str) -> None:
+        """It says how often it was asked; of what was not asked for any more, that its host was given up."""
+        answers = [why(ended, f"{dead}/{number}") for number in range(4)]
+        said = {one["verdict"]: one for one in answers}
+        assert said.keys() == {"failed", "given up"}
+        assert said["failed"]["answer"].endswith("in vain: its host refused the connection")
+        assert said["given up"]["answer"] == "Not asked for: its host never answered, and it was given up"
+        assert "--retry-given-up" in said["given up"]["advice"]
+
+    def test_for_people(self, ended: Path, web: LocalWeb) -> None:
+        """The answer is the first line, and the evidence stands below it."""
+        done = command("why", "-d", str(ended), f"{web.root}/private/x")
+        first, second, *rest = done.stdout.splitlines()
+        assert (first[:11], second) == ("Not fetched", "")
+        assert any(line.startswith("  robots.txt") for line in rest)
+
+    @pytest.mark.parametrize("text", ["nonsense", "http://user:password@a.example/"])
+    def test_no_url(self, ended: Path, text: str) -> None:
+        """What is no URL is an error in one line, in which no password stands."""
+        done = command("why", "-d", str(ended), text)
+        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+        assert "password" not in done.stderr.replace("a user name", "")
+
+
+def test_enough_pages(web: LocalWeb, tmp_path: Path) -> None:
+    """What waits when the crawl has all that it was to have says so; another end is named, too."""
+    directory = tmp_path / "job"
+    crawl(web.root, directory, max_pages=2, order="bfs")
+    answer = why(directory, f"{web.root}/p/3")
+    assert (answer["verdict"], "max_pages" in answer["answer"]) == ("full", True)
+    assert why(directory, f"{web.root}/new")["answer"].endswith("that it was to have (max_pages)")
+    crawl(web.root, directory, max_pages=4, order="bfs", CLOSESPIDER_PAGECOUNT=1, CONCURRENT_REQUESTS=1)
+    answer = why(directory, f"{web.root}/p/3")
+    assert answer["verdict"] in {"ended", "full"}
+    assert about(answer, "queue")["before"] >= 3
+
+
+def many_forms(path: str, host: str) -> Page | None:
+    """Twenty pages, each under as many URLs as there are links to it."""
+    number = int(path.removeprefix("/p/").partition("?")[0]) if path.startswith("/p/") else 0
+    links = [f"/p/{(number * 7 + n) % 20}?v={number}x{n}" for n in range(8)]
+    return linked(*links, title=f"page {number}") if path == "/" or path.startswith("/p/") else None
+
+
+def test_another_form(tmp_path: Path) -> None:
+    """What waits as another form of a page names the page, and the rule that was learnt."""
+    with LocalWeb(many_forms) as web:
+        crawl(web.root, tmp_path / "job")
+    waiting = command("frontier", "-d", str(tmp_path / "job"), "--urls").stdout.splitlines()
+    answer = why(tmp_path / "job", waiting[-1])
+    assert answer["verdict"] == "joined"
+    assert 'without "v" in /' in answer["answer"]
+    stands = about(answer, "canonical")["stands"]
+    assert stands.partition("?")[0] == waiting[-1].partition("?")[0]
+    assert why(tmp_path / "job", stands)["verdict"] in {"fetched", "repeats"}
+
+
+def waiting_page(path: str, host: str) -> Page | None:
+    """The first page leads to one whose host then asks for a long rest, and to a host that nobody has named."""
+    if path == "/":
+        return linked(
+            "/busy", *(f"/later/{number}" for number in range(5)), f"http://localhost:{host.rpartition(':')[2]}/x"
+        )
+    return Answer(b"", 503, {"Retry-After": "600"}) if path == "/busy" else None
+
+
+@contextmanager
+def crawling(seeds: str, directory: Path) -> Iterator[subprocess.Popen[bytes]]:
+    settings = {"JOBDIR": directory, "SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_MAX_HOST_FAILURES": 0}
+    words = scrapy_command("crawl", "generic", "-a", f"seeds={seeds}", "-a", "scope=any", settings=settings)
+    with subprocess.Popen(words, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_what_waits(tmp_path: Path) -> None:
+    """At work and killed, a crawl says for what a URL waits: its host's rest, or its robots.txt."""
+    silent = {"/robots.txt": Answer(b"", 503)}
+    directory = tmp_path / "job"
+    with LocalWeb(waiting_page) as web, LocalWeb(silent) as mute:
+        expected = {
+            f"{web.root}/later/1": ("resting", "It waits: its host rests until"),
+            f"{mute.root}/": ("robots silent", "the robots.txt of its host cannot be had"),
+            f"http://localhost:{web.port}/x": ("excluded", "at a private address, and no seed names it"),
+        }
+
+        def verdicts() -> dict[str, str]:
+            found = (command("why", "-d", str(directory), "--json", url) for url in expected)
+            return {
+                url: json.loads(one.stdout)["verdict"]
+                for url, one in zip(expected, found, strict=True)
+                if not one.returncode
+            }
+
+        with crawling(f"{web.root},{mute.root}", directory) as process:
+            wanted = {url: verdict for url, (verdict, _) in expected.items()}
+            until(lambda: verdicts() == wanted, lambda: f"{wanted}, and not {verdicts()}")
+            assert process.poll() is None
+        for url, (verdict, text) in expected.items():
+            answer = why(directory, url)
+            assert (answer["verdict"], text in answer["answer"]) == (verdict, True), answer["answer"]
+        rest = about(why(directory, f"{web.root}/later/1"), "host")["rests_until"]
+        assert rest > about(why(directory, f"{web.root}/busy"), "last answer")["at"] + 500
