@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
@@ -11,6 +12,7 @@ from sitecrawl.dashboard.actions import Actions
 from sitecrawl.dashboard.cache import Cache
 from sitecrawl.dashboard.metrics import CONTENT_TYPE, exposition
 from sitecrawl.dashboard.monitor import Monitor
+from sitecrawl.dashboard.preview import HEADERS, Preview
 from sitecrawl.dashboard.searching import SearchPage
 from sitecrawl.dashboard.streams import Reader, Streams, encode, to_json
 from sitecrawl.dashboard.tables import Fields, Table
@@ -27,14 +29,23 @@ class Answer(NamedTuple):
     body: bytes
     content_type: str
     status: int = 200
+    headers: Mapping[str, str] = {}
+    """Instead of those that all answers have."""
 
 
 class Backend:
     """Answers those who may ask about one running crawl. A path has neither token nor first slash."""
 
     def __init__(
-        self, monitor: Monitor, tables: dict[str, Table], actions: Actions, streams: Streams, search: SearchPage
+        self,
+        monitor: Monitor,
+        tables: dict[str, Table],
+        actions: Actions,
+        streams: Streams,
+        search: SearchPage,
+        show: Callable[[str], Preview],
     ) -> None:
+        self._show = show
         self._monitor = monitor
         self._search = search
         self._tables = tables
@@ -53,6 +64,8 @@ class Backend:
             return Answer(page.encode("utf-8", "replace"), "text/html; charset=utf-8")
         if path == "overview":
             return _json(self._monitor.overview())
+        if path == "preview":
+            return self._preview(fields.get("url", ""))
         table = self._tables.get(path)
         return _error("There is nothing here", 404) if table is None else await self._rows(path, table, fields)
 
@@ -79,6 +92,13 @@ class Backend:
             return _error("The crawl has ended" if self._actions.stopping else str(error), 503)
         except SitecrawlError as error:
             return _error(str(error), 400)
+
+    def _preview(self, url: str) -> Answer:
+        """A stored page, or why there is none to look at, in the same sandbox."""
+        try:
+            return Answer(*self._show(url), headers=HEADERS)
+        except SitecrawlError as error:
+            return Answer(str(error).encode(), "text/plain; charset=utf-8", 404, HEADERS)
 
     def post(self, path: str, fields: dict[str, Any]) -> Answer:
         directory, _, name = path.partition("/")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from scrapy import Spider, signals
@@ -26,11 +27,14 @@ from sitecrawl.dashboard.actions import Actions, ClusterActions
 from sitecrawl.dashboard.backend import Backend
 from sitecrawl.dashboard.cluster import ClusterMonitor
 from sitecrawl.dashboard.everyone import EveryTable
+from sitecrawl.dashboard.fetches import LastFetches
 from sitecrawl.dashboard.guard import LOOPBACK, address_of, port_of, token_of
+from sitecrawl.dashboard.looks import Looks
 from sitecrawl.dashboard.merging import PART_ROWS
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.dashboard.monitor import LocalMonitor, Monitor
 from sitecrawl.dashboard.popular import Popular
+from sitecrawl.dashboard.preview import preview
 from sitecrawl.dashboard.searching import SearchPage
 from sitecrawl.dashboard.streams import Streams
 from sitecrawl.dashboard.tables import MAX_ROWS, Table, Tables
@@ -104,7 +108,7 @@ class Dashboard:
         if self._port is not None:
             self._serve(tables, self._port)
         if self._popular is not None and self._is_looked_at:
-            runtime.on_finish.append(self._popular.finished)
+            runtime.on_finish += [self._popular.finished, self._fetches.finished]
         self._ticks = create_looping_call(self._tick)
         self._ticks.start(SAMPLE_SECONDS, now=False)
 
@@ -121,18 +125,18 @@ class Dashboard:
             watched=lambda: len(self._streams) > 0,
         )
         own = self._tables(spider, lambda: team.frontier, monitor.meter, max_rows=PART_ROWS)
-        self._of_all = EveryTable(own.named, board, monitor.others)
+        self._of_all = EveryTable(own, board, monitor.others)
         monitor.on_questions = self._of_all.hear
         return monitor, self._of_all.named
 
     def _begin_local(self, spider: Spider, frontier: DiskFrontier) -> tuple[Monitor, dict[str, Table]]:
         monitor = LocalMonitor(self._runtime, self._actions, spider=spider.name)
-        return monitor, self._tables(spider, lambda: frontier, monitor.meter).named
+        return monitor, self._tables(spider, lambda: frontier, monitor.meter)
 
     def _tables(
         self, spider: Spider, frontier: Callable[[], DiskFrontier], meter: Meter, *, max_rows: int = MAX_ROWS
-    ) -> Tables:
-        """Of what this process has."""
+    ) -> dict[str, Table]:
+        """Of what this process has, by their names."""
         runtime = self._runtime
         self._popular = Popular(runtime.database, frontier)
 
@@ -142,16 +146,25 @@ class Dashboard:
         politeness = configuration.politeness(self._crawler.settings)
         held = HeldSets(runtime.database, looked_at=HELD_LOOKED_AT)
         refusals = runtime.refusals.run
-        return Tables(
+        tables = Tables(
             frontier, politeness, meter, self._popular, sitemaps, held=held, refusals=refusals, max_rows=max_rows
         )
+        self._looks = Looks(runtime, frontier, politeness, self._paused)
+        self._fetches = LastFetches()
+        looks = {"why": self._looks.why, "queue": self._looks.queue, "fetches": self._fetches.table}
+        return {**tables.named, **looks}
+
+    def _paused(self) -> str:
+        """Why nothing is asked for at all; empty while something is."""
+        return "by hand" if self._actions.paused else self._runtime.pause.why if self._runtime.pause.want else ""
 
     def _serve(self, tables: dict[str, Table], port: int) -> None:
         if not is_reactor_installed():
             logger.warning("There is no dashboard: it needs Twisted's reactor (TWISTED_REACTOR_ENABLED)")
             return
         search = SearchPage(self._runtime.path)
-        backend = Backend(self._monitor, tables, self._actions, self._streams, search)
+        show = partial(preview, self._looks.pages)
+        backend = Backend(self._monitor, tables, self._actions, self._streams, search, show)
         try:
             self._server = Server(backend, self._token, port, self._address)
         except CannotListenError as error:

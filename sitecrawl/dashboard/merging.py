@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sitecrawl.base.errors import OptionError
+from sitecrawl.dashboard.fetches import HOSTS, SHOWN
 from sitecrawl.dashboard.meter import EXAMPLES
 from sitecrawl.dashboard.questions import number_of
 from sitecrawl.dashboard.tables import MAX_ROWS, Fields, Query, Row
@@ -66,10 +67,27 @@ class Listing(Merge):
 
 
 class Host(Merge):
-    """One host: the answer of the worker that has it."""
+    """One host, or what waits of it: the answer of the worker that has it."""
 
     def merge(self, fields: Fields, parts: Sequence[Row]) -> Row:
         return parts[0]
+
+
+class Why(Merge):
+    """Why a URL was fetched or was not: the answer of a worker that knows it, or else of any."""
+
+    def merge(self, fields: Fields, parts: Sequence[Row]) -> Row:
+        return next((part for part in parts if part.get("known")), parts[0])
+
+
+class Fetches(Merge):
+    """The last fetches of all workers. Each host is one worker's."""
+
+    def merge(self, fields: Fields, parts: Sequence[Row]) -> Row:
+        rows = sorted((row for part in parts for row in part["rows"]), key=lambda row: -number_of(row.get("at")))
+        hosts = [host for part in parts for host in part.get("hosts") or () if isinstance(host, dict)]
+        hosts.sort(key=lambda host: -number_of(host.get("rate")))
+        return {"rows": rows[:SHOWN], "total": len(rows[:SHOWN]), "hosts": hosts[:HOSTS]}
 
 
 class Pages(Merge):
@@ -132,6 +150,9 @@ MERGES: Final[Mapping[str, Merge]] = {
     "pages": Pages(),
     "sitemaps": Listing(lambda row: str(row.get("url")), sort="new", rank=_sitemap_rank),
     "errors": Errors(),
+    "fetches": Fetches(),
+    "queue": Host(),
+    "why": Why(),
 }
 """By the table's name."""
 

@@ -86,7 +86,7 @@ class Case:
             key=key,
             record=record,
             host=host,
-            live=(source.live(key, host.key) if host is not None else None) or Live(),
+            live=(source.live(key, host.name) if host is not None else None) or Live(),
             versions=versions,
             robots=_robots(source, url),
             rule=rule,

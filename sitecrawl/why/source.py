@@ -67,16 +67,14 @@ class Live(NamedTuple):
     """In a row, of the host."""
     dead: bool = False
     """Whether the host is given up, or has ceased to answer."""
-    busy: bool = False
-    """Whether something of the host is being asked for."""
     paused: str = ""
     """Why nothing is asked for at all."""
 
 
 class Liveness(Protocol):
-    """Asked for a URL and the host that it is of."""
+    """Asked for a URL, by its fingerprint, and the name of the host that it is of."""
 
-    def __call__(self, key: bytes, host: bytes) -> Live | None: ...
+    def __call__(self, key: bytes, host: str, /) -> Live | None: ...
 
 
 class Source:

@@ -20,7 +20,7 @@ from localweb import Answer, LocalWeb, linked
 from playwright.sync_api import Browser, Page, Route, expect
 from waiting import until
 
-TABS = ("hosts", "sections", "held", "pages", "sitemaps", "errors", "engine")
+TABS = ("hosts", "sections", "held", "pages", "sitemaps", "errors", "fetches", "queue", "why", "engine")
 HOSTILE = '<img src=x onerror="window.owned=1"><script>window.owned=2</script>{{7*7}}\u202e&lt;b&gt;\'"'
 NOTICES = """
 window.notices = [];
@@ -280,6 +280,11 @@ ROWS: dict[str, Any] = {
     },
     "errors": {"total": 1, "rows": [{"kind": "404", "count": 2, "examples": [
         {"url": "javascript:window.owned=4//", "at": 1.0, "referrer": "http://a.example/?"}]}]},
+    "fetches": {
+        "total": 1, "hosts": [{"host": "h", "rate": 1.5}],
+        "rows": [{"url": "javascript:window.owned=5//", "at": 1.0, "status": 0, "why": "w", "seconds": 1.0,
+                  "size": 1, "type": "t", "good": True}],
+    },
 }  # fmt: skip
 
 
@@ -329,7 +334,7 @@ class TestHostile:
         assert re.match(r"Since \d\d:\d\d:\d\d the crawl pauses by itself: .*<script>window.owned=2</script>", notice)
         assert page.evaluate("window.owned") is None
 
-    @pytest.mark.parametrize("tab", ["hosts", "sections", "pages", "sitemaps", "errors"])
+    @pytest.mark.parametrize("tab", ["hosts", "sections", "pages", "sitemaps", "errors", "fetches"])
     def test_markup_in_tables(self, page: Page, crawl: Crawl, tab: str) -> None:
         """It stands there to be read, what turns the writing direction is written out; no link leads to a script."""
         watched = Watched(page)
@@ -370,3 +375,56 @@ class TestHostile:
                 page.locator("#panel :not([aria-busy]) > :not(.quiet)").first.wait_for()
                 assert page.locator("img, script:not([src]), #panel svg").count() == 0
             assert watched.wrong == []
+
+    def test_markup_in_an_answer(self, page: Page, crawl: Crawl) -> None:
+        """Of the answer for a URL, whatever it says, nothing is alive."""
+        watched = Watched(page)
+        answer = {
+            "url": "javascript:window.owned=6//", "verdict": "v", "answer": "a", "known": True, "advice": "a",
+            "evidence": [{"about": "b", "text": "t"}, {"about": "last answer", "text": "t", "stored": 1}],
+        }  # fmt: skip
+        page.route(re.compile(r"/why\?"), lambda route: route.fulfill(json=poisoned(answer)))
+        page.goto(f"{crawl.url}#why")
+        page.get_by_role("searchbox").fill(HOSTILE)
+        page.keyboard.press("Enter")
+        panel = page.locator("#panel")
+        expect(panel).to_contain_text("<script>window.owned=2</script>")
+        assert "\u202e" not in panel.inner_text()
+        assert page.locator("img, script:not([src]), a[href^=javascript]").count() == 0
+        assert page.evaluate("window.owned") is None
+        assert watched.wrong == []
+
+    def test_a_hostile_page_in_its_preview(self, page: Page, tmp_path: Path) -> None:
+        """It can be looked at, and does nothing: no script, nothing loaded, no way out, no word of the dashboard."""
+        requests: list[str] = []
+        with LocalWeb(hostile_page) as web, Crawl(web.root, tmp_path / "job", DOWNLOAD_DELAY=0.2) as crawl:
+            page.goto(f"{crawl.url}#why")
+            page.get_by_role("searchbox").fill(f"{web.root}/")
+            until(lambda: crawl.ask(f"preview?url={web.root}/")[0] == 200, "the front page is stored, and durable")
+            expect(page.locator("#state")).to_have_text("running")
+            page.get_by_role("button", name="Ask").click()
+            expect(page.locator(".answer")).to_contain_text("Fetched at")
+            page.on("requestfinished", lambda request: requests.append(request.url))
+            asked = len(web.hits)
+            page.get_by_text("The stored page, inert").click()
+            shown = page.frame_locator("iframe")
+            expect(shown.locator("h1")).to_have_text("Look at me")
+            shown.get_by_text("away").click()
+            expect(shown.locator("h1")).to_have_text("Look at me")
+            assert page.evaluate("window.owned") is None
+            assert [url for url in requests if not url.startswith(crawl.url)] == []
+            assert [path for path in web.paths()[asked:] if not path[1:].isdigit()] == []
+            assert urlsplit(page.url).netloc == urlsplit(crawl.url).netloc
+
+
+def hostile_page(path: str, host: str) -> str | None:
+    """A page that tries all that a page may, and others to go on with."""
+    own = f"http://{host}"
+    if path == "/":
+        return (
+            f"<meta http-equiv=refresh content='0;url={own}/led'><link rel=stylesheet href='{own}/style.css'>"
+            f"<script>top.owned=1</script><script src='{own}/evil.js'></script><img src='{own}/pixel' "
+            f"onerror='top.owned=2'><form action='{own}/led'><input autofocus onfocus='top.owned=3'></form>"
+            f"<h1>Look at me</h1><a href='{own}/led' target=_top>away</a>{linked(*(f'/{n}' for n in range(500)))}"
+        )
+    return "<p>no more</p>" if path[1:].isdigit() else None

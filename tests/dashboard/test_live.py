@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from crawling import PROJECT, stats_of
@@ -173,7 +173,17 @@ class TestWhoGetsWhat:
         assert headers["cache-control"] == "no-store"
         assert b"http://" not in body
         assert b"https://" not in body
-        for name in ("app.js", "tables.js", "charts.js", "style.css", "uplot.js", "uplot.css", "uplot.LICENSE.txt"):
+        for name in (
+            "app.js",
+            "looks.js",
+            "looks.css",
+            "tables.js",
+            "charts.js",
+            "style.css",
+            "uplot.js",
+            "uplot.css",
+            "uplot.LICENSE.txt",
+        ):
             assert crawl.ask(name)[0] == 200, name
 
     def test_searches(self, crawl: Crawl) -> None:
@@ -327,7 +337,66 @@ class TestWhatItTells:
             assert 'sitecrawl_refusals_total{spider="generic",kind="login_wall"} 2' in metrics
             is_over.set()
 
-    @pytest.mark.parametrize("path", ["hosts?sort=x", "sections?limit=1000", "hosts?offset=x", "host?name=nobody"])
+    def test_why(self, crawl: Crawl, web: LocalWeb) -> None:
+        """Of what was fetched, waits, is out of scope: as `scrapy why` says it."""
+
+        def verdict(url: str) -> str:
+            return str(crawl.json(f"why?{urlencode({'url': url})}")["verdict"])
+
+        until(lambda: verdict(f"{web.root}/") == "fetched", "the front page is fetched")
+        until(lambda: verdict(f"{web.root}/good/19999#x") == "waits", "the last page waits")
+        assert verdict("http://elsewhere.example/") == "out of scope"
+        answer = crawl.json(f"why?{urlencode({'url': f'{web.root}/gone'})}")
+        assert {one["about"] for one in answer["evidence"]} >= {"known", "canonical", "scope", "robots.txt", "host"}
+
+    def test_the_last_fetches(self, crawl: Crawl, web: LocalWeb) -> None:
+        """One by one, the newest first, and how many each host has a second."""
+        until(lambda: crawl.json("fetches")["total"] > 3, "some fetches")
+        found = crawl.json("fetches")
+        ends = [row["at"] for row in found["rows"]]
+        assert ends == sorted(ends, reverse=True)
+        assert {row["status"] for row in found["rows"]} <= {200, 404}
+        assert all(row["size"] > 0 and row["url"].startswith(web.root) for row in found["rows"])
+        (host,) = found["hosts"]
+        assert (host["host"], host["rate"] > 0) == (f"127.0.0.1:{web.port}", True)
+
+    def test_what_waits_of_a_host(self, crawl: Crawl, web: LocalWeb) -> None:
+        """A page of it after the other, without one twice."""
+        pages = [crawl.json(f"queue?host=127.0.0.1:{web.port}&limit=10&offset={offset}") for offset in (0, 10, 5000)]
+        urls = [row["url"] for page in pages for row in page["rows"]]
+        assert len(urls) == 30
+        assert pages[0]["total"] > 20_000
+        assert all(url.startswith((f"{web.root}/good/", f"{web.root}/w/")) for url in urls)
+
+    def test_a_preview(self, crawl: Crawl, web: LocalWeb) -> None:
+        """A stored page comes as it is, in a sandbox of its own; what is not stored is told there."""
+        path = f"preview?{urlencode({'url': f'{web.root}/'})}"
+        until(lambda: crawl.ask(path)[0] == 200, "the front page is stored")
+        status, headers, body = crawl.ask(path)
+        assert body == web.answer("/", "").body
+        assert headers["content-security-policy"].startswith("sandbox; default-src 'none'; ")
+        assert "frame-ancestors 'self'" in headers["content-security-policy"]
+        assert (headers["content-type"], headers["x-content-type-options"]) == (
+            "text/html; charset=windows-1252",
+            "nosniff",
+        )
+        for url in ("http://nowhere.example/", "nonsense", ""):
+            status, headers, _ = crawl.ask(f"preview?{urlencode({'url': url})}")
+            assert (status, headers["content-security-policy"][:8]) == (404, "sandbox;")
+
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "hosts?sort=x",
+            "sections?limit=1000",
+            "hosts?offset=x",
+            "host?name=nobody",
+            "why?url=nonsense",
+            "why",
+            "queue?host=nobody",
+            "queue",
+        ],
+    )
     def test_wrong_questions(self, crawl: Crawl, path: str) -> None:
         """They are answered with what is wrong."""
         status, _, body = crawl.ask(path)

@@ -4,6 +4,7 @@ import { askPause, askResume, askSeeds, askStop } from "./actions.js";
 import { Charts } from "./charts.js";
 import { byId, el, say, shown } from "./dom.js";
 import { bytes, count, decimal, duration, rate, seconds, time } from "./format.js";
+import { Fetches, Queue, Why } from "./looks.js";
 import { Tabs } from "./tables.js";
 
 const RECENT = 600; // samples that are drawn one by one
@@ -81,7 +82,7 @@ function begin(overview) {
   for (const worker of overview.workers) workers.set(worker.id, worker);
   const [first] = workers.values();
   crawl = overview.crawl ?? null;
-  tabs ??= new Tabs(crawl !== null);
+  tabs ??= new Tabs(crawl !== null, [new Fetches(), new Queue(), new Why()]);
   byId("note").textContent = shown(overview.note ?? "");
   byId("note").hidden = !overview.note;
   byId("spider").textContent = shown(first.spider);

@@ -8,16 +8,16 @@ const REFRESH = 5000; // milliseconds
 const SOON = 2500; // milliseconds after which another worker has done what it was told
 const SHARE = 300; // a table that took a second to look over is not looked over for 300
 
-const mark = (kind) => el("span", { class: "mark", "data-kind": kind }, kind);
-const text = (value) => ({ node: el("span", {}, value), text: true });
-const number = (value) => ({ node: document.createTextNode(value) });
+export const mark = (kind) => el("span", { class: "mark", "data-kind": kind }, kind);
+export const text = (value) => ({ node: el("span", {}, value), text: true });
+export const number = (value) => ({ node: document.createTextNode(value) });
 
-function nothing(title, words) {
+export function nothing(title, words) {
   return el("div", { class: "nothing" }, el("strong", {}, title), words);
 }
 
 /** `columns`: name, and the order it stands for; `rows`: lists of cells, of which the first is the row's name. */
-function table(caption, columns, rows, { sort, onSort } = {}) {
+export function table(caption, columns, rows, { sort, onSort } = {}) {
   const heads = columns.map(([name, order, isText], n) => {
     const attributes = { scope: "col", class: [isText && "text", n === 0 && "first"].filter(Boolean).join(" ") || null };
     if (!order) return el("th", attributes, name);
@@ -76,7 +76,7 @@ function leftOut({ missing = [], cut = false }) {
 }
 
 /** What all tabs share: it loads while it is shown, and again now and then. */
-class Tab {
+export class Tab {
   constructor(id, title) {
     Object.assign(this, { id, title, timer: null, sequence: 0, data: null, wrong: "" });
   }
@@ -370,7 +370,8 @@ class Engine extends Tab {
 }
 
 export class Tabs {
-  constructor(cluster) {
+  /** `more`: tabs before the last. */
+  constructor(cluster, more = []) {
     this.engine = new Engine("engine", "Engine");
     this.engine.cluster = cluster;
     this.workers = new Workers("workers", "Workers");
@@ -382,6 +383,7 @@ export class Tabs {
       new Pages("pages", "Top pages"),
       new Sitemaps("sitemaps", "Sitemaps", { hint: "Search sitemaps", sort: "new" }),
       new Errors("errors", "Errors"),
+      ...more,
       this.engine,
     ];
     this.numbers = {};
