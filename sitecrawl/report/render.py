@@ -24,6 +24,10 @@ from sitecrawl.report.web_figures import FIGURES, GROUPS, SPREADS, Form, publish
 _UNSEEN = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\ud800-\udfff\ufffe\uffff\t\n]")
 _LONGEST: Final = 500
 """Characters of a URL or a title that are shown."""
+_FOLDED: Final = 10
+"""Rows of a table that are shown before somebody asks for all: the style sheet hides those behind them."""
+_NAMED: Final = 3
+"""Pages that link to a dead one and are named at once."""
 _LEAST_CLASS: Final = 20
 """Octaves of importance that have a bar of their own: less than one in a million is one."""
 
@@ -43,6 +47,8 @@ def render(report: ReportData) -> str:
     }  # fmt: skip
     return environment.get_template("report.html").render(
         report=report,
+        folded=_FOLDED,
+        named=_NAMED,
         name_of=name_of,
         charts=charts(report.history),
         importance=importance_bars(report.urls),

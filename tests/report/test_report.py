@@ -33,7 +33,7 @@ from sitecrawl.report import graph
 from sitecrawl.report.drawing import chart, nice, speeds, time_marks
 from sitecrawl.report.gather import ReportData, Stored, _refused, gather
 from sitecrawl.report.render import charts, importance_bars, percent, render, shown
-from sitecrawl.report.url_totals import UrlTotals, share_of_top
+from sitecrawl.report.url_totals import DeadLink, UrlTotals, share_of_top
 from sitecrawl.urls.url import parse
 
 BAD_TITLE = "</title><script>window.owned=1</script><img src=x onerror=window.owned=2>\u202e\x1b]0;owned\x07"
@@ -213,6 +213,33 @@ class TestDocument:
             pdf = page.pdf(format="A4")
         assert pdf.startswith(b"%PDF-")
         assert 1 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) < 10
+
+    def test_long_tables_are_folded(self, job: Path, report: ReportData, tmp_path: Path) -> None:
+        """On a phone the first rows stand there, all when somebody asks; on paper all."""
+        link = "https://www.example.org/a/folder/that-is-rather-long/page-{}.html".format
+        dead = [
+            (DeadLink(0.1, link(n), 404, bytes(16), bytes(16)), [link(100 + m) for m in range(10)]) for n in range(59)
+        ]
+        file = tmp_path / "report.html"
+        file.write_text(render(replace(report, dead=dead)), encoding="utf-8")
+        with chromium() as browser:
+            page = browser.new_page(viewport={"width": 360, "height": 740})
+            page.goto(file.as_uri())
+            rows = page.locator("#dead tbody tr")
+            height = "document.getElementById('dead').offsetHeight"
+            assert [row.is_visible() for row in rows.all()] == [True] * 10 + [False] * 49
+            folded = page.evaluate(height)
+            assert rows.first.locator("a:visible").count() == 4
+            page.get_by_text("Show all 59").click()
+            assert all(row.is_visible() for row in rows.all())
+            rows.first.locator("summary").click()
+            assert rows.first.locator("a:visible").count() == 11
+            assert folded * 5 < page.evaluate(height)
+            page.get_by_text("Show all 59").click()
+            assert rows.locator("visible=true").count() == 10
+            page.emulate_media(media="print")
+            assert all(row.is_visible() for row in rows.all())
+            assert page.evaluate(CONTRASTS) == []
 
     def look(self, browser: Browser, file: Path, scheme: str) -> None:
         page = browser.new_page(
