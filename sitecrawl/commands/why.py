@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Final
 
 from scrapy.exceptions import UsageError
 
@@ -21,6 +22,9 @@ from sitecrawl.urls.fingerprint import HASH_NAME
 from sitecrawl.why.explain import why
 from sitecrawl.why.source import Source
 
+_SEARCHED: Final = 1_000
+"""A second's work, or so."""
+
 
 class Command(ReadingCommand):
     """Say of a URL whether the crawl knows it, since when and from which page; whether it was fetched, and what came;
@@ -33,6 +37,13 @@ class Command(ReadingCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument("--json", action="store_true", help="as one JSON object")
+        parser.add_argument(
+            "--search-pages",
+            type=int,
+            metavar="N",
+            default=_SEARCHED,
+            help=f"look for links to a URL that is not known in so many stored pages (default: {_SEARCHED:,})",
+        )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if len(args) != 1:
@@ -53,7 +64,9 @@ class Command(ReadingCommand):
             has_pages = (directory / INDEX_FILE).exists()
             pages = stack.enter_context(PageReader(directory)) if has_pages else None
             told = reader.database if (worker := self._worker(opts)) is None else stack.enter_context(_opened(worker))
-            yield Source(reader.database, reader.manifest, pages, told=told, thorough=True)
+            yield Source(
+                reader.database, reader.manifest, pages, told=told, thorough=True, search_pages=opts.search_pages
+            )
 
     def _worker(self, opts: argparse.Namespace) -> Path | None:
         """Of a crawl on Redis, a worker's directory: what it was told stands there."""

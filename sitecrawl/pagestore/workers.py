@@ -48,25 +48,6 @@ class WorkersReader:
         found.sort(key=lambda capture: capture.fetched, reverse=True)
         return found if all else sorted(found, key=lambda capture: capture.kind != "page")[:1]
 
-    def versions(self, key: str) -> list[Capture]:
-        """As `PageReader`."""
-        found = [one for reader in self.readers for one in self.counting(reader, reader.versions(key))]
-        return sorted(found, key=lambda capture: capture.fetched, reverse=True)
-
-    def beside(self, key: str, limit: int) -> list[Capture]:
-        """As `PageReader`."""
-        found = [one for reader in self.readers for one in self.counting(reader, reader.beside(key, limit))]
-        return found[:limit]
-
-    def original_of(self, capture: Capture) -> Capture | None:
-        """As `PageReader`."""
-        return self._reader_of(capture).original_of(capture)
-
-    def copies_of(self, capture: Capture, limit: int) -> list[Capture]:
-        """As `PageReader`: each worker stores the bodies of its own pages."""
-        reader = self._reader_of(capture)
-        return list(self.counting(reader, reader.copies_of(capture, limit)))
-
     def pages(self, wanted: PageFilter | None = None, limit: int | None = None) -> Iterator[Capture]:
         """Oldest first, as far as each worker has them so: by the ends of their downloads."""
         found = (self.counting(reader, reader.pages(wanted)) for reader in self.readers)
@@ -99,10 +80,8 @@ class WorkersReader:
         return self._void.get(reader.directory, ())
 
     def read(self, capture: Capture) -> StoredPage:
-        return self._reader_of(capture).read(capture)
-
-    def _reader_of(self, capture: Capture) -> PageReader:
-        return next(reader for reader in self.readers if reader.get(capture.id) == capture)
+        reader = next(reader for reader in self.readers if reader.get(capture.id) == capture)
+        return reader.read(capture)
 
     def __enter__(self) -> Self:
         return self

@@ -26,11 +26,11 @@ from sitecrawl.pagestore.columns import is_number, is_text, is_time, or_null
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.warc_store import INDEX_FILE
 from sitecrawl.report import graph
-from sitecrawl.report.linkers import Linkers, find_linkers
 from sitecrawl.report.url_totals import DeadLink, UrlTotals, count_urls, first_referrers
 from sitecrawl.report.web import Web, read_web
 from sitecrawl.report.web_figures import as_json
 from sitecrawl.seen.figures import SeenFigures
+from sitecrawl.why.linkers import Linkers, find_linkers
 
 HOSTS: Final = 50
 DEMOTED: Final = 100

@@ -61,6 +61,8 @@ class Case:
     """By which it is another form of a page."""
     stands: str
     """The URL that is fetched for all of its class; empty if that is itself."""
+    linker: Capture | None
+    """Of a URL that is not known: a stored page that links to it all the same."""
     original: str
     """The URL that has its body, or had nearly its text first; empty if that is itself, or nobody knows."""
 
@@ -91,6 +93,7 @@ class Case:
             robots=_robots(source, url),
             rule=rule,
             stands="" if rule is None or page == key else source.name(page),
+            linker=source.linker(key) if record is None else None,
             original=_body_of(source, versions) or ("" if key.startswith(content) else source.begins(content)),
         )
 

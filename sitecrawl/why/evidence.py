@@ -305,6 +305,17 @@ def _siblings(case: Case) -> Iterator[str]:
         yield from (one.url for one in case.source.waiting_like(case.host, case.url, NEAREST))
 
 
+def linked(case: Case) -> Evidence | None:
+    """Of what is not known, that a page links to it all the same; or that none was found."""
+    if case.record is not None or not case.source.search_pages:
+        return None
+    page = case.linker
+    if page is None:
+        return Evidence("links", f"none in the newest {case.source.search_pages:,} stored pages", {"page": None})
+    depth = f", {page.depth:,} links from a seed" if page.depth is not None else ""
+    return Evidence("links", f"{page.url} links to it{depth}", {"page": page.url, "depth": page.depth})
+
+
 def shape(case: Case) -> Evidence | None:
     """The section that one that is not known would be in."""
     if case.record is not None or case.host is None:
@@ -329,6 +340,7 @@ ALL: Final[tuple[Callable[[Case], Evidence | None], ...]] = (
     queue,
     host,
     copies,
+    linked,
     nearest,
 )
 """In the order in which a person reads them."""

@@ -27,34 +27,17 @@ from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.sites import pool_of
 from sitecrawl.frontier.tables import HostTable
 from sitecrawl.pagestore.capture import Capture
-from sitecrawl.pagestore.reader import StoredPage
+from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.sitemap.record import SitemapRecord
 from sitecrawl.urls.shape import shape_of
 from sitecrawl.urls.url import CRAWLED, WEB, Canonicalizer, Schemes, Url
+from sitecrawl.why.linkers import find_linker
 
 QUICK: Final = 2_000
 """Rows of a table that are gone through where a crawl waits meanwhile: about 2 ms."""
 THOROUGH: Final = 200_000
 _ENTRY_AT: Final = 12
 """Where in a key of the queue the rank begins."""
-
-
-class Pages(Protocol):
-    """Stored pages: a reader of `sitecrawl.pagestore`."""
-
-    def versions(self, key: str) -> list[Capture]:
-        """All captures of the URL with this canonical form, the newest first."""
-
-    def beside(self, key: str, limit: int) -> list[Capture]:
-        """The newest captures of URLs with the path of `key` and another query."""
-
-    def original_of(self, capture: Capture) -> Capture | None:
-        """The capture that has the body of `capture`, if that is another one."""
-
-    def copies_of(self, capture: Capture, limit: int) -> list[Capture]:
-        """Captures of other URLs whose body is that of `capture`. A pass over all."""
-
-    def read(self, capture: Capture) -> StoredPage: ...
 
 
 class Live(NamedTuple):
@@ -78,17 +61,20 @@ class Liveness(Protocol):
 
 
 class Source:
-    """See the module. `told`: the database that says what the crawl was told, where that is another one."""
+    """See the module. `told`: the database that says what the crawl was told, where that is another one.
+    `search_pages`: so many stored pages, the newest, are read to find one that links to a URL that is not known.
+    """
 
     def __init__(
         self,
         database: Database,
         manifest: Manifest,
-        pages: Pages | None = None,
+        pages: PageReader | None = None,
         *,
         told: Database | None = None,
         live: Liveness = lambda _key, _host: None,
         thorough: bool = False,
+        search_pages: int = 0,
     ) -> None:
         self.database = database
         self.manifest = manifest
@@ -98,6 +84,7 @@ class Source:
         self.terms = terms_of(told or database)
         self.live = live
         self.thorough = thorough
+        self.search_pages = search_pages
         self.most = THOROUGH if thorough else QUICK
         self._places = Places(told or database)
 
@@ -195,6 +182,12 @@ class Source:
 
     def versions(self, url: Url) -> Sequence[Capture]:
         return [] if self.pages is None else self.pages.versions(self.canonical(url))
+
+    def linker(self, key: bytes) -> Capture | None:
+        """A stored page that links to the URL with that fingerprint; None if none is found."""
+        if self.pages is None or not self.search_pages:
+            return None
+        return find_linker(self.pages, self.fingerprints, key, self.search_pages)
 
     def robots(self, url: Url) -> tuple[Capture, bytes] | None:
         """The last stored robots.txt for a URL, and what it said; None without one, or where it cannot be read."""

@@ -11,6 +11,7 @@ from sitecrawl.frontier.explain import explain
 from sitecrawl.frontier.record import UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.trap_state import Reason
+from sitecrawl.pagestore.capture import Capture
 from sitecrawl.why.answer import moment
 from sitecrawl.why.case import Case
 
@@ -175,12 +176,20 @@ def _unknown(case: Case) -> Iterator[Verdict]:
         yield Verdict("out of scope", f"Not known, and it would be left out: {rule}", advice)
     if case.robots is not None and case.robots.forbids and (terms is None or terms.robots):
         yield _by_robots(case, "Not known, and it would be left out")
-    found = "Not known: no page that was read links to it"
     seed = "begin a crawl with it as a seed, add it on the dashboard, or look for sitemaps (-a sitemaps=1)"
+    if case.linker is not None:
+        yield _linked(case.linker, terms.max_depth if terms is not None else 0)
+    found = "Not known: no page that was read is known to link to it"
     if case.is_full:
         text = f"{found}, and the crawl has all the pages that it was to have (max_pages)"
         yield Verdict("unknown", text, "resume the crawl with a greater max_pages, or add it as a seed")
-    if terms is not None and terms.max_depth:
-        text = f"{found} within max_depth={terms.max_depth}"
-        yield Verdict("unknown", text, f"{seed}; or let a crawl go deeper")
     yield Verdict("unknown", found, seed)
+
+
+def _linked(page: Capture, max_depth: int) -> Verdict:
+    """A page that was read links to it, and it was left out all the same."""
+    if 0 < max_depth <= (page.depth or 0):
+        text = f"Not known: {page.url} links to it, and is as far from the seeds as may be (max_depth={max_depth})"
+        return Verdict("too deep", text, "resume the crawl with a greater max_depth, or add it as a seed")
+    text = f"Not known, though {page.url} links to it: the spider, or a limit on a page's links, left it out"
+    return Verdict("left out", text, "add it as a seed; see docs/limits.md, and the spider's own rules")

@@ -19,15 +19,21 @@ from waiting import until
 ROBOTS = b"User-agent: *\nDisallow: /private\nAllow: /private/open\n"
 
 
+NEAR = ["/near/1", "/near/2"]
+WORDS = [f"word{number}" for number in range(400)]
+
+
 def page(path: str, host: str) -> Page | None:
     """A site with a page for each fate."""
-    fates = ["/a", "/first", "/second", "/gone", "/broken", "/moved", "/far", "/private/x", "/denied"]
+    fates = ["/a", "/first", "/second", "/gone", "/broken", "/moved", "/far", "/private/x", "/denied", *NEAR]
     others = [f"/a?sid={'0' * 32}", *(f"/p/{number}" for number in range(12))]
     pages: dict[str, Page] = {
         "/robots.txt": Answer(ROBOTS, 200, {"Content-Type": "text/plain"}),
         "/": linked(*fates, *others),
         "/a": linked("/", title="a"),
         "/first": "<title>twice</title><p>the same words</p>",
+        "/near/1": f"<title>near</title><p>{' '.join(WORDS)}</p>",
+        "/near/2": f"<title>near</title><p>{' '.join(WORDS)} more</p>",
         "/second": "<title>twice</title><p>the same words</p>",
         "/broken": Answer(b"busy", 500),
         "/moved": Answer(b"", 302, {"Location": "/a"}),
@@ -84,8 +90,8 @@ class TestEnded:
             ("/private/x", "robots", "Not fetched: robots.txt forbids it, line 2: Disallow: /private"),
             ("/private/y", "robots", "Not known, and it would be left out: robots.txt forbids it, line 2"),
             ("/denied", "out of scope", "Not known, and it would be left out: deny matches it: /denied"),
-            ("/nowhere", "unknown", "Not known: no page that was read links to it"),
-            ("/private/open", "unknown", "Not known: no page that was read links to it"),
+            ("/nowhere", "unknown", "Not known: no page that was read is known to link to it"),
+            ("/private/open", "unknown", "Not known: no page that was read is known to link to it"),
         ],
     )
     def test_the_answer(self, ended: Path, web: LocalWeb, path: str, verdict: str, text: str) -> None:
@@ -102,6 +108,13 @@ class TestEnded:
         (first,) = answers.keys() - {copy}
         assert answers[copy]["answer"].endswith(f"the content of {web.root}{first}")
         assert about(answers[first], "copies")["equal"] == [web.root + copy]
+
+    def test_nearly_a_copy(self, ended: Path, web: LocalWeb) -> None:
+        """A page with the title and nearly the text of another names that."""
+        answers = [why(ended, web.root + path) for path in NEAR]
+        (copy,) = [one for one in answers if one["verdict"] == "repeats"]
+        (first,) = [one["url"] for one in answers if one is not copy]
+        assert about(copy, "copies") == {**about(copy, "copies"), "first": first, "equal": []}
 
     def test_where_it_was_found(self, ended: Path, web: LocalWeb) -> None:
         """The page that linked to it first, when that came, and how far it is from a seed."""
@@ -159,6 +172,16 @@ def test_enough_pages(web: LocalWeb, tmp_path: Path) -> None:
     answer = why(directory, f"{web.root}/p/3")
     assert answer["verdict"] in {"ended", "full"}
     assert about(answer, "queue")["before"] >= 3
+
+
+def test_too_far(web: LocalWeb, tmp_path: Path) -> None:
+    """What only pages link to that are at the greatest depth is not known; the page is named."""
+    crawl(f"{web.root}/a", tmp_path / "job", max_depth=1)
+    answer = why(tmp_path / "job", f"{web.root}/p/3")
+    assert (answer["verdict"], about(answer, "links")["page"]) == ("too deep", f"{web.root}/")
+    assert "max_depth=1" in answer["answer"]
+    done = command("why", "-d", str(tmp_path / "job"), "--search-pages", "0", f"{web.root}/p/3")
+    assert done.stdout.startswith("Not known: no page that was read is known to link to it\n")
 
 
 def many_forms(path: str, host: str) -> Page | None:
