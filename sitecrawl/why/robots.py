@@ -8,21 +8,22 @@ against each other. Groups of one name are one group; the longest name that is i
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote_to_bytes
 
 from sitecrawl.http.robots_txt import as_utf8
 from sitecrawl.urls.url import target_of
 
-_LINE: Final = re.compile(r"\s*([A-Za-z][A-Za-z -]*?)\s*:([^#]*)")
-_LOOSE: Final = re.compile(r"\s*(user[ -]?agent|allow|disallow)\s+([^#]*)", re.IGNORECASE)
-"""Without a colon, as some write it, and Scrapy's parser reads it."""
 _AGENT: Final = frozenset({"user-agent", "useragent", "user agent"})
-_OF_SITE: Final = frozenset({"sitemap", "host"})
+_FORBIDS: Final = frozenset({"disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"})
+"""As it is written, and as some write it: Scrapy's parser reads all of them."""
+_RULES: Final = frozenset({"allow", *_FORBIDS})
+_OF_SITE: Final = frozenset({"sitemap", "sitemaps", "site-map", "host"})
 """Lines that belong to no group, and end none."""
-_RULES: Final = frozenset({"allow", "disallow"})
+_TIMES: Final = (("crawl", "delay"), ("request", "rate"), ("visit", "time"))
+_OTHERS: Final = frozenset(f"{one}{mark}{two}" for one, two in _TIMES for mark in "- ")
+_FIELDS: Final = _AGENT | _RULES | _OF_SITE | _OTHERS
 _KEPT: Final = "/?&=:;,+@!~()'[]$*|-._"
 
 
@@ -62,43 +63,58 @@ def deciding_rule(body: bytes, url: str, agent: str) -> Rule | None:
 
 
 def _rules_for(body: bytes, agent: str) -> list[Rule]:
-    groups = _groups(as_utf8(body).decode("utf-8-sig", "replace"))
-    named = max(groups, key=lambda name: _score(name, agent), default="")
-    return groups[named] if named and _score(named, agent) else []
+    """Those of the group for `agent`. Two passes: a file may name 20,000 crawlers before 20,000 rules."""
+    lines = list(_lines(as_utf8(body).decode("utf-8-sig", "replace")))
+    names = dict.fromkeys(_name_in(value) for _, field, value in lines if field in _AGENT)
+    ours = max(names, key=lambda name: _score(name, agent), default="")
+    return list(_rules_of(ours, lines)) if _score(ours, agent) else []
 
 
-def _groups(text: str) -> dict[str, list[Rule]]:
-    """The rules for each name of a crawler, in lower case."""
-    groups: defaultdict[str, list[Rule]] = defaultdict(list)
-    names: list[str] = []
-    in_rules = False
-    for number, field, value in _lines(text):
+def _rules_of(name: str, lines: Iterable[tuple[int, str, str]]) -> Iterator[Rule]:
+    """Those of all groups that name the crawler `name`."""
+    is_named = in_rules = False
+    for number, field, value in lines:
         if field in _AGENT:
-            name = value.lower() if value == "*" else value.lower().replace("*", "")
-            names = [*names, name] if not in_rules else [name]
+            is_named = (is_named and not in_rules) or _name_in(value) == name
             in_rules = False
-            groups[name] += []
             continue
         in_rules = in_rules or field not in _OF_SITE
-        if field in _RULES and value:
-            rule = Rule(number, f"{field.capitalize()}: {value}", field == "allow", _quoted(value))
-            for name in dict.fromkeys(names):
-                groups[name].append(rule)
-    return dict(groups)
+        if is_named and field in _RULES and value:
+            yield Rule(number, f"{field.capitalize()}: {value}", field not in _FORBIDS, _quoted(value))
 
 
 def _lines(text: str) -> Iterator[tuple[int, str, str]]:
+    """Number, field in lower case, and value of each line that has both."""
     for number, line in enumerate(text.splitlines(), 1):
-        if (match := _LINE.match(line) or _LOOSE.match(line)) is not None:
-            yield number, match[1].lower(), match[2].strip()
+        if (found := _parts(line.partition("#")[0].strip())) is not None:
+            yield number, *found
+
+
+def _parts(line: str) -> tuple[str, str] | None:
+    """Field and value; None for what is no line of a robots.txt. Some leave the colon out."""
+    field, colon, value = line.partition(":")
+    name = field.rstrip().lower()
+    if name not in _FIELDS and not (colon and (not value or value[0].isspace())):
+        words = line.split()
+        for number in (1, 2):
+            if (loose := " ".join(words[:number]).lower()) in _FIELDS:
+                return loose, " ".join(words[number:])
+    return (name, value.strip()) if colon else None
+
+
+def _name_in(value: str) -> str:
+    """The name of a crawler: no star is part of one, as Scrapy's parser reads it."""
+    return value if value == "*" else value.lower().replace("*", "")
 
 
 def _score(name: str, agent: str) -> int:
-    """How well a group's name is that of `agent`; 0 if it is another's."""
+    """How well a group's name is that of `agent`; 0 if it is another's. A name begins where a word does."""
     if name == "*":
         return 1
-    is_named = name and re.search(rf"(?<![\w-]){re.escape(name)}", agent)
-    return len(name) if is_named else 0
+    at = agent.find(name) if name else -1
+    while at > 0 and (agent[at - 1].isalnum() or agent[at - 1] in "-_"):
+        at = agent.find(name, at + 1)
+    return len(name) if at >= 0 else 0
 
 
 def _quoted(target: str) -> str:

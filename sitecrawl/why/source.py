@@ -6,9 +6,9 @@ process that crawls can give it as well. `thorough` are those who have more time
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, NamedTuple, Protocol
 
 from sitecrawl.base.errors import StorageError
@@ -160,13 +160,10 @@ class Source:
         """URLs that wait on `host` with the path of `url` and another query, among the first of their sections."""
         stem = str(shape_of(url.href)).partition("?")[0]
         like = (one for one in host.sections.values() if one.queued and one.shape.partition("?")[0] == stem)
-        records = (record for section in like for record in self._first_of(section))
-        return list(islice((one for one in records if _path(one.url) == _path(url.href)), limit))
-
-    def _first_of(self, section: Section) -> Iterator[UrlRecord]:
-        rows = self.database.scan("queue", section.key, next_prefix(section.key))
+        rows = chain.from_iterable(self.database.scan("queue", one.key, next_prefix(one.key)) for one in like)
         keys = [key[_ENTRY_AT + RANK_BYTES :] for key, _ in islice(rows, QUICK)]
-        return (UrlRecord.unpack(data) for data in self.database.get_many("urls", keys) if data is not None)
+        records = (UrlRecord.unpack(data) for data in self.database.get_many("urls", keys) if data is not None)
+        return list(islice((one for one in records if _path(one.url) == _path(url.href)), limit))
 
     def hosts_before(self, host: Host) -> int | None:
         """How many hosts have their turn before `host`; None where there are too many to say."""
