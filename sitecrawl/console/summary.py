@@ -114,12 +114,7 @@ class Summary:
         yield "failed downloads", traffic.failures.total(), _most(traffic.failures)
         if traffic.spider_errors:
             yield "spider errors", traffic.spider_errors, "the log has them"
-        if self.hosts:
-            yield "worst hosts", None, _most(self.hosts)
-        for number, cause in enumerate(self.causes if self.totals is not None else ()):
-            yield "" if number else "no page from", cause.hosts, f"{cause.why}, such as {cause.example}"
-        for number, cause in enumerate(self.certificates):
-            yield "" if number else "certificates", cause.hosts, f"{cause.why}, such as that of {cause.example}"
+        yield from self._of_hosts()
         yield "duplicates", traffic.duplicates, "links to URLs that were known"
         yield "robots.txt", traffic.forbidden, "URLs that it excludes"
         if traffic.guesses:
@@ -137,6 +132,14 @@ class Summary:
             yield "" if number else "of the sites", None, fact
         if len(self.facts) > WORST:
             yield "", None, f"and so of {len(self.facts) - WORST:,} more"
+
+    def _of_hosts(self) -> Iterator[tuple[str, int | None, str]]:
+        if self.hosts:
+            yield "worst hosts", None, _most(self.hosts)
+        for number, cause in enumerate(self.causes if self.totals is not None else ()):
+            yield "" if number else "no page from", cause.hosts, f"{cause.why}, such as {cause.example}"
+        for number, cause in enumerate(self.certificates):
+            yield "" if number else "certificates", cause.hosts, f"{cause.why}, such as that of {cause.example}"
 
     def _classes(self) -> Iterator[tuple[str, int | None, str]]:
         for digit, meaning in ((1, ""), (2, " pages"), (3, " redirects"), (4, " errors"), (5, " errors")):

@@ -42,6 +42,7 @@ class Backend:
         tables: dict[str, Table],
         actions: Actions,
         streams: Streams,
+        *,
         search: SearchPage,
         show: Callable[[str], Preview],
     ) -> None:

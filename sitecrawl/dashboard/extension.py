@@ -164,7 +164,7 @@ class Dashboard:
             return
         search = SearchPage(self._runtime.path)
         show = partial(preview, self._looks.pages)
-        backend = Backend(self._monitor, tables, self._actions, self._streams, search, show)
+        backend = Backend(self._monitor, tables, self._actions, self._streams, search=search, show=show)
         try:
             self._server = Server(backend, self._token, port, self._address)
         except CannotListenError as error:
