@@ -1,4 +1,4 @@
-"""Why an attempt to fetch a URL brought nothing: one byte of its record."""
+"""Why an attempt to fetch a URL brought nothing: one byte of its record, and one word for it wherever it is told."""
 
 from __future__ import annotations
 
@@ -19,67 +19,97 @@ class Cause(IntEnum):
     REFUSED = 5
     SILENT = 6
     """No answer in time."""
-    BROKEN = 7
-    """What came was no answer, or broke off."""
-    TOO_LARGE = 8
-    LIMIT = 9
-    """Another limit of docs/limits.md."""
-    CHALLENGE = 10
-    GIVEN_UP = 11
+    LOST = 7
+    """The connection ended before there was an answer."""
+    CUT_SHORT = 8
+    NO_HTTP = 9
+    TOO_LARGE = 10
+    """It, its headers, or the number of either's parts: docs/limits.md."""
+    BOMB = 11
+    """Unpacked, it would be too large."""
+    CHALLENGE = 12
+    LOGIN_WALL = 13
+    LOGIN_REFUSED = 14
+    NO_TLS = 15
+    CERTIFICATE_EXPIRED = 16
+    CERTIFICATE_OF_ANOTHER = 17
+    CERTIFICATE_SELF_SIGNED = 18
+    CERTIFICATE_UNTRUSTED = 19
+    UNREAD = 20
+    """What came broke its reader."""
+    NO_ADDRESS = 21
+    """There is no way to ask for such a URL."""
+    GIVEN_UP = 22
     """It was not asked for: its host never answered when others were."""
-    LOGIN = 12
-    """The server lets nobody in."""
-    OTHER = 13
+    OTHER = 23
 
 
 WORDS: Final[Mapping[Cause, str]] = {
     Cause.ROBOTS: "robots.txt forbids it",
-    Cause.PRIVATE_ADDRESS: "its host is at a private address, and no seed names it",
-    Cause.NO_ROBOTS: "the robots.txt of its host cannot be had",
-    Cause.UNKNOWN_HOST: "there is no such host",
-    Cause.REFUSED: "its host refused the connection",
-    Cause.SILENT: "its host did not answer in time",
-    Cause.BROKEN: "what came was no whole answer",
-    Cause.TOO_LARGE: "it is larger than the crawl takes",
-    Cause.LIMIT: "it went beyond a limit",
-    Cause.CHALLENGE: "its host asks for a proof that a browser or a person is there",
+    Cause.PRIVATE_ADDRESS: "a private address, which no seed names",
+    Cause.NO_ROBOTS: "its host's robots.txt cannot be had",
+    Cause.UNKNOWN_HOST: "host not found",
+    Cause.REFUSED: "connection refused",
+    Cause.SILENT: "timed out",
+    Cause.LOST: "connection lost",
+    Cause.CUT_SHORT: "cut short",
+    Cause.NO_HTTP: "no proper HTTP",
+    Cause.TOO_LARGE: "too large",
+    Cause.BOMB: "unpacks to more than DOWNLOAD_MAXSIZE, as a decompression bomb does",
+    Cause.CHALLENGE: "asks for a proof that a browser is there",
+    Cause.LOGIN_WALL: "asks for a login",
+    Cause.LOGIN_REFUSED: "login refused",
+    Cause.NO_TLS: "no TLS",
+    Cause.CERTIFICATE_EXPIRED: "certificate expired",
+    Cause.CERTIFICATE_OF_ANOTHER: "certificate for another name",
+    Cause.CERTIFICATE_SELF_SIGNED: "certificate self-signed",
+    Cause.CERTIFICATE_UNTRUSTED: "certificate of an unknown authority",
+    Cause.UNREAD: "broke its reader",
+    Cause.NO_ADDRESS: "no web address",
     Cause.GIVEN_UP: "its host never answered",
-    Cause.LOGIN: "its server lets nobody in by that name",
-    Cause.OTHER: "nothing came, for a reason that only the log has",
+    Cause.OTHER: "an error that the log has",
 }
-"""As the rest of a sentence."""
-
-_OF_ERRORS: Final[Mapping[str, Cause]] = {
-    "Unreachable": Cause.NO_ROBOTS,
+OF_ERRORS: Final[Mapping[str, Cause]] = {
+    "BadAnswer": Cause.NO_HTTP,
     "CannotResolveHostError": Cause.UNKNOWN_HOST,
-    "DNSLookupError": Cause.UNKNOWN_HOST,
-    "DownloadConnectionRefusedError": Cause.REFUSED,
-    "ConnectionRefusedError": Cause.REFUSED,
-    "DownloadTimeoutError": Cause.SILENT,
-    "IdleTimeout": Cause.SILENT,
-    "TimeoutError": Cause.SILENT,
-    "DownloadFailedError": Cause.BROKEN,
-    "ResponseDataLossError": Cause.BROKEN,
-    "ResponseFailed": Cause.BROKEN,
-    "ResponseNeverReceived": Cause.BROKEN,
-    "DownloadCancelledError": Cause.TOO_LARGE,
-    "TooLargeDecoded": Cause.TOO_LARGE,
-    "TooManyHeaders": Cause.LIMIT,
-    "HeadersTooLarge": Cause.LIMIT,
-    "TooManyChunks": Cause.LIMIT,
-    "PrivateAddress": Cause.PRIVATE_ADDRESS,
+    "CertificateExpired": Cause.CERTIFICATE_EXPIRED,
+    "CertificateForAnotherName": Cause.CERTIFICATE_OF_ANOTHER,
+    "CertificateSelfSigned": Cause.CERTIFICATE_SELF_SIGNED,
+    "CertificateUntrusted": Cause.CERTIFICATE_UNTRUSTED,
     "Challenge": Cause.CHALLENGE,
+    "ConnectionRefusedError": Cause.REFUSED,
+    "DNSLookupError": Cause.UNKNOWN_HOST,
+    "DownloadCancelledError": Cause.TOO_LARGE,
+    "DownloadConnectionRefusedError": Cause.REFUSED,
+    "DownloadFailedError": Cause.LOST,
+    "DownloadTimeoutError": Cause.SILENT,
+    "HeadersTooLarge": Cause.TOO_LARGE,
     "HostGivenUp": Cause.GIVEN_UP,
-    "LoginRefused": Cause.LOGIN,
+    "IdleTimeout": Cause.SILENT,
+    "LoginRefused": Cause.LOGIN_REFUSED,
+    "LoginWall": Cause.LOGIN_WALL,
+    "NoTls": Cause.NO_TLS,
+    "PrivateAddress": Cause.PRIVATE_ADDRESS,
+    "ResponseDataLossError": Cause.CUT_SHORT,
+    "ResponseFailed": Cause.LOST,
+    "ResponseNeverReceived": Cause.LOST,
+    "TimeoutError": Cause.SILENT,
+    "TooLargeDecoded": Cause.BOMB,
+    "TooManyChunks": Cause.TOO_LARGE,
+    "TooManyHeaders": Cause.TOO_LARGE,
+    "Unreachable": Cause.NO_ROBOTS,
+    "Unread": Cause.UNREAD,
+    "UnsupportedURLSchemeError": Cause.NO_ADDRESS,
 }
-_OF_RULES: Final[Mapping[str, Cause]] = {"robots.txt": Cause.ROBOTS, "private address": Cause.PRIVATE_ADDRESS}
+"""By the name of the exception that ended a download, or the reading of what came."""
+OF_RULES: Final[Mapping[str, Cause]] = {"robots.txt": Cause.ROBOTS, "private address": Cause.PRIVATE_ADDRESS}
 
 
 def cause_of(error: str, rule: str = "") -> Cause:
     """For the name of an error's class, or else the rule that excludes a URL; `NONE` without either."""
     if error:
-        return _OF_ERRORS.get(error, Cause.OTHER)
-    return _OF_RULES.get(rule, Cause.OTHER) if rule else Cause.NONE
+        return OF_ERRORS.get(error, Cause.OTHER)
+    return OF_RULES.get(rule, Cause.OTHER) if rule else Cause.NONE
 
 
 def words_of(number: int) -> str:

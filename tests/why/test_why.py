@@ -142,7 +142,7 @@ class TestEnded:
         answers = [why(ended, f"{dead}/{number}") for number in range(4)]
         said = {one["verdict"]: one for one in answers}
         assert said.keys() == {"failed", "given up"}
-        assert said["failed"]["answer"].endswith("in vain: its host refused the connection")
+        assert said["failed"]["answer"].endswith("in vain: connection refused")
         assert said["given up"]["answer"] == "Not asked for: its host never answered, and it was given up"
         assert "--retry-given-up" in said["given up"]["advice"]
 
@@ -231,7 +231,7 @@ def test_what_waits(tmp_path: Path) -> None:
     with LocalWeb(waiting_page) as web, LocalWeb(silent) as mute:
         expected = {
             f"{web.root}/later/1": ("resting", "It waits: its host rests until"),
-            f"{mute.root}/": ("robots silent", "the robots.txt of its host cannot be had"),
+            f"{mute.root}/": ("robots silent", "its host's robots.txt cannot be had"),
             f"http://localhost:{web.port}/x": ("excluded", "at a private address, and no seed names it"),
         }
 
