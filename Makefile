@@ -23,12 +23,14 @@ IMAGE_LOCK := requirements/image.txt
 RELEASE := .venv-release
 # pywb asks for a redis-py of 2017.
 PYWB := .venv-pywb
+# What Scrapy's own tests ask for.
+SCRAPYS := .venv-scrapys
 # What builds the site of the documents is no part of what runs, either.
 SITE := .venv-site
 # wacz asks for frictionless, with fifty packages.
 WACZ := .venv-wacz
 
-.PHONY: crawl cluster deploy test docs docs-version lint format screenshots replay lock audit sbom clean
+.PHONY: crawl cluster deploy test docs docs-version lint format screenshots replay scrapys-tests lock audit sbom clean
 
 crawl: $(VENV)/.crawl
 	@test -n "$(SEEDS)" || { echo "Say what to crawl: make crawl SEEDS=https://example.com"; exit 2; }
@@ -76,6 +78,9 @@ replay: $(VENV)/.test $(PYWB)/.ready $(WACZ)/.ready
 	$(BIN)/python benchmarks/replay.py --pywb $(PYWB)/bin --wacz $(WACZ)/bin
 	$(BIN)/python benchmarks/replay.py --pywb $(PYWB)/bin --picture docs/replay.png
 
+scrapys-tests: $(SCRAPYS)/.ready
+	$(SCRAPYS)/bin/python benchmarks/scrapys_tests.py $(ARGS)
+
 COMPILE := $(RELEASE)/bin/uv pip compile pyproject.toml --extra fast --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-header --quiet
 
@@ -107,6 +112,12 @@ $(PYWB)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(PYWB)
 	$(PYWB)/bin/python -m pip install --quiet --upgrade pip
 	$(PYWB)/bin/python -m pip install --quiet --group replay
+	@touch $@
+
+$(SCRAPYS)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(SCRAPYS)
+	$(SCRAPYS)/bin/python -m pip install --quiet --upgrade pip
+	$(SCRAPYS)/bin/python -m pip install --quiet --group scrapys-tests --editable '.[fast]'
 	@touch $@
 
 $(SITE)/.ready: pyproject.toml
