@@ -26,7 +26,7 @@ from sitecrawl.frontier.sites import pool_of
 from sitecrawl.frontier.tables import section_key
 from sitecrawl.urls.fingerprint import Fingerprinter
 
-_RECORD = 80
+_RECORD = 81
 """Bytes of a URL's record before the URL: see docs/formats/database.md."""
 _SAMPLE = 25
 

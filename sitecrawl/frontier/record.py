@@ -18,7 +18,7 @@ MAX_ATTEMPTS: Final = 0xFFFF
 GONE: Final = frozenset({404, 410})
 """Statuses by which a host says that there is nothing at a URL."""
 
-_HEAD = struct.Struct(">BBHHHBd8s4s12s16sQQd")
+_HEAD = struct.Struct(">BBHHHd8s4s12s16sQQBd")
 _HISTORY = struct.Struct(">d")
 
 
@@ -73,8 +73,6 @@ class UrlRecord:
     """The last response's status, 0 to `MAX_STATUS`; 0 before any."""
     attempts: int = 0
     """0 to `MAX_ATTEMPTS`."""
-    cause: int = 0
-    """Why the last attempt brought nothing, one of `causes.Cause`; 0 where it brought something, and before any."""
     fetched: float = 0.0
     """Unix time of the last attempt's end, in whole seconds: what is less is noise, and takes room; 0 before any."""
     host: bytes = b""
@@ -88,6 +86,8 @@ class UrlRecord:
     credit: int = 0
     """Credit that came and was not spent; dividends since `mark` come on top (`sitecrawl.credit`)."""
     mark: int = 0
+    cause: int = 0
+    """Why the last attempt brought nothing, one of `causes.Cause`; 0 where it brought something, and before any."""
     history: float = 0.0
 
     def try_again(self) -> None:
