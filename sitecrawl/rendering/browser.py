@@ -33,7 +33,7 @@ from sitecrawl.rendering.outcome import NoBrowser, NotRendered
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as PlaywrightBrowser
-    from playwright.async_api import Page
+    from playwright.async_api import Page, Route
     from playwright.async_api import Request as Asked
     from scrapy_playwright.handler import ScrapyPlaywrightDownloadHandler
 
@@ -113,9 +113,16 @@ class _Visit:
         self.page = page
         page.on("popup", _close)  # one that a script finds a way to
         await page.add_init_script(_NO_POPUPS)
+        await page.route("**", self._route)  # the last that is asked for is the first that is asked
         self._page_made(page, self)
 
-    def admits(self, asked: Asked) -> bool:
+    async def _route(self, route: Route) -> None:
+        if self._admits(route.request):
+            await route.fallback()
+        else:  # there the browser stays (RFC 9110, section 15.3.5); an abort would put an error page in its place
+            await route.fulfill(status=204)
+
+    def _admits(self, asked: Asked) -> bool:
         """Whether the page may ask for this: it may not go elsewhere, nor begin again."""
         assert self.page is not None
         if not asked.is_navigation_request() or asked.frame != self.page.main_frame:
@@ -266,7 +273,7 @@ class Browser:
             visit = self._visits.get(asked.frame.page)
         except Exception:  # noqa: BLE001 - Playwright's own: a popup that has no frame yet
             return True
-        return visit is None or not visit.admits(asked)
+        return visit is None
 
     async def _look(self, page: Page, visit: _Visit) -> None:
         """Raises `_Seen`: what scrapy-playwright would do now, wait for what may never come, is not wanted."""

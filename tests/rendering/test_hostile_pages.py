@@ -23,10 +23,14 @@ def page(code: str) -> str:
 
 ENDLESS, HEAP = "/endless", "/heap"
 HOSTILE: Mapping[str, Page] = {
-    "/": linked("/never-quiet", "/hangs", "/away", "/reload", "/asks", "/tricks", HEAP, ENDLESS),
+    "/": linked(
+        "/never-quiet", "/hangs", "/away", "/later", "/refreshed", "/reload", "/asks", "/tricks", HEAP, ENDLESS
+    ),
     "/never-quiet": page(f"{LINK} setInterval(() => fetch('/poll'), 50);"),
     "/hangs": page(LINK) + "<img src=/hangs.png>",
     "/away": page(f"{LINK} location.href = '/target';"),
+    "/later": page(f"{LINK} setTimeout(() => location.replace('/target'), 50);"),
+    "/refreshed": page(LINK) + "<meta http-equiv=refresh content='0;url=/target'>",
     "/reload": page(f"{LINK} location.reload();"),
     "/asks": page(
         "fetch('/large.bin'); fetch('/secret/data.json'); new WebSocket('ws://' + location.host + '/socket');"
@@ -91,7 +95,11 @@ def test_pages_that_do_harm(tmp_path: Path) -> None:
         paths, root = set(web.paths()), web.root
     reader = PageReader(tmp_path / "job")
     captures = [(capture.kind, capture.url.rpartition(root)[2]) for capture in reader.captures()]
+    titles = {
+        capture.url.rpartition(root)[2]: capture.title for capture in reader.captures() if capture.kind == "page"
+    }
     reader.close()
+    assert {titles[path] for path in ("/away", "/later", "/refreshed", "/reload")} == {"t"}  # their own, all of them
     pages = [path for kind, path in captures if kind == "page"]
     assert sorted(pages) == sorted(HOSTILE)
     assert {path for kind, path in captures if kind == "rendered"} == HOSTILE.keys() - {HEAP, ENDLESS}
