@@ -33,9 +33,7 @@ _ROBOTS = "robots.txt is obeyed: its answer is one more than the requests that w
 _WORDS = "the same happens; the log or the error says it in other words"
 _TUNNEL = "an empty path is sent as / (RFC 9110, section 4.2.3); Scrapy's handler sends no path"
 _AGAIN = "what is tried again goes back into the frontier, and not by the retry middleware, whose line is missing"
-_RETRY_LEVEL = (
-    "RETRY_GIVE_UP_LOG_LEVEL is INFO: a page that is not to be had is no error of the crawl"
-)
+_RETRY_LEVEL = "RETRY_GIVE_UP_LOG_LEVEL is INFO: a page that is not to be had is no error of the crawl"
 EXPLAINED = {
     "test_crawl": {
         "test_fixed_delay": _PAUSE,

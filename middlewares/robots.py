@@ -32,6 +32,7 @@ from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import InWant, LimitExceeded, PrivateAddress
 from sitecrawl.extensions.download_handler import FIRST_PART
+from sitecrawl.frontier.causes import OF_ERRORS, OF_HOSTS
 from sitecrawl.http import Want
 from sitecrawl.http.robots_txt import addressed, as_utf8
 from sitecrawl.urls.url import parse
@@ -65,6 +66,8 @@ class _Rules:
     """What this machine lacked to ask it."""
     refused: PrivateAddress | None = None
     """Why the host may not even be asked."""
+    error: str = ""
+    """The name of the error that stands for that."""
     why: str = ""
     """Why it could not be asked, in words."""
 
@@ -145,7 +148,7 @@ class RobotsMiddleware:
         self._stats.inc_value("robotstxt/unreachable")
         if fetch is None:
             raise Unreachable(f"The robots.txt for {request.url} cannot be reached")
-        fetch.failed(Unreachable.__name__)
+        fetch.failed(rules.error)
         self._runtime.outcomes.hindered(fetch.visit, of_robots(rules.why))
         self._runtime.frontier.downloaded(fetch.visit, 0.0, failed=True, retry_after=rules.wait)
         return request.replace(dont_filter=True)
@@ -220,7 +223,7 @@ class RobotsMiddleware:
         except Exception as error:  # noqa: BLE001 - whatever went wrong, the host could not be asked
             logger.debug("No robots.txt from %s: %s", request.url, error)
             self._stats.inc_value(f"robotstxt/exception_count/{type(error).__name__}")
-            return None, _unreachable(_why(error))
+            return None, _unreachable(_why(error), error=type(error).__name__)
         return response, self._read(response, request)
 
     def _read(self, response: Response, request: Request) -> _Rules:
@@ -255,9 +258,10 @@ def _is_answer(status: int) -> bool:
     return status < 500 and status != 429
 
 
-def _unreachable(why: str, wait: float = 0.0) -> _Rules:
-    """Silence, which is not remembered."""
-    return _Rules(None, 0.0, wait, why=why)
+def _unreachable(why: str, wait: float = 0.0, error: str = "") -> _Rules:
+    """Silence, which is not remembered. What would keep anybody from any page is not the fault of a robots.txt."""
+    is_of_host = OF_ERRORS.get(error) in OF_HOSTS
+    return _Rules(None, 0.0, wait, error=error if is_of_host else Unreachable.__name__, why=why)
 
 
 def _why(error: Exception) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Final
 
-from sitecrawl.frontier.causes import OF_ERRORS, OF_RULES, WORDS, Cause
+from sitecrawl.frontier.causes import OF_ERRORS, OF_HOSTS, OF_RULES, WORDS
 
 NO_FAILURES: Final = frozenset({"HostGivenUp", "IgnoreRequest", "Interrupted", "PrivateAddress", "Unreachable"})
 """Exceptions by which a middleware says no: nothing went wrong."""
 REDIRECTS: Final = "redirects that end nowhere"
 OUT_OF_SCOPE: Final = "redirects out of scope"
-_OF_HOSTS: Final = (WORDS[Cause.UNKNOWN_HOST], WORDS[Cause.REFUSED], WORDS[Cause.NO_TLS], "certificate ")
-"""Failures that are the same whatever is asked for."""
+_OF_HOSTS: Final = frozenset(WORDS[cause] for cause in OF_HOSTS)
 
 
 def of_exception(name: str) -> str:
@@ -37,6 +36,6 @@ def of_rule(rule: str) -> str:
 
 def of_robots(why: str) -> str:
     """Why a host may not be crawled that could not be asked for its robots.txt: `why` it could not, if one knows."""
-    if not why or why.startswith(_OF_HOSTS):
+    if not why or why in _OF_HOSTS:
         return why
     return f"robots.txt {why if why.startswith('answers') else f'does not come ({why})'}, so nothing may be asked for"

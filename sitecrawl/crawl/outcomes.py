@@ -44,6 +44,8 @@ class OutcomeCounts(Participant):
         self._others = 0
         self._hosts: dict[str, tuple[str, str] | None] = {}
         """By host why it gave no page, and what else there is to say; None of one that gave a page."""
+        self._without = 0
+        """Hosts that gave none."""
         self._causes: list[Cause] | None = None
         """What `causes` gives; None when it has to be counted anew."""
         self._certificates = dict(self._before.certificates)
@@ -54,7 +56,8 @@ class OutcomeCounts(Participant):
         if fetch.visit.is_requisite or fetch.is_given_back or GUESS in fetch.request.meta:
             return
         if _is_page(fetch):
-            self._note(host_of(fetch.visit.url), None)
+            if not fetch.visit.depth or self._without:  # else no host is looked for
+                self._note(host_of(fetch.visit.url), None)
         elif fetch.is_redirect and not fetch.leads_on:
             self.hindered(fetch.visit, causes.REDIRECTS, _target(fetch), is_better_known=True)
         elif why := _why(fetch):
@@ -72,6 +75,7 @@ class OutcomeCounts(Participant):
         if host in self._hosts or len(self._hosts) < MAX_HOSTS:
             if self._hosts.get(host, ()) != cause:
                 self._causes, self._has_changed = None, True
+            self._without += (cause is not None) - (self._hosts.get(host) is not None)
             self._hosts[host] = cause
 
     def finished(self, fetch: Fetch) -> None:

@@ -102,6 +102,18 @@ OF_ERRORS: Final[Mapping[str, Cause]] = {
     "UnsupportedURLSchemeError": Cause.NO_ADDRESS,
 }
 """By the name of the exception that ended a download, or the reading of what came."""
+OF_HOSTS: Final = frozenset(
+    {
+        Cause.UNKNOWN_HOST,
+        Cause.REFUSED,
+        Cause.NO_TLS,
+        Cause.CERTIFICATE_EXPIRED,
+        Cause.CERTIFICATE_OF_ANOTHER,
+        Cause.CERTIFICATE_SELF_SIGNED,
+        Cause.CERTIFICATE_UNTRUSTED,
+    }
+)
+"""Those that are the same whatever a host is asked for."""
 OF_RULES: Final[Mapping[str, Cause]] = {"robots.txt": Cause.ROBOTS, "private address": Cause.PRIVATE_ADDRESS}
 
 

@@ -116,7 +116,7 @@ class TestRights:
     def test_those_that_the_documentation_names(self, runs: Callable[[], str], tmp_path: Path) -> None:
         """They are enough for a crawl, for its check and repair, and for what reads it; on Valkey as well."""
         text = (PROJECT / "docs" / "scaling.md").read_text(encoding="utf-8")
-        (rights,) = re.findall(r"^ +(resetchannels ~[^`]*?)$", text, re.MULTILINE)
+        (rights,) = re.findall(r"^(resetchannels ~[^`]*?)$", text, re.MULTILINE)
         with server(runs=runs()) as started, started.client() as client:
             client.execute_command("ACL", "SETUSER", "crawler", "on", ">secret", *rights.split())
             crawl_and_look(f"redis://crawler:secret@127.0.0.1:{started.port}/0", tmp_path / "crawl")

@@ -204,11 +204,15 @@ ELSEWHERE = (
     REGEX_TIME,
     limits.FTP_ENTRIES,
     limits.REQUISITES,
+    limits.RENDER_TIME,
+    limits.RENDER_REQUESTS,
+    limits.RENDER_SIZE,
+    limits.RENDER_MEMORY,
     limits.PARSE_TIME,
     limits.PARSE_MEMORY,
 )
 """Limits of what this crawl does not do: `test_a_sitemap_without_end`, and tests/spiders/test_extract.py,
-test_requisites.py and tests/extensions/test_ftp_handler.py, meet them."""
+test_requisites.py, tests/extensions/test_ftp_handler.py and tests/rendering/test_hostile_pages.py, meet them."""
 
 
 def sitemap(entries: int) -> bytes:

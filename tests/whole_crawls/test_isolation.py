@@ -46,6 +46,7 @@ COLUMNS = (
 def crawled(web: LocalWeb, jobdir: Path, spider: str = "generic", **settings: object) -> str:
     """The log of a crawl of `web`."""
     given = {"JOBDIR": jobdir, "SITECRAWL_DELAY_FACTOR": 0, "LOG_LEVEL": "INFO", "STATS_DUMP": True, **settings}
+    given.setdefault("SITECRAWL_NO_PAGE_CODE", 0)
     done = scrapy("crawl", spider, "-a", f"seeds={web.root}", settings=given, env=environment(PYTHONPATH=PATH))
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr

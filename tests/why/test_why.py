@@ -231,8 +231,8 @@ def test_what_waits(tmp_path: Path) -> None:
     with LocalWeb(waiting_page) as web, LocalWeb(silent) as mute:
         expected = {
             f"{web.root}/later/1": ("resting", "It waits: its host rests until"),
-            f"{mute.root}/": ("robots silent", "its host's robots.txt cannot be had"),
-            f"http://localhost:{web.port}/x": ("excluded", "at a private address, and no seed names it"),
+            f"{mute.root}/": ("robots silent", "the robots.txt of its host cannot be had"),
+            f"http://localhost:{web.port}/x": ("excluded", "a private address, which no seed names"),
         }
 
         def verdicts() -> dict[str, str]:
