@@ -48,6 +48,8 @@ class RenderingMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         if crawler.settings.get("SITECRAWL_RENDER", OFF) == OFF:
+            if crawler.settings.getbool("SITECRAWL_SCREENSHOTS"):
+                raise NotConfigured("Pictures of pages take a browser: -a render=1, or -a render=auto")
             raise NotConfigured  # with a reason it would be a warning
         from sitecrawl.rendering.renderer import Renderer  # noqa: PLC0415 - what few crawls want
 

@@ -7,7 +7,9 @@ from typing import Final
 
 from sitecrawl.frontier.causes import OF_ERRORS, OF_HOSTS, OF_RULES, WORDS
 
-NO_FAILURES: Final = frozenset({"HostGivenUp", "IgnoreRequest", "Interrupted", "PrivateAddress", "Unreachable"})
+NO_FAILURES: Final = frozenset(
+    {"HostGivenUp", "IgnoreRequest", "InWant", "Interrupted", "PrivateAddress", "Unreachable"}
+)
 """Exceptions by which a middleware says no: nothing went wrong."""
 REDIRECTS: Final = "redirects that end nowhere"
 OUT_OF_SCOPE: Final = "redirects out of scope"

@@ -66,7 +66,7 @@ class OutcomeCounts(Participant):
     def hindered(self, visit: Visit, why: str, about: str = "", *, is_better_known: bool = False) -> None:
         """`why` kept the crawl from the URL of `visit`; if it `is_better_known`, what was said before counts."""
         host = host_of(visit.url)
-        if visit.depth or not why or (is_better_known and host in self._hosts):
+        if visit.depth or visit.is_requisite or not why or (is_better_known and host in self._hosts):
             return
         if self._hosts.get(host, ()) is not None:
             self._note(host, (why, about))

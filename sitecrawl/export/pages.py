@@ -74,25 +74,32 @@ class ExportedPage:
             return None
 
     @cached_property
-    def body(self) -> bytes:
-        """Without content coding."""
-        return b"" if self.stored is None else self.stored.body
+    def shown(self) -> StoredPage | None:
+        """What a reader sees of it: the DOM where a browser has made one of it, and else what came."""
+        dom = self._reader.rendered(self.capture)
+        if dom is None:
+            return self.stored
+        try:
+            return self._reader.read(dom)
+        except StorageError:
+            return self.stored
 
     @cached_property
     def item(self) -> PageItem | None:
         """What is read off it again; None where nothing can be."""
-        if self.stored is None:
+        if self.shown is None:
             return None
         try:
-            return read_page(self.capture.url, self.body, self.stored.headers)
+            return read_page(self.capture.url, self.shown.body, self.shown.headers)
         except InvalidUrl:
             return None
 
     @property
     def text(self) -> str | None:
-        if self.stored is None:
+        if self.shown is None:
             return None
-        return text_of(self.body, self.capture.content_type, self.capture.charset)
+        charset = self.capture.charset if self.shown is self.stored else "utf-8"  # in which every DOM is written
+        return text_of(self.shown.body, self.capture.content_type, charset)
 
     @property
     def links(self) -> list[str]:

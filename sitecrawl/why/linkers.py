@@ -57,7 +57,7 @@ def find_linker(reader: PageReader, fingerprints: Fingerprinter, wanted: bytes, 
 def _links_of(reader: PageReader, capture: Capture) -> list[Link] | None:
     """Those of a stored page; None for one that cannot be read."""
     try:
-        stored = reader.read(capture)
+        stored = reader.read(reader.rendered(capture) or capture)
         return read_page(capture.url, stored.body, stored.headers).links
     except (StorageError, CorruptFile, InvalidUrl):
         return None

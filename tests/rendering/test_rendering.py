@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -84,6 +85,11 @@ def test_a_site_of_scripts_is_crawled(tmp_path: Path) -> None:
     report = tmp_path / "report.html"
     assert scrapy("report", str(job), "-o", str(report)).returncode == 0
     assert report.read_text().count("data:image/webp;base64,") == 5
+    exported = scrapy("export", "-d", str(job), "--fields", "url,links,text")
+    by_url = {row["url"]: row for row in map(json.loads, exported.stdout.splitlines())}
+    for path, links in GRAPH.items():  # as the browser showed it
+        assert "All about" in by_url[f"{root}{path}"]["text"]
+        assert {f"{root}{link}" for link in links} <= set(by_url[f"{root}{path}"]["links"])
     before = rows(job)
     (job / "pages.sqlite").unlink()
     assert scrapy("check-crawl", "--repair", str(job)).returncode == 0
