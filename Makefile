@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 WORKERS ?= 4
 # Test files at once: many tests wait for servers, or for the pauses that politeness asks for.
-JOBS ?= 3
+JOBS ?= 4
 TARGET ?= default
 # What `make crawl` installs: every version, and the hash of every file that it may be.
 LOCK := requirements/crawl.txt
