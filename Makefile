@@ -108,34 +108,16 @@ $(VENV)/.crawl: pyproject.toml setup.py $(LOCK) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	@touch $@
 
-$(PYWB)/.ready: pyproject.toml
-	$(PYTHON) -m venv $(PYWB)
-	$(PYWB)/bin/python -m pip install --quiet --upgrade pip
-	$(PYWB)/bin/python -m pip install --quiet --group replay
-	@touch $@
-
-$(SCRAPYS)/.ready: pyproject.toml
-	$(PYTHON) -m venv $(SCRAPYS)
-	$(SCRAPYS)/bin/python -m pip install --quiet --upgrade pip
-	$(SCRAPYS)/bin/python -m pip install --quiet --group scrapys-tests --editable '.[fast]'
-	@touch $@
-
-$(SITE)/.ready: pyproject.toml
-	$(PYTHON) -m venv $(SITE)
-	$(SITE)/bin/python -m pip install --quiet --upgrade pip
-	$(SITE)/bin/python -m pip install --quiet --group site
-	@touch $@
-
-$(WACZ)/.ready: pyproject.toml
-	$(PYTHON) -m venv $(WACZ)
-	$(WACZ)/bin/python -m pip install --quiet --upgrade pip
-	$(WACZ)/bin/python -m pip install --quiet --group wacz
-	@touch $@
-
-$(RELEASE)/.ready: pyproject.toml
-	$(PYTHON) -m venv $(RELEASE)
-	$(RELEASE)/bin/python -m pip install --quiet --upgrade pip
-	$(RELEASE)/bin/python -m pip install --quiet --group release
+# The environments beside: what each installs.
+$(PYWB)/.ready: WANTED := --group replay
+$(RELEASE)/.ready: WANTED := --group release
+$(SCRAPYS)/.ready: WANTED := --group scrapys-tests --editable '.[fast]'
+$(SITE)/.ready: WANTED := --group site
+$(WACZ)/.ready: WANTED := --group wacz
+$(PYWB)/.ready $(RELEASE)/.ready $(SCRAPYS)/.ready $(SITE)/.ready $(WACZ)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --upgrade pip
+	$(@D)/bin/python -m pip install --quiet $(WANTED)
 	@touch $@
 
 $(VENV)/.deploy: pyproject.toml setup.py | $(BIN)/python

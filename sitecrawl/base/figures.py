@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import msgpack
+
+from sitecrawl.base.packed import unpacked
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +22,7 @@ class Figures:
         """What `pack` made `data` of; a figure that is not there is 0, and so are all of what cannot be read: nothing
         but what is shown depends on them.
         """
-        found: Any = None
-        if data is not None:
-            with contextlib.suppress(ValueError, msgpack.UnpackException):
-                found = msgpack.unpackb(data)
+        found = unpacked(data)
         counts = found if isinstance(found, dict) else {}
         names = [one.name for one in fields(cls)]
         return cls(**{name: n for name in names if isinstance(n := counts.get(name), int) and n > 0})

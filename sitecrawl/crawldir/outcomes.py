@@ -7,13 +7,14 @@ on it.
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import msgpack
+
+from sitecrawl.base.packed import unpacked
 
 
 class Cause(NamedTuple):
@@ -53,10 +54,7 @@ class Outcomes:
     @classmethod
     def unpack(cls, data: bytes | None) -> Self:
         """What `pack` made `data` of; nothing of None, or of anything else."""
-        found: Any = None
-        if data is not None:
-            with contextlib.suppress(ValueError, msgpack.UnpackException):
-                found = msgpack.unpackb(data)
+        found = unpacked(data)
         try:
             causes = [Cause(str(why), int(hosts), str(example)) for why, hosts, example in found["causes"]]
             certificates = {str(host): str(fault) for host, fault in found["certificates"].items()}

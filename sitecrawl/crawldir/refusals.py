@@ -6,11 +6,12 @@ challenge it is, or is empty. What cannot be read is nothing: only what is shown
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 import msgpack
+
+from sitecrawl.base.packed import unpacked
 
 MAX_HOSTS: Final = 10_000
 """Hosts that are told apart: those that said no first."""
@@ -69,10 +70,7 @@ class RefusalTotals:
     @classmethod
     def unpack(cls, data: bytes | None) -> Self:
         """What `pack` made `data` of; nothing of None, or of anything else."""
-        found: Any = None
-        if data is not None:
-            with contextlib.suppress(ValueError, msgpack.UnpackException):
-                found = msgpack.unpackb(data)
+        found = unpacked(data)
         try:
             return cls(
                 {

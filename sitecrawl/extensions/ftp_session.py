@@ -34,6 +34,7 @@ from sitecrawl.ftp.listing import Listing, parse_list, parse_mlsd
 from sitecrawl.ftp.location import Location, namesake
 from sitecrawl.http.addresses import literal
 from sitecrawl.http.blame import own_want
+from sitecrawl.http.ending import Ending
 
 BUSY: Final = 421
 """The reply of a server that has no room for another client now."""
@@ -92,8 +93,7 @@ class Session:
         self._max_size = max_size
         self._max_entries = max_entries
         self._filename = filename
-        self._waits_for: asyncio.Future[Any] | None = None
-        self._error: Exception | None = None
+        self._ending = Ending()
         self._address = ""
         """The last that was tried."""
         self._control: Any = None
@@ -115,10 +115,7 @@ class Session:
 
     def end(self, error: Exception) -> None:
         """Let `run` raise `error`, at once."""
-        if self._error is None:
-            self._error = error
-            if self._waits_for is not None:
-                self._waits_for.cancel()
+        if self._ending.end(error):
             abort(self._data)
             abort(self._control)
 
@@ -155,25 +152,11 @@ class Session:
 
     def _close(self) -> None:
         abort(self._data)
-        if self._error is not None:
+        if self._ending.error is not None:
             abort(self._control)
         elif self._control is not None:
             self._control.queueStringCommand("QUIT").addErrback(lambda _: None)
             self._control.transport.loseConnection()
-
-    async def _wait(self, future: asyncio.Future[Any]) -> Any:
-        if self._error is not None:
-            future.cancel()
-            raise self._error
-        self._waits_for = future
-        try:
-            return await future
-        except asyncio.CancelledError:
-            if self._error is not None:
-                raise self._error from None
-            raise
-        finally:
-            self._waits_for = None
 
     # Connecting
 
@@ -188,7 +171,7 @@ class Session:
         return await self._open(addresses[-1])
 
     async def _resolved(self, host: str) -> list[str]:
-        return list(await self._wait(asyncio.ensure_future(self._client.resolve(host))))
+        return list(await self._ending.wait(asyncio.ensure_future(self._client.resolve(host))))
 
     async def _open(self, address: str, seconds: float = 30.0) -> Any:
         from twisted.internet import reactor  # noqa: PLC0415 - it must be installed first
@@ -197,7 +180,7 @@ class Session:
         creator = _ClientCreator(reactor, Client, self._login, self._bind)
         try:
             connecting = creator.connectTCP(address, port, timeout=seconds, bindAddress=self._bind)
-            control = await self._wait(_future(connecting))
+            control = await self._ending.wait(_future(connecting))
         except ConnectError as error:
             cause = OSError(error.osError or errno.ETIMEDOUT, str(error))
             if (want := own_want(cause, address)) is not None:
@@ -289,11 +272,11 @@ class Session:
         return self._location.path.decode("latin-1")  # as Twisted encodes commands: the same bytes
 
     async def _command(self, text: str) -> list[str]:
-        reply: list[str] = await self._wait(_future(self._control.queueStringCommand(text)))
+        reply: list[str] = await self._ending.wait(_future(self._control.queueStringCommand(text)))
         return reply
 
     async def _transfer(self, command: str) -> None:
-        await self._wait(_future(self._control.receiveFromConnection([command], self._data)))
+        await self._ending.wait(_future(self._control.receiveFromConnection([command], self._data)))
 
 
 def _future(deferred: Deferred[Any]) -> asyncio.Future[Any]:

@@ -27,6 +27,7 @@ import aiohappyeyeballs
 from sitecrawl.http.addresses import literal
 from sitecrawl.http.blame import PATIENCE, Blame, Want, is_no_route, is_silence, lacks_socket, own_want
 from sitecrawl.http.connection import MAX_IDLE, Connection, Endpoint, Pool
+from sitecrawl.http.ending import Ending
 from sitecrawl.http.errors import (
     ConnectionFailed,
     ConnectionLost,
@@ -193,13 +194,12 @@ class _Overlooked(Exception):
 class Download:
     """A request under way. `connection` is the one it came over, `reader` what has come of the response."""
 
-    __slots__ = ("_address", "_client", "_error", "_request", "_seeks_proxy", "_waits_for", "connection", "reader")
+    __slots__ = ("_address", "_client", "_ending", "_request", "_seeks_proxy", "connection", "reader")
 
     def __init__(self, client: Client, request: Request) -> None:
         self._client = client
         self._request = request
-        self._waits_for: asyncio.Future[Any] | None = None
-        self._error: Exception | None = None
+        self._ending = Ending()
         self._address = ""
         """The first that was tried, or the one that was connected to; empty before."""
         self._seeks_proxy = False
@@ -209,10 +209,7 @@ class Download:
 
     def end(self, error: Exception) -> None:
         """Let `run` raise `error`, at once."""
-        if self._error is None:
-            self._error = error
-            if self._waits_for is not None:
-                self._waits_for.cancel()
+        self._ending.end(error)
 
     @property
     def progress(self) -> int:
@@ -235,7 +232,7 @@ class Download:
         key = (request.endpoint, request.proxy, request.proxy_login, request.bind)
         pool = self._client.pool
         while True:
-            connection = pool.take(key) or await self._wait(asyncio.ensure_future(self._connect()))
+            connection = pool.take(key) or await self._ending.wait(asyncio.ensure_future(self._connect()))
             self.connection = connection
             if connection.address is not None:
                 self._address = str(connection.address)
@@ -247,7 +244,7 @@ class Download:
                 on_data=on_data,
             )
             try:
-                await self._wait(connection.ask(message, reader))
+                await self._ending.wait(connection.ask(message, reader))
             except ConnectionLost:
                 if connection.used and request.method in _REPEATABLE and not request.body:
                     continue
@@ -279,22 +276,6 @@ class Download:
         if want is None and proxy is not None and (self._seeks_proxy or _is_nothing(error)):
             return await self._client.proxies.of_failure(proxy, stands=not self._seeks_proxy)
         return want
-
-    async def _wait(self, future: asyncio.Future[Any]) -> Any:
-        if self._error is not None:
-            if not future.cancel():
-                future.exception()  # asyncio complains of an error that nobody has looked at
-            raise self._error
-        self._waits_for = future
-        try:
-            return await future
-        except asyncio.CancelledError:
-            if self._error is not None:
-                raise self._error from None
-            future.cancel()
-            raise
-        finally:
-            self._waits_for = None
 
     # Connecting
 

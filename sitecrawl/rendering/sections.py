@@ -16,12 +16,12 @@ learnt once more.
 
 from __future__ import annotations
 
-import contextlib
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 import msgpack
 
+from sitecrawl.base.packed import unpacked
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import RENDERING
@@ -94,10 +94,7 @@ def _is_shell(page: PageItem) -> bool:
 
 
 def _unpack(data: bytes | None) -> dict[str, tuple[int, int]]:
-    found: Any = {}
-    if data is not None:
-        with contextlib.suppress(ValueError, msgpack.UnpackException):
-            found = msgpack.unpackb(data)
+    found = unpacked(data)
     try:
         return {str(section): (int(pages), int(gains)) for section, (pages, gains) in found.items()}
     except (AttributeError, TypeError, ValueError):

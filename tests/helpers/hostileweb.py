@@ -17,9 +17,9 @@ import time
 import zlib
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Self
 
 import brotli  # type: ignore[import-untyped]
+from threaded import Threaded
 
 CHUNK = b"x" * 65536
 CHUNKED = b"400\r\n" + b"x" * 1024 + b"\r\n"
@@ -28,7 +28,7 @@ BOMB_SIZE = 300 << 20
 Trick = Callable[[socket.socket, str], None]
 
 
-class HostileWeb:
+class HostileWeb(Threaded):
     """Plays `trick` on `address` until `close`; counts the connections that came."""
 
     def __init__(self, trick: Trick, address: str, port: int = 0) -> None:
@@ -38,19 +38,7 @@ class HostileWeb:
         self._server = _Server((address, port), _handler(self))
         self.port = self._server.server_address[1]
         self.root = f"http://{address}:{self.port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        self.serve(self._server, 0.05)
 
 
 class _Server(socketserver.ThreadingTCPServer):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import socket
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from socketserver import StreamRequestHandler, ThreadingTCPServer
-from typing import Final, Self, cast
+from typing import Final, cast
+
+from threaded import Threaded
 
 SILENCE: Final = "silence"
 """The reply of a server that says nothing."""
@@ -30,7 +31,7 @@ class Faults:
     """What it sends as the listing of a folder."""
 
 
-class LocalFtp:
+class LocalFtp(Threaded):
     """Serves `files`, by their paths, until `close`; names are bytes in Latin-1. `links`: symbolic ones to folders.
 
     With `mlsd` it has MLSD and knows which folder is which; without, it lists them as `ls -l` does.
@@ -58,8 +59,7 @@ class LocalFtp:
         self._server.ftp = self
         self.port = self._server.server_address[1]
         self.root = f"ftp://[{address}]:{self.port}" if ":" in address else f"ftp://{address}:{self.port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
-        self._thread.start()
+        self.serve(self._server)
 
     def verbs(self) -> list[str]:
         return [command.partition(" ")[0] for command in self.commands]
@@ -100,17 +100,6 @@ class LocalFtp:
         if self.is_folder(path):
             return f"drwxr-xr-x   2 ftp      ftp          4096 Nov  7  2025 {name}"
         return f"-rw-r--r--   1 ftp      ftp      {len(self.files[path]):8} Nov  7 12:00 {name}"
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class _Server(ThreadingTCPServer):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Self
+
+from threaded import Threaded
 
 
 @dataclass
@@ -43,7 +43,7 @@ class _ServerOnIPv6(ThreadingHTTPServer):
     address_family = socket.AF_INET6
 
 
-class LocalWeb:
+class LocalWeb(Threaded):
     """Serves `pages` until `close`. A function gets the path and the Host header; None is a 404.
 
     With `conditional`, an ETag or a Last-Modified that the client names is answered with 304.
@@ -70,8 +70,7 @@ class LocalWeb:
             self._server.socket = tls.wrap_socket(
                 self._server.socket, server_side=True, do_handshake_on_connect=False
             )
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
-        self._thread.start()
+        self.serve(self._server)
 
     def answer(self, path: str, host: str) -> Answer:
         page = self.pages(path, host) if callable(self.pages) else self.pages.get(path)
@@ -84,17 +83,6 @@ class LocalWeb:
     def paths(self, *, robots: bool = False) -> list[str]:
         """The paths that were asked for, in their order."""
         return [hit.path for hit in self.hits if robots or hit.path != "/robots.txt"]
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _handler(web: LocalWeb) -> type[BaseHTTPRequestHandler]:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import ssl
-import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Self
 from urllib.parse import urlsplit
 
 from certificates import certificate
 from localweb import Answer
+from threaded import Threaded
 
 Pages = Callable[[str, str], Answer]
 """The answer for a host and a path."""
 
 
-class WholeWeb:
+class WholeWeb(Threaded):
     """Serves `pages` until `close`; its certificates, which are in `folder`, are signed by itself."""
 
     def __init__(self, pages: Pages, folder: Path) -> None:
@@ -26,24 +25,12 @@ class WholeWeb:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(pages, self._tls))
         self._server.daemon_threads = True
         self.root = f"http://127.0.0.1:{self._server.server_address[1]}"
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
-        self._thread.start()
+        self.serve(self._server)
 
     @property
     def environment(self) -> dict[str, str]:
         """For processes that are to see it."""
         return {"http_proxy": self.root, "https_proxy": self.root, "no_proxy": "127.0.0.1"}
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _handler(pages: Pages, tls: ssl.SSLContext) -> type[BaseHTTPRequestHandler]:

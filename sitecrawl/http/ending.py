@@ -1,0 +1,43 @@
+"""Waits that somebody else may end, with an error of their choice: cancelling a task would leave it to guess why."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+
+class Ending:
+    """One for each download: it waits for one future at a time."""
+
+    __slots__ = ("_waits_for", "error")
+
+    def __init__(self) -> None:
+        self._waits_for: asyncio.Future[Any] | None = None
+        self.error: Exception | None = None
+        """With what it was ended."""
+
+    def end(self, error: Exception) -> bool:
+        """Let whoever waits, now or later, have `error`; False if it was ended before, with another."""
+        if self.error is not None:
+            return False
+        self.error = error
+        if self._waits_for is not None:
+            self._waits_for.cancel()
+        return True
+
+    async def wait(self, future: asyncio.Future[Any]) -> Any:
+        """What comes of `future`. Raises what that does, and the error of `end`."""
+        if self.error is not None:
+            if not future.cancel():
+                future.exception()  # asyncio complains of an error that nobody has looked at
+            raise self.error
+        self._waits_for = future
+        try:
+            return await future
+        except asyncio.CancelledError:
+            if self.error is not None:
+                raise self.error from None
+            future.cancel()
+            raise
+        finally:
+            self._waits_for = None
