@@ -13,7 +13,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
 from sitecrawl.base.errors import SitecrawlError
-from sitecrawl.crawl.checked_settings import check_scrapys
+from sitecrawl.crawl.checked_settings import check_scrapys, not_loaded
 from sitecrawl.crawl.checkpoints import MEMORY_ERRORS
 from sitecrawl.crawl.configuration import is_job
 from sitecrawl.crawl.outcomes import NO_PAGE
@@ -56,10 +56,13 @@ class Command(ScrapyCrawl):
         task = asyncio.ensure_future(self.crawler_process.crawl(crawler, **opts.spargs))
         self.crawler_process.start()
         error = task.exception() if task.done() and not task.cancelled() else None
-        if isinstance(error, SitecrawlError):
-            print(f"sitecrawl: {error}", file=sys.stderr)
+        reason = (
+            "" if error is None else str(error) if isinstance(error, SitecrawlError) else not_loaded(crawler.settings)
+        )
+        if reason:
+            print(f"sitecrawl: {reason}", file=sys.stderr)
             if is_job():  # nobody sees its stderr
-                logger.error("%s", error)
+                logger.error("%s", reason)
             self.exitcode = 1
         elif error is not None:
             raise error

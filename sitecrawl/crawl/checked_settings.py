@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Callable, Collection, Iterator
 from difflib import get_close_matches
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,8 +40,17 @@ _NUMBERS: Final = frozenset({"HTTPCACHE_IGNORE_HTTP_CODES", "RETRY_HTTP_CODES", 
 _LEVELS: Final = frozenset({"DEFAULT_DROPITEM_LOG_LEVEL", "LOG_LEVEL", "RETRY_GIVE_UP_LOG_LEVEL"})
 _VERSIONS: Final = frozenset({"DOWNLOAD_TLS_MAX_VERSION", "DOWNLOAD_TLS_MIN_VERSION"})
 _TLS: Final = ("TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3")
-_CLASSES: Final = frozenset({"ASYNCIO_EVENT_LOOP", "TWISTED_REACTOR"})
-"""What is loaded before any crawl begins."""
+_FIRST: Final = frozenset({"ADDONS", "ASYNCIO_EVENT_LOOP", "SPIDER_LOADER_CLASS", "TWISTED_REACTOR"})
+"""Classes that are loaded before any crawl begins."""
+_CLASSES: Final = frozenset(
+    name for name, value in _DEFAULTS.items() if isinstance(value, str) and value.startswith(("scrapy.", "twisted."))
+)
+_WITH_ORDERS: Final = frozenset(
+    {"ADDONS", "DOWNLOADER_MIDDLEWARES", "EXTENSIONS", "ITEM_PIPELINES", "SPIDER_CONTRACTS", "SPIDER_MIDDLEWARES"}
+)
+"""Classes with their orders; None switches one off."""
+_WITH_NAMES: Final = frozenset({"DOWNLOAD_HANDLERS", "FEED_EXPORTERS", "FEED_STORAGES"})
+"""Classes by what they are for; None switches one off."""
 
 _NEAR: Final = 0.9
 """So alike are a name and the one that it is likely to stand for; `difflib` says what that is."""
@@ -59,6 +69,8 @@ def check_scrapys(settings: BaseSettings) -> None:
     for name in _given(settings):
         if name in _DEFAULTS and (wanted := _wrong(settings, name)):
             raise OptionError(f"{name} is {settings.get(name)!r}, and has to be {wanted}")
+    if line := not_loaded(settings, _FIRST):
+        raise OptionError(line)
 
 
 def near_misses(settings: BaseSettings, ours: Collection[str] = ()) -> Iterator[str]:
@@ -73,6 +85,31 @@ def near_misses(settings: BaseSettings, ours: Collection[str] = ()) -> Iterator[
             and (near := get_close_matches(name, known, 1, _NEAR))
         ):
             yield f"There is no setting {name}: did you mean {near[0]}?"
+
+
+def not_loaded(settings: BaseSettings, names: frozenset[str] = _CLASSES | _WITH_ORDERS | _WITH_NAMES) -> str:
+    """A line on the first class that one of the settings `names` has and that cannot be loaded; empty if all can.
+
+    It loads them, so those that come after the reactor are to be asked for when it is there: a module of theirs that
+    imports it sooner would choose which one that is.
+    """
+    for name in sorted(names.intersection(_given(settings))):
+        for path in _paths(settings, name):
+            try:
+                load_object(path)
+            except (ImportError, NameError, ValueError) as error:
+                return f"{name} names {path!r}, which cannot be loaded: {error}"
+    return ""
+
+
+def _paths(settings: BaseSettings, name: str) -> list[str]:
+    """Those of the classes that the setting names; what is a class already has none."""
+    found: list[Any] = [settings.get(name)]
+    if name in _WITH_ORDERS:
+        found = [path for path, order in settings.getdict(name).items() if order is not None]
+    elif name in _WITH_NAMES:
+        found = list(settings.getdict(name).values())
+    return [path for path in found if isinstance(path, str)]
 
 
 def _given(settings: BaseSettings) -> list[str]:
@@ -137,8 +174,9 @@ def _is_version(settings: BaseSettings, name: str) -> bool:
     return settings.get(name) in _TLS
 
 
-def _is_class(settings: BaseSettings, name: str) -> bool:
-    load_object(settings.get(name))
+def _is_address(settings: BaseSettings, name: str) -> bool:
+    value = settings.get(name)
+    ip_address(value[0] if isinstance(value, tuple) else value)
     return True
 
 
@@ -157,6 +195,6 @@ _SPECIAL: Final[tuple[tuple[Collection[str], Check, str], ...]] = (
     (_NUMBERS, _are_numbers, "whole numbers, separated by commas"),
     (_LEVELS, _is_level, "one of DEBUG, INFO, WARNING, ERROR, CRITICAL"),
     (_VERSIONS, _is_version, f"one of {', '.join(_TLS)}"),
-    (_CLASSES, _is_class, "the path of a class that can be imported"),
+    ({"DOWNLOAD_BIND_ADDRESS"}, _is_address, "an IP address of this machine"),
     ({"LOG_FILE"}, _can_be_written, "a file that can be written, in a folder that is there"),
 )

@@ -11,7 +11,7 @@ from scrapy.settings import Settings, default_settings
 from sitecrawl import settings as ours
 from sitecrawl.addon import SETTINGS
 from sitecrawl.base.errors import OptionError
-from sitecrawl.crawl.checked_settings import check_scrapys, near_misses
+from sitecrawl.crawl.checked_settings import check_scrapys, near_misses, not_loaded
 
 
 def given(name: str, value: object, priority: str = "project") -> Settings:
@@ -35,7 +35,7 @@ WRONG = [
     ("RETRY_HTTP_CODES", "500,x", "whole numbers"),
     ("LOG_LEVEL", "info", "one of DEBUG"),
     ("DOWNLOAD_TLS_MIN_VERSION", "1.2", "one of TLSv1.0"),
-    ("TWISTED_REACTOR", "no.such.Reactor", "the path of a class"),
+    ("DOWNLOAD_BIND_ADDRESS", "localhost", "an IP address"),
     ("LOG_FILE", "/no/such/folder/log", "a file that can be written"),
     ("LOG_FILE", "/tmp", "a file that can be written"),
 ]
@@ -62,6 +62,8 @@ def test_of_no_use(name: str, value: object, wanted: str, priority: str) -> None
         ("LOG_FILE", "/dev/null"),
         ("LOG_FILE", ""),
         ("TWISTED_REACTOR", None),
+        ("DOWNLOAD_BIND_ADDRESS", "127.0.0.2"),
+        ("DOWNLOAD_BIND_ADDRESS", ("::1", 0)),
         ("FEED_EXPORT_INDENT", None),
         ("DOWNLOAD_TLS_MIN_VERSION", None),
         ("USER_AGENT", "anything"),
@@ -123,3 +125,30 @@ def test_a_crawl(setting: str, tmp_path: Path) -> None:
     assert done.stderr.startswith(f"sitecrawl: {name} is {value!r}, and has to be ")
     assert done.stderr.count("\n") == 1
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "path"),
+    [
+        ("ADDONS", '{"no.such.AddOn": 1}', "no.such.AddOn"),
+        ("SPIDER_LOADER_CLASS", "no.such.Loader", "no.such.Loader"),
+        ("TWISTED_REACTOR", "Reactor", "Reactor"),
+        ("SCHEDULER", "no.such.Scheduler", "no.such.Scheduler"),
+        ("STATS_CLASS", "sitecrawl.nothing", "sitecrawl.nothing"),
+        ("ITEM_PIPELINES", '{"pipelines.Own": 1}', "pipelines.Own"),
+    ],
+)
+def test_classes_that_cannot_be_loaded(name: str, value: str, path: str, tmp_path: Path) -> None:
+    """A crawl ends with one line that names setting, path and reason, whenever the class would be loaded."""
+    done = scrapy(
+        "crawl", "generic", "-a", "seeds=http://127.0.0.1:9/", settings={name: value, "JOBDIR": f"{tmp_path}/job"}
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"sitecrawl: {name} names {path!r}, which cannot be loaded: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_classes_that_can_be_loaded() -> None:
+    """A class, its path, and one that is switched off are no fault."""
+    made = given("EXTENSIONS", {Settings: 1, "scrapy.extensions.telnet.TelnetConsole": 2, "no.such.Extension": None})
+    assert not not_loaded(made)
