@@ -20,7 +20,7 @@ from sitecrawl.cluster.outside import CrawlOnRedis, Piece, Replaced
 from sitecrawl.cluster.snapshots import unpack_part
 from sitecrawl.cluster.stores import void_captures
 from sitecrawl.crawldir.database import FAMILIES, Batch, Database
-from sitecrawl.crawldir.directory import CrawlDirectory
+from sitecrawl.crawldir.directory import CrawlDirectory, manifest_of
 from sitecrawl.crawldir.meta import COUNTS, JUDGE, LEDGER, LEVELS, LINKS_READ, SEEN_SERIAL
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
@@ -51,7 +51,8 @@ def copied(crawl: CrawlOnRedis, stores: Sequence[Path] = ()) -> Iterator[Path]:
     """
     with TemporaryDirectory(prefix="sitecrawl-") as name:
         place = Path(name) / crawl.keys.crawl.replace("/", "-")
-        directory = CrawlDirectory(place, crawl.spider, key=crawl.key, split=crawl.split)
+        created = min((manifest_of(store).created for store in stores), default=None)
+        directory = CrawlDirectory(place, crawl.spider, key=crawl.key, split=crawl.split, created=created)
         with closing(Database(directory.database, hash_name=HASH_NAME)) as database:
             Copying(crawl, database).take_all()
         if stores:

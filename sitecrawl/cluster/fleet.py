@@ -135,20 +135,47 @@ def redis_server(directory: Path) -> Iterator[str]:
         yield f"redis://127.0.0.1:{port}/0"
 
 
+@contextmanager
+def own_redis(directory: Path) -> Iterator[str | None]:
+    """The URL of the Redis that `redis_server` has once begun in `directory`, or above that of a worker: the one that
+    runs there, or else one that is started for as long as this lasts; None where there never was one.
+
+    Raises `StorageError`.
+    """
+    place = next((path for path in (directory, directory.parent) if (path / "redis" / "lock").is_file()), None)
+    if place is None:
+        yield None
+        return
+    with ExitStack() as stack:
+        try:
+            url = stack.enter_context(redis_server(place))
+        except _Running as running:
+            url = running.url
+        yield url
+
+
+class _Running(StorageError):
+    """A server that runs in `directory` already."""
+
+    def __init__(self, directory: Path, pid: str, port: str) -> None:
+        self.url = f"redis://127.0.0.1:{port}/0"
+        super().__init__(
+            f"A redis-server runs in {directory} already (process {pid or 'unknown'}, port {port or 'unknown'}), and "
+            f"with it perhaps workers of a run that was killed. Go on with them: --redis {self.url}, or wait for the "
+            "workers to end, end that process, and start again"
+        )
+
+
 def _lock(lock: BinaryIO, directory: Path) -> None:
     """Two servers on one append-only file would spoil it. The server inherits the lock: it lasts as long as
-    that runs, also when whoever started it was killed. Raises `StorageError`.
+    that runs, also when whoever started it was killed. Raises `_Running`.
     """
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         lock.seek(0)
         pid, _, port = lock.read().decode("ascii", "replace").partition(" ")
-        raise StorageError(
-            f"A redis-server runs in {directory} already (process {pid or 'unknown'}, port {port or 'unknown'}), and "
-            f"with it perhaps workers of a run that was killed. Go on with them: --redis redis://127.0.0.1:{port}/0, "
-            "or wait for the workers to end, end that process, and start again"
-        ) from None
+        raise _Running(directory, pid, port) from None
 
 
 def _await(process: subprocess.Popen[bytes], port: int, directory: Path) -> None:

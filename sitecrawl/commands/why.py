@@ -70,7 +70,7 @@ class Command(ReadingCommand):
 
     def _worker(self, opts: argparse.Namespace) -> Path | None:
         """Of a crawl on Redis, a worker's directory: what it was told stands there."""
-        with self.on_redis() as shared:
+        with self.shared(opts) as shared:
             stores = [] if shared is None else self.stores(opts, shared)
         return next(iter(stores), None)
 

@@ -18,11 +18,13 @@ from scrapy.exceptions import UsageError
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.copy import copied
+from sitecrawl.cluster.fleet import own_redis
 from sitecrawl.cluster.outside import CrawlOnRedis, opened
 from sitecrawl.cluster.stores import void_captures
 from sitecrawl.console.listing import FORMATS
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.configuration import CRAWLS
+from sitecrawl.crawldir.directory import manifest_of
 from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
 from sitecrawl.pagestore.workers import Reader, Void, open_pages, stores_of
 
@@ -86,11 +88,30 @@ class ReadingCommand(SharedCommand):
         return crawl_directory(opts.directory, CRAWLS)
 
     @contextmanager
-    def crawl(self, opts: argparse.Namespace, *, with_pages: bool = False) -> Iterator[Path]:
-        """The directory of the crawl that is meant. If SITECRAWL_CLUSTER names a Redis it is a copy, for as long as
-        this lasts: with the workers' pages, where they are wanted. Raises `StorageError`.
+    def shared(self, opts: argparse.Namespace) -> Iterator[CrawlOnRedis | None]:
+        """The crawl that is meant, if it is one on Redis: on the one that SITECRAWL_CLUSTER names, or on the one that
+        `scrapy cluster` began in its directory, which is started if it does not run. Raises `StorageError`.
         """
-        with self.on_redis() as shared:
+        with self.on_redis() as named:
+            if named is not None:
+                yield named
+                return
+        directory = self.directory(opts)
+        with own_redis(directory) as url:
+            if url is None:
+                yield None
+                return
+            assert self.settings is not None
+            spider = manifest_of(stores_of(directory)[0]).spider
+            with opened({"url": url}, configuration.shared_name(self.settings, spider)) as shared:
+                yield shared
+
+    @contextmanager
+    def crawl(self, opts: argparse.Namespace, *, with_pages: bool = False) -> Iterator[Path]:
+        """The directory of the crawl that is meant. If it is `shared` it is a copy, for as long as this lasts: with
+        the workers' pages, where they are wanted. Raises `StorageError`.
+        """
+        with self.shared(opts) as shared:
             if shared is None:
                 yield self.directory(opts)
                 return

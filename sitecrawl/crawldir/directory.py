@@ -64,14 +64,23 @@ class CrawlDirectory:
     """The directory of one crawl of `spider`: made if it is empty or missing, resumed otherwise.
 
     `key` and `split` are those of the fingerprints where the crawl has some already, as it has on a cluster; without
-    them a new one has a random key.
+    them a new one has a random key. `created` is when the crawl began, in Unix seconds: now, unless this is a copy.
 
     Raises `FormatMismatch` for a directory that belongs to something else, `CorruptFile` for one whose manifest
     cannot be read, `StorageError` where the file system says no.
     """
 
-    def __init__(self, path: Path, spider: str, *, key: bytes | None = None, split: str = BY_SITE) -> None:
+    def __init__(
+        self,
+        path: Path,
+        spider: str,
+        *,
+        key: bytes | None = None,
+        split: str = BY_SITE,
+        created: float | None = None,
+    ) -> None:
         self.path = path
+        self._created = time.time() if created is None else created
         self._key = key or Fingerprinter.new_key()
         self._split = split
         manifest = read_manifest(path)
@@ -104,7 +113,7 @@ class CrawlDirectory:
                 fcntl.lockf(draft, fcntl.LOCK_EX)
                 manifest = read_manifest(self.path)
                 if manifest is None:
-                    manifest = Manifest(spider, time.time(), self._key.hex(), split=self._split)
+                    manifest = Manifest(spider, self._created, self._key.hex(), split=self._split)
                     _write(draft, _packed(manifest))
                     (self.path / _DRAFT).replace(self.path / MANIFEST)
                     sync_directory(self.path)  # its key cannot be made again, and the database is durable at once

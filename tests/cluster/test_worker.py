@@ -14,12 +14,14 @@ from crawling import scrapy
 from fleet import Worker, fleet, stored, told, urls_of, web_of
 from localweb import Answer, LocalWeb, linked
 from partitions import are_lent, totals
+from redis import Redis
 from redis_servers import Server, free_port, server
 from stalling import Proxy
 from syntheticweb import Web
 from waiting import until
 
 from sitecrawl.cluster.copy import copied
+from sitecrawl.cluster.fleet import redis_server
 from sitecrawl.cluster.outside import opened
 from sitecrawl.frontier.reader import FrontierReader
 
@@ -209,7 +211,9 @@ def calls(client: Any, command: str) -> int:
 
 
 def test_cluster_command(tmp_path: Path, web: Web) -> None:
-    """`scrapy cluster` starts a Redis and workers, says where the page is, and ends; `scrapy pages` reads all."""
+    """`scrapy cluster` starts a Redis and workers, says where the page is, and ends; all commands read the crawl, and
+    start its Redis again where they need it.
+    """
     place = tmp_path / "crawl"
     settings = {"SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_ALLOW_PRIVATE": True}
     words = ("--workers", "2", "-d", str(place), "-a", f"seeds={web.url(0)}", "-a", "scope=any")
@@ -225,6 +229,17 @@ def test_cluster_command(tmp_path: Path, web: Web) -> None:
     assert checked.returncode == 0, checked.stdout
     assert "on Redis" in checked.stdout
     assert b"Page 7" in scrapy("page", "-d", str(place), web.url(7)).stdout.encode()
+    for directory in (place, place / "worker-1"):
+        why = json.loads(scrapy("why", "-d", str(directory), "--json", web.url(0)).stdout)
+        said = {one["about"]: one for one in why["evidence"]}
+        assert (why["verdict"], said["known"]["seed"]) == ("fetched", True)
+        assert said["known"]["since"] < said["last answer"]["at"] + 1
+    ranked = scrapy("rank", "-d", str(place), "--limit", "1000", "--format", "jsonl").stdout.splitlines()
+    assert {json.loads(line)["url"] for line in ranked} == urls_of(web)
+    with redis_server(place) as url:  # nothing of theirs holds it
+        asked = scrapy("rank", "-d", str(place), "--limit", "1000", "--format", "jsonl")
+        assert asked.stdout.splitlines() == ranked, f"one that runs is asked: {asked.stderr}"
+        assert Redis.from_url(url).info("clients")["connected_clients"] == 1
 
 
 def test_sitemaps_of_a_shared_crawl(redis: Server, tmp_path: Path) -> None:
