@@ -16,7 +16,7 @@ from sitecrawl.base.limits import PRIVATE_ADDRESS
 from sitecrawl.crawl.outcomes import in_short
 from sitecrawl.crawl.refusals import NAMES, told
 from sitecrawl.crawl.traffic import Traffic
-from sitecrawl.crawldir.outcomes import Cause
+from sitecrawl.crawldir.outcomes import CauseCount
 from sitecrawl.crawldir.refusals import HostRefusals
 from sitecrawl.seen.figures import SeenFigures
 
@@ -66,9 +66,9 @@ class Summary:
     """The share of new URLs that a filter without a set takes for seen, as measured at the end; None with a set."""
     facts: Sequence[str] = ()
     """What is so of nearly all pages of a host."""
-    causes: Sequence[Cause] = ()
+    causes: Sequence[CauseCount] = ()
     """Why hosts at which the crawl began have given no page, those of the most hosts first."""
-    certificates: Sequence[Cause] = ()
+    certificates: Sequence[CauseCount] = ()
     """What is wrong with those of hosts that were asked all the same."""
     has_pages_fetched: bool = True
     """Whether any page was fetched, in this run or before."""

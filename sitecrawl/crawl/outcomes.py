@@ -21,7 +21,7 @@ from sitecrawl.crawl.requests import GUESS, host_of
 from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import OUTCOMES
-from sitecrawl.crawldir.outcomes import Cause, Outcomes
+from sitecrawl.crawldir.outcomes import CauseCount, Outcomes
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.visit import Visit
 
@@ -46,7 +46,7 @@ class OutcomeCounts(Participant):
         """By host why it gave no page, and what else there is to say; None of one that gave a page."""
         self._without = 0
         """Hosts that gave none."""
-        self._causes: list[Cause] | None = None
+        self._causes: list[CauseCount] | None = None
         """What `causes` gives; None when it has to be counted anew."""
         self._certificates = dict(self._before.certificates)
         self._has_changed = False
@@ -101,16 +101,18 @@ class OutcomeCounts(Participant):
         return Outcomes(pages, others, self.causes, self._certificates)
 
     @property
-    def causes(self) -> list[Cause]:
+    def causes(self) -> list[CauseCount]:
         """Of hosts that gave no page in this run, the most frequent first."""
         if self._causes is None:
             self._causes = self._counted()
         return self._causes
 
-    def _counted(self) -> list[Cause]:
+    def _counted(self) -> list[CauseCount]:
         known = [(host, *cause) for host, cause in self._hosts.items() if cause is not None]
         examples = {why: f"{host}, {about}" if about else host for host, why, about in reversed(known)}
-        return [Cause(why, hosts, examples[why]) for why, hosts in Counter(why for _, why, _ in known).most_common()]
+        return [
+            CauseCount(why, hosts, examples[why]) for why, hosts in Counter(why for _, why, _ in known).most_common()
+        ]
 
     def are_none(self, fetched: int) -> bool:
         """Whether no page was fetched in any run, of a crawl that has `fetched` so many URLs, here and elsewhere."""
@@ -157,7 +159,7 @@ def out_of_scope(request: Request) -> tuple[str, str]:
     return causes.OUT_OF_SCOPE, f"to {printable(request.url, 100)}"
 
 
-def of_traffic(traffic: Traffic) -> list[Cause]:
+def of_traffic(traffic: Traffic) -> list[CauseCount]:
     """What kept a run from pages whose frontier is not ours, so that nobody knows which hosts gave none: the causes
     of requests, each without an example.
     """
@@ -165,16 +167,16 @@ def of_traffic(traffic: Traffic) -> list[Cause]:
     found.update({causes.of_status(status): n for status, n in traffic.statuses.items() if status >= 400})
     found[causes.REDIRECTS] += sum(n for status, n in traffic.statuses.items() if 300 <= status < 400)
     found[causes.of_rule("robots.txt")] += traffic.forbidden
-    return [Cause(why, times, "") for why, times in (+found).most_common()]
+    return [CauseCount(why, times, "") for why, times in (+found).most_common()]
 
 
-def in_short(found: Sequence[Cause]) -> str:
+def in_short(found: Sequence[CauseCount]) -> str:
     """Why a crawl has no page: the causes of the most hosts."""
     parts = [_shortly(cause) for cause in found[:_SAID]]
     more = len(found) - _SAID
     return "; ".join([*parts, f"and {more:,} more {'cause' if more == 1 else 'causes'}"] if more > 0 else parts)
 
 
-def _shortly(cause: Cause) -> str:
+def _shortly(cause: CauseCount) -> str:
     more = f" and {cause.hosts - 1:,} more" if cause.hosts > 1 else ""
     return f"{cause.why} ({cause.example}{more})" if cause.example else cause.why

@@ -17,7 +17,7 @@ import msgpack
 from sitecrawl.base.packed import unpacked
 
 
-class Cause(NamedTuple):
+class CauseCount(NamedTuple):
     """Why so many hosts have given no page."""
 
     why: str
@@ -35,16 +35,16 @@ class Outcomes:
     """Fetches that brought one, over all runs."""
     others: int = 0
     """Fetches that were answered otherwise: errors, redirects, sitemaps."""
-    causes: Sequence[Cause] = ()
+    causes: Sequence[CauseCount] = ()
     """Of the hosts at which the last run began; those of the most hosts first."""
     certificates: Mapping[str, str] = field(default_factory=dict)
     """What is wrong with the certificates of hosts that were asked all the same, over all runs."""
 
-    def distrusted(self) -> list[Cause]:
+    def distrusted(self) -> list[CauseCount]:
         """The same, counted."""
         examples = {fault: host for host, fault in reversed([*self.certificates.items()])}
         counted = Counter(self.certificates.values()).most_common()
-        return [Cause(fault, hosts, examples[fault]) for fault, hosts in counted]
+        return [CauseCount(fault, hosts, examples[fault]) for fault, hosts in counted]
 
     def pack(self) -> bytes:
         counts = {"pages": self.pages, "others": self.others}
@@ -56,7 +56,7 @@ class Outcomes:
         """What `pack` made `data` of; nothing of None, or of anything else."""
         found = unpacked(data)
         try:
-            causes = [Cause(str(why), int(hosts), str(example)) for why, hosts, example in found["causes"]]
+            causes = [CauseCount(str(why), int(hosts), str(example)) for why, hosts, example in found["causes"]]
             certificates = {str(host): str(fault) for host, fault in found["certificates"].items()}
             return cls(int(found["pages"]), int(found["others"]), causes, certificates)
         except (AttributeError, KeyError, TypeError, ValueError):

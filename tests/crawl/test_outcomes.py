@@ -16,7 +16,7 @@ from sitecrawl.crawl.requests import GUESS
 from sitecrawl.crawl.traffic import Traffic
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import OUTCOMES
-from sitecrawl.crawldir.outcomes import Cause, Outcomes
+from sitecrawl.crawldir.outcomes import CauseCount, Outcomes
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.record import UrlRecord
 from sitecrawl.frontier.visit import Visit
@@ -57,7 +57,7 @@ def test_the_last_cause_counts(database: Database) -> None:
     counts.ended(failed("DownloadTimeoutError"))
     counts.ended(answered(503))
     counts.ended(failed("HostGivenUp"))
-    assert counts.causes == [Cause("answers 503 Service Unavailable", 1, "a.example")]
+    assert counts.causes == [CauseCount("answers 503 Service Unavailable", 1, "a.example")]
     assert counts.are_none(0)
 
 
@@ -82,14 +82,14 @@ def test_hosts_are_counted_by_cause(database: Database) -> None:
     counts.ended(excluded)
     counts.ended(answered(799, "http://e.example/"))
     assert counts.causes == [
-        Cause("connection refused", 3, "a.example"),
-        Cause("robots.txt forbids it", 1, "d.example"),
-        Cause("answers 799", 1, "e.example"),
+        CauseCount("connection refused", 3, "a.example"),
+        CauseCount("robots.txt forbids it", 1, "d.example"),
+        CauseCount("answers 799", 1, "e.example"),
     ]
     assert in_short(counts.causes) == (
         "connection refused (a.example and 2 more); robots.txt forbids it (d.example); answers 799 (e.example)"
     )
-    assert in_short([*counts.causes, Cause("x", 1, "y")]).endswith("; and 1 more cause")
+    assert in_short([*counts.causes, CauseCount("x", 1, "y")]).endswith("; and 1 more cause")
 
 
 def test_redirects(database: Database) -> None:
@@ -102,8 +102,8 @@ def test_redirects(database: Database) -> None:
     counts.hindered(fetch("http://out.example/").visit, causes.OUT_OF_SCOPE, "to http://x/")
     counts.ended(answered(301, "http://out.example/"))
     assert counts.causes == [
-        Cause("redirects that end nowhere", 1, r"a.example, to /next\x1b"),
-        Cause("redirects out of scope", 1, "out.example, to http://x/"),
+        CauseCount("redirects that end nowhere", 1, r"a.example, to /next\x1b"),
+        CauseCount("redirects out of scope", 1, "out.example, to http://x/"),
     ]
 
 
