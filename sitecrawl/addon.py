@@ -25,7 +25,7 @@ from sitecrawl.base.limits import DEFAULTS
 from sitecrawl.base.shadowing import hidden_by, hides
 from sitecrawl.crawl.checked_settings import check_scrapys, near_misses
 from sitecrawl.crawl.checkpoints import has_our_scheduler
-from sitecrawl.crawl.configuration import only_looks, verify_tls
+from sitecrawl.crawl.configuration import only_looks, sheets, verify_tls
 from sitecrawl.crawl.content_seen import DUPLICATE_CONTENT, REVISIT
 from sitecrawl.crawl.own_dupefilter import own_class
 from sitecrawl.credit.policies import POLICIES
@@ -51,6 +51,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_RENDER_WAIT": 5.0,
     "SITECRAWL_SCREENSHOTS": False,
     "SITECRAWL_MAX_PAGES": 0,
+    "SITECRAWL_SHEETS": [],
     "SITECRAWL_DELAY_FACTOR": 10.0,
     "SITECRAWL_MAX_DELAY": 60.0,
     "SITECRAWL_CONCURRENT_REQUESTS_PER_IP": 8,
@@ -218,6 +219,7 @@ def check_settings(settings: BaseSettings) -> None:
         elif not _is_of_use(settings, name):
             kind = _KINDS[type(SETTINGS[name])]
             raise OptionError(f"{name} is {settings.get(name)!r}, and has to be {_RANGES.get(name, kind)}")
+    sheets(settings)
 
 
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {

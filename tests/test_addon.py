@@ -113,6 +113,7 @@ OTHERS = {
     "SITECRAWL_SEEN_BLOOM": "rbloom",
     "SITECRAWL_SEEN_CACHE_POLICY": "lru",
     "SITECRAWL_SEEN_ERROR_RATE": 0.5,
+    "SITECRAWL_SHEETS": [{"hosts": ["a.example"]}],
     "SITECRAWL_VERIFY_TLS": "require",
 }
 """Values that are of use and not the default, where not every value is."""

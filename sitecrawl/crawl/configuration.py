@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import re
 import shutil
@@ -32,6 +33,8 @@ from sitecrawl.page.markup import TreeOptions
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.recrawl.schedule import RecrawlOptions
 from sitecrawl.seen.store import SeenOptions
+from sitecrawl.sheets import Sheets
+from sitecrawl.sheets.reading import read_sheets
 from sitecrawl.sitemap.entry import Limits as SitemapLimits
 from sitecrawl.sitemap.schedule import ScheduleOptions
 from sitecrawl.urls.url import CRAWLED, WEB, Schemes
@@ -120,6 +123,18 @@ def politeness(settings: BaseSettings) -> PolitenessOptions:
         max_failures=settings.getint("SITECRAWL_MAX_HOST_FAILURES", default.max_failures),
         revival=settings.getfloat("SITECRAWL_REVIVAL_DELAY", default.revival),
     )
+
+
+def sheets(settings: BaseSettings) -> Sheets:
+    """What is otherwise for some hosts: SITECRAWL_SHEETS, a list of mappings, or its JSON. Raises `OptionError`."""
+    name = "SITECRAWL_SHEETS"
+    given = settings.get(name) or ()
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError) as error:
+            raise OptionError(f"{name} is no JSON: {getattr(error, 'msg', 'it nests too deeply')}") from None
+    return read_sheets(given, name) if given != () else Sheets()
 
 
 def max_want_time(settings: BaseSettings) -> float:
