@@ -114,7 +114,11 @@ def _sentence(error: Any, name: str, *, hidden: bool) -> str:
     if error.validator in _AT_LEAST_ONE:
         return f"{name} is empty"
     shown = "not of use" if hidden else _shown(error.instance)
-    near = meant(str(error.instance), error.validator_value) if error.validator == "enum" and not hidden else ""
+    near = (
+        meant(str(error.instance), [*map(_plain, error.validator_value)])
+        if error.validator == "enum" and not hidden
+        else ""
+    )
     return f"{name} is {shown}, and has to be {_wanted(error)}{near}"
 
 

@@ -223,7 +223,7 @@ _PASSWORD = re.compile(r"(://[^/@\s:]*:)[^/@\s]+@")
 
 
 def resume_command(argv: Sequence[str], directory: Path) -> str | None:
-    """The command line once more, with `directory` as JOBDIR; None if it was no `scrapy crawl`.
+    """The command line once more, with `directory` as JOBDIR where it names no job; None if it was no `scrapy crawl`.
 
     Passwords in URLs are left out: what is printed is kept in logs.
     `argv` is that of Python's own process (`sys.orig_argv`): Scrapy takes words out of `sys.argv`.
@@ -233,7 +233,7 @@ def resume_command(argv: Sequence[str], directory: Path) -> str | None:
     if not place or "crawl" not in words:
         return None
     program = argv[: place + 1] if argv[place - 1] == "-m" else [_shortest(argv[place])]
-    given = any(re.match(r"(-s|--set=?)?JOBDIR=", word) for word in words)
+    given = any(re.match(r"(-s|--set=?)?JOBDIR=|(-a)?job=", word) for word in words)
     shown = [_PASSWORD.sub(r"\1PASSWORD@", word) for word in words]
     return shlex.join([*program, *shown, *(() if given else ("-s", f"JOBDIR={directory}"))])
 

@@ -103,11 +103,16 @@ def job_directory(settings: BaseSettings, name: str, scrapyd_job: str) -> Path:
 
 
 def _job_in(parent: Path, name: str) -> Path:
+    check_job_name(name)
+    return parent / name
+
+
+def check_job_name(name: str) -> None:
+    """Raises `OptionError` for what is no name of a job."""
     if not _JOB.fullmatch(name):
         raise OptionError(
             f"A job is named by up to 100 letters, digits, dots, dashes and underscores, and not {name[:200]!r}"
         )
-    return parent / name
 
 
 def politeness(settings: BaseSettings) -> PolitenessOptions:

@@ -41,7 +41,7 @@ def read_seeds(text: str, *, schemes: Schemes = WEB) -> list[Url]:
         return _from_redis(text, schemes)
     if text.startswith("@"):
         return _from_file(Path(text[1:]), schemes)
-    if _is_file(text) or _NAME_OF_FILE(text):
+    if names_file(text):
         return _from_file(Path(text), schemes)
     return seeds_of(text.replace(",", " ").split(), schemes=schemes)
 
@@ -60,9 +60,10 @@ def check_ftp(seeds: Iterable[Url], *, ftp: bool) -> None:
         raise OptionError("A seed is an ftp: URL, and FTP is off: switch it on with -a ftp=1 or SITECRAWL_FTP=True")
 
 
-def _is_file(text: str) -> bool:
+def names_file(text: str) -> bool:
+    """Whether `text` is the path of a file that is there, or can be nothing else."""
     try:
-        return Path(text).is_file()
+        return bool(_NAME_OF_FILE(text)) or Path(text).is_file()
     except (OSError, ValueError):  # too long for a path, or with a NUL
         return False
 

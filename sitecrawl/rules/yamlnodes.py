@@ -106,30 +106,39 @@ class Part:
 def read_yaml(path: Path) -> Part:
     """The one document in the file. Raises `OptionError`, which names file and line."""
     try:
+        return Part(compose(path, "rules"), [])
+    except Wrong as error:
+        raise OptionError(f"{path}:{error.line}: {error}") from error
+
+
+def compose(path: Path, what: str) -> yaml.Node:
+    """The same as YAML's own node. Raises `OptionError` for a file that cannot be read, which is to hold `what`, and
+    `Wrong` for what is no YAML.
+    """
+    try:
         with path.open("rb") as file:
             content = file.read(MAX_SIZE + 1)
     except OSError as error:
-        raise OptionError(f"The rules {path} cannot be read: {error.strerror}") from error
+        raise OptionError(f"The {what} {path} cannot be read: {error.strerror}") from error
     if len(content) > MAX_SIZE:
-        raise OptionError(f"The rules {path} have more than {MAX_SIZE} bytes")
+        raise OptionError(f"The {what} {path} cannot be read: more than {MAX_SIZE} bytes")
     try:
         node = yaml.compose(content.decode("utf-8-sig"), Loader=yaml.SafeLoader)
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise OptionError(f"{path}:{line}: this is no UTF-8") from error
+        raise Wrong(content.count(b"\n", 0, error.start) + 1, "this is no UTF-8") from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise OptionError(f"{path}:{mark.line + 1 if mark else 1}: {error.problem or error.context}") from error
+        raise Wrong(mark.line + 1 if mark else 1, str(error.problem or error.context)) from error
     except yaml.reader.ReaderError as error:
         line = content.decode("utf-8-sig").count("\n", 0, error.position) + 1
-        raise OptionError(f"{path}:{line}: a character that YAML does not allow") from error
+        raise Wrong(line, "a character that YAML does not allow") from error
     except RecursionError:
-        raise OptionError(f"{path}:1: too many lists or mappings within one another") from None
+        raise Wrong(1, "too many lists or mappings within one another") from None
     if node is None:
-        raise OptionError(f"{path}:1: there are no rules in this file")
+        raise Wrong(1, f"there are no {what} in this file")
     if _size(node) > MAX_PARTS:
-        raise OptionError(f"{path}:1: too many rules, with all that aliases (`*name`) repeat")
-    return Part(node, [])
+        raise Wrong(1, f"too many {what}, with all that aliases (`*name`) repeat")
+    return node
 
 
 def _size(node: yaml.Node) -> int:

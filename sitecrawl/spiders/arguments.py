@@ -53,8 +53,8 @@ class SiteArguments:
     def read(
         cls, given: Mapping[str, Any], seeds: list[str], others: Sequence[str] = (), *, has_queue: bool = False
     ) -> SiteArguments:
-        """Read `given`, as the command line has it; `seeds` stands in where no seeds are given. `others` are the
-        arguments that the spider has taken for itself.
+        """Read `given`, as the command line or a job file has it; `seeds` stands in where no seeds are given.
+        `others` are the arguments that the spider has taken for itself.
 
         `has_queue`: seeds come from elsewhere, too, so there need be none.
 
@@ -113,7 +113,9 @@ def _check_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
             raise OptionError(f"There is no argument {name!r}{hint}")
 
 
-def _seeds(text: str | None, others: Sequence[str], *, has_queue: bool) -> list[Url]:
+def _seeds(text: str | list[str] | None, others: Sequence[str], *, has_queue: bool) -> list[Url]:
+    if isinstance(text, list):  # of a job file
+        return seeds_of(text, schemes=CRAWLED)
     if text:
         return read_seeds(text, schemes=CRAWLED)
     return [] if has_queue and not others else seeds_of(others, schemes=CRAWLED)
@@ -162,6 +164,6 @@ def _sitemaps(given: Mapping[str, Any]) -> tuple[bool, list[Url]]:
     return is_switch and _SWITCH[first], found
 
 
-def _patterns(text: str) -> list[str]:
-    """One regular expression; commas are part of it."""
-    return [text] if text else []
+def _patterns(given: str | list[str]) -> list[str]:
+    """Those of a job file; of a text it is one regular expression, and commas are part of it."""
+    return given if isinstance(given, list) else [given] if given else []

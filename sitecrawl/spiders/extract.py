@@ -14,6 +14,7 @@ from scrapy.settings import BaseSettings
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.limits import EXTRACT_SIZE, EXTRACT_TIME, NO_LIMIT, REGEX_TIME
 from sitecrawl.base.patterns import MatchTime
+from sitecrawl.job.taking import with_job_file
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.rules import Extraction, Outcome, PageText, RuleSet, read_rules
 from sitecrawl.spiders.feeds import name_fields
@@ -25,11 +26,13 @@ class ExtractSpider(SiteSpider):
 
     name = "extract"
     own_arguments = ("rules",)
+    path_arguments = ("rules",)
 
     rules: RuleSet
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        kwargs = with_job_file(crawler, kwargs)
         path = kwargs.pop("rules", None)
         if not path:
             raise OptionError("rules is missing: name the file that says what to take, such as -a rules=rules.yaml")

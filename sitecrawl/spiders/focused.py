@@ -13,6 +13,7 @@ from scrapy.http import Response
 
 from sitecrawl.base.errors import CorruptFile, OptionError
 from sitecrawl.base.extras import how_to_install
+from sitecrawl.job.taking import with_job_file
 from sitecrawl.page import charset
 from sitecrawl.page import media_type as media
 from sitecrawl.page.items import PageItem
@@ -46,6 +47,7 @@ class FocusedSpider(SiteSpider):
 
     name = "focused"
     own_arguments = ("topic", "examples", "threshold", "min_relevance")
+    path_arguments = ("examples",)
     seed_priority = _SEED_PRIORITY
 
     focus: Focus
@@ -56,6 +58,7 @@ class FocusedSpider(SiteSpider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        kwargs = with_job_file(crawler, kwargs)
         topic, examples = kwargs.pop("topic", "").strip(), kwargs.pop("examples", "").replace(",", " ").split()
         threshold = _share("threshold", kwargs.pop("threshold", THRESHOLD))
         least = kwargs.pop("min_relevance", None)

@@ -13,6 +13,7 @@ from scrapy.http import Response
 
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.job.taking import with_job_file
 from sitecrawl.page.items import PageItem
 from sitecrawl.pagestore.folder import PageFolder
 from sitecrawl.search.keyword import Found, Keyword
@@ -37,6 +38,7 @@ class KeywordSpider(SiteSpider):
 
     name = "keyword"
     own_arguments = ("start", "keyword", "output_dir")
+    path_arguments = ("output_dir",)
     keyword: Keyword
     folder: PageFolder | None = None
     found: Found | None = None
@@ -47,6 +49,7 @@ class KeywordSpider(SiteSpider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        kwargs = with_job_file(crawler, kwargs)
         text, folder = kwargs.pop("keyword", None), kwargs.pop("output_dir", None)
         if text is None:
             raise OptionError("keyword is missing: say what to look for, such as -a keyword='annual report'")

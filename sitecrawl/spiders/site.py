@@ -21,6 +21,7 @@ from sitecrawl.crawl.requisites import read_requisite
 from sitecrawl.crawl.revisits import Recrawling
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sitemaps import Sitemaps
+from sitecrawl.job.taking import with_job_file
 from sitecrawl.page.items import Link, PageItem
 from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.feeds import PAGE_FIELDS, leave_pages_out, name_fields
@@ -45,6 +46,9 @@ class SiteSpider(Spider):
     own_arguments: tuple[str, ...] = ()
     """What the spider takes for itself, before the others are read."""
 
+    path_arguments: tuple[str, ...] = ()
+    """Those of `own_arguments` that are paths: in a job file they begin beside it."""
+
     arguments: SiteArguments
     stopped_patterns: frozenset[str] = frozenset()
     """Of `allow` and `deny`, those that took too long."""
@@ -62,6 +66,7 @@ class SiteSpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        kwargs = with_job_file(crawler, kwargs)
         is_shared = redis_of(crawler.settings) is not None and not only_looks()
         if crawler.settings.getbool("SITECRAWL_FTP"):
             kwargs.setdefault("ftp", "1")

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from scrapy.crawler import Crawler
 
+from sitecrawl.job.taking import with_job_file
 from sitecrawl.page.items import Link
 from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.site import SiteSpider
@@ -22,6 +23,7 @@ class SitemapSpider(SiteSpider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        kwargs = with_job_file(crawler, kwargs)
         if "domains" in kwargs:
             kwargs["seeds"] = kwargs.pop("domains")
         elif "seeds" not in kwargs and (named := SiteArguments.named_in(kwargs)):

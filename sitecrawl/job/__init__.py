@@ -1,0 +1,1 @@
+"""A crawl's one file: read, checked and explained."""

@@ -1,0 +1,140 @@
+"""A TOML or YAML file as plain values, and the line of each: bounded, for a file may be anything."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from sitecrawl.base.errors import OptionError
+from sitecrawl.base.schemas import Place, Problem
+from sitecrawl.job.toml_lines import lines_of
+from sitecrawl.rules.yamlnodes import Wrong, compose
+
+MAX_SIZE: Final = 1 << 20
+"""Bytes. Seeds by the million have a file of their own."""
+MAX_DEPTH: Final = 16
+"""Tables and lists within one another: the deepest that a job has is a header in a sheet, or a feed's option."""
+_TOO_DEEP: Final = "too many lists or tables within one another"
+ENDINGS: Final = frozenset({".toml", ".yaml", ".yml"})
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    path: Path
+    values: dict[str, Any]
+    find_lines: Callable[[], dict[Place, int]]
+    """Looked for when there is something wrong, and not before."""
+
+    def told(self, found: list[Problem]) -> str:
+        """Each problem with its line, in their order."""
+        lines = self.find_lines()
+        placed = sorted((_line(lines, problem.place), problem.message) for problem in found)
+        return "\n".join(f"{self.path}, line {line}: {message}" for line, message in dict.fromkeys(placed))
+
+
+def _line(lines: dict[Place, int], place: Place) -> int:
+    """Of what is missing, the line of that in which it is."""
+    while place and place not in lines:
+        place = place[:-1]
+    return lines.get(place, 1)
+
+
+def read_document(path: Path) -> Document:
+    """Raises `OptionError`, which names the file, and the line where there is one."""
+    if path.suffix.lower() == ".toml":
+        return _toml(path)
+    lines: dict[Place, int] = {(): 1}
+    try:
+        values = _plain(compose(path, "jobs"), (), lines)
+    except Wrong as error:
+        raise OptionError(f"{path}, line {error.line}: {error}") from error
+    if not isinstance(values, dict):
+        raise OptionError(f"{path}, line 1: a job is made of tables such as crawl:, and this is none")
+    return Document(path, values, lambda: lines)
+
+
+def _toml(path: Path) -> Document:
+    text = _text(path)
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message = str(error)
+        at = re.search(r" \(at line (\d+), column \d+\)$", message)
+        line = at[1] if at else max(1, text.count("\n") + (not text.endswith("\n")))
+        raise OptionError(f"{path}, line {line}: {re.sub(r' [(]at .*[)]$', '', message)}") from None
+    except (RecursionError, ValueError) as error:  # the latter: a whole number of thousands of digits
+        why = _TOO_DEEP if isinstance(error, RecursionError) else str(error)
+        raise OptionError(f"{path}: {why}") from None
+    if _is_too_deep(values):
+        raise OptionError(f"{path}: {_TOO_DEEP}")
+    return Document(path, values, lambda: lines_of(text))
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_SIZE + 1)
+    except OSError as error:
+        raise OptionError(f"The job {path} cannot be read: {error.strerror}") from error
+    if len(content) > MAX_SIZE:
+        raise OptionError(f"The job {path} has more than {MAX_SIZE} bytes: give seeds a file of their own")
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise OptionError(f"{path}, line {line}: this is no UTF-8") from None
+
+
+def _is_too_deep(values: object) -> bool:
+    stack = [(values, 0)]
+    while stack:
+        value, depth = stack.pop()
+        if depth > MAX_DEPTH:
+            return True
+        inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        stack.extend((one, depth + 1) for one in inner)
+    return False
+
+
+def _plain(node: yaml.Node, place: Place, lines: dict[Place, int]) -> Any:
+    """What the node stands for. Keys are text, and stand once."""
+    line = lines.setdefault(place, node.start_mark.line + 1)
+    if len(place) > MAX_DEPTH:
+        raise Wrong(line, _TOO_DEEP)
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(one, (*place, number), lines) for number, one in enumerate(node.value)]
+    if isinstance(node, yaml.ScalarNode):
+        return _scalar(node)
+    values: dict[str, Any] = {}
+    for key, value in node.value:
+        at = key.start_mark.line + 1
+        if not isinstance(key, yaml.ScalarNode):
+            raise Wrong(at, "a key is a text, and not a list or a table")
+        if key.value in values:
+            raise Wrong(at, f"{key.value!r} stands here twice")
+        lines.setdefault((*place, key.value), at)
+        values[key.value] = _plain(value, (*place, key.value), lines)
+    return values
+
+
+_CONSTANTS: Final = {"": None, "~": None, "null": None, "true": True, "false": False}
+_WHOLE: Final = re.compile(r"[-+]?[0-9]{1,400}")
+_NUMBER: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+
+
+def _scalar(node: yaml.ScalarNode) -> Any:
+    """As YAML 1.2 has it (section 10.3.2): no `yes` is true, no `1:30` a number, no `010` an eight."""
+    text: str = node.value
+    if node.style is not None:
+        return text
+    if text.lower() in _CONSTANTS:
+        return _CONSTANTS[text.lower()]
+    if _WHOLE.fullmatch(text):
+        return int(text)
+    return float(text) if _NUMBER.fullmatch(text) else text

@@ -1,0 +1,83 @@
+"""What reads the texts of a job file: those readers that arguments and settings have, too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from scrapy.settings import Settings
+from scrapy.utils.conf import feed_process_params_from_cli
+
+from sitecrawl.cluster.address import SCHEMES
+from sitecrawl.crawl.configuration import check_job_name
+from sitecrawl.crawl.seeds import names_file, read_seeds, seeds_of
+from sitecrawl.job.document import ENDINGS
+from sitecrawl.sheets import reading
+from sitecrawl.urls.url import CRAWLED
+
+_SETTING: Final = re.compile(r"[A-Z][A-Z0-9_]*")
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+
+
+def readers(folder: Path) -> Mapping[str, Callable[[str], object]]:
+    """By `format` in the schema. `folder`: where relative paths begin."""
+    return {
+        **reading.READERS,
+        "job-name": _name,
+        "seed": _seed,
+        "seeds": lambda text: _seeds(text, folder),
+        "url": lambda text: seeds_of([text]),
+        "feed": _feed,
+        "setting-name": _setting,
+    }
+
+
+def _name(text: str) -> None:
+    check_job_name(text)
+    if Path(text).suffix.lower() in ENDINGS:
+        raise ValueError(f"{text!r} would be a file: a name has no ending like {Path(text).suffix}")
+
+
+def _seed(text: str) -> None:
+    if text.startswith(("@", *SCHEMES)) or names_file(text):
+        raise ValueError(f"a list holds URLs: for a file or a key write seeds = {text!r} alone")
+    seeds_of([text], schemes=CRAWLED)
+
+
+def _seeds(text: str, folder: Path) -> None:
+    """A file need only be there: it is read when the crawl begins."""
+    path = seeds_file(text, folder)
+    if path is None and not text.startswith(SCHEMES):
+        read_seeds(text, schemes=CRAWLED)
+    elif path is not None and not path.is_file():
+        raise ValueError(f"there is no file {path}")
+
+
+def seeds_file(text: str, folder: Path) -> Path | None:
+    """The file that a text of seeds names; None for URLs and Redis."""
+    if text.startswith("@"):
+        return folder / text[1:]
+    is_one = (
+        not text.startswith(SCHEMES) and "\n" not in text and (names_file(text) or names_file(str(folder / text)))
+    )
+    return folder / text if is_one else None
+
+
+def _feed(text: str) -> None:
+    feed_of(text, Path())
+
+
+def feed_of(text: str, folder: Path) -> dict[str, dict[str, object]]:
+    """Of FEEDS what `-o` would make of `text`, a path below `folder` or a URI. Raises `ValueError`."""
+    try:
+        ((uri, options),) = feed_process_params_from_cli(Settings(), [text]).items()
+    except Exception as error:  # Scrapy's UsageError, whose words are about a command line
+        raise ValueError(f"{text!r} names no format: end it with .csv, .json, .jsonl or .xml") from error
+    return {uri if _URI.match(uri) else str(folder / uri): options}
+
+
+def _setting(text: str) -> None:
+    if not _SETTING.fullmatch(text):
+        raise ValueError(f"{text!r} is no name of a setting: they are written in capitals")

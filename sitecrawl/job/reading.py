@@ -1,0 +1,159 @@
+"""A job file as what a crawl takes: the spider's arguments and Scrapy's settings. docs/job.md says what it holds.
+
+What a key stands for is said by the schema itself, in `x-argument` and `x-setting`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from scrapy.settings import Settings
+
+from sitecrawl.addon import check_settings
+from sitecrawl.base.errors import OptionError
+from sitecrawl.base.schemas import MOST_TOLD, Problem, problems, schema_in
+from sitecrawl.job.document import ENDINGS, Document, read_document
+from sitecrawl.job.formats import feed_of, readers, seeds_file
+from sitecrawl.sheets import reading
+from sitecrawl.sheets.reading import sheet_schema
+
+_SECRET: Final = reading.SECRET | {"database"}
+_TOO_LATE: Final = frozenset(
+    {
+        "ADDONS", "ASYNCIO_EVENT_LOOP", "BOT_NAME", "COMMANDS_MODULE", "LOG_DATEFORMAT", "LOG_ENABLED",
+        "LOG_ENCODING", "LOG_FILE", "LOG_FILE_APPEND", "LOG_FORMAT", "LOG_LEVEL", "LOG_SHORT_NAMES", "LOG_STDOUT",
+        "LOG_VERSIONS", "NEWSPIDER_MODULE", "SPIDER_LOADER_CLASS", "SPIDER_LOADER_WARN_ONLY", "SPIDER_MODULES",
+        "TWISTED_REACTOR", "TWISTED_REACTOR_ENABLED",
+    }
+)  # fmt: skip
+"""Settings that have done their work before the file is read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the file `path` tells a crawl."""
+
+    path: Path
+    name: str
+    spider: str
+    """The only one that may run it; empty for any."""
+    arguments: Mapping[str, Any]
+    """Of the spider, as it takes them: texts, and lists of texts for `seeds`, `allow` and `deny`."""
+    own: Mapping[str, str]
+    """Arguments of the spider's own; paths in them begin beside the file."""
+    settings: Mapping[str, Any]
+
+
+def is_file(job: str) -> bool:
+    """Whether the spider argument `job` names a file, and not a crawl."""
+    return Path(job).suffix.lower() in ENDINGS
+
+
+@cache
+def job_schema() -> Mapping[str, Any]:
+    """The whole schema, as it is published."""
+    return {**schema_in("sitecrawl.job", "job.schema.json"), "$defs": {"sheet": sheet_schema()}}
+
+
+def read_job(path: Path) -> Job:
+    """Raises `OptionError`, which names file and line of every problem, up to 20 of them, a line each."""
+    document = read_document(path)
+    if found := list(islice(_wrong(document), MOST_TOLD)):
+        raise OptionError(document.told(found))
+    values, folder = document.values, path.parent
+    crawl = values.get("crawl", {})
+    return Job(
+        path,
+        crawl.get("name", path.stem),
+        crawl.get("spider", ""),
+        dict(_arguments(values, folder)),
+        {name: _text(value) for name, value in values.get("spider", {}).items()},
+        {**values.get("settings", {}), **dict(_settings(values, folder))},
+    )
+
+
+def _wrong(document: Document) -> Iterator[Problem]:
+    yield from problems(job_schema(), document.values, readers(document.path.parent), _SECRET)
+    settings = document.values.get("settings")
+    for name, value in settings.items() if isinstance(settings, dict) else ():
+        if message := _wrong_setting(name, value):
+            yield Problem(("settings", name), message)
+    crawl = document.values.get("crawl")
+    if isinstance(crawl, dict) and "name" not in crawl:
+        try:
+            readers(Path())["job-name"](document.path.stem)
+        except ValueError as error:
+            yield Problem(("crawl",), f"the file's name is the crawl's, where name is missing. {error}")
+
+
+def _wrong_setting(name: str, value: object) -> str:
+    if name in _TOO_LATE:
+        return f"{name} is read before this file: give it on the command line, -s {name}=..., or in settings.py"
+    if name == "JOBDIR":
+        return "the crawl's directory is named by name in [crawl]"
+    if place := _places().get(name):
+        return (
+            f"{name} is {place[1]} in [{place[0]}]: write it there"
+            if place[1]
+            else f"{name} is written as [[sheets]]"
+        )
+    try:
+        check_settings(Settings({name: value}, "project"))
+    except OptionError as error:
+        return str(error)
+    return ""
+
+
+def _keys() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Table, key and schema of all that a table may hold; for a table that is a value of its own without a key."""
+    for table, schema in job_schema()["properties"].items():
+        yield table, "", schema
+        for key, one in schema.get("properties", {}).items():
+            yield table, key, one
+
+
+@cache
+def _places() -> Mapping[str, tuple[str, str]]:
+    """Table and key of the settings that have one."""
+    return {schema["x-setting"]: (table, key) for table, key, schema in _keys() if "x-setting" in schema}
+
+
+def _given(values: Mapping[str, Any], kind: str) -> Iterator[tuple[str, Any]]:
+    """What stands in the file under keys that have `kind` in the schema."""
+    for table, key, schema in _keys():
+        if kind in schema and table in values:
+            if not key:
+                yield schema[kind], values[table]
+            elif key in values[table]:
+                yield schema[kind], values[table][key]
+
+
+_LISTS: Final = frozenset({"seeds", "allow", "deny"})
+"""Arguments that may be lists: their commas are their own."""
+
+
+def _arguments(values: Mapping[str, Any], folder: Path) -> Iterator[tuple[str, Any]]:
+    for name, value in _given(values, "x-argument"):
+        if name == "seeds" and isinstance(value, str):
+            path = seeds_file(value, folder)
+            yield name, value if path is None else f"@{path}"
+        else:
+            yield name, [*value] if name in _LISTS else ",".join(value) if isinstance(value, list) else _text(value)
+
+
+def _text(value: Any) -> str:
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def _settings(values: Mapping[str, Any], folder: Path) -> Iterator[tuple[str, Any]]:
+    arguments = {schema.get("x-setting") for _, _, schema in _keys() if "x-argument" in schema}
+    for name, value in _given(values, "x-setting"):
+        if name == "FEEDS":
+            yield name, {uri: options for text in value for uri, options in feed_of(text, folder).items()}
+        elif name not in arguments:
+            yield name, value
