@@ -89,8 +89,7 @@ class Scheduler(BaseScheduler):
         if self._crawler.settings.get("JOBDIR") or not hasattr(spider, "state"):  # as Scrapy; else it is the spider's
             self._checkpoints.add(SpiderState(spider, self._runtime.database))
         self._checkpoints.add(FeedFiles(self._crawler))
-        scope = self._runtime.scope
-        self._told = Told(configuration.terms(self._crawler.settings, scope), scope, self._runtime.database)
+        self._told = self._runtime.told = self._tell(spider)
         self._checkpoints.add(self._told)
         database, stats = self._runtime.database, self._stats
         self._checkpoints.add(Totals(SEEN_TOTALS, SeenFigures, self._seen_figures, database=database, stats=stats))
@@ -103,6 +102,15 @@ class Scheduler(BaseScheduler):
         if self._runtime.team is not None:
             call_later(0, self._frontier.start)
         return self._dupefilter.open() if self._dupefilter is not None else None
+
+    def _tell(self, spider: Spider) -> Told:
+        scope, runtime = self._runtime.scope, self._runtime
+        seeds = getattr(getattr(spider, "arguments", None), "seeds", ())
+        key = runtime.directory.manifest.fingerprint_key
+        told = Told(configuration.terms(self._crawler.settings, scope, seeds, key), scope, runtime.database)
+        if told.since:
+            logger.info("Since the last run: %s", "; ".join(told.since))
+        return told
 
     def _seen_figures(self) -> SeenFigures:
         return self._runtime.local.seen.figures()

@@ -42,6 +42,7 @@ from sitecrawl.crawl.outcomes import of_traffic
 from sitecrawl.crawl.requests import is_miss
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.site_facts import SiteFacts
+from sitecrawl.crawl.told import Told
 from sitecrawl.crawl.traffic import RATE_SECONDS, Rate, Traffic
 from sitecrawl.frontier.left import last_fetches
 from sitecrawl.pagestore.warc_store import INDEX_FILE
@@ -244,6 +245,7 @@ class Progress:
             if self._runtime is not None:
                 self._runtime.on_finish.append(self._facts.finished)
                 self._announce(self._runtime.local.seen)
+                self._say_what_changed(self._runtime.told)
         if self._line is not None:
             self._line.start()
         if self._interval:
@@ -255,6 +257,12 @@ class Progress:
         """Which tiers the URL-seen test has. A job's log has that by itself, and so has one of lost pages."""
         if not is_job() and seen.exact is not None:
             print(f"URL-seen test: {seen.describe()}", file=sys.stderr, flush=True)
+
+    @staticmethod
+    def _say_what_changed(told: Told | None) -> None:
+        """Where the log does not, which has it at level INFO."""
+        if told is not None and told.since and not is_job() and not _log_shows_info():
+            print(f"Since the last run: {visible('; '.join(told.since))}", file=sys.stderr, flush=True)
 
     def spider_closed(self, reason: str) -> None:
         """The scheduler has closed all files: from here on only what is in memory may be asked."""

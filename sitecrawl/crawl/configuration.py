@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import ssl
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from time import localtime, strftime
 from typing import Any, Final
@@ -34,10 +36,11 @@ from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.recrawl.schedule import RecrawlOptions
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.sheets import Sheets
+from sitecrawl.sheets.kept import DIGEST, kept
 from sitecrawl.sheets.reading import read_sheets
 from sitecrawl.sitemap.entry import Limits as SitemapLimits
 from sitecrawl.sitemap.schedule import ScheduleOptions
-from sitecrawl.urls.url import CRAWLED, WEB, Schemes
+from sitecrawl.urls.url import CRAWLED, WEB, Schemes, Url
 
 CRAWLS = Path("crawls")
 """Where crawls without a JOBDIR go, below the working directory."""
@@ -187,8 +190,27 @@ def recrawl(settings: BaseSettings) -> RecrawlOptions:
     )
 
 
-def terms(settings: BaseSettings, scope: Scope | None) -> Terms:
-    """What the crawl is told, as far as that explains what it does with a URL."""
+_DECIDING: Final = (
+    "DOWNLOAD_DELAY", "CONCURRENT_REQUESTS", "CONCURRENT_REQUESTS_PER_DOMAIN", "SITECRAWL_DELAY_FACTOR",
+    "SITECRAWL_MAX_DELAY", "SITECRAWL_CONCURRENT_REQUESTS_PER_IP", "SITECRAWL_LINKS", "SITECRAWL_REQUISITES",
+    "SITECRAWL_RENDER", "SITECRAWL_SCREENSHOTS", "SITECRAWL_HOLD_TRAPS", "SITECRAWL_LEARN_RULES",
+    "SITECRAWL_LAMBDA_POLICY", "SITECRAWL_DUPLICATE_CONTENT", "SITECRAWL_VERIFY_TLS", "SITECRAWL_ALLOW_PRIVATE",
+    "SITECRAWL_RECRAWL_BUDGET", "SITECRAWL_SITEMAP_BUDGET", "DOWNLOAD_MAXSIZE", "DOWNLOAD_TIMEOUT",
+    "CLOSESPIDER_TIMEOUT", "USER_AGENT",
+)  # fmt: skip
+"""Besides those that are fields of `Terms`: a crawl that goes on says what of them is otherwise than it was."""
+_LISTED_SEEDS: Final = 100
+
+
+def terms(settings: BaseSettings, scope: Scope | None, seeds: Sequence[Url] = (), key: bytes = b"") -> Terms:
+    """What the crawl is told, as far as that explains what it does. `key`, of the crawl, is that of digests."""
+
+    def digest(text: str) -> str:
+        """Long enough to differ where a secret does, and too short to find it by."""
+        return hashlib.blake2b(text.encode(), key=key, digest_size=3).hexdigest()
+
+    listed = [seed.href for seed in seeds]
+    others = {name: _comparable(settings.get(name)) for name in _DECIDING}
     allow, deny = scope.patterns if scope is not None else ([], [])
     return Terms(
         begun=time.time(),
@@ -201,7 +223,19 @@ def terms(settings: BaseSettings, scope: Scope | None) -> Terms:
         agent=robots_agent(settings),
         robots=settings.getbool("ROBOTSTXT_OBEY"),
         ftp=settings.getbool("SITECRAWL_FTP"),
+        others={**others, "seeds": listed if len(listed) <= _LISTED_SEEDS else {DIGEST: digest(" ".join(listed))}},
+        sheets=tuple(kept(sheet, digest) for sheet in sheets(settings).all),
     )
+
+
+def _comparable(value: object) -> str | float | None:
+    """The same for `1`, `"1"`, `1.0` and True."""
+    text = {"True": "1", "False": "0"}.get(str(value), str(value))
+    try:
+        number = float(text)
+    except ValueError:
+        return None if value is None else text
+    return int(number) if number.is_integer() else number
 
 
 def robots_agent(settings: BaseSettings) -> str:

@@ -35,6 +35,7 @@ from sitecrawl.crawl.reading import PageReading
 from sitecrawl.crawl.refusals import Refusals
 from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.seed_hosts import SeedHosts
+from sitecrawl.crawl.told import Told
 from sitecrawl.crawl.wishes import Wishes
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import CrawlDirectory, keep_copy
@@ -74,6 +75,8 @@ class Runtime:
 
     key_of: Callable[[str], bytes]
     """Gives the fingerprint of a URL that is fetched by GET."""
+    told: Told | None = None
+    """What the crawl is told; None before the scheduler is open."""
     renders = False
     """Whether a middleware renders pages: their hosts are not free before that is done."""
 

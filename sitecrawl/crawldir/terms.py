@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container
-from dataclasses import asdict, dataclass
+from collections.abc import Container, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Database
@@ -35,6 +36,12 @@ class Terms:
     """Whether robots.txt is obeyed."""
     ftp: bool = False
     """Whether FTP servers are crawled, too."""
+    others: Mapping[str, Any] = field(default_factory=dict)
+    """What else decides, by names that users know: plain values, and `{"digest": ...}` in the place of secrets."""
+    sheets: tuple[Mapping[str, Any], ...] = ()
+    """What is otherwise for some hosts, the same way: see `sitecrawl.sheets.kept`."""
+    since: tuple[str, ...] = ()
+    """What of all that was otherwise in the run before, in words."""
 
     def pack(self) -> bytes:
         return json.dumps(asdict(self)).encode()
@@ -44,7 +51,8 @@ class Terms:
         """Raises `CorruptFile`."""
         try:
             fields = json.loads(data)
-            return cls(**{**fields, "allow": tuple(fields["allow"]), "deny": tuple(fields["deny"])})
+            lists = {name: tuple(fields.get(name, ())) for name in ("allow", "deny", "sheets", "since")}
+            return cls(**{**fields, **lists})
         except (ValueError, TypeError, LookupError) as error:
             raise CorruptFile(f"What the crawl was told cannot be read: {error}") from error
 

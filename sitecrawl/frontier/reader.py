@@ -22,6 +22,7 @@ from sitecrawl.crawldir.meta import CONTENT_TOTALS, HISTORY, LEDGER, OUTCOMES, R
 from sitecrawl.crawldir.outcomes import Outcomes
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.crawldir.refusals import RefusalTotals
+from sitecrawl.crawldir.terms import terms_of
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.credit.trust import HostGraph
@@ -218,6 +219,11 @@ class FrontierReader:
     def content(self) -> ContentFigures:
         """What the content-seen test found, in all runs."""
         return ContentFigures.unpack(self._database.get("meta", CONTENT_TOTALS))
+
+    def changes(self) -> tuple[str, ...]:
+        """What the last run was told otherwise than the one before it, in words."""
+        terms = terms_of(self._database)
+        return terms.since if terms is not None else ()
 
     def refusals(self) -> RefusalTotals:
         """Which hosts said no, in all runs."""

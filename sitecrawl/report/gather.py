@@ -104,6 +104,8 @@ class ReportData:
     manifest: Manifest
     made: float
     version: str
+    changes: tuple[str, ...]
+    """What the last run was told otherwise than the one before it, in words."""
     urls: UrlTotals
     history: History | None
     seen: SeenFigures
@@ -142,6 +144,7 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
             manifest=manifest,
             made=time.time(),
             version=__version__,
+            changes=reader.changes(),
             urls=urls,
             history=reader.history(),
             seen=reader.seen(),
