@@ -59,6 +59,10 @@ class Frontier(Later):
     name = "frontier"
 
 
+class Job(Later):
+    name = "job"
+
+
 class Page(Later):
     name = "page"
 

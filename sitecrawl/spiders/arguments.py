@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -95,6 +95,26 @@ class SiteArguments:
     def named_in(given: Mapping[str, Any]) -> list[Url]:
         """The sitemaps and hubs that `given` names. Raises `OptionError`."""
         return _sitemaps(given)[1]
+
+    def settings(self) -> Iterator[tuple[str, Any]]:
+        """Those that arguments stand for, as far as they are given."""
+        for name, value in (
+            ("SITECRAWL_MAX_PAGES", self.max_pages),
+            ("DEPTH_LIMIT", self.max_depth),
+            ("SITECRAWL_ORDER", self.order),
+            ("SITECRAWL_LINKS", self.links),
+            ("SITECRAWL_RENDER", self.render),
+        ):
+            if value is not None:
+                yield name, value
+        for name, is_on in (
+            ("SITECRAWL_REQUISITES", self.requisites),
+            ("SITECRAWL_FTP", self.ftp),
+            ("SITECRAWL_SCREENSHOTS", self.screenshots),
+            ("SITECRAWL_CLUSTER_WATCH", self.watch or self.recrawl),  # other workers may have something for this one
+        ):
+            if is_on:
+                yield name, True
 
     @property
     def gathers(self) -> bool:

@@ -72,24 +72,8 @@ class SiteSpider(Spider):
             kwargs.setdefault("ftp", "1")
         arguments = cls.read_arguments(kwargs, has_queue=is_shared)
         _check_scheduler(crawler.settings)
-        for name, value in (
-            ("SITECRAWL_MAX_PAGES", arguments.max_pages),
-            ("DEPTH_LIMIT", arguments.max_depth),
-            ("SITECRAWL_ORDER", arguments.order),
-            ("SITECRAWL_LINKS", arguments.links),
-            ("SITECRAWL_RENDER", arguments.render),
-        ):
-            if value is not None:
-                crawler.settings.set(name, value, priority="spider")
-        for name, is_on in (
-            ("SITECRAWL_REQUISITES", arguments.requisites),
-            ("SITECRAWL_FTP", arguments.ftp),
-            ("SITECRAWL_SCREENSHOTS", arguments.screenshots),
-        ):
-            if is_on:
-                crawler.settings.set(name, value=True, priority="spider")
-        if arguments.watch or arguments.recrawl:  # other workers may have something for this one
-            crawler.settings.set("SITECRAWL_CLUSTER_WATCH", value=True, priority="spider")
+        for name, value in arguments.settings():
+            crawler.settings.set(name, value, priority="spider")
         if arguments.job:
             path = job_directory(crawler.settings, arguments.job, kwargs.get("_job", ""))
             crawler.settings.set("JOBDIR", str(path), priority="cmdline")  # it stands there, too

@@ -1,0 +1,182 @@
+"""`scrapy job` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from crawling import crawl, scrapy
+from localweb import LocalWeb, linked
+
+from sitecrawl.job.commented import commented
+from sitecrawl.job.reading import job_schema, read_job
+from sitecrawl.sheets.reading import sheet_schema
+
+JOB = """
+[crawl]
+seeds = ["https://example.com/"]
+deny = ["print"]
+max_depth = 3
+[politeness]
+delay = 1
+[[sheets]]
+hosts = ["*.example.com"]
+delay = 5
+priority = 0.5
+deny = ["/old/"]
+headers = { X-Key = "hush" }
+cookies = { id = "hush" }
+proxy = "http://me:hush@proxy.example:3128"
+robots = { reason = "we own it", paths = ["/docs/"] }
+login = { kind = "basic", user = "me", password = "hush" }
+"""
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    path = tmp_path / "site.toml"
+    path.write_text(JOB)
+    return path
+
+
+def uncommented(text: str) -> str:
+    return re.sub(r"^( *)#(?! )", r"\1", text, flags=re.MULTILINE)
+
+
+def keys(values: Mapping[str, Any]) -> dict[str, set[str]]:
+    return {name: set((value[0] if isinstance(value, list) else value) or ()) for name, value in values.items()}
+
+
+class TestInit:
+    @pytest.mark.parametrize("name", ["site.toml", "site.yaml"])
+    def test_every_key_is_there(self, name: str, tmp_path: Path) -> None:
+        """Uncommented, the file is a sound job with all that the schema knows; as it is, one with seeds alone."""
+        text = commented(as_yaml=name.endswith("yaml"))
+        path = tmp_path / name
+        path.write_text(uncommented(text))
+        read_job(path)
+        read = tomllib.loads if name.endswith("toml") else yaml.safe_load
+        tables = job_schema()["properties"]
+        expected = {table: set(schema.get("properties", {})) for table, schema in tables.items()}
+        expected["sheets"] = set(sheet_schema()["properties"])
+        found = keys(read(uncommented(text)))
+        assert {**found, "spider": set(), "settings": set()} == expected
+        assert read(text) == {"crawl": {"seeds": ["https://example.com/"]}}
+
+    def test_it_overwrites_nothing(self, tmp_path: Path) -> None:
+        """A file is written once; another name than that of a job file is refused."""
+        path = tmp_path / "site.toml"
+        assert scrapy("job", "init", str(path)).returncode == 0
+        written = path.read_text()
+        assert written == commented(as_yaml=False) == scrapy("job", "init").stdout
+        again = scrapy("job", "init", str(path))
+        assert (again.returncode, path.read_text()) == (1, written)
+        assert "File exists" in again.stderr
+        assert "is no name of a job file" in scrapy("job", "init", str(tmp_path / "site.txt")).stderr
+
+
+class TestCheck:
+    def test_what_it_will_do(self, job: Path) -> None:
+        """The crawl, and each URL with what keeps it out or holds for it, are explained; no secret is shown."""
+        urls = [
+            "https://www.example.com/docs/a",
+            "https://example.com/print",
+            "https://www.example.com/old/",
+            "b.example",
+        ]
+        done = scrapy("job", "check", str(job), *urls, "http://", settings={"JOBDIR": job.parent / "crawl"})
+        assert done.returncode == 0, done.stderr
+        head, docs, printed, old, other, none = done.stdout.split("\n\n")
+        assert head.splitlines()[0] == f"{job.parent / 'crawl'}: new, spider generic"
+        assert "max_depth     3" in head
+        assert "followed      it is in scope" in docs
+        for row in (
+            "sheets        *.example.com", "delay         5", "priority      0.5", "headers       X-Key",
+            "cookies       id", "proxy         http://proxy.example:3128", "robots        not obeyed: we own it",
+            "login         basic",
+        ):  # fmt: skip
+            assert f"  {row}\n" in f"{docs}\n"
+        assert "not followed  deny matches it: print" in printed
+        assert "delay         1" in printed
+        assert "robots        obeyed" in old
+        assert "not followed  its sheet: deny matches it: /old/" in old
+        assert "not followed  no seed is of the site b.example" in other
+        assert "not followed" in none
+        assert "hush" not in done.stdout + done.stderr
+
+    def test_as_json(self, job: Path) -> None:
+        """The same for programs."""
+        done = scrapy("job", "check", "--json", str(job), "https://example.com/")
+        facts = json.loads(done.stdout)
+        assert (facts["state"], facts["delay"], facts["sheets"]) == ("new", 1.0, ["*.example.com"])
+        assert facts["directory"] == "crawls/site"
+        assert facts["urls"][0]["seed"] is True
+
+    def test_mistakes(self, job: Path) -> None:
+        """A file with mistakes has exit code 1, and a line for each."""
+        job.write_text(JOB.replace("delay = 5", "delay = -5").replace("[politeness]", "[politenes]"))
+        done = scrapy("job", "check", str(job))
+        assert done.returncode == 1
+        assert done.stderr == (
+            f"scrapy: {job}, line 6: there is no 'politenes' here: is politeness meant?\n"
+            f"{job}, line 10: delay is -5, and has to be 0 or more\n"
+        )
+
+    def test_what_changed(self, tmp_path: Path) -> None:
+        """Of a crawl that is there already it says what will be otherwise than in the last run."""
+        with LocalWeb({"/": linked("/a"), "/a": linked()}) as web:
+            crawl(f"{web.root}/", tmp_path / "crawl", max_depth=2)
+            path = tmp_path / "site.toml"
+            path.write_text(f"[crawl]\nseeds = ['{web.root}/']\nmax_depth = 3\n[politeness]\ndelay_factor = 0\n")
+            done = scrapy("job", "check", str(path), settings={"JOBDIR": tmp_path / "crawl"})
+        head = done.stdout.splitlines()
+        assert head[:2] == [
+            f"{tmp_path / 'crawl'}: resumed, spider generic",
+            "  since the last run: max_depth 3, was 2",
+        ]
+
+    def test_redis_is_not_asked(self, tmp_path: Path) -> None:
+        """Seeds that are on Redis are read when the crawl begins, and no password of it is shown."""
+        path = tmp_path / "site.toml"
+        path.write_text("[crawl]\nseeds = 'redis://:hush@127.0.0.1:1/0#seeds'\n")
+        done = scrapy("job", "check", str(path))
+        assert done.returncode == 0, done.stderr
+        assert "redis://127.0.0.1:1/0#seeds, which is read when the crawl begins" in done.stdout
+        assert "hush" not in done.stdout
+
+    @pytest.mark.parametrize(
+        ("name", "text", "message"),
+        [
+            ("site.txt", "", "is no job file: those end with .toml, .yaml or .yml"),
+            ("site.toml", "[crawl]\nspider = 'nobody'", "is for the spider nobody, which is not in this project"),
+            ("site.toml", "", "seeds is empty: say what to crawl"),
+            ("none/site.toml", None, "No such file"),
+        ],
+    )
+    def test_what_cannot_be_checked(self, name: str, text: str | None, message: str, tmp_path: Path) -> None:
+        """One line says what is wrong, and the exit code is 1."""
+        if text is not None:
+            (tmp_path / name).write_text(text)
+        done = scrapy("job", "check", str(tmp_path / name))
+        assert done.returncode == 1
+        assert message in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_schema() -> None:
+    """It is printed whole, that of sheets included."""
+    assert json.loads(scrapy("job", "schema").stdout) == json.loads(json.dumps(job_schema()))
+
+
+@pytest.mark.parametrize("words", [[], ["init", "a", "b"], ["check"], ["schema", "x"], ["nothing"]])
+def test_a_wrong_call(words: list[str]) -> None:
+    """Whoever asks for something else is told what there is."""
+    done = scrapy("job", *words)
+    assert done.returncode == 2
+    assert "job init [FILE], job check FILE [URL ...], job schema" in done.stderr
