@@ -75,7 +75,8 @@ def feed_of(text: str, folder: Path) -> dict[str, dict[str, object]]:
         ((uri, options),) = feed_process_params_from_cli(Settings(), [text]).items()
     except Exception as error:  # Scrapy's UsageError, whose words are about a command line
         raise ValueError(f"{text!r} names no format: end it with .csv, .json, .jsonl or .xml") from error
-    return {uri if _URI.match(uri) else str(folder / uri): options}
+    below = Path(str(folder).replace("%", "%%"))  # Scrapy fills in what stands behind a percent sign
+    return {uri if _URI.match(uri) else str(below / uri): options}
 
 
 def _setting(text: str) -> None:

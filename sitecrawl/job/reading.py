@@ -83,7 +83,7 @@ def _wrong(document: Document) -> Iterator[Problem]:
     for name, value in settings.items() if isinstance(settings, dict) else ():
         if message := _wrong_setting(name, value):
             yield Problem(("settings", name), message)
-    crawl = document.values.get("crawl")
+    crawl = document.values.get("crawl", {})
     if isinstance(crawl, dict) and "name" not in crawl:
         try:
             readers(Path())["job-name"](document.path.stem)

@@ -133,6 +133,22 @@ def test_texts_of_seeds_that_are_no_file(tmp_path: Path) -> None:
         assert read_job(written(tmp_path, f"[crawl]\nseeds = '{text}'")).arguments == {"seeds": text}
 
 
+def test_a_feed_in_a_folder_with_a_percent_sign(tmp_path: Path) -> None:
+    """Scrapy fills in what is behind a percent sign in a feed's name, and not in that of its folder."""
+    (tmp_path / "50% off").mkdir()
+    job = read_job(written(tmp_path, "[outputs]\nfeeds = ['%(name)s.csv']", "50% off/site.toml"))
+    (uri,) = job.settings["FEEDS"]
+    assert uri % {"name": "generic"} == str(tmp_path / "50% off" / "generic.csv")
+
+
+def test_a_file_whose_name_is_no_crawls(tmp_path: Path) -> None:
+    """A name has to be given where the file's own names no directory."""
+    assert wrong(tmp_path, "", "my site.toml")[0].startswith(
+        "line 1: the file's name is the crawl's, where name is mi"
+    )
+    assert read_job(written(tmp_path, "[crawl]\nname = 'mine'", "my site.toml")).name == "mine"
+
+
 MISTAKES: list[tuple[str, str]] = [
     ("crawl = 5", "line 1: crawl is 5, and has to be a table"),
     ("[crawl]\nseeds = []", "line 2: seeds is empty"),

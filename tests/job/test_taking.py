@@ -188,3 +188,16 @@ def test_a_resume_says_what_changed(web: LocalWeb, tmp_path: Path) -> None:
     assert f"Since the last run: {changed}\n" in said
     scrapy("report", "-d", str(tmp_path / "crawl"), "-o", str(tmp_path / "report.html"))
     assert f"Since the run before: {changed}" in (tmp_path / "report.html").read_text()
+
+
+def test_the_same_command_goes_on(web: LocalWeb, tmp_path: Path) -> None:
+    """Without a JOBDIR the crawl lives where its name says, and the command that the summary gives is the same."""
+    (tmp_path / "site.toml").write_text(toml(web))
+    words = ("crawl", "generic", "-a", "job=site.toml", "-a", "max_pages=1")
+    first = scrapy(*words, cwd=tmp_path, env={"SCRAPY_SETTINGS_MODULE": "sitecrawl.settings"})
+    assert first.returncode == 0, first.stderr
+    assert "crawl generic -a job=site.toml -a max_pages=1\n" in first.stderr
+    assert stored(tmp_path / "crawls" / "site") == {"/"}
+    second = scrapy(*words[:4], cwd=tmp_path, env={"SCRAPY_SETTINGS_MODULE": "sitecrawl.settings"})
+    assert second.returncode == 0, second.stderr
+    assert stored(tmp_path / "crawls" / "site") == {"/", "/a", "/b"}
