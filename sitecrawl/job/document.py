@@ -20,6 +20,8 @@ MAX_SIZE: Final = 1 << 20
 """Bytes. Seeds by the million have a file of their own."""
 MAX_DEPTH: Final = 16
 """Tables and lists within one another: the deepest that a job has is a header in a sheet, or a feed's option."""
+_LONG_KEY: Final = re.compile(r"""(?<![A-Za-z0-9_-])(?:(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){100}""")
+"""A dotted key of so many parts takes `tomllib` their square, seconds for some thousands."""
 _TOO_DEEP: Final = "too many lists or tables within one another"
 ENDINGS: Final = frozenset({".toml", ".yaml", ".yml"})
 
@@ -61,6 +63,8 @@ def read_document(path: Path) -> Document:
 
 def _toml(path: Path) -> Document:
     text = _text(path)
+    if found := _LONG_KEY.search(text):
+        raise OptionError(f"{path}, line {text.count(chr(10), 0, found.start()) + 1}: {_TOO_DEEP}")
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
