@@ -21,7 +21,8 @@ from sitecrawl.console.base_command import DescribedCommand
 from sitecrawl.crawl.configuration import CRAWLS
 from sitecrawl.job.commented import commented
 from sitecrawl.job.explained import Plan, lines, lines_of_url
-from sitecrawl.job.reading import Job, is_file, job_schema, read_job
+from sitecrawl.job.naming import is_file
+from sitecrawl.job.reading import Job, job_schema, read_job
 from sitecrawl.job.taking import with_job_file
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.spiders.generic import GenericSpider

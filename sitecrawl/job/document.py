@@ -23,7 +23,6 @@ MAX_DEPTH: Final = 16
 _LONG_KEY: Final = re.compile(r"""(?<![A-Za-z0-9_-])(?:(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){100}""")
 """A dotted key of so many parts takes `tomllib` their square, seconds for some thousands."""
 _TOO_DEEP: Final = "too many lists or tables within one another"
-ENDINGS: Final = frozenset({".toml", ".yaml", ".yml"})
 
 
 @dataclass(frozen=True, slots=True)

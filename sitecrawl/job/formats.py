@@ -13,7 +13,7 @@ from scrapy.utils.conf import feed_process_params_from_cli
 from sitecrawl.cluster.address import SCHEMES
 from sitecrawl.crawl.configuration import check_job_name
 from sitecrawl.crawl.seeds import names_file, read_seeds, seeds_of
-from sitecrawl.job.document import ENDINGS
+from sitecrawl.job.naming import is_file
 from sitecrawl.sheets import reading
 from sitecrawl.urls.url import CRAWLED
 
@@ -36,7 +36,7 @@ def readers(folder: Path) -> Mapping[str, Callable[[str], object]]:
 
 def _name(text: str) -> None:
     check_job_name(text)
-    if Path(text).suffix.lower() in ENDINGS:
+    if is_file(text):
         raise ValueError(f"{text!r} would be a file: a name has no ending like {Path(text).suffix}")
 
 

@@ -17,7 +17,7 @@ from scrapy.settings import Settings
 from sitecrawl.addon import check_settings
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.schemas import MOST_TOLD, Problem, problems, schema_in
-from sitecrawl.job.document import ENDINGS, Document, read_document
+from sitecrawl.job.document import Document, read_document
 from sitecrawl.job.formats import feed_of, readers, seeds_file
 from sitecrawl.sheets import reading
 from sitecrawl.sheets.reading import sheet_schema
@@ -47,11 +47,6 @@ class Job:
     own: Mapping[str, str]
     """Arguments of the spider's own; paths in them begin beside the file."""
     settings: Mapping[str, Any]
-
-
-def is_file(job: str) -> bool:
-    """Whether the spider argument `job` names a file, and not a crawl."""
-    return Path(job).suffix.lower() in ENDINGS
 
 
 @cache

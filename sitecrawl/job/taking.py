@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.crawler import Crawler
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.job.reading import Job, is_file, read_job
+from sitecrawl.job.naming import is_file
+
+if TYPE_CHECKING:
+    from sitecrawl.job.reading import Job
 
 PRIORITY: Final = (SETTINGS_PRIORITIES["spider"] + SETTINGS_PRIORITIES["cmdline"]) // 2
 """Of the file's settings: above those of project and spider, below those of the command line."""
@@ -23,6 +26,8 @@ def with_job_file(crawler: Crawler, given: Mapping[str, Any]) -> dict[str, Any]:
     named = given.get("job", "")
     if not is_file(named):
         return dict(given)
+    from sitecrawl.job.reading import read_job  # noqa: PLC0415 - YAML and more, for those who have a file
+
     job = read_job(Path(named))
     spider = crawler.spidercls
     if job.spider not in {"", spider.name}:
