@@ -25,7 +25,7 @@ from sitecrawl.crawl.reading import NO_PARSER, with_content
 from sitecrawl.crawl.requests import REDIRECTS_SIZE, VISIT
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import LimitExceeded
-from sitecrawl.isolation.parsers import NoParser, Quarantined
+from sitecrawl.isolation.pool import NoParser, Quarantined
 from sitecrawl.page.codings import Decoded, TooLarge, checked, decoding
 from sitecrawl.page.items import pairs
 from sitecrawl.page.refusals import Kind, Refusal

@@ -8,16 +8,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from scrapy.exceptions import UsageError
 
 import sitecrawl
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import OptionError
-from sitecrawl.base.extras import how_to_install
 from sitecrawl.console.base_command import ListingCommand, ReadingCommand
 from sitecrawl.console.filters import add_filters, filter_of
+from sitecrawl.console.texts import pages_with_texts
 from sitecrawl.crawldir.durable import replaced, write_atomically
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.export import graph
@@ -25,7 +24,7 @@ from sitecrawl.export.fields import USUAL, fields_named
 from sitecrawl.export.formats import WRITERS, Row, format_of
 from sitecrawl.export.marks import News
 from sitecrawl.export.pages import Choice, Pages
-from sitecrawl.export.text import finds_main_text
+from sitecrawl.export.rooms import room_beside
 from sitecrawl.export.wacz import WaczWriter
 from sitecrawl.pagestore.console import exit_code_on_error
 
@@ -68,9 +67,7 @@ class Command(ReadingCommand):
             raise UsageError(f"--fields: {error}", print_help=False) from error
         goes_on = _goes_on(opts)
         choice = Choice(filter_of(opts), all=opts.all, limit=opts.limit)
-        if any(field.name == "text" for field in fields):
-            _say_what_text_is()
-        with exit_code_on_error(self), self.pages(opts) as reader, Pages(reader) as pages:
+        with exit_code_on_error(self), self.pages(opts) as reader, pages_with_texts(reader) as pages:
             news = News(pages.directory, pages.stores) if goes_on else None
             if news is not None:
                 choice = replace(choice, spans=news.spans)
@@ -90,7 +87,7 @@ class Command(ReadingCommand):
         if target.suffix not in {".parquet", ".arcs"}:
             raise UsageError("--output: end the file's name with .parquet or .arcs", print_help=False)
         choice = Choice(filter_of(opts), limit=opts.limit)
-        with exit_code_on_error(self), self.pages(opts) as reader, Pages(reader) as pages, _room(target) as room:
+        with exit_code_on_error(self), self.pages(opts) as reader, _room(target) as room, Pages(reader) as pages:
             found = graph.LinkGraph(pages.chosen(choice), room)
             if target.suffix == ".parquet":
                 rows = (arc._asdict() for arc in found.all_arcs())
@@ -105,8 +102,12 @@ class Command(ReadingCommand):
         target = Path(opts.output)
         if target.suffix != ".wacz":
             raise UsageError("--output: end the file's name with .wacz", print_help=False)
-        _say_what_text_is()
-        with exit_code_on_error(self), self.pages(opts) as reader, Pages(reader) as pages, _room(target) as room:
+        with (
+            exit_code_on_error(self),
+            self.pages(opts) as reader,
+            _room(target) as room,
+            pages_with_texts(reader) as pages,
+        ):
             with file_errors(target), replaced(target) as file:
                 name = pages.directory.resolve().name
                 written = WaczWriter(pages, file, room).write(name, f"sitecrawl {sitecrawl.__version__}")
@@ -142,11 +143,6 @@ def _refuse(opts: argparse.Namespace, form: str, *names: str) -> None:
             raise UsageError(f"scrapy export {form} takes no --{name.replace('_', '-')}", print_help=False)
 
 
-def _say_what_text_is() -> None:
-    if not finds_main_text():
-        print(f"scrapy: texts are whole pages; main texts need {how_to_install('export')}", file=sys.stderr)
-
-
 class _Counted:
     """Rows, and how many of them have been asked for."""
 
@@ -162,9 +158,9 @@ class _Counted:
 
 @contextmanager
 def _room(target: Path) -> Iterator[Path]:
-    """A folder on the disk of `target`, for what has to be sorted."""
-    with file_errors(target.parent), TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as name:
-        yield Path(name)
+    """Raises `StorageError`."""
+    with file_errors(target.parent), room_beside(target) as room:
+        yield room
 
 
 def _write(name: str, parts: Iterable[bytes]) -> None:

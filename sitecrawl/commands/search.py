@@ -10,8 +10,8 @@ from scrapy.exceptions import UsageError
 from sitecrawl.base.errors import OptionError
 from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.listing import HITS, write
+from sitecrawl.console.texts import pages_with_texts
 from sitecrawl.export.fulltext import SearchIndex, query_of
-from sitecrawl.export.pages import Pages
 from sitecrawl.pagestore.console import exit_code_on_error
 
 
@@ -42,6 +42,9 @@ class Command(ListingCommand):
     def list(self, opts: argparse.Namespace) -> None:
         with self.pages(opts) as reader, SearchIndex(reader.directory) as index:
             if not opts.no_update:
-                with Pages(reader) as pages:
+                with pages_with_texts(reader) as pages:
                     index.update(pages)
-            write(index.find(opts.words, opts.limit), HITS, sys.stdout, format=opts.format)
+            hits = index.find(opts.words, opts.limit)
+        write(hits, HITS, sys.stdout, format=opts.format)
+        if not hits:
+            print("scrapy: no page has all of these words", file=sys.stderr)

@@ -7,9 +7,11 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final, Generic, TextIO, TypeVar
 
 from sitecrawl.base.display import csv_cell, one_line
+from sitecrawl.export.formats import iso
 from sitecrawl.export.fulltext import FOUND, Hit
 from sitecrawl.frontier.held import HeldSet, Unit, name_of
 from sitecrawl.frontier.reader import KnownRule, KnownUrl, Site
@@ -159,7 +161,11 @@ def _plain(hit: Hit) -> Mapping[str, Any]:
     snippet = hit.snippet
     for mark, bracket in zip(FOUND, "[]", strict=True):
         snippet = snippet.replace(mark, bracket)
-    return {**hit._asdict(), "snippet": _SPACE.sub(" ", snippet)}
+    return {
+        **hit._asdict(),
+        "snippet": _SPACE.sub(" ", snippet),
+        "fetched": iso(datetime.fromtimestamp(hit.fetched, UTC)),
+    }
 
 
 def _hit(hit: Hit) -> str:

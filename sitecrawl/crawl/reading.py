@@ -22,7 +22,8 @@ from scrapy.statscollectors import StatsCollector
 from sitecrawl.base.limits import PARSE_MEMORY, PARSE_TIME, Limit
 from sitecrawl.isolation.content import DIGEST_SIZE, text_digest
 from sitecrawl.isolation.facts import Reading
-from sitecrawl.isolation.parsers import NoParser, ParserOptions, Parsers, Quarantined
+from sitecrawl.isolation.parsers import ParserOptions, Parsers
+from sitecrawl.isolation.pool import NoParser, Quarantined
 from sitecrawl.page.items import Headers, PageItem, pairs
 from sitecrawl.page.links import PageOptions, read_page, unread_page
 

@@ -32,6 +32,7 @@ FIELDS: Final = (
     Field("language", "text"),
     Field("title", "text"),
     Field("text", "text"),
+    Field("pages", "integer"),
     Field("importance", "number"),
     Field("depth", "integer"),
     Field("referrer", "text"),

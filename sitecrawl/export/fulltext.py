@@ -170,7 +170,7 @@ class SearchIndex:
 
 def _row(page: ExportedPage) -> tuple[str, str, float, str, str]:
     capture = page.capture
-    text, title = (page.text or "")[:_MOST_TEXT], capture.title or ""
+    text, title = (page.text or "")[:_MOST_TEXT], page.title or ""
     return capture.url_key, capture.url, capture.fetched, title.translate(_MARKERS), text.translate(_MARKERS)
 
 

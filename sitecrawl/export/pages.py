@@ -15,15 +15,19 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple, Protocol, Self
 
 from sitecrawl.base.batches import batches
 from sitecrawl.base.errors import InvalidUrl, StorageError
+from sitecrawl.documents.document import Document
+from sitecrawl.documents.kinds import Kind, kind_of, may_be_document
 from sitecrawl.export.fields import Field, Value
 from sitecrawl.export.importance import Importance
 from sitecrawl.export.text import text_of
 from sitecrawl.page.items import PageItem
+from sitecrawl.page.language import primary_language
 from sitecrawl.page.links import read_page
+from sitecrawl.page.media_type import HTML
 from sitecrawl.pagestore.capture import Capture, clean_text
 from sitecrawl.pagestore.reader import PageFilter, PageReader, StoredPage
 from sitecrawl.pagestore.warc_store import WARC_DIRECTORY
@@ -46,6 +50,13 @@ class Choice:
     spans: Mapping[str, tuple[int, int]] | None = None
     """By the name of a store: only captures with ids greater than the first, and not greater than the second."""
     limit: int | None = None
+
+
+class Documents(Protocol):
+    """Reads PDF and Office files, which is no work for this process."""
+
+    def read(self, kind: Kind, body: bytes) -> Document | None:
+        """None for one that cannot be read."""
 
 
 class _Times(NamedTuple):
@@ -94,10 +105,32 @@ class ExportedPage:
         except InvalidUrl:
             return None
 
+    @cached_property
+    def document(self) -> Document | None:
+        """What is read off it if it is a PDF or Office file, and can be read."""
+        if not may_be_document(self.capture.content_type) or self.stored is None:
+            return None
+        return self._source.read_document(self.capture.content_type, self.stored.body)
+
+    @property
+    def title(self) -> str | None:
+        if self.capture.title is not None or self.document is None or self.document.title is None:
+            return self.capture.title
+        return clean_text(self.document.title)
+
+    @property
+    def language(self) -> str | None:
+        if self.capture.language is not None or self.document is None:
+            return self.capture.language
+        return primary_language(self.document.language or "")
+
     @property
     def text(self) -> str | None:
         if self.shown is None:
             return None
+        self._source.has_asked_for_text |= self.capture.content_type in HTML
+        if self.document is not None:
+            return clean_text(self.document.text)
         charset = self.capture.charset if self.shown is self.stored else "utf-8"  # in which every DOM is written
         return text_of(self.shown.body, self.capture.content_type, charset)
 
@@ -151,9 +184,10 @@ _VALUES: Final[dict[str, Callable[[ExportedPage], Value]]] = {
     "modified": lambda page: page.modified,
     "type": lambda page: page.capture.content_type,
     "charset": lambda page: page.capture.charset,
-    "language": lambda page: page.capture.language,
-    "title": lambda page: page.capture.title,
+    "language": lambda page: page.language,
+    "title": lambda page: page.title,
     "text": lambda page: page.text,
+    "pages": lambda page: None if page.document is None else page.document.pages,
     "importance": lambda page: page.importance,
     "depth": lambda page: page.capture.depth,
     "referrer": lambda page: page.capture.referrer,
@@ -169,9 +203,12 @@ _VALUES: Final[dict[str, Callable[[ExportedPage], Value]]] = {
 
 
 class Pages:
-    """The pages in `reader`. Closes what it opens itself, and not the reader."""
+    """The pages in `reader`, and the texts of `documents` among them. Closes what it opens itself, and neither of the
+    two.
+    """
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, documents: Documents | None = None) -> None:
+        self._documents = documents
         self.directory = reader.directory
         self._workers = reader if isinstance(reader, WorkersReader) else None
         self.readers = reader.readers if isinstance(reader, WorkersReader) else [reader]
@@ -179,6 +216,10 @@ class Pages:
         self._open = ExitStack()
         self.unreadable = 0
         """Pages so far of which the record could not be read."""
+        self.has_asked_for_text = False
+        """Whether the text of a page of HTML was wanted."""
+        self.cut = 0
+        """Documents so far that have more text than was read."""
 
     @cached_property
     def importance(self) -> Importance:
@@ -203,6 +244,15 @@ class Pages:
         return (
             f"{WARC_DIRECTORY}/{capture.warc_file}" if name == "." else f"{name}/{WARC_DIRECTORY}/{capture.warc_file}"
         )
+
+    def read_document(self, content_type: str, body: bytes) -> Document | None:
+        """What `body` says, if it is a document, and one that can be read."""
+        kind = None if self._documents is None else kind_of(content_type, body)
+        if kind is None or self._documents is None:
+            return None
+        found = self._documents.read(kind, body)
+        self.cut += found is not None and found.is_cut
+        return found
 
     def chosen(self, choice: Choice) -> Iterator[ExportedPage]:
         """Oldest first, as far as each store has them so; at most as many as are wanted."""

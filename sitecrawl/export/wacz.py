@@ -132,7 +132,7 @@ class WaczWriter:
             nonlocal count
             yield _json({"format": "json-pages-1.0", "id": "pages", "title": title, "hasText": True})
             for page in self._pages.chosen(Choice()):
-                if page.capture.content_type in HTML and page.capture.status == 200:
+                if page.capture.status == 200 and (page.capture.content_type in HTML or page.document is not None):
                     count += 1
                     yield _json(_page(page, count))
 
@@ -145,7 +145,7 @@ def _page(page: ExportedPage, number: int) -> dict[str, str]:
         "id": f"page-{number}",
         "url": warc_uri(page.capture.url),
         "ts": _seconds(datetime.fromtimestamp(page.capture.fetched, UTC)),
-        "title": page.capture.title or page.capture.url,
+        "title": page.title or page.capture.url,
     }
     text = page.text
     return {**said, "text": text} if text else said

@@ -1,52 +1,31 @@
-"""The process that reads pages, and may do nothing else: `python -m sitecrawl.isolation.worker`.
-
-Its standard input is a socket. It gets its options, puts up its fences (`sitecrawl.isolation.sandbox`), says which
-of them hold, and then answers one page at a time until the other side is gone. Before the fences are up it has loaded
-all that it will need: behind them no file can be opened, so no module either.
-"""
+"""The process that reads pages: `python -m sitecrawl.isolation.worker`."""
 
 from __future__ import annotations
 
 import codecs
 import gzip
-import os
-import sys
-from functools import partial
 from typing import Any, Final
 
 from sitecrawl.isolation.content import read, text_digest
 from sitecrawl.isolation.facts import facts_of
-from sitecrawl.isolation.framing import BadFrame, Ended, frame, read_frame
-from sitecrawl.isolation.sandbox import Rations, confine
+from sitecrawl.isolation.serving import Answer, serve
 from sitecrawl.page import charset
 from sitecrawl.page.codings import Damaged, TooLarge, at_once, checked, decoding
 from sitecrawl.page.items import Headers
 from sitecrawl.page.links import PageOptions
 from sitecrawl.page.markup import TreeOptions
 
-SOCKET: Final = 0
-NO_MEMORY: Final = 70
-"""The exit status of a worker to which the system has given no more memory."""
-
 _REHEARSED: Final = '<title>&eacute;</title><base href=/><a href="../x?ä">x</a><p hidden>'
 
 
 def main() -> None:
-    receive = partial(os.read, SOCKET)
-    begin, _ = read_frame(receive, 0)
+    serve(ready)
+
+
+def ready(begin: dict[str, Any]) -> Answer:
     options = options_of(begin["page"])
     rehearse(options)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    fences = confine(Rations(begin["memory"], begin["cpu_seconds"]))
-    send({"fences": fences})
-    try:
-        while True:
-            request, body = read_frame(receive, sys.maxsize)
-            send(*answer(request, body, options))
-    except Ended:
-        os._exit(0)
-    except MemoryError:
-        os._exit(NO_MEMORY)
+    return lambda request, body: answer(request, body, options)
 
 
 def answer(request: dict[str, Any], body: bytes, options: PageOptions) -> tuple[dict[str, Any], bytes]:
@@ -67,15 +46,6 @@ def answer(request: dict[str, Any], body: bytes, options: PageOptions) -> tuple[
     is_decoded = bool(codings and request["decode"])
     said = {"facts": facts, "kept": kept, "decoded": is_decoded}
     return said, body if is_decoded else b""
-
-
-def send(message: dict[str, Any], body: bytes = b"") -> None:
-    try:
-        left = memoryview(frame(message, body))
-    except BadFrame:
-        left = memoryview(frame({"too_large": "so many links that they cannot be told"}))
-    while left:
-        left = left[os.write(SOCKET, left) :]
 
 
 def options_of(given: dict[str, Any]) -> PageOptions:

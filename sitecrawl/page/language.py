@@ -24,16 +24,17 @@ def declared_language(markup: Iterable[Element], headers: Iterable[str]) -> str 
     pragma = None
     for element in markup:
         if element.tag == "html":
-            return _primary(element.attributes["lang"] or "")
+            return primary_language(element.attributes["lang"] or "")
         if pragma is None and element.tag == "meta" and _is_pragma(element):
             pragma = element.attributes.get("content") or ""
-    return _primary(",".join(headers) if pragma is None else pragma)
+    return primary_language(",".join(headers) if pragma is None else pragma)
 
 
 def _is_pragma(element: Element) -> bool:
     return (element.attributes.get("http-equiv") or "").lower() == "content-language"
 
 
-def _primary(tag: str) -> str | None:
+def primary_language(tag: str) -> str | None:
+    """The primary subtag of one `tag`, lower case; None where it is none, or a list of several."""
     found = _PRIMARY.match(tag)
     return found[1].lower() if found is not None and "," not in tag else None

@@ -48,7 +48,7 @@ class RenderOptions:
         default = cls()
         return cls(
             mode=str(settings.get("SITECRAWL_RENDER", default.mode)),
-            pages=settings.getint("SITECRAWL_RENDER_PAGES", default.pages) or 1,
+            pages=settings.getint("SITECRAWL_RENDER_PAGES", default.pages),
             wait=settings.getfloat("SITECRAWL_RENDER_WAIT", default.wait),
             seconds=settings.getfloat(limits.RENDER_TIME.setting, default.seconds) or _NO_TIME_LIMIT,
             requests=settings.getint(limits.RENDER_REQUESTS.setting, default.requests) or NO_LIMIT,

@@ -243,7 +243,7 @@ def last(case: Case) -> Evidence | None:
         text += f" ({cause})"
     text += f", {moment(at)}"
     if record.attempts:
-        text += f"; put back {record.attempts:,} times before"
+        text += f"; put back {'once' if record.attempts == 1 else f'{record.attempts:,} times'} before"
     if capture is not None:
         text += (
             f"\n{capture.content_type or 'no type'}, {capture.payload_size:,} bytes; stored {len(case.versions):,}"

@@ -8,12 +8,14 @@ import re
 import select
 import shlex
 import subprocess
+import zipfile
 from pathlib import Path
 
 import duckdb
 import pytest
 from console import command
 from crawling import PROJECT, environment, scrapy_command
+from documents import docx_of, pdf_of, zip_of
 from pagestore_helpers import STARTED, exchange, page
 from waiting import until
 
@@ -24,6 +26,8 @@ DOCUMENT = (PROJECT / "docs" / "export.md").read_text()
 COMMANDS = re.findall(r"^scrapy (.*)$", DOCUMENT, re.MULTILINE)
 QUERIES = [query for block in re.findall(r"```sql\n(.*?)```", DOCUMENT, re.DOTALL) for query in block.split(";\n")]
 HTML = [(b"Content-Type", b"text/html; charset=utf-8")]
+
+OCTETS = [(b"Content-Type", b"application/octet-stream")]
 
 
 @pytest.fixture
@@ -122,3 +126,35 @@ def test_a_kill_leaves_no_half_file(crawls: Path) -> None:
         process.kill()
     os.close(draft)
     assert old.read_text() == "old\n"
+
+
+def test_documents(crawls: Path) -> None:
+    """Tables, searches and archives have their texts; what has none is counted on stderr, and stops nothing."""
+    store = WarcStore(crawls / "crawls" / "mine")
+    bodies = {
+        "a.pdf": pdf_of("words of a report", title="Report"), "b.docx": docx_of("words of a letter"),
+        "c.pdf": b"%PDF-1.7 damaged", "d.docx": zip_of({"[Content_Types].xml": "<!DOCTYPE x><x/>"}),
+    }  # fmt: skip
+    for name, body in bodies.items():
+        one = exchange(f"http://example.com/{name}", body, headers=OCTETS, started=STARTED + 60)
+        store.put(one, read_page(one.url, one.body, one.headers))
+    store.checkpoint()
+    store.close()
+    words = ["--type", "application", "--fields", "url,title,text,pages"]
+    lacking = "scrapy: 2 documents have no text: 2 damaged\n"
+    done = command("export", *words, cwd=crawls)
+    assert (done.returncode, done.stderr) == (0, lacking)
+    rows = {row.pop("url")[19:]: list(row.values()) for row in map(json.loads, done.stdout.splitlines())}
+    assert rows == {
+        "a.pdf": ["Report", "words of a report", 1], "b.docx": [None, "words of a letter", 1],
+        "c.pdf": [None, None, None], "d.docx": [None, None, None],
+    }  # fmt: skip
+    done = command("search", "words", "report", "--format", "urls", cwd=crawls)
+    assert (done.stdout, done.stderr) == ("http://example.com/a.pdf\n", lacking)
+    done = command("export", "wacz", "-o", "crawl.wacz", cwd=crawls)
+    assert lacking in done.stderr
+    with zipfile.ZipFile(crawls / "crawl.wacz") as archive:
+        _, *listed = map(json.loads, archive.read("pages/pages.jsonl").splitlines())
+    assert [(one["title"], one["text"]) for one in listed[3:]] == [
+        ("Report", "words of a report"), ("http://example.com/b.docx", "words of a letter"),
+    ]  # fmt: skip

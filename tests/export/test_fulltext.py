@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -136,9 +137,13 @@ def test_the_command(tmp_path: Path) -> None:
     assert json.loads(line)["snippet"] == "Some <b>[words] of \x1b[2Ja page"
     _, row = csv.reader(command("search", "words", "--format", "csv", cwd=tmp_path).stdout.splitlines())
     assert row[1].startswith("'=Evil")
+    assert datetime.fromisoformat(row[3]).timestamp() == STARTED
     store(tmp_path / "crawls" / "mine", {"b": ("", "more words")})
     urls = [
         command("search", "words", "--format", "urls", *more, cwd=tmp_path).stdout for more in (["--no-update"], [])
     ]
     assert [text.count("\n") for text in urls] == [1, 2]
     assert command("search", "!", cwd=tmp_path).returncode == 2
+    nothing = command("search", "words", "nowhere", cwd=tmp_path)
+    assert (nothing.returncode, nothing.stdout) == (0, "")
+    assert nothing.stderr == "scrapy: no page has all of these words\n"

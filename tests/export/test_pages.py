@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from documents import pdf_of
 from pagestore_helpers import STARTED, exchange, page
 
-from sitecrawl.export.fields import FIELDS
+from sitecrawl.export.fields import FIELDS, fields_named
 from sitecrawl.export.marks import FILE, News
 from sitecrawl.export.pages import Choice, Pages
+from sitecrawl.isolation.documents import IsolatedDocuments
 from sitecrawl.page.items import Exchange
+from sitecrawl.page.links import read_page
 from sitecrawl.pagestore import PageFilter, WarcStore
 from sitecrawl.pagestore.reader import PageReader
 from sitecrawl.pagestore.workers import WorkersReader, open_pages
 
 PAGES = PageFilter(kind="page")
 EVERY_PAGE = Choice()
+TYPES = (b"application/pdf", b"application/octet-stream", b"text/html")
 HTML = ((b"Content-Type", b"text/html; charset=utf-8"), (b"Last-Modified", b"Sun, 06 Nov 1994 08:49:37 GMT"))
 
 
@@ -52,7 +57,8 @@ def test_every_field(tmp_path: Path) -> None:
         "url": "http://site.example/a", "final_url": "http://site.example/a", "status": 200, "kind": "page",
         "first_fetched": first, "last_fetched": first.replace(minute=first.minute + 1),
         "modified": datetime(1994, 11, 6, 8, 49, 37, tzinfo=UTC), "type": "text/html", "charset": "utf-8",
-        "language": None, "title": "T", "text": "New textb", "importance": None, "depth": 0, "referrer": None,
+        "language": None, "title": "T", "text": "New textb", "pages": None, "importance": None,
+        "depth": 0, "referrer": None,
         "canonical": None, "noindex": False, "size": newest.size, "digest": f"sha1:{newest.digest}",
         "is_revisit": False, "warc_file": f"warc/{newest.warc_file}", "warc_offset": newest.warc_offset,
         "links": ["http://site.example/b"],
@@ -148,3 +154,23 @@ def test_a_store_that_is_another(tmp_path: Path) -> None:
             path.unlink()
     store(tmp_path, at("a"), at("c"), at("d"))
     assert urls(tmp_path)[:2] == (["a", "c", "d"], ["."])
+
+
+def test_documents(tmp_path: Path) -> None:
+    """A PDF file has the text, title, language and pages that it says itself, whatever it was declared as."""
+    body = pdf_of("words", "more", title="Said", language="de-AT")
+    exchanges = [at(f"{number}", body, number, headers=[(b"Content-Type", one)]) for number, one in enumerate(TYPES)]
+    with_index = WarcStore(tmp_path)
+    for one in [*exchanges, at("bad", b"%PDF-", 60, headers=[(b"Content-Type", TYPES[0])])]:
+        with_index.put(one, read_page(one.url, one.body, one.headers))
+    with_index.checkpoint()
+    with_index.close()
+    fields = fields_named("text,title,language,pages")
+    with (
+        closing(IsolatedDocuments()) as documents,
+        PageReader(tmp_path) as reader,
+        Pages(reader, documents) as pages,
+    ):
+        found = [tuple(one.row(fields).values()) for one in pages.chosen(EVERY_PAGE)]
+        assert documents.unread == {"damaged": 1}
+    assert found == [("words\nmore", "Said", "de", 2)] * 3 + [(None, None, None, None)]

@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from sitecrawl.isolation import worker
+from sitecrawl.isolation.serving import SOCKET
 from sitecrawl.page.links import PageOptions
 
 READ = worker.answer
@@ -27,7 +28,7 @@ def answer(request: dict[str, Any], body: bytes, options: PageOptions) -> tuple[
     if is_to("exit"):
         os._exit(3)
     if is_to("noise"):
-        os.write(worker.SOCKET, b"\xff" * 64)
+        os.write(SOCKET, b"\xff" * 64)
     if is_to("swap"):
         said, content = READ(request, b"", options)
         said["facts"]["links"] = [["file:///etc/passwd", "", "a", False]]

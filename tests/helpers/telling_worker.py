@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sitecrawl.isolation import worker
+from sitecrawl.isolation import serving, worker
 from sitecrawl.isolation.sandbox import Rations
 
 
@@ -13,5 +13,5 @@ def confine(rations: Rations) -> list[str]:
 
 
 if __name__ == "__main__":
-    vars(worker)["confine"] = confine
+    vars(serving)["confine"] = confine
     worker.main()

@@ -15,7 +15,8 @@ from localweb import linked
 from waiting import until
 
 from sitecrawl.isolation.content import read, text_digest
-from sitecrawl.isolation.parsers import NoParser, ParserOptions, Parsers, Quarantined
+from sitecrawl.isolation.parsers import ParserOptions, Parsers
+from sitecrawl.isolation.pool import NoParser, Quarantined
 from sitecrawl.page.codings import Damaged, TooLarge
 from sitecrawl.page.links import PageOptions
 from sitecrawl.page.markup import TreeOptions
@@ -154,7 +155,7 @@ def test_a_worker_that_is_killed_at_work(breaking: Parsers) -> None:
 
 def test_a_worker_that_has_worked_long_has_a_successor(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that a page has taken over does not stay for ever."""
-    monkeypatch.setattr("sitecrawl.isolation.parsers._LIFETIME", 0.0)
+    monkeypatch.setattr("sitecrawl.isolation.pool._LIFETIME", 0.0)
     with closing(Parsers(OPTIONS)) as parsers:
         first = {worker.pid for worker in parsers._all}
         parsers.read(URL, b"x", [HTML], max_size=SIZE)

@@ -1,0 +1,53 @@
+"""Which bodies are documents: by what was declared, and by how they begin.
+
+Servers call what they do not know `application/octet-stream`, and Office files ZIP archives, which they are. So where
+the type says no more than that, the first bytes have to: of an archive the name of the first file in it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal
+
+Kind = Literal["pdf", "office"]
+
+_PDF: Final = frozenset({"application/pdf", "application/x-pdf"})
+_OFFICE: Final = re.compile(
+    r"application/vnd\.(?:openxmlformats-officedocument\.(?:wordprocessingml|presentationml|spreadsheetml)\."
+    r"|oasis\.opendocument\.(?:text|presentation|spreadsheet)"
+    r"|ms-(?:word|powerpoint|excel)\.\w+\.macroenabled)"
+)
+_VAGUE: Final = frozenset(
+    {
+        "", "application/octet-stream", "binary/octet-stream", "application/download", "application/force-download",
+        "application/x-download", "application/zip", "application/x-zip-compressed", "text/plain",
+    }
+)  # fmt: skip
+_PDF_MAGIC: Final = b"%PDF-"
+_PDF_WITHIN: Final = 1024
+"""Bytes before the magic that readers of PDF put up with."""
+_ZIP_MAGIC: Final = b"PK\x03\x04"
+_FIRST_NAMES: Final = re.compile(
+    rb"(?:\[Content_Types\]\.xml|_rels/|docProps/|word/|xl/|ppt/|mimetypeapplication/vnd\.oasis\.opendocument\.)"
+)
+_NAME_AT: Final = 30
+"""Where the name of an archive's first file begins, in bytes; its content follows, if there is no extra field."""
+
+
+def may_be_document(content_type: str) -> bool:
+    """Whether something of that media type is worth a look at its bytes."""
+    return content_type in _PDF or content_type in _VAGUE or _OFFICE.match(content_type) is not None
+
+
+def kind_of(content_type: str, body: bytes) -> Kind | None:
+    """What `body` is, if it is a document."""
+    if content_type in _PDF:
+        return "pdf" if _PDF_MAGIC in body[: _PDF_WITHIN + len(_PDF_MAGIC)] else None
+    if _OFFICE.match(content_type) is not None:
+        return "office" if body.startswith(_ZIP_MAGIC) else None
+    if content_type not in _VAGUE:
+        return None
+    if body.startswith(_PDF_MAGIC):
+        return "pdf"
+    is_office = body.startswith(_ZIP_MAGIC) and _FIRST_NAMES.match(body, _NAME_AT) is not None
+    return "office" if is_office else None

@@ -1,0 +1,13 @@
+"""A document, read by the reader of its kind."""
+
+from __future__ import annotations
+
+from sitecrawl.documents.document import Document, DocumentLimits
+from sitecrawl.documents.kinds import Kind
+from sitecrawl.documents.office import read_office
+from sitecrawl.documents.pdf import read_pdf
+
+
+def read(kind: Kind, body: bytes, limits: DocumentLimits) -> Document:
+    """Raises `Unreadable`."""
+    return {"pdf": read_pdf, "office": read_office}[kind](body, limits)

@@ -1,0 +1,34 @@
+"""A process that reads documents, and breaks on some: what the first bytes say is done to it."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from typing import Any
+
+from sitecrawl.documents.document import DocumentLimits
+from sitecrawl.isolation import document_worker
+
+READ = document_worker.answer
+
+
+def answer(request: dict[str, Any], body: bytes, limits: DocumentLimits) -> tuple[dict[str, Any], bytes]:
+    if body == b"segfault":
+        ctypes.string_at(0)
+    if body == b"eat":
+        bytearray(1 << 40)
+    if body == b"hang":
+        while True:
+            time.monotonic()
+    if body == b"raise":
+        raise RuntimeError
+    if body == b"long":
+        return {"is_cut": False}, b"x" * (4 * limits.characters + 1)
+    if body == b"lie":
+        return {"is_cut": False, "title": ["a"]}, b""
+    return READ(request, body, limits)
+
+
+if __name__ == "__main__":
+    vars(document_worker)["answer"] = answer
+    document_worker.main()
