@@ -73,6 +73,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_WARC_MASKED": ["Authorization", "Cookie"],
     "SITECRAWL_DATABASE_URL": "",
     "SITECRAWL_DATABASE_TABLE": "pages",
+    "SITECRAWL_SEARCH_INDEX": False,
     "SITECRAWL_ITEMS_TABLE": "items",
     "SITECRAWL_ITEMS_COLUMNS": False,
     "SITECRAWL_REDIS_PAGES_KEY": "%(spider)s:pages",
@@ -243,9 +244,10 @@ def _check_choice(name: str, value: object) -> None:
         raise OptionError(f"{name} is {value!r}, and has to be one of {', '.join(names)}{meant(str(value), names)}")
 
 
+_FROM_ONE: Final = frozenset({"SITECRAWL_RENDER_PAGES"})
 _RANGES: Final = {
     "SITECRAWL_SEEN_ERROR_RATE": "a number between 0 and 1",
-    "SITECRAWL_RENDER_PAGES": "a whole number from 1 on",
+    **dict.fromkeys(_FROM_ONE, "a whole number from 1 on"),
 }
 _KINDS: Final = {bool: "True or False", int: "a whole number from 0 on", float: "a number from 0 on"}
 
@@ -257,7 +259,7 @@ def _is_of_use(settings: BaseSettings, name: str) -> bool:
             settings.getbool(name)
             return True
         if isinstance(default, int):
-            return settings.getint(name) >= (1 if name in _RANGES else 0)
+            return settings.getint(name) >= (name in _FROM_ONE)
         if name in _RANGES:
             return 0 < settings.getfloat(name) < 1
         return not isinstance(default, float) or 0 <= settings.getfloat(name) < inf

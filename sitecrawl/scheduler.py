@@ -41,6 +41,7 @@ from sitecrawl.crawl.requests import (
     without_credentials,
 )
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.search_index import update_index
 from sitecrawl.crawl.spider_state import SpiderState
 from sitecrawl.crawl.told import Told
 from sitecrawl.crawl.totals import Totals
@@ -132,9 +133,16 @@ class Scheduler(BaseScheduler):
         self._checkpoints.stop()
         if self._runtime.team is not None:
             return deferred_from_coro(self._part(reason))
+        if self._crawler.settings.getbool("SITECRAWL_SEARCH_INDEX") and not only_looks():
+            return deferred_from_coro(self._index_and_close(reason))
         self._checkpoints.close()
         self._tell_outcomes()
         return self._close_dupefilter(reason)
+
+    async def _index_and_close(self, reason: str) -> None:
+        self._checkpoints.run()
+        await update_index(self._runtime.path, self._stats)
+        await self._close_files(reason)
 
     def _close_dupefilter(self, reason: str) -> Deferred[None] | None:
         return self._dupefilter.close(reason) if self._dupefilter is not None else None
@@ -154,6 +162,9 @@ class Scheduler(BaseScheduler):
         await self._frontier.close()
         for name, value in self._frontier.stats().items():
             self._stats.set_value(name, value)
+        await self._close_files(reason)
+
+    async def _close_files(self, reason: str) -> None:
         self._checkpoints.close()
         self._tell_outcomes()
         if (closing := self._close_dupefilter(reason)) is not None:

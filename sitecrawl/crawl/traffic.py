@@ -12,6 +12,7 @@ from sitecrawl.crawl.causes import of_exception
 from sitecrawl.crawl.reading import QUARANTINED
 from sitecrawl.crawl.refusals import REFUSED
 from sitecrawl.crawl.requests import GUESSES, OF_REQUISITES
+from sitecrawl.crawl.search_index import INCOMPLETE, INDEXED
 from sitecrawl.page.refusals import Kind
 
 RATE_SECONDS: Final = 10.0
@@ -44,6 +45,10 @@ class Traffic:
     """Addresses that were guessed, such as those that sitemaps usually have, and were none."""
     requisites: Counter[int] = field(default_factory=Counter)
     """Responses by status to requests for what pages are made of."""
+    indexed: int | None = None
+    """Pages that were taken into the search index; None where none are to be."""
+    indexing_is_cut: bool = False
+    """Whether there are more of them."""
     rendered: int = 0
     """Pages that a browser has rendered."""
     gained: int = 0
@@ -74,6 +79,8 @@ class Traffic:
             quarantined=stats.get(QUARANTINED, 0),
             links_skipped=stats.get("content/links_skipped", 0),
             guesses=guesses.total(),
+            indexed=stats.get(INDEXED),
+            indexing_is_cut=stats.get(INCOMPLETE, False),
             rendered=stats.get("rendering/pages", 0),
             gained=stats.get("rendering/gained", 0),
             not_rendered=stats.get("rendering/given_up", 0),

@@ -16,7 +16,7 @@ import math
 import re
 import sqlite3
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
@@ -115,8 +115,10 @@ class SearchIndex:
         with file_errors(self.path):
             self._db = _opened(self.path)
 
-    def update(self, pages: Pages) -> int:
-        """Take in what was stored since the last time; gives the number of pages. Raises `StorageError`."""
+    def update(self, pages: Pages, go_on: Callable[[], bool] = lambda: True) -> int:
+        """Take in what was stored since the last time, as long as it is to `go_on`; gives the number of pages. Raises
+        `StorageError`.
+        """
         count = 0
         marks = self._marks()
         stores = pages.stores
@@ -128,16 +130,25 @@ class SearchIndex:
             nothing = {other: (0, 0) for other, _ in stores}
             span = marks.get(name, Mark()).id, reader.last_id
             for some in batches(pages.chosen(Choice(spans={**nothing, name: span})), _TOGETHER):
-                count += self._take(name, some)
+                count += self._take(name, some, go_on)
+                if not go_on():
+                    return count
         return count
 
     def _marks(self) -> dict[str, Mark]:
         with file_errors(self.path):
             return {name: Mark(*mark) for name, *mark in self._db.execute("SELECT store, id, checksum FROM marks")}
 
-    def _take(self, store: str, some: Sequence[ExportedPage]) -> int:
-        last = some[-1].capture
-        rows = [_row(page) for page in some]
+    def _take(self, store: str, some: Sequence[ExportedPage], go_on: Callable[[], bool]) -> int:
+        rows = []
+        for page in some:
+            row = _row(page)
+            if not go_on():  # by then it may have been read in part
+                break
+            rows.append(row)
+        if not rows:
+            return 0
+        last = some[len(rows) - 1].capture
         with file_errors(self.path):
             self._db.execute("BEGIN IMMEDIATE")
             try:
