@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,14 +13,14 @@ from scrapy.exceptions import UsageError
 
 import sitecrawl
 from sitecrawl.base.display import visible
-from sitecrawl.base.errors import OptionError
+from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.console.base_command import ListingCommand, ReadingCommand
 from sitecrawl.console.filters import add_filters, filter_of
 from sitecrawl.console.texts import pages_with_texts
 from sitecrawl.crawldir.durable import replaced, write_atomically
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.export import graph
-from sitecrawl.export.fields import USUAL, fields_named
+from sitecrawl.export.fields import USUAL, Field, fields_named
 from sitecrawl.export.formats import WRITERS, Row, format_of
 from sitecrawl.export.marks import News
 from sitecrawl.export.pages import Choice, Pages
@@ -67,7 +67,12 @@ class Command(ReadingCommand):
             raise UsageError(f"--fields: {error}", print_help=False) from error
         goes_on = _goes_on(opts)
         choice = Choice(filter_of(opts), all=opts.all, limit=opts.limit)
-        with exit_code_on_error(self), self.pages(opts) as reader, pages_with_texts(reader) as pages:
+        with (
+            exit_code_on_error(self),
+            self.pages(opts) as reader,
+            self._frontier(opts, fields) as frontier,
+            pages_with_texts(reader, frontier) as pages,
+        ):
             news = News(pages.directory, pages.stores) if goes_on else None
             if news is not None:
                 choice = replace(choice, spans=news.spans)
@@ -78,6 +83,18 @@ class Command(ReadingCommand):
             if news is not None:
                 news.taken()
             _report(opts.output, f"{rows.number:,} pages", pages.unreadable)
+
+    @contextmanager
+    def _frontier(self, opts: argparse.Namespace, fields: Sequence[Field]) -> Iterator[Path | None]:
+        """Where the frontier of a cluster's crawl has been copied to, if any of the `fields` needs it; else None."""
+        with ExitStack() as copy:
+            directory = None
+            if any(field.name == "importance" for field in fields):
+                try:
+                    directory = copy.enter_context(self.crawl(opts))
+                except StorageError as error:
+                    print(f"scrapy: {error}. No importance is known", file=sys.stderr)
+            yield directory
 
     def _graph(self, opts: argparse.Namespace) -> None:
         _refuse(opts, "graph", "fields", "format", "all")

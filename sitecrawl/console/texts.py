@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 from sitecrawl.base.extras import how_to_install
 from sitecrawl.documents.document import NOT_INSTALLED
@@ -16,9 +17,11 @@ from sitecrawl.pagestore.workers import Reader
 
 
 @contextmanager
-def pages_with_texts(reader: Reader) -> Iterator[Pages]:
-    """Those in `reader`. What documents lacked is said on stderr at the end."""
-    with closing(IsolatedDocuments()) as documents, Pages(reader, documents) as pages:
+def pages_with_texts(reader: Reader, frontier: Path | None = None) -> Iterator[Pages]:
+    """Those in `reader`, and what is known of them in the `frontier`, if its directory is another. What documents
+    lacked is said on stderr at the end.
+    """
+    with closing(IsolatedDocuments()) as documents, Pages(reader, documents, frontier) as pages:
         yield pages
         for line in lacking(documents.unread, pages):
             print(f"scrapy: {line}", file=sys.stderr)

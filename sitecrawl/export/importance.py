@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
@@ -13,19 +12,18 @@ from sitecrawl.pagestore.capture import Capture
 
 
 class Importance:
-    """Asks the frontier of a crawl, if it lies beside the pages. That of a cluster is on Redis: there nothing is
-    known, as there is not of pages that were collected into a directory of their own.
+    """Asks the frontier in `directory`, if there is one. Pages of workers have none beside them, and nor have pages
+    that were collected into a directory of their own.
     """
 
-    def __init__(self, stores: Sequence[Path]) -> None:
+    def __init__(self, directory: Path) -> None:
         self._open = ExitStack()
         self._frontier: FrontierReader | None = None
-        if len(stores) == 1:
-            try:
-                self._frontier = self._open.enter_context(FrontierReader(stores[0]))
-            except StorageError:
-                return
-            self._fingerprint = self._frontier.manifest.fingerprinter().url
+        try:
+            self._frontier = self._open.enter_context(FrontierReader(directory))
+        except StorageError:
+            return
+        self._fingerprint = self._frontier.manifest.fingerprinter().url
 
     def of(self, capture: Capture) -> float | None:
         """From 0 to 1; None where it is not known."""

@@ -203,12 +203,13 @@ _VALUES: Final[dict[str, Callable[[ExportedPage], Value]]] = {
 
 
 class Pages:
-    """The pages in `reader`, and the texts of `documents` among them. Closes what it opens itself, and neither of the
-    two.
+    """The pages in `reader`, with the texts of `documents` among them, and their importance in the `frontier` that is
+    in a directory, the crawl's own if none is named. Closes what it opens itself, and not what it was given.
     """
 
-    def __init__(self, reader: Reader, documents: Documents | None = None) -> None:
+    def __init__(self, reader: Reader, documents: Documents | None = None, frontier: Path | None = None) -> None:
         self._documents = documents
+        self._frontier = frontier or reader.directory
         self.directory = reader.directory
         self._workers = reader if isinstance(reader, WorkersReader) else None
         self.readers = reader.readers if isinstance(reader, WorkersReader) else [reader]
@@ -224,7 +225,7 @@ class Pages:
     @cached_property
     def importance(self) -> Importance:
         """Opened when it is first asked for."""
-        return self._open.enter_context(Importance([reader.directory for reader in self.readers]))
+        return self._open.enter_context(Importance(self._frontier))
 
     @property
     def stores(self) -> list[tuple[str, PageReader]]:

@@ -42,6 +42,18 @@ class TestFrontier:
         sites = rows(on(redis, "rank", "--sites", "--format", "csv", "--limit", "100"))
         assert sum(int(row["known"]) for row in sites) == len(known)
 
+    def test_the_importance_of_stored_pages(self, redis: Server, workers: list[Path]) -> None:
+        """An export has that of all workers' pages, as of a crawl in one process; without Redis it has none."""
+        known = {
+            row["url"]: row["importance"] for row in rows(on(redis, "rank", "--limit", "100", "--format", "csv"))
+        }
+        words = ["export", "-d", str(workers[0].parent), "--fields", "url,importance", "--format", "csv"]
+        stored_pages = rows(on(redis, *words))
+        assert len(stored_pages) == len({row["url"] for row in stored_pages}) > 3
+        assert all(float(row["importance"]) == float(known[row["url"]]) for row in stored_pages)
+        assert sum(float(row["importance"]) for row in stored_pages) > 0
+        assert {row["importance"] for row in rows(command(*words))} == {""}
+
     def test_a_host(self, redis: Server, workers: list[Path]) -> None:
         """One that nobody knows is an error, which names the crawl."""
         assert rows(on(redis, "frontier", "--host", "h3.example", "--format", "csv"))[0]["host"] == "h3.example"

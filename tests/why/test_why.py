@@ -101,6 +101,11 @@ class TestEnded:
         assert text.format(root=web.root) in answer["answer"]
         assert answer["known"] == (not answer["answer"].startswith("Not known"))
 
+    def test_how_often_it_was_put_back(self, ended: Path, web: LocalWeb) -> None:
+        """Once is a word."""
+        done = command("why", "-d", str(ended), f"{web.root}/broken")
+        assert "; put back once before" in done.stdout
+
     def test_a_copy(self, ended: Path, web: LocalWeb) -> None:
         """Of two pages with one content, the second names the first, and the first the second."""
         answers = {path: why(ended, web.root + path) for path in ("/first", "/second")}
