@@ -53,8 +53,9 @@ def made_up(count: int) -> Iterator[Row]:
         yield {
             "url": url, "final_url": url, "status": 200, "kind": "page", "first_fetched": time_,
             "last_fetched": time_, "modified": None, "type": "text/html", "charset": "utf-8", "language": "en",
-            "title": f"Page {number}", "text": texts[number * 7919 % 2_000], "importance": random.random(),
-            "depth": 3, "referrer": None, "canonical": None, "noindex": False, "size": 17_600,
+            "title": f"Page {number}", "text": texts[number * 7919 % 2_000], "pages": None,
+            "importance": random.random(), "depth": 3,
+            "referrer": None, "canonical": None, "noindex": False, "size": 17_600,
             "digest": f"sha1:{number:032}",
             "is_revisit": False, "warc_file": "warc/a.warc.gz", "warc_offset": number * 4_000,
         }  # fmt: skip
