@@ -141,8 +141,10 @@ class Scheduler(BaseScheduler):
 
     async def _index_and_close(self, reason: str) -> None:
         self._checkpoints.run()
-        await update_index(self._runtime.path, self._stats)
-        await self._close_files(reason)
+        try:
+            await update_index(self._runtime.path, self._stats)
+        finally:
+            await self._close_files(reason)
 
     def _close_dupefilter(self, reason: str) -> Deferred[None] | None:
         return self._dupefilter.close(reason) if self._dupefilter is not None else None

@@ -86,7 +86,7 @@ class Command(ReadingCommand):
 
     @contextmanager
     def _frontier(self, opts: argparse.Namespace, fields: Sequence[Field]) -> Iterator[Path | None]:
-        """Where the frontier of a cluster's crawl has been copied to, if any of the `fields` needs it; else None."""
+        """Where the frontier is, a copy of that of a cluster, if any of the `fields` needs it; else None."""
         with ExitStack() as copy:
             directory = None
             if any(field.name == "importance" for field in fields):

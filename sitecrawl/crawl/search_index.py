@@ -60,7 +60,7 @@ async def update_index(directory: Path, stats: StatsCollector, seconds: float = 
     finally:
         documents.close()
         if not stopped.is_set():
-            reactor.removeSystemEventTrigger(shutdown)  # type: ignore[call-arg]
+            reactor.removeSystemEventTrigger(shutdown)  # type: ignore[call-arg,misc]
     stats.set_value(INDEXED, count)
     if time.monotonic() >= until:
         stats.set_value(INCOMPLETE, value=True)

@@ -108,7 +108,7 @@ class ExportedPage:
     @cached_property
     def document(self) -> Document | None:
         """What is read off it if it is a PDF or Office file, and can be read."""
-        if not may_be_document(self.capture.content_type) or self.stored is None:
+        if self.capture.kind != "page" or not may_be_document(self.capture.content_type) or self.stored is None:
             return None
         return self._source.read_document(self.capture.content_type, self.stored.body)
 

@@ -71,8 +71,11 @@ def test_without_the_setting_there_is_no_index(tmp_path: Path, setting: dict[str
 
 def test_ctrl_c_while_pages_are_taken_in(tmp_path: Path) -> None:
     """The second one ends it at once, also within a document, which the next search takes in."""
-    slow = zip_of({"content.xml": b"<x>" + b"<a/>" * 60_000_000 + b"</x>"})
-    site = {"/": linked("/slow.odt", title="Words"), "/slow.odt": Answer(slow, 200, {"Content-Type": OPEN})}
+    slow = zip_of({"content.xml": b"<x>" + b"<a/>" * 30_000_000 + b"</x>"})
+    site: dict[str, Page] = {
+        "/": linked("/slow.odt", title="Words"),
+        "/slow.odt": Answer(slow, 200, {"Content-Type": OPEN}),
+    }
     with LocalWeb(site) as web:
         settings = {**INDEXED, "JOBDIR": tmp_path / "job", "LOG_LEVEL": "INFO"}
         words = scrapy_command("crawl", "generic", "-a", f"seeds={web.root}", settings=settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import docx
 import openpyxl
@@ -101,7 +101,7 @@ def odt_of(content: str, title: str = "", language: str = "", pages: int = 1) ->
     )
 
 
-def zip_of(files: dict[str, str | bytes]) -> bytes:
+def zip_of(files: Mapping[str, str | bytes]) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 from documents import docx_of, odt_of, pdf_of, pptx_of, xlsx_of, zip_of
 
-from sitecrawl.documents.document import DocumentLimits
+from sitecrawl.documents.document import NOT_INSTALLED, DocumentLimits
 from sitecrawl.documents.reading import read
 from sitecrawl.isolation.documents import LIMITS, RATIONS, IsolatedDocuments
 from sitecrawl.isolation.pool import PoolOptions
@@ -80,6 +80,14 @@ def test_no_process() -> None:
         assert documents.read("pdf", pdf_of("words")) is None
         assert documents.read("pdf", pdf_of("words")) is None
         assert documents.unread == {"no process": 2}
+
+
+def test_without_the_extra() -> None:
+    """PDF files are counted as such, and Office files are read."""
+    with closing(IsolatedDocuments(module="worker_without_pdfium")) as documents:
+        assert documents.read("pdf", pdf_of("words")) is None
+        assert documents.unread == {NOT_INSTALLED: 1}
+        assert documents.read("office", odt_of("<text:p>words</text:p>"))
 
 
 def test_limits_hold_there() -> None:

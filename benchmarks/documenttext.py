@@ -1,7 +1,7 @@
 """The text of PDF and Office files: which reader finds it, and what it costs.
 
-    python benchmarks/documents.py --pages 4
-    python benchmarks/documents.py --office FOLDER
+    python benchmarks/documenttext.py --pages 4
+    python benchmarks/documenttext.py --office FOLDER
 
 The first has Chromium print pages of the seven real sites (../shared/tools/real_web.py unpacks them) to PDF. What the
 browser says is visible (`innerText`) is the label: its words are compared with those that a reader finds, as
