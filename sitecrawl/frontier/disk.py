@@ -30,6 +30,8 @@ from sitecrawl.frontier.crawl_seen import SeenKeeper
 from sitecrawl.frontier.dispatcher import Dispatcher
 from sitecrawl.frontier.duplicates import ContentIndex, Verdict
 from sitecrawl.frontier.forms import Forms
+from sitecrawl.frontier.host_limits import HostLimits
+from sitecrawl.frontier.host_terms import LiveTerms
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.intake import Intake
 from sitecrawl.frontier.link_credit import LinkCredit
@@ -52,6 +54,7 @@ class DiskFrontier:
     `host_key` gives the key of a host by its name, `fingerprint` that of a URL; `clock` gives monotonic seconds,
     `wall` Unix seconds; `listener` hears what happens by itself. With a `territory` it has the sites of that alone:
     what leads elsewhere goes to the `outbox`, for the caller to carry, and what others have sent comes by `receive`.
+    Without `terms`, `politeness` and the limits of `options` hold for all hosts.
     """
 
     can: Final = Capability.ALL
@@ -69,6 +72,7 @@ class DiskFrontier:
         wall: Callable[[], float],
         politeness: PolitenessOptions,
         options: FrontierOptions,
+        terms: LiveTerms | None = None,
         territory: Territory | None = None,
     ) -> None:
         self._database = database
@@ -77,6 +81,9 @@ class DiskFrontier:
         self._wall = wall
         self._politeness = politeness
         self._listener = listener
+        self.terms = terms = terms or LiveTerms(
+            politeness, max_pages=options.max_pages, max_depth=options.max_depth
+        )
         self.has_requisites = options.requisites
         """Whether what pages are made of comes in, too."""
         self.fingerprint = fingerprint
@@ -87,7 +94,7 @@ class DiskFrontier:
         self.urls = UrlTable(database, self.counts.known)
         self._seen_keeper = seen
         self.seen = seen.open(database, self.urls, self.counts.serial)
-        self.hosts = HostTable(database, host_key)
+        self.hosts = HostTable(database, host_key, is_named=terms.names)
         self._content = ContentIndex(database)
         self.outbox = Outbox(territory) if territory is not None else None
         self.link_credit = LinkCredit(
@@ -105,6 +112,7 @@ class DiskFrontier:
         self.judge = TrapJudge(traps, self.link_credit.graph, Random(0), joins=learns)  # noqa: S311
         self.hosts.on_load = self._remember
         self.in_flight: dict[bytes, Visit] = {}
+        self._limits = HostLimits(terms, self.judge, self.in_flight, lambda key: self.url_states.known(key).host)
         self.url_states = UrlStates(
             database, order, self.counts, self.link_credit, in_flight=self.in_flight, wall=wall
         )
@@ -130,7 +138,8 @@ class DiskFrontier:
             outbox=self.outbox,
             linked_to=listener.linked_to,
             backwards=queues_backwards(order, options.links),
-            options=options,
+            terms=terms,
+            has_requisites=options.requisites,
         )
         self._load()
         self.dispatcher = Dispatcher(
@@ -145,7 +154,8 @@ class DiskFrontier:
             listener=listener,
             clock=clock,
             politeness=politeness,
-            max_pages=options.max_pages,
+            terms=terms,
+            limits=self._limits,
             keeps_levels=self.keeps_levels,
             one_by_one=options.one_by_one and not order.takes_turns,
         )
@@ -159,6 +169,8 @@ class DiskFrontier:
 
     def _remember(self, host: Host) -> None:
         freed = self.judge.remember(host)
+        if self._limits.look(host):
+            freed.append(None)
         self.forms.remember(host)
         if host.queued:  # of others nothing is held back, and they do not stay in memory
             for section in freed:
@@ -209,7 +221,7 @@ class DiskFrontier:
             self.url_states.become_page(key, record)
         record.credit += self.link_credit.ledger.grant()
         self.url_states.enter_again(key, record, host, priority=priority, request=request)
-        self._place([host])
+        self.dispatcher.ended(host)
         return True
 
     def retry_given_up(self) -> int:
@@ -316,6 +328,8 @@ class DiskFrontier:
             section = host.sections[record.section]
             section.remember(visit.key, good=good, text_hash=visit.text_hash)
             self._learn(host, section, good=good, missing=status in GONE, news=visit.news)
+        if self.terms.vary:
+            self.dispatcher.ended(host)
 
     def _requisite_done(self, visit: Visit, record: UrlRecord, host: Host, state: UrlState) -> None:
         ended = UrlState.REQUISITE if state == UrlState.FETCHED else state
@@ -392,7 +406,7 @@ class DiskFrontier:
 
     def _changed(self, host: Host, section: Section | None) -> None:
         self.hosts.changed(host, section)
-        self._place([host])
+        self.dispatcher.ended(host)
 
     # Durability
 

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from sitecrawl.frontier.contract import Listener
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.forms import Forms
+from sitecrawl.frontier.host_limits import HostLimits
+from sitecrawl.frontier.host_terms import LiveTerms
 from sitecrawl.frontier.hosts import Host, PolitenessOptions
 from sitecrawl.frontier.link_credit import LinkCredit
 from sitecrawl.frontier.order import Order, class_credit, goes_first, level_of
@@ -36,8 +38,8 @@ _PASSED_AT_ONCE = 500
 class Dispatcher:
     """See the module. `in_flight` are the visits under way, by key; `clock` gives monotonic seconds.
 
-    `max_pages`: hand out no more once so many URLs have been fetched; 0 for no limit. `keeps_levels`: no URL before
-    all of the levels above are done. `one_by_one`: no URL while another is in flight, and none before the first of
+    `terms` say how polite to be to which host, and how many URLs are wanted. `keeps_levels`: no URL before all of the
+    levels above are done. `one_by_one`: no URL while another is in flight, and none before the first of
     all.
     """
 
@@ -55,7 +57,8 @@ class Dispatcher:
         listener: Listener,
         clock: Callable[[], float],
         politeness: PolitenessOptions,
-        max_pages: int,
+        terms: LiveTerms,
+        limits: HostLimits,
         keeps_levels: bool,
         one_by_one: bool,
     ) -> None:
@@ -70,7 +73,8 @@ class Dispatcher:
         self._listener = listener
         self._clock = clock
         self._politeness = politeness
-        self._max_pages = max_pages
+        self._terms = terms
+        self._limits = limits
         self._keeps_levels = keeps_levels
         self._one_by_one = one_by_one
         self._shelf: dict[Host, None] = {}
@@ -82,8 +86,8 @@ class Dispatcher:
         self._left = _PASSED_AT_ONCE
         """How many more URLs of pools may be passed over before something is fetched."""
         self.silent_hosts = SilentHosts(states, politeness)
-        self._turns = HostTurns(link_credit.graph, hosts.live())
-        self.workbench = Workbench(politeness, self._preference, waits=one_by_one)
+        self._turns = HostTurns(link_credit.graph, hosts.live(), lambda host: terms.of(host.name).priority)
+        self.workbench = Workbench(terms, self._preference, waits=one_by_one)
         self.place(hosts.live())
 
     def place(self, hosts: Iterable[Host]) -> None:
@@ -92,8 +96,20 @@ class Dispatcher:
         for host in dict.fromkeys(hosts):  # in this order, so that a crawl can be repeated
             self.workbench.place(host, now)
 
+    def ended(self, host: Host) -> None:
+        """A visit of `host` is over, or its limit is another: more may be wanted of it, or less."""
+        if self._limits.look(host):
+            self._hosts.changed(host)
+        self.place([host])
+
+    def _next_of(self, host: Host) -> tuple[bytes, Section] | None:
+        """What `turns.next_of` gives, if it is wanted."""
+        best = next_of(host, self._order)
+        is_wanted = best is None or best[1].is_requisites or not self._limits.is_filling(host)
+        return best if is_wanted else None
+
     def _preference(self, host: Host) -> bytes | None:
-        if (best := next_of(host, self._order)) is None:
+        if (best := self._next_of(host)) is None:
             return None
         return self._turns.preference(host, best[0]) if self._order.takes_turns else best[0]
 
@@ -102,7 +118,7 @@ class Dispatcher:
     @property
     def is_full(self) -> bool:
         """Whether as many URLs have been fetched as are wanted."""
-        return 0 < self._max_pages <= self._counts.fetched
+        return 0 < self._terms.max_pages <= self._counts.fetched
 
     def _awaits_one(self) -> bool:
         """Whether one URL goes out after the other, and one is on its way."""
@@ -112,10 +128,10 @@ class Dispatcher:
         """Whether as many URLs as are wanted have been fetched, or are in flight."""
         if not self.wants_pages or self.is_full:
             return True
-        if not 0 < self._max_pages <= self._counts.fetched + len(self._in_flight):
+        limit = self._terms.max_pages
+        if not 0 < limit <= self._counts.fetched + len(self._in_flight):
             return False
-        pages = sum([not visit.is_requisite for visit in self._in_flight.values()])
-        return self._max_pages <= self._counts.fetched + pages
+        return limit <= self._counts.fetched + sum([not visit.is_requisite for visit in self._in_flight.values()])
 
     def _waiting_requisites(self) -> Iterator[Host]:
         """The hosts that answer of which requisites wait. To be asked when no more pages are wanted."""
@@ -170,7 +186,7 @@ class Dispatcher:
 
     def _is_of_use(self, host: Host) -> bool:
         """Whether something of `host` need not wait for a level; otherwise it goes to the shelf until one is over."""
-        best = next_of(host, self._order)
+        best = self._next_of(host)
         if best is None or not self._must_wait(best[0]):
             return True
         self._shelf[host] = None
@@ -199,7 +215,7 @@ class Dispatcher:
             if host.is_dead(self._politeness):
                 if (visit := self._give_up(host, now)) is not None:
                     return visit
-            elif (best := next_of(host, self._order)) is not None:
+            elif (best := self._next_of(host)) is not None:
                 entry, section = best
                 if self._must_wait(entry) or (is_filling and not section.is_requisites):  # which go before all others
                     self.workbench.place(host, now)
@@ -239,10 +255,14 @@ class Dispatcher:
         if self._order.by_credit and self._ledger.reserve > class_credit(entry):
             self._ledger.pay()
 
+    def _is_free(self, host: Host, now: float) -> bool:
+        """Whether a page of `host` may be asked for now."""
+        return self.workbench.is_free(host, now) and not self._limits.is_filling(host)
+
     def _test(self, now: float, *, last: bool) -> Visit | None:
         """Another form of a page, to see whether it has the page's content."""
         for host, section in self._forms.tests(last=last, but=self.silent_hosts):
-            if not self.workbench.is_free(host, now) or host.is_dead(self._politeness):
+            if not self._is_free(host, now) or host.is_dead(self._politeness):
                 continue
             if (entry := self._forms.test_of(host, section, last=last)) is not None:
                 return self._hand_out(host, entry, now)
@@ -251,7 +271,7 @@ class Dispatcher:
     def _probe(self, now: float, *, last: bool) -> Visit | None:
         """A URL of what is held back as a trap."""
         for host, unit in self._judge.candidates(last=last, but=self.silent_hosts):
-            if not self.workbench.is_free(host, now):
+            if not self._is_free(host, now):
                 continue
             if host.is_dead(self._politeness):
                 if (visit := self._give_up(host, now)) is not None:
@@ -312,7 +332,7 @@ class Dispatcher:
         self._left = _PASSED_AT_ONCE
         if turn is not None and self._order.takes_turns:
             self._turns.take(host, turn, entry, hosts=len(self._hosts))
-        self.workbench.start(host, now)
+        self.workbench.start(host, now, _name_in(host, visit))
         return visit
 
     # Hosts come back, or do not
@@ -321,7 +341,7 @@ class Dispatcher:
         """Give back the host's seat, once, after a download that took `seconds`."""
         host, visit.host = visit.host, None
         if host is not None:
-            self.workbench.finish(host, self._clock(), seconds, ip=visit.ip)
+            self.workbench.finish(host, self._clock(), seconds, ip=visit.ip, name=_name_in(host, visit))
 
     def downloaded(
         self, visit: Visit, seconds: float, *, ip: str | None, failed: bool | None, retry_after: float
@@ -379,3 +399,8 @@ class Dispatcher:
             host.revive(self._politeness)
             self._states.rewind(host)
             self.workbench.place(host, now)
+
+
+def _name_in(host: Host, visit: Visit) -> str:
+    """The name of the URL's host, if that is not the one of `host`."""
+    return name_of(visit.url) if host.is_pool else ""

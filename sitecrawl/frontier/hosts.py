@@ -113,12 +113,13 @@ class Host:
 
     def waiting(self) -> list[tuple[bytes, Section]]:
         """Its sections that have something to be fetched and are not held back, each with its first entry."""
-        if self.trap.demoted or not self.queued:
+        if not self.queued or (self.trap.demoted and not self.trap.is_full):
             return []
+        parts = [self.requisites] if self.trap.is_full else self.sections.values()
         return [
             (entry, section)
-            for section in self.sections.values()
-            if section.queued and not section.trap.demoted and (entry := section.queue.peek()) is not None
+            for section in parts
+            if section is not None and section.queued and not section.trap.demoted and (entry := section.queue.peek()) is not None
         ]
 
     @property
@@ -135,7 +136,8 @@ class Host:
     @property
     def needs_requisites(self) -> bool:
         """Whether requisites wait that are not held back."""
-        section = self.requisites if self.queued and not self.trap.demoted else None
+        is_held = self.trap.demoted and not self.trap.is_full
+        section = self.requisites if self.queued and not is_held else None
         return section is not None and not section.trap.demoted and section.queue.peek() is not None
 
     def join(self) -> None:

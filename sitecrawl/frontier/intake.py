@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from sitecrawl.frontier.host_terms import LiveTerms
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.link_credit import LinkCredit
-from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.record import Flag, UrlState
 from sitecrawl.frontier.territory import Message, Outbox
 from sitecrawl.frontier.url_states import UrlStates
@@ -19,8 +19,8 @@ class Intake:
     """Each URL that is new goes into the queue of its section, once; one that is another frontier's to the `outbox`.
 
     `in_flight` are the visits under way, `place` puts a host that has work on the workbench. `linked_to` is told of
-    requisites that have been fetched, and are linked to now. Links beyond the depth limit are left out. `backwards`:
-    of a page the last link is queued first.
+    requisites that have been fetched, and are linked to now. Links beyond the depth limit that `terms` have for
+    their host are left out. `backwards`: of a page the last link is queued first.
     """
 
     def __init__(
@@ -34,7 +34,8 @@ class Intake:
         outbox: Outbox | None,
         linked_to: Callable[[bytes], None],
         backwards: bool,
-        options: FrontierOptions,
+        terms: LiveTerms,
+        has_requisites: bool,
     ) -> None:
         self._seen = seen
         self._states = states
@@ -45,13 +46,14 @@ class Intake:
         self._place = place
         self._outbox = outbox
         self._linked_to = linked_to
-        self._max_depth = options.max_depth
-        self._has_requisites = options.requisites
+        self._terms = terms
+        self._has_requisites = has_requisites
         self._backwards = backwards
 
     def add(self, found: Sequence[Link], *, depth: int, referrer: bytes) -> int:
         """See `contract.Frontier`."""
-        if self._is_too_deep(depth):
+        found = self._near(found, depth)
+        if not found:
             return 0
         here, elsewhere = self._split(found)
         new = self._unseen(here)
@@ -71,9 +73,10 @@ class Intake:
         """See `contract.Frontier`."""
         depth = visit.depth + 1
         record = self._urls.get(visit.key)
-        if record is None or self._is_too_deep(depth):
+        near = self._near(found, depth)
+        if record is None or (not near and self._is_too_deep(depth)):
             return 0
-        links = _first_of_each(found, but=visit.key)
+        links = _first_of_each(near, but=visit.key)
         if self._backwards:
             links.reverse()
         host = self._states.host_of(record)
@@ -194,7 +197,14 @@ class Intake:
         return [f for f, is_new in zip(found, self._seen.add_many([f.key for f in found]), strict=True) if is_new]
 
     def _is_too_deep(self, depth: int) -> bool:
-        return 0 < self._max_depth < depth
+        return 0 < self._terms.crawl.max_depth < depth
+
+    def _near(self, found: Sequence[Link], depth: int) -> Sequence[Link]:
+        """Those of `found` that may be at `depth`."""
+        if self._terms.vary:
+            of = self._terms.of
+            return [link for link in found if not 0 < of(link.host).max_depth < depth]
+        return () if self._is_too_deep(depth) else found
 
     def _split(self, found: Sequence[Link]) -> tuple[Sequence[Link], Sequence[Link]]:
         """Those that are here, and those elsewhere."""

@@ -141,9 +141,17 @@ class UrlTable:
 class HostTable:
     """Host name → `Host` with its sections. Only hosts with something to do stay in memory."""
 
-    def __init__(self, database: Database, key_of: Callable[[str], bytes]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        key_of: Callable[[str], bytes],
+        *,
+        is_named: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self._database = database
         self.key_of = key_of
+        self._is_named = is_named
+        """Whether a sheet names the host of that name."""
         self._live: dict[bytes, Host] = {}
         self._changed: set[bytes] = set()
         self._changed_sections: dict[bytes, Section] = {}
@@ -179,7 +187,7 @@ class HostTable:
         site, key = self.key_of(pool), self.key_of(name)
         if seed:
             self._unproven.remove(site, key)
-        elif not self._unproven.admit(site, key):
+        elif not self._is_named(name) and not self._unproven.admit(site, key):
             return self.named(pool)
         host = self.named(name)
         if site in self._pools:  # a delay that its robots.txt has asked for

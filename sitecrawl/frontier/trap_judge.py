@@ -111,15 +111,17 @@ class TrapJudge:
         return freed
 
     def _stays(self, trap: TrapState) -> bool:
-        return self._joins if trap.is_joined else self.options.hold or trap.is_blocked
+        return self._joins if trap.is_joined else self.options.hold or trap.is_apart
 
     def is_demoted(self, key: bytes) -> bool:
-        return key in self.demoted
+        """Whether what the host with this key links to is worth no more for that: one that is full is as good as ever."""
+        held = self.demoted.get(key)
+        return held is not None and not held[0].trap.is_full
 
     def held(self, but: Container[bytes] = ()) -> int:
         """URLs, in flight ones included, of what is held back as traps on hosts other than `but`."""
         return sum(
-            host.queued if section is None else section.queued
+            _waits(host, section)
             for host, section in self.units_held(but)
             if section is None or not section.trap.is_joined
         )
@@ -132,7 +134,7 @@ class TrapJudge:
 
     def held_back(self, but: Container[bytes]) -> int:
         """Both together, in one go."""
-        return sum((section or host).queued for host, section in self.units_held(but))
+        return sum(_waits(host, section) for host, section in self.units_held(but))
 
     def units_held(self, but: Container[bytes]) -> Iterator[tuple[Host, Section | None]]:
         """Demoted units on hosts other than `but`, without the sections of demoted hosts."""
@@ -167,7 +169,7 @@ class TrapJudge:
     def _look_again(self) -> list[Host]:
         """Set free the hosts that have come to be trusted since they were demoted; returns them."""
         hosts = [host for host, section in self.demoted.values() if section is None]
-        trusted = [host for host in hosts if size_of(host) <= self._allowed(host) and not host.trap.is_blocked]
+        trusted = [host for host in hosts if size_of(host) <= self._allowed(host) and not host.trap.is_apart]
         for host in trusted:
             self.release(host, None)
             host.trap.limit = 0.0  # it may have what is vouched for, and no more
@@ -279,6 +281,12 @@ class TrapJudge:
             self.cost -= unit.trap.cost
         self._hold(host, section, Reason.BLOCKED)
 
+    def fill(self, host: Host) -> None:
+        """As many of a host's URLs have been fetched as are wanted."""
+        if host.trap.demoted:
+            self.cost -= host.trap.cost
+        self._hold(host, None, Reason.FULL)
+
     def set_aside(self, host: Host, section: Section) -> None:
         """What comes into `section` are other forms of pages."""
         if section.trap.demoted:
@@ -324,7 +332,7 @@ class TrapJudge:
         """
         unit = section or host
         if section is not None and host.trap.demoted:
-            return not host.trap.is_blocked and self._is_sound(host, section)
+            return not host.trap.is_apart and self._is_sound(host, section)
         if unit.trap.reason != Reason.WORTHLESS or unit.trap.novelty > self.options.high:
             return False
         most = unit.trap.novelty < CALM and 2 * unit.known > self.known
@@ -402,6 +410,12 @@ class TrapJudge:
             self.good, self.cost, self.repeats = JUDGE_STATE.unpack(data)
         except struct.error as error:
             raise CorruptFile(f"The judge's record of {len(data)} bytes cannot be read: {error}") from error
+
+
+def _waits(host: Host, section: Section | None) -> int:
+    """URLs that wait in a unit, and are held back with it."""
+    parts = host.requisites if section is None and host.trap.is_full else None
+    return (section or host).queued - (parts.queued if parts is not None and not parts.trap.demoted else 0)
 
 
 def _has_work(host: Host, section: Section | None) -> bool:

@@ -32,6 +32,8 @@ class Reason(IntEnum):
     """It is not demoted, and will not be: a person has set it free."""
     JOINED = 5
     """Its URLs are other forms of pages, by a rule that was learnt: `frontier.forms`."""
+    FULL = 6
+    """As many of a host's URLs have been fetched as its sheet allows: `frontier.host_limits`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -77,9 +79,14 @@ class TrapState:
         return self.demoted and self.reason == Reason.JOINED
 
     @property
+    def is_full(self) -> bool:
+        """Whether no more of a host is wanted, but for what pages are made of."""
+        return self.demoted and self.reason == Reason.FULL
+
+    @property
     def is_apart(self) -> bool:
         """Whether a unit is held back for another reason than that it looks like a trap."""
-        return self.demoted and self.reason in (Reason.BLOCKED, Reason.JOINED)
+        return self.demoted and self.reason in (Reason.BLOCKED, Reason.JOINED, Reason.FULL)
 
     @property
     def share(self) -> float:

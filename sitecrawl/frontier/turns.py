@@ -7,6 +7,7 @@ order by some value would let whoever has most of it, or makes most of it, go fi
 
 - A *section's* share is what it is worth (`worth`), beside the other circles of its host.
 - A *host's* share is the trust in it (`credit.trust`): it flows from the seeds, and no farm of hosts can make any.
+  A sheet may give it so many times as much (`priority`).
 
 Nobody's share falls below an even part of `LEAST` of the best one's, or of all. So what waits is fetched, whatever is
 found after it: of k sections that wait, every one gets at least one in `k (k + 1) / LEAST` of its host's fetches, and
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
 from typing import Final
 
@@ -62,10 +63,13 @@ def shares(sections: Sequence[Section]) -> list[float]:
 
 
 class HostTurns:
-    """The turns of hosts, `waiting` when it begins."""
+    """The turns of hosts, `waiting` when it begins; `priority` gives how many a host gets where another gets one."""
 
-    def __init__(self, graph: HostGraph, waiting: Iterable[Host]) -> None:
+    def __init__(
+        self, graph: HostGraph, waiting: Iterable[Host], priority: Callable[[Host], float] = lambda _: 1.0
+    ) -> None:
         self._graph = graph
+        self._priority = priority
         turns = [host.turn for host in waiting]
         self._hosts = len(turns)
         self._clock = min((turn for turn in turns if turn >= 0), default=0.0)
@@ -89,7 +93,8 @@ class HostTurns:
         section.turn += 1 / shares(waiting)[waiting.index(section)]
 
     def _share(self, host: Host) -> float:
-        return max(self._graph.trust(host.key), LEAST / max(self._hosts, 1))
+        share = max(self._graph.trust(host.key), LEAST / max(self._hosts, 1))
+        return share * self._priority(host)
 
 
 def _takes_turns(section: Section) -> bool:

@@ -18,7 +18,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from sitecrawl.frontier.hosts import Host, PolitenessOptions
+from sitecrawl.frontier.host_terms import LiveTerms
+from sitecrawl.frontier.hosts import Host
 
 Key = TypeVar("Key", bytes, float)
 
@@ -67,9 +68,9 @@ class Workbench:
     """
 
     def __init__(
-        self, options: PolitenessOptions, preference: Callable[[Host], bytes | None], *, waits: bool = False
+        self, terms: LiveTerms, preference: Callable[[Host], bytes | None], *, waits: bool = False
     ) -> None:
-        self._options = options
+        self._terms = terms
         self._preference = preference
         self._waits = waits
         self._ready: HostHeap[bytes] = HostHeap()
@@ -82,7 +83,7 @@ class Workbench:
         """Put `host` where it belongs: call it whenever its queue or its politeness state has changed."""
         self._tickets += 1
         host.ticket = self._tickets
-        best = self._preference(host) if host.active < self._options.per_host else None
+        best = self._preference(host) if host.active < self._per_host(host) else None
         if best is not None and (self._waits or host.free_at <= now):
             self._ready.push(best, host)
             return
@@ -125,18 +126,18 @@ class Workbench:
 
     def has_seat(self, host: Host) -> bool:
         """Whether one more request to `host` may be under way, once it has rested."""
-        return host.active < self._options.per_host and (host.ip is None or self._has_seat(host.ip))
+        return host.active < self._per_host(host) and (host.ip is None or self._has_seat(host.ip))
 
-    def start(self, host: Host, now: float) -> None:
-        """A request to `host` begins."""
-        host.start(now, self._options)
+    def start(self, host: Host, now: float, name: str = "") -> None:
+        """A request to `host` begins; `name` is that of its URL's host, where `host` is a pool."""
+        host.start(now, self._terms.of(name or host.name).politeness)
         if host.ip is not None:
             self._busy_ips[host.ip] += 1
         self.place(host, now)
 
-    def finish(self, host: Host, now: float, seconds: float, *, ip: str | None) -> None:
+    def finish(self, host: Host, now: float, seconds: float, *, ip: str | None, name: str = "") -> None:
         """A request to `host`, which took `seconds` and was counted for the address `ip`, has ended."""
-        host.finish(now, seconds, self._options)
+        host.finish(now, seconds, self._terms.of(name or host.name).politeness)
         self.place(host, now)
         if ip is not None:
             self._busy_ips[ip] -= 1
@@ -149,8 +150,11 @@ class Workbench:
             self._resting.drop()
             self.place(first[1], now)
 
+    def _per_host(self, host: Host) -> int:
+        return self._terms.of(host.name).politeness.per_host
+
     def _has_seat(self, ip: str) -> bool:
-        limit = self._options.per_ip
+        limit = self._terms.crawl.politeness.per_ip
         return limit == 0 or self._busy_ips[ip] < limit
 
     def _call_next(self, ip: str | None) -> None:

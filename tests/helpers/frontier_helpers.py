@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from frontiers import Heard, PlainSeen
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.host_terms import LiveTerms
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.order import order_named
@@ -18,6 +19,7 @@ from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
+from sitecrawl.sheets import Sheet, Sheets
 
 RUDE = PolitenessOptions(delay_factor=0.0, failure_delay=0.0, per_ip=0, max_failures=0)
 """No pause and no limit but one request a host."""
@@ -73,7 +75,9 @@ class Bench:
         options: FrontierOptions | None = None,
         *,
         host_key: Callable[[str], bytes] = lambda name: digest(name, 8),
+        sheets: Sequence[Sheet] = (),
     ) -> None:
+        self.sheets = sheets
         self.host_key = host_key
         self.path = path
         self.order = order
@@ -96,6 +100,12 @@ class Bench:
             wall=lambda: 1_800_000_000.0,
             politeness=self.politeness,
             options=self.options,
+            terms=LiveTerms(
+                self.politeness,
+                max_pages=self.options.max_pages,
+                max_depth=self.options.max_depth,
+                sheets=Sheets(self.sheets),
+            ),
         )
 
     def commit(self) -> None:
