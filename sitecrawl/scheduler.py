@@ -135,7 +135,8 @@ class Scheduler(BaseScheduler):
             return deferred_from_coro(self._part(reason))
         if self._crawler.settings.getbool("SITECRAWL_SEARCH_INDEX") and not only_looks():
             return deferred_from_coro(self._index_and_close(reason))
-        self._checkpoints.close()
+        if (closing := self._checkpoints.close()) is not None:
+            return deferred_from_coro(self._end(closing, reason))
         self._tell_outcomes()
         return self._close_dupefilter(reason)
 
@@ -144,7 +145,15 @@ class Scheduler(BaseScheduler):
         try:
             await update_index(self._runtime.path, self._stats)
         finally:
-            await self._close_files(reason)
+            await self._end(self._checkpoints.close(), reason)
+
+    async def _end(self, closing: Deferred[None] | None, reason: str) -> None:
+        """`closing` is that of the files."""
+        if closing is not None:
+            await maybe_deferred_to_future(closing)
+        self._tell_outcomes()
+        if (closing_filter := self._close_dupefilter(reason)) is not None:
+            await maybe_deferred_to_future(closing_filter)
 
     def _close_dupefilter(self, reason: str) -> Deferred[None] | None:
         return self._dupefilter.close(reason) if self._dupefilter is not None else None
@@ -164,13 +173,7 @@ class Scheduler(BaseScheduler):
         await self._frontier.close()
         for name, value in self._frontier.stats().items():
             self._stats.set_value(name, value)
-        await self._close_files(reason)
-
-    async def _close_files(self, reason: str) -> None:
-        self._checkpoints.close()
-        self._tell_outcomes()
-        if (closing := self._close_dupefilter(reason)) is not None:
-            await maybe_deferred_to_future(closing)
+        await self._end(self._checkpoints.close(), reason)
 
     def _received(self, response: Response, request: Request) -> None:
         """What `CaptureMiddleware` would have noted, in a project that has the scheduler alone."""

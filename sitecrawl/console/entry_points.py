@@ -91,6 +91,10 @@ class Sitemaps(Later):
     name = "sitemaps"
 
 
+class Upload(Later):
+    name = "upload"
+
+
 class Why(Later):
     name = "why"
 

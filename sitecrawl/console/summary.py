@@ -78,6 +78,8 @@ class Summary:
     """Which of them may be asked first, and when."""
     refusals: Sequence[HostRefusals] = ()
     """Which hosts said no in this run, the most frequent first."""
+    remote: str = ""
+    """What a store elsewhere has of it; empty where there is none."""
     report: Sequence[tuple[str, str]] = ()
     """What the spider itself has to say, each with a label of up to 9 characters."""
 
@@ -198,6 +200,8 @@ class Summary:
         if self.directory is not None:
             place = printable(shlex.quote(str(self.directory)), 1000)
             yield f"  data      {place}"
+            if self.remote:
+                yield f"  remote    {printable(self.remote, 1000)}"
             if self.has_commands:
                 yield from self._how_to_read(place)
         if self.resume is not None:

@@ -11,14 +11,16 @@ project that has Scrapy's scheduler or that of scrapy-redis and our page store, 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
+from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
+from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 
 from sitecrawl.base.errors import StorageError
@@ -68,6 +70,8 @@ class Checkpoints:
         self._participants: list[Participant] = []
         self._timer: AsyncioLoopingCall | LoopingCall | None = None
         self._memory = MemoryWatch(self._lose_memory)
+        self.last_acts: list[Callable[[], Awaitable[None]]] = []
+        """Waited for when the last checkpoint is made, before the files are closed."""
         self.pages = 0
         """URLs that are finished since the last one."""
         self.failure = ""
@@ -134,12 +138,26 @@ class Checkpoints:
         self.write()
         self._frontier.save()
 
-    def close(self) -> None:
-        """Save, and close all files, whatever fails."""
+    def close(self) -> Deferred[None] | None:
+        """Save, and close all files, whatever fails. There is something to wait for only with `last_acts`."""
         self.stop()
         try:
             if not self.failed:
                 self.save()
+        except StorageError as error:
+            self._report(error)
+        except BaseException:
+            self._close()
+            raise
+        if self.last_acts and not self.failed:
+            return deferred_from_coro(self._end())
+        self._close()
+        return None
+
+    async def _end(self) -> None:
+        try:
+            for act in self.last_acts:
+                await act()
         except StorageError as error:
             self._report(error)
         finally:

@@ -34,6 +34,7 @@ from sitecrawl.page.links import PageOptions
 from sitecrawl.page.markup import TreeOptions
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.recrawl.schedule import RecrawlOptions
+from sitecrawl.remote.options import WAIT, RemoteOptions, remote_options, safe_name
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.sheets import Sheets
 from sitecrawl.sheets.kept import DIGEST, kept
@@ -317,6 +318,25 @@ def warc(settings: BaseSettings, name: str, key: bytes = b"") -> WarcOptions:
         max_file_size=settings.getint("SITECRAWL_WARC_SIZE", default.max_file_size),
         once=settings.get("SITECRAWL_DUPLICATE_CONTENT") != KEEP,
     )
+
+
+def remote(settings: BaseSettings, *places: str) -> RemoteOptions | None:
+    """Where a crawl's files go besides its directory, `places` below SITECRAWL_REMOTE; None where they stay here.
+    Raises `OptionError`.
+    """
+    url = settings.get("SITECRAWL_REMOTE") or ""
+    if not url or only_looks():
+        return None
+    return remote_at(settings, "/".join((str(url).rstrip("/"), *map(safe_name, places))))
+
+
+def remote_at(settings: BaseSettings, url: str) -> RemoteOptions:
+    """The store at `url`, with the options that the settings have for all. Raises `OptionError`."""
+    try:
+        storage = settings.getdict("SITECRAWL_REMOTE_OPTIONS")
+    except (TypeError, ValueError) as error:
+        raise OptionError("SITECRAWL_REMOTE_OPTIONS has to be a mapping, or the JSON of one") from error
+    return remote_options(url, storage, settings.getfloat("SITECRAWL_REMOTE_WAIT", WAIT))
 
 
 def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:

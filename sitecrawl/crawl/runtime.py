@@ -33,6 +33,7 @@ from sitecrawl.crawl.outcomes import OutcomeCounts
 from sitecrawl.crawl.pause import Pause
 from sitecrawl.crawl.reading import PageReading
 from sitecrawl.crawl.refusals import Refusals
+from sitecrawl.crawl.remote_copy import RemoteCopy, open_place, place_of
 from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.crawl.told import Told
@@ -77,6 +78,8 @@ class Runtime:
     """Gives the fingerprint of a URL that is fetched by GET."""
     told: Told | None = None
     """What the crawl is told; None before the scheduler is open."""
+    copy: RemoteCopy | None = None
+    """What sends the pages to a store elsewhere; None where they stay here."""
     renders = False
     """Whether a middleware renders pages: their hosts are not free before that is done."""
 
@@ -207,6 +210,17 @@ class Runtime:
             store.recover(json.loads(position) if position else None)
             self.store = store
             self.checkpoints.add(store)
+            self._open_copy(store)
+
+    def _open_copy(self, store: WarcStore) -> None:
+        session = self.team.holdings.session if self.team is not None else ""
+        manifest, settings = self.directory.manifest, self.crawler.settings
+        if (options := place_of(settings, self.path, manifest, session)) is None:
+            return
+        remote = open_place(options, manifest, session, may_wait=self.directory.resumed)
+        self.copy = RemoteCopy(remote, store, self.database, options.wait)
+        self.checkpoints.add(self.copy)
+        self.checkpoints.last_acts.append(self.copy.finish)
 
     def put(self, exchange: Exchange, page: PageItem | None = None) -> None:
         """Store an exchange, and the page that a spider made of it; with a fetch under way, when that is over.

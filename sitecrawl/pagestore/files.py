@@ -6,6 +6,7 @@ files.
 Invariants:
 - Before `offset` the current file holds whole records only. What a failed write left behind is cut off at
   once.
+- A file that is not the current one never changes again; nor does the current one after `finish`.
 - Only the current file can have bytes that are not durable: a file is synced before the next one begins.
 
 What a crash costs: the records since the last `sync`. They may stand whole, half or not at all behind the
@@ -102,6 +103,11 @@ class WarcFiles:
                 self._file.seek(offset)
                 os.fsync(self._file.fileno())
             sync_directory(self.directory)
+
+    def finish(self) -> None:
+        """The current file never changes again: what comes next begins another."""
+        self.sync()
+        self.close()
 
     def close(self) -> None:
         if self._file is not None:

@@ -26,7 +26,7 @@ from sitecrawl.crawldir.participant import Participant
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture, Place, clean_text, describe, kind_of
-from sitecrawl.pagestore.files import WarcFiles
+from sitecrawl.pagestore.files import WarcFiles, serial_of
 from sitecrawl.pagestore.gzipping import compress_member
 from sitecrawl.pagestore.index import Original, PageIndex, Position
 from sitecrawl.pagestore.link_counts import BY_URL, LinkCounter
@@ -83,6 +83,26 @@ class WarcStore(Participant):
     def last_id(self) -> int:
         """The id of the last capture."""
         return self._index.last_id
+
+    @property
+    def position(self) -> Position:
+        """Of the last checkpoint."""
+        return self._index.position
+
+    def finish_file(self) -> None:
+        """The WARC file that the next capture would have gone into never changes again; there will be another."""
+        with self._no_way_back():
+            self._files.finish()
+
+    def files(self, *, with_current: bool) -> list[Path]:
+        """The WARC files up to the last checkpoint, oldest first. Those before its current one never change again."""
+        current = self.position.warc_file
+        last = -1 if current is None else serial_of(current)
+        return [
+            self._files.directory / name
+            for name in self._files.listing()
+            if serial_of(name) < last or (with_current and name == current)
+        ]
 
     def media_type(self, url: str) -> str | None:
         """That of the last capture of `url`; None without one."""

@@ -1,0 +1,242 @@
+"""A crawl's pages in a store elsewhere, as they come: its WARC files, and at the end the page index.
+
+Which files go is told by the checkpoints: a WARC file goes when the crawl's last batch stands in a later one, for
+nothing cuts it then. A run with a store begins a file of its own, so what an earlier run has left may go at once, and
+at the end the last file as well. What the store has confirmed is noted in the next batch. A kill in between costs the
+note, and the next run asks the store, which has the file: it is not sent again.
+
+    URL/NAME/sitecrawl.json     whose it is (`remote.mark`)
+    URL/NAME/warc/FILE          as here
+    URL/NAME/pages.sqlite       as of the end of the last run
+
+NAME is the crawl directory's; of a worker of a cluster it is the crawl's, and `worker-` and the worker's name on
+Redis. So what is fetched from there is a directory that `scrapy pages` and the like can read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from scrapy.settings import BaseSettings
+
+from sitecrawl.base.display import size
+from sitecrawl.crawl import configuration
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.directory import WORKER_PREFIX, Manifest
+from sitecrawl.crawldir.meta import REMOTE
+from sitecrawl.crawldir.participant import Participant
+from sitecrawl.frontier.queue import next_prefix
+from sitecrawl.pagestore import WarcStore
+from sitecrawl.pagestore.snapshot import write_snapshot
+from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
+from sitecrawl.remote.errors import RemoteError
+from sitecrawl.remote.mark import claim, owner_of
+from sitecrawl.remote.options import RemoteOptions
+from sitecrawl.remote.store import Remote, Sent
+from sitecrawl.remote.uploads import Upload, Uploads
+
+logger = logging.getLogger(__name__)
+
+_SNAPSHOT: Final = f"{INDEX_FILE}.sent"
+"""The copy of the index here, while it is on its way."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFigures:
+    """How things stand with a store elsewhere."""
+
+    url: str
+    files: int
+    """WARC files that it has, over all runs."""
+    sent: int
+    """Bytes that were sent in this run."""
+    waiting: int
+    """Files that are not confirmed."""
+    failures: int
+    """Attempts of this run that came to nothing."""
+
+    def __str__(self) -> str:
+        waiting = f", {self.waiting:,} waiting" if self.waiting else ""
+        files = "1 WARC file" if self.files == 1 else f"{self.files:,} WARC files"
+        return f"{files} at {self.url}{waiting}"
+
+
+def place_of(settings: BaseSettings, path: Path, manifest: Manifest, session: str = "") -> RemoteOptions | None:
+    """Where the crawl in `path` goes; `session` names a worker of a cluster. None where it stays here."""
+    if session:
+        return configuration.remote(
+            settings, configuration.shared_name(settings, manifest.spider), f"{WORKER_PREFIX}{session}"
+        )
+    return configuration.remote(settings, path.resolve().name)
+
+
+def open_place(options: RemoteOptions, manifest: Manifest, session: str = "", *, may_wait: bool = False) -> Remote:
+    """The store, which says that the place is the crawl's. `may_wait`: one that does not answer now may do so later.
+
+    Raises `OptionError` or `RemoteError`.
+    """
+    remote = Remote(options)
+    try:
+        claim(remote, owner_of(manifest.fingerprint_key, session))
+    except RemoteError as error:
+        if error.is_refusal or not may_wait:
+            raise
+        logger.warning("%s. The crawl goes on, and its files wait to be sent", error)
+    return remote
+
+
+class Confirmed:
+    """What a store has, as the crawl's database knows it."""
+
+    def __init__(self, url: str, database: Database) -> None:
+        self._url = url
+        self._files: dict[str, dict[str, Any]] = {}
+        for key, value in database.scan("meta", REMOTE, next_prefix(REMOTE)):
+            row = json.loads(value)
+            if row.get("at") == url:
+                self._files[key[len(REMOTE) :].decode()] = row
+
+    @property
+    def warc_files(self) -> int:
+        return sum(name.startswith(f"{WARC_DIRECTORY}/") for name in self._files)
+
+    def has(self, name: str, state: str) -> bool:
+        """Whether the store has it as it is here: see `Wanted`."""
+        return bool(self._files.get(name, {}).get("state") == state)
+
+    def note(self, batch: Batch, name: str, state: str, sent: Sent) -> None:
+        """With the next batch. In memory at once: where the batch fails, there is no other in this run."""
+        row = {"at": self._url, "state": state, "compared": sent.is_compared, "noted": time.time()}
+        self._files[name] = row
+        batch.put("meta", REMOTE + name.encode(), json.dumps(row).encode())
+
+
+class Wanted:
+    """What of a page store the store elsewhere lacks. A WARC file has its size as its state, the index how far it goes."""
+
+    def __init__(self, store: WarcStore, confirmed: Confirmed) -> None:
+        self._store = store
+        self._confirmed = confirmed
+
+    def warc_files(self, *, with_current: bool) -> list[Upload]:
+        files = self._store.files(with_current=with_current)
+        uploads = [Upload(f"{WARC_DIRECTORY}/{file.name}", file) for file in files]
+        return [one for one in uploads if not self._confirmed.has(one.name, str(one.path.stat().st_size))]
+
+    def index(self) -> list[Upload]:
+        """As of the last checkpoint; none where the store has that, or there is nothing in it."""
+        index = self._store.directory / INDEX_FILE
+        if not self._store.position.number or self._confirmed.has(INDEX_FILE, self._index_state):
+            return []
+        draft = self._store.directory / _SNAPSHOT
+        return [Upload(INDEX_FILE, draft, lambda: write_snapshot(index, draft))]
+
+    def note(self, batch: Batch, sent: Sent) -> None:
+        state = self._index_state if sent.name == INDEX_FILE else str(sent.size)
+        self._confirmed.note(batch, sent.name, state, sent)
+
+    @property
+    def _index_state(self) -> str:
+        return f"{self._store.position.number}:{self._store.position.last_id}"
+
+
+class RemoteCopy(Participant):
+    """See the module: of a crawl that runs. To be made when its store has been cut back."""
+
+    def __init__(self, remote: Remote, store: WarcStore, database: Database, wait: float) -> None:
+        self._store = store
+        self._database = database
+        self._wait = wait
+        self._confirmed = Confirmed(remote.url, database)
+        self._wanted = Wanted(store, self._confirmed)
+        self._uploads = Uploads(remote)
+        self._sent = 0
+        self._current: str | None = None
+        self._queued: set[str] = set()
+        store.finish_file()
+        self._queue(with_current=True)
+        self._uploads.start()
+
+    def figures(self) -> RemoteFigures:
+        return RemoteFigures(
+            self._uploads.remote.url,
+            self._confirmed.warc_files,
+            self._sent,
+            self._uploads.waiting,
+            self._uploads.failures,
+        )
+
+    def prepare(self, batch: Batch) -> None:
+        for sent in self._uploads.take():
+            self._sent += sent.size if sent.is_new else 0
+            self._wanted.note(batch, sent)
+
+    def committed(self) -> None:
+        if self._store.position.warc_file != self._current:
+            self._queue(with_current=False)
+
+    async def finish(self) -> None:
+        """The crawl's last checkpoint is made: send what is left, for as long as that may take, and note it."""
+        self._queue(with_current=True)
+        for upload in self._wanted.index():
+            self._uploads.add(upload)
+        if self._uploads.waiting:
+            logger.info("%d files are sent to %s before the end", self._uploads.waiting, self._uploads.remote.url)
+        await self._idle()
+        self._uploads.stop()
+        batch = self._database.batch()
+        self.prepare(batch)
+        self._database.write(batch)
+        if self._uploads.waiting:
+            logger.warning("%s: `scrapy upload` sends what waits, and so does the next run", self.figures())
+
+    async def _idle(self) -> None:
+        """Nothing waits, or there is no more time."""
+        loop, idle = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell() -> None:
+            with suppress(RuntimeError):  # somebody has ended the process' work at once, and the loop is closed
+                loop.call_soon_threadsafe(idle.set)
+
+        self._uploads.on_idle(tell)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._wait):
+                await idle.wait()
+
+    def _queue(self, *, with_current: bool) -> None:
+        self._current = self._store.position.warc_file
+        for upload in self._wanted.warc_files(with_current=with_current):
+            if upload.name not in self._queued:
+                self._queued.add(upload.name)
+                self._uploads.add(upload)
+
+
+def send_all(remote: Remote, store: WarcStore, database: Database) -> tuple[list[Sent], RemoteFigures]:
+    """All that the store elsewhere lacks of a crawl that does not run. Raises `RemoteError` or `StorageError`; what
+    was confirmed before that is noted.
+    """
+    confirmed = Confirmed(remote.url, database)
+    wanted = Wanted(store, confirmed)
+    store.finish_file()
+    done = []
+    for upload in [*wanted.warc_files(with_current=True), *wanted.index()]:
+        sent = upload.send(remote)
+        batch = database.batch()
+        wanted.note(batch, sent)
+        database.write(batch)
+        done.append(sent)
+    new = sum(one.size for one in done if one.is_new)
+    return done, RemoteFigures(remote.url, confirmed.warc_files, new, waiting=0, failures=0)
+
+
+def sum_of(done: list[Sent]) -> str:
+    """What `send_all` has done, in words."""
+    new = [one for one in done if one.is_new]
+    return f"{len(new):,} files sent, {size(sum(one.size for one in new))}"

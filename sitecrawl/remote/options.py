@@ -1,0 +1,115 @@
+"""Which store, and how to get in: URL and storage options, checked before anything is asked of the store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from sitecrawl.base.errors import OptionError
+
+WHOLE: Final = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"})
+"""Object stores: an object is there when its upload has ended, and not before."""
+LOCAL: Final = frozenset({"file"})
+"""A disk, perhaps one that is shared: a file is written under another name, synced, and moved."""
+MOVED: Final = frozenset({"sftp", "ssh"})
+"""The same over a network, without the sync."""
+
+WAIT: Final = 300.0
+
+_SECRET: Final = re.compile(r"secret|pass|token|account_key|sas_|credential|connection_string", re.IGNORECASE)
+"""Names of options whose values nobody may read off a command line."""
+_ODD: Final = re.compile(r"[?#\x00-\x20\x7f]|::")
+"""In a URL: what chains file systems, names a version, or nobody can type."""
+_NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteOptions:
+    """Get it by `remote_options`."""
+
+    url: str
+    """Where files go, without a slash at its end."""
+    storage: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What fsspec's file system takes."""
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    """Values that no message may have."""
+    wait: float = WAIT
+    """Seconds for which a crawl waits at its end for what is not sent yet."""
+
+    @property
+    def scheme(self) -> str:
+        return self.url.partition("://")[0]
+
+    def at(self, *names: str) -> str:
+        """The URL of something below this one."""
+        return "/".join((self.url, *names))
+
+
+def is_remote(name: str) -> bool:
+    """Whether what a user has named is a URL, and no file here."""
+    return "://" in name
+
+
+def remote_options(url: str, storage: Mapping[str, Any], wait: float = WAIT) -> RemoteOptions:
+    """Raises `OptionError` for a URL or an option of no use, in words that name no secret."""
+    _check(url)
+    secrets: list[str] = []
+    opened = dict(_opened(storage, secrets))
+    return RemoteOptions(url.rstrip("/"), opened, tuple(secrets), wait)
+
+
+def safe_name(name: str) -> str:
+    """A directory's name as a part of a URL."""
+    return _NOT_IN_A_NAME.sub("-", name).strip(".") or "crawl"
+
+
+def _check(url: str) -> None:
+    scheme, _, rest = url.partition("://")
+    known = sorted(WHOLE | LOCAL | MOVED)
+    if scheme not in known:
+        raise OptionError(
+            f"A store elsewhere is a URL with one of the schemes {', '.join(known)}, and not {scheme!r}"
+        )
+    host = rest.partition("/")[0]
+    if ":" in host.rpartition("@")[0]:
+        raise OptionError(
+            f"The {scheme} URL of a store elsewhere has a password in it, which logs would keep: "
+            "take it out, and name a file of it in SITECRAWL_REMOTE_OPTIONS"
+        )
+    if _ODD.search(url):
+        raise OptionError(f"The {scheme} URL of a store elsewhere has a space, a ?, a # or a :: in it: take that out")
+    if not rest.strip("/"):
+        raise OptionError(f"The URL {url!r} names no place in the store")
+    if scheme in LOCAL and not rest.startswith("/"):
+        raise OptionError(f"The URL {url!r} has to begin with {scheme}:/// and a whole path")
+
+
+def _opened(storage: Mapping[str, Any], secrets: list[str]) -> Iterator[tuple[str, Any]]:
+    """The options with the texts of files in the places of `@FILE`; `secrets` gets these."""
+    for name, value in storage.items():
+        if isinstance(value, Mapping):
+            yield name, dict(_opened(value, secrets))
+        elif isinstance(value, str) and value.startswith("@"):
+            secrets.append(_text_of(name, value[1:]))
+            yield name, secrets[-1]
+        elif isinstance(value, str) and value and _SECRET.search(name):
+            raise OptionError(
+                f"SITECRAWL_REMOTE_OPTIONS: {name} is a secret, which others can read off a command line: "
+                "write it into a file, and name that as @FILE"
+            )
+        else:
+            yield name, value
+
+
+def _text_of(name: str, file: str) -> str:
+    try:
+        text = Path(file).read_text().strip()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise OptionError(f"SITECRAWL_REMOTE_OPTIONS: {name} is to be read from {file!r}: {reason}") from error
+    if not text:
+        raise OptionError(f"SITECRAWL_REMOTE_OPTIONS: {name} is to be read from {file!r}, which is empty")
+    return text
