@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from scrapy.exceptions import UsageError
 
@@ -16,6 +17,7 @@ from sitecrawl.base.display import visible
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.console.base_command import ListingCommand, ReadingCommand
 from sitecrawl.console.filters import add_filters, filter_of
+from sitecrawl.console.output import output
 from sitecrawl.console.texts import pages_with_texts
 from sitecrawl.crawldir.durable import replaced, write_atomically
 from sitecrawl.crawldir.faults import file_errors
@@ -45,7 +47,7 @@ class Command(ReadingCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         add_filters(parser, kind="page", since=f"; {_LAST}: the last export with --since {_LAST}")
-        parser.add_argument("-o", "--output", metavar="FILE", default=_STDOUT, help="default: - for stdout")
+        parser.add_argument("-o", "--output", metavar="FILE", default=_STDOUT, help="or a URL; default: - for stdout")
         parser.add_argument("--format", choices=tuple(WRITERS), help="default: what the name of the file says")
         parser.add_argument("--fields", metavar="NAMES", help="columns, separated by commas (default: all but links)")
         parser.add_argument("--all", action="store_true", help="every stored version, not the newest of each URL")
@@ -56,10 +58,15 @@ class Command(ReadingCommand):
         if form not in _FORMS or len(args) > 1:
             raise UsageError(f"name one of: {', '.join(_FORMS)}", print_help=False)
         ListingCommand.check_limit(opts)
+        assert self.settings is not None
         export = {"pages": self._table, "graph": self._graph, "wacz": self._wacz}[form]
-        export(opts)
+        with exit_code_on_error(self):
+            with output(opts.output, self.settings) as target:
+                written = export(opts, target)
+            written.taken()
+            _report(opts.output, written)
 
-    def _table(self, opts: argparse.Namespace) -> None:
+    def _table(self, opts: argparse.Namespace, target: str) -> Written:
         form = _format(opts)
         try:
             fields = fields_named(opts.fields) if opts.fields is not None else USUAL
@@ -68,7 +75,6 @@ class Command(ReadingCommand):
         goes_on = _goes_on(opts)
         choice = Choice(filter_of(opts), all=opts.all, limit=opts.limit)
         with (
-            exit_code_on_error(self),
             self.pages(opts) as reader,
             self._frontier(opts, fields) as frontier,
             pages_with_texts(reader, frontier) as pages,
@@ -79,10 +85,9 @@ class Command(ReadingCommand):
                 for name in news.began_anew:
                     print(f"scrapy: {name} has been cut back or made again: all of it counts as new", file=sys.stderr)
             rows = _Counted(page.row(fields) for page in pages.chosen(choice))
-            _write(opts.output, WRITERS[form](fields, rows))
-            if news is not None:
-                news.taken()
-            _report(opts.output, f"{rows.number:,} pages", pages.unreadable)
+            _write(target, WRITERS[form](fields, rows))
+            taken = news.taken if news is not None else _nothing_taken
+            return Written(f"{rows.number:,} pages", pages.unreadable, taken)
 
     @contextmanager
     def _frontier(self, opts: argparse.Namespace, fields: Sequence[Field]) -> Iterator[Path | None]:
@@ -96,40 +101,50 @@ class Command(ReadingCommand):
                     print(f"scrapy: {error}. No importance is known", file=sys.stderr)
             yield directory
 
-    def _graph(self, opts: argparse.Namespace) -> None:
+    def _graph(self, opts: argparse.Namespace, name: str) -> Written:
         _refuse(opts, "graph", "fields", "format", "all")
         if opts.since == _LAST:
             raise UsageError("scrapy export graph takes no --since last", print_help=False)
-        target = Path(opts.output)
+        target = Path(name)
         if target.suffix not in {".parquet", ".arcs"}:
             raise UsageError("--output: end the file's name with .parquet or .arcs", print_help=False)
         choice = Choice(filter_of(opts), limit=opts.limit)
-        with exit_code_on_error(self), self.pages(opts) as reader, _room(target) as room, Pages(reader) as pages:
+        with self.pages(opts) as reader, _room(target) as room, Pages(reader) as pages:
             found = graph.LinkGraph(pages.chosen(choice), room)
             if target.suffix == ".parquet":
                 rows = (arc._asdict() for arc in found.all_arcs())
-                _write(opts.output, WRITERS["parquet"](graph.FIELDS, rows))
+                _write(name, WRITERS["parquet"](graph.FIELDS, rows))
             else:
                 _write(str(target.with_suffix(".urls")), graph.url_lines(found.urls()))
-                _write(opts.output, graph.arc_lines(found.all_arcs()))
-            _report(opts.output, f"{found.arcs:,} links between {found.nodes:,} URLs", pages.unreadable)
+                _write(name, graph.arc_lines(found.all_arcs()))
+            return Written(f"{found.arcs:,} links between {found.nodes:,} URLs", pages.unreadable)
 
-    def _wacz(self, opts: argparse.Namespace) -> None:
+    def _wacz(self, opts: argparse.Namespace, name: str) -> Written:
         _refuse(opts, "wacz", "fields", "format", "all", "limit", "status", "host", "type", "url_like", "since")
-        target = Path(opts.output)
+        target = Path(name)
         if target.suffix != ".wacz":
             raise UsageError("--output: end the file's name with .wacz", print_help=False)
-        with (
-            exit_code_on_error(self),
-            self.pages(opts) as reader,
-            _room(target) as room,
-            pages_with_texts(reader) as pages,
-        ):
+        with self.pages(opts) as reader, _room(target) as room, pages_with_texts(reader) as pages:
             with file_errors(target), replaced(target) as file:
-                name = pages.directory.resolve().name
-                written = WaczWriter(pages, file, room).write(name, f"sitecrawl {sitecrawl.__version__}")
+                title = pages.directory.resolve().name
+                written = WaczWriter(pages, file, room).write(title, f"sitecrawl {sitecrawl.__version__}")
             what = f"{written.captures:,} captures, {written.pages:,} of them pages, of {written.files:,} WARC files,"
-            _report(opts.output, what, pages.unreadable)
+            return Written(what, pages.unreadable)
+
+
+def _nothing_taken() -> None:
+    """The next export does not go on from this one."""
+
+
+class Written(NamedTuple):
+    """What an export has come to."""
+
+    what: str
+    """In words."""
+    unreadable: int
+    """Pages."""
+    taken: Callable[[], None] = _nothing_taken
+    """To be called when it is where it was to go."""
 
 
 def _format(opts: argparse.Namespace) -> str:
@@ -190,12 +205,12 @@ def _write(name: str, parts: Iterable[bytes]) -> None:
         write_atomically(Path(name), parts)
 
 
-def _report(name: str, what: str, unreadable: int) -> None:
+def _report(name: str, written: Written) -> None:
     """On stderr: stdout may be the table."""
     if name != _STDOUT:
-        print(f"{what} are in {visible(name)}", file=sys.stderr)
-    if unreadable:
+        print(f"{written.what} are in {visible(name)}", file=sys.stderr)
+    if written.unreadable:
         print(
-            f"scrapy: {unreadable:,} pages could not be read, and have no text: `scrapy check-crawl` says why",
+            f"scrapy: {written.unreadable:,} pages could not be read and have no text: `scrapy check-crawl` says why",
             file=sys.stderr,
         )

@@ -12,6 +12,7 @@ from scrapy.exceptions import UsageError
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import StorageError
 from sitecrawl.console.base_command import ReadingCommand
+from sitecrawl.console.output import output
 from sitecrawl.crawldir.durable import write_atomically
 from sitecrawl.pagestore.console import exit_code_on_error
 from sitecrawl.report.gather import SEARCHED, gather, gather_web
@@ -30,7 +31,11 @@ class Command(ReadingCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         parser.add_argument(
-            "-o", "--output", metavar="FILE", default="report.html", help="default: report.html; - for stdout"
+            "-o",
+            "--output",
+            metavar="FILE",
+            default="report.html",
+            help="or URL; default: report.html; - for stdout",
         )
         parser.add_argument(
             "--json",
@@ -56,18 +61,19 @@ class Command(ReadingCommand):
             opts.directory = args[0] if args else opts.directory
             with self.crawl(opts, with_pages=True) as directory:
                 if opts.json is not None:
-                    _write(opts.json, json.dumps(gather_web(directory), indent=1) + "\n")
+                    self._write(opts.json, json.dumps(gather_web(directory), indent=1) + "\n")
                 else:
-                    _write(opts.output, render(gather(directory, search_pages=opts.search_pages)))
+                    self._write(opts.output, render(gather(directory, search_pages=opts.search_pages)))
 
-
-def _write(name: str, document: str) -> None:
-    """UTF-8, whatever the terminal has. Raises `StorageError`."""
-    if name == "-":
-        sys.stdout.buffer.write(document.encode())
-        return
-    try:
-        write_atomically(Path(name), [document.encode()])
-    except OSError as error:
-        raise StorageError(f"{name} cannot be written: {error.strerror or error}") from error
-    print(f"The report is in {visible(name)}")
+    def _write(self, name: str, document: str) -> None:
+        """UTF-8, whatever the terminal has. Raises `SitecrawlError`."""
+        assert self.settings is not None
+        if name == "-":
+            sys.stdout.buffer.write(document.encode())
+            return
+        with output(name, self.settings) as file:
+            try:
+                write_atomically(Path(file), [document.encode()])
+            except OSError as error:
+                raise StorageError(f"{name} cannot be written: {error.strerror or error}") from error
+        print(f"The report is in {visible(name)}")

@@ -16,26 +16,24 @@ Redis. So what is fetched from there is a directory that `scrapy pages` and the 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from scrapy.settings import BaseSettings
+from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base.display import size
 from sitecrawl.crawl import configuration
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.directory import WORKER_PREFIX, Manifest
-from sitecrawl.crawldir.meta import REMOTE
 from sitecrawl.crawldir.participant import Participant
-from sitecrawl.frontier.queue import next_prefix
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.snapshot import write_snapshot
 from sitecrawl.pagestore.warc_store import INDEX_FILE, WARC_DIRECTORY
+from sitecrawl.remote.confirmed import Confirmed, files_at
 from sitecrawl.remote.errors import RemoteError
 from sitecrawl.remote.mark import claim, owner_of
 from sitecrawl.remote.options import RemoteOptions
@@ -62,10 +60,13 @@ class RemoteFigures:
     failures: int
     """Attempts of this run that came to nothing."""
 
+    def stats(self) -> dict[str, int]:
+        """By the names that they have in Scrapy's statistics, behind `remote/`."""
+        return {"files": self.files, "bytes": self.sent, "waiting": self.waiting, "failures": self.failures}
+
     def __str__(self) -> str:
         waiting = f", {self.waiting:,} waiting" if self.waiting else ""
-        files = "1 WARC file" if self.files == 1 else f"{self.files:,} WARC files"
-        return f"{files} at {self.url}{waiting}"
+        return f"{files_at(self.url, self.files)}{waiting}"
 
 
 def place_of(settings: BaseSettings, path: Path, manifest: Manifest, session: str = "") -> RemoteOptions | None:
@@ -92,34 +93,8 @@ def open_place(options: RemoteOptions, manifest: Manifest, session: str = "", *,
     return remote
 
 
-class Confirmed:
-    """What a store has, as the crawl's database knows it."""
-
-    def __init__(self, url: str, database: Database) -> None:
-        self._url = url
-        self._files: dict[str, dict[str, Any]] = {}
-        for key, value in database.scan("meta", REMOTE, next_prefix(REMOTE)):
-            row = json.loads(value)
-            if row.get("at") == url:
-                self._files[key[len(REMOTE) :].decode()] = row
-
-    @property
-    def warc_files(self) -> int:
-        return sum(name.startswith(f"{WARC_DIRECTORY}/") for name in self._files)
-
-    def has(self, name: str, state: str) -> bool:
-        """Whether the store has it as it is here: see `Wanted`."""
-        return bool(self._files.get(name, {}).get("state") == state)
-
-    def note(self, batch: Batch, name: str, state: str, sent: Sent) -> None:
-        """With the next batch. In memory at once: where the batch fails, there is no other in this run."""
-        row = {"at": self._url, "state": state, "compared": sent.is_compared, "noted": time.time()}
-        self._files[name] = row
-        batch.put("meta", REMOTE + name.encode(), json.dumps(row).encode())
-
-
 class Wanted:
-    """What of a page store the store elsewhere lacks. A WARC file has its size as its state, the index how far it goes."""
+    """What of a page store the store elsewhere lacks. The state of a WARC file is its size, of the index its end."""
 
     def __init__(self, store: WarcStore, confirmed: Confirmed) -> None:
         self._store = store
@@ -140,7 +115,7 @@ class Wanted:
 
     def note(self, batch: Batch, sent: Sent) -> None:
         state = self._index_state if sent.name == INDEX_FILE else str(sent.size)
-        self._confirmed.note(batch, sent.name, state, sent)
+        self._confirmed.note(batch, state, sent)
 
     @property
     def _index_state(self) -> str:
@@ -150,9 +125,12 @@ class Wanted:
 class RemoteCopy(Participant):
     """See the module: of a crawl that runs. To be made when its store has been cut back."""
 
-    def __init__(self, remote: Remote, store: WarcStore, database: Database, wait: float) -> None:
+    def __init__(
+        self, remote: Remote, store: WarcStore, database: Database, stats: StatsCollector, wait: float
+    ) -> None:
         self._store = store
         self._database = database
+        self._stats = stats
         self._wait = wait
         self._confirmed = Confirmed(remote.url, database)
         self._wanted = Wanted(store, self._confirmed)
@@ -181,6 +159,11 @@ class RemoteCopy(Participant):
     def committed(self) -> None:
         if self._store.position.warc_file != self._current:
             self._queue(with_current=False)
+        self._tell()
+
+    def _tell(self) -> None:
+        for name, number in self.figures().stats().items():
+            self._stats.set_value(f"remote/{name}", number)
 
     async def finish(self) -> None:
         """The crawl's last checkpoint is made: send what is left, for as long as that may take, and note it."""
@@ -194,6 +177,7 @@ class RemoteCopy(Participant):
         batch = self._database.batch()
         self.prepare(batch)
         self._database.write(batch)
+        self._tell()
         if self._uploads.waiting:
             logger.warning("%s: `scrapy upload` sends what waits, and so does the next run", self.figures())
 

@@ -218,7 +218,7 @@ class Runtime:
         if (options := place_of(settings, self.path, manifest, session)) is None:
             return
         remote = open_place(options, manifest, session, may_wait=self.directory.resumed)
-        self.copy = RemoteCopy(remote, store, self.database, options.wait)
+        self.copy = RemoteCopy(remote, store, self.database, self.stats, options.wait)
         self.checkpoints.add(self.copy)
         self.checkpoints.last_acts.append(self.copy.finish)
 

@@ -96,6 +96,8 @@ class Figures:
     content: Mapping[str, int] = field(default_factory=dict)
     """Of `ContentFigures`."""
     sitemaps: Mapping[str, int] = field(default_factory=dict)
+    remote: Mapping[str, int] = field(default_factory=dict)
+    """Of `RemoteFigures.stats`; empty where the pages stay here."""
 
     def of_class(self, digit: int) -> int:
         """Responses with a status of that first digit."""
@@ -163,6 +165,7 @@ class Sampler:
             sitemaps={
                 name.partition("/")[2]: number for name, number in stats.items() if name.startswith("sitemaps/")
             },
+            remote=self._runtime.copy.figures().stats() if self._runtime.copy is not None else {},
             **counts,
         )
 

@@ -22,7 +22,9 @@ NUMBERS: Final = (
     "good", "p50", "p95", "hosts", "active", "checkpoint_age", "checkpoints", "memory", "cpu",
     "database", "partitions",
 )  # fmt: skip
-COUNTERS: Final = ("statuses", "failures", "refusals", "without_page", "certificates", "seen", "content", "sitemaps")
+COUNTERS: Final = (
+    "statuses", "failures", "refusals", "without_page", "certificates", "seen", "content", "sitemaps", "remote",
+)  # fmt: skip
 LIVE: Final = ("rate", "byte_rate", "in_flight", "waiting", "hosts", "active", "memory", "cpu", "partitions")
 """What a worker that is gone has none of."""
 GONE: Final = frozenset({"ended", "lost"})

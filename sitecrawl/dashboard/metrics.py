@@ -70,6 +70,7 @@ def _metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> tuple[t
     }
     seen = {tier: f.seen.get(name, 0) for tier, name in _TIERS.items()}
     same = {name: f.content.get(name, 0) for name in ("equal", "near", "links_skipped")}
+    r = f.remote
     events = {name.replace("/", "_"): number for name, number in sorted(f.sitemaps.items())}
     return (
         ("urls", "gauge", "URLs of the crawl by state, over all of its runs.", ("state", states)),
@@ -122,6 +123,10 @@ def _metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> tuple[t
         ("compared_pages_total", "counter", "Pages of which others may have the content.", f.content.get("pages", 0)),
         ("duplicate_pages_total", "counter", "Of these, by what the content-seen test found.", ("found", same)),
         ("sitemap_events_total", "counter", "What sitemaps brought.", ("event", events)),
+        ("remote_files", "gauge", "WARC files that the store elsewhere has.", r.get("files", 0)),
+        ("remote_waiting_files", "gauge", "Files that the store elsewhere has not confirmed.", r.get("waiting", 0)),
+        ("remote_sent_bytes_total", "counter", "Bytes sent to the store elsewhere.", r.get("bytes", 0)),
+        ("remote_failures_total", "counter", "Attempts to send a file that came to nothing.", r.get("failures", 0)),
         ("checkpoints_total", "counter", "Checkpoints of this run.", f.checkpoints),
         ("checkpoint_age_seconds", "gauge", "Since the last checkpoint.", f.checkpoint_age),
         ("database_bytes", "gauge", "Size of the crawl's database on disk.", f.database),

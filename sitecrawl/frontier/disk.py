@@ -81,9 +81,7 @@ class DiskFrontier:
         self._wall = wall
         self._politeness = politeness
         self._listener = listener
-        self.terms = terms = terms or LiveTerms(
-            politeness, max_pages=options.max_pages, max_depth=options.max_depth
-        )
+        self.terms = terms = terms or LiveTerms(politeness, max_pages=options.max_pages, max_depth=options.max_depth)
         self.has_requisites = options.requisites
         """Whether what pages are made of comes in, too."""
         self.fingerprint = fingerprint

@@ -119,7 +119,10 @@ class Host:
         return [
             (entry, section)
             for section in parts
-            if section is not None and section.queued and not section.trap.demoted and (entry := section.queue.peek()) is not None
+            if section is not None
+            and section.queued
+            and not section.trap.demoted
+            and (entry := section.queue.peek()) is not None
         ]
 
     @property

@@ -39,6 +39,7 @@ from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.sites import pool_of
 from sitecrawl.frontier.tables import HostTable
 from sitecrawl.frontier.turns import HostTurns, next_of
+from sitecrawl.remote.confirmed import files_at, warc_files_by_place
 from sitecrawl.seen.figures import SeenFigures
 from sitecrawl.urls.fingerprint import HASH_NAME
 from sitecrawl.urls.url import CRAWLED, parse, shortened, site_of
@@ -232,6 +233,10 @@ class FrontierReader:
     def outcomes(self) -> Outcomes:
         """How many pages came, and why hosts gave none."""
         return Outcomes.unpack(self._database.get("meta", OUTCOMES))
+
+    def remote_files(self) -> list[str]:
+        """How many WARC files stores elsewhere have, and where, in words."""
+        return [files_at(url, number) for url, number in warc_files_by_place(self._database).most_common()]
 
     # What waits
 

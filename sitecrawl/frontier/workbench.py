@@ -67,9 +67,7 @@ class Workbench:
     while the host rests whose URL is the first of all, no other is asked.
     """
 
-    def __init__(
-        self, terms: LiveTerms, preference: Callable[[Host], bytes | None], *, waits: bool = False
-    ) -> None:
+    def __init__(self, terms: LiveTerms, preference: Callable[[Host], bytes | None], *, waits: bool = False) -> None:
         self._terms = terms
         self._preference = preference
         self._waits = waits

@@ -70,6 +70,10 @@ class Remote:
             raise RemoteError(f"{self._options.at(name)} is not what was sent: {path} is sent again")
         return Sent(name, own.size, is_new, compared is not None)
 
+    def check(self) -> None:
+        """Raises `RemoteError` where the store does not answer, or lets nobody in."""
+        self._told(".sitecrawl")
+
     def read(self, name: str, limit: int) -> bytes | None:
         """A small file: None if there is none, up to `limit` bytes. Raises `RemoteError`."""
         if self._told(name) is None:

@@ -125,6 +125,8 @@ class ReportData:
     """With the pages that link there."""
     searched: Linkers
     stored: Stored
+    remote: list[str]
+    """What stores elsewhere have of it, in words."""
     web: Web
 
 
@@ -163,6 +165,7 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
             ],
             searched=searched,
             stored=stored,
+            remote=reader.remote_files(),
             web=web,
         )
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import json
+import socket
 import sys
 import threading
 import time
@@ -55,20 +56,21 @@ class Watched:
             return self._answer(start, f"{status} No", said)
         length = int(environ.get("CONTENT_LENGTH") or 0)
         body = bytearray()
-        while len(body) < length and (block := environ["wsgi.input"].read(min(CHUNK, length - len(body)))):
+        part = min(CHUNK, max(1, length // 2))
+        while len(body) < length and (block := environ["wsgi.input"].read(min(part, length - len(body)))):
             body += block
             time.sleep(self._faults["delay"])
             if self._faults["cut"] and 2 * len(body) >= length and environ["REQUEST_METHOD"] == "PUT":
                 self._faults["cut"] -= 1
-                self._note(environ, 0)
-                raise ConnectionAbortedError  # the answer never comes
-        if len(body) < length:  # whoever sent it is gone
+                environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
+                break
+        if len(body) < length:  # whoever sent it is gone, or was sent away
             self._note(environ, 0)
             raise ConnectionAbortedError
         environ["wsgi.input"] = io.BytesIO(bytes(body))
 
         def started(status: str, headers: Any, *rest: Any) -> Any:
-            self._note(environ, int(status.split()[0]))
+            self._note(environ, int(status.split(maxsplit=1)[0]))
             return start(status, headers, *rest)
 
         return self._app(environ, started)

@@ -72,9 +72,7 @@ class S3:
 
     def objects(self) -> dict[str, bytes]:
         listed = self._client.list_objects_v2(Bucket=BUCKET).get("Contents", [])
-        return {
-            one["Key"]: self._client.get_object(Bucket=BUCKET, Key=one["Key"])["Body"].read() for one in listed
-        }
+        return {one["Key"]: self._client.get_object(Bucket=BUCKET, Key=one["Key"])["Body"].read() for one in listed}
 
     def close(self) -> None:
         self._process.terminate()

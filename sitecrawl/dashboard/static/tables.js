@@ -365,6 +365,8 @@ class Engine extends Tab {
     if (Object.keys(f.certificates).length) cards.push(card("Certificates that do not hold", ...counted(f.certificates)));
     if (Object.keys(f.refusals).length) cards.push(card("Sites that said no", ...counted(f.refusals)));
     if (Object.keys(f.sitemaps).length) cards.push(card("Sitemaps", ...counted(f.sitemaps)));
+    if (Object.keys(f.remote).length) cards.push(card("Store elsewhere", ["WARC files there", count(f.remote.files)], ["Files waiting", count(f.remote.waiting)],
+      ["Sent in this run", bytes(f.remote.bytes)], ["Attempts that failed", count(f.remote.failures)]));
     return [el("div", { class: "cards" }, ...cards)];
   }
 }

@@ -1,0 +1,155 @@
+"""A file in a store is whole or is not there, and what the store says is believed no further than it goes."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from hashlib import md5
+from pathlib import Path
+
+import pytest
+from s3_server import BUCKET, S3, SECRET, s3_server
+
+from sitecrawl.base.errors import OptionError, StorageError
+from sitecrawl.remote.checksums import PART, agree, checksums_of
+from sitecrawl.remote.errors import RemoteError
+from sitecrawl.remote.mark import MARK, claim, owner_of
+from sitecrawl.remote.options import remote_options
+from sitecrawl.remote.store import Remote
+
+
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
+    with s3_server(tmp_path_factory.mktemp("s3")) as server:
+        yield server
+
+
+@pytest.fixture(params=["s3", "file"])
+def remote(request: pytest.FixtureRequest, s3: S3, tmp_path: Path) -> Remote:
+    """A store of each kind, for what holds for both."""
+    name = tmp_path.name
+    if request.param == "s3":
+        return Remote(remote_options(f"s3://{BUCKET}/{name}", s3.options))
+    return Remote(remote_options(f"file://{tmp_path}/store", {}))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "a.warc.gz"
+    path.write_bytes(b"a" * 1_000)
+    return path
+
+
+class TestBoth:
+    def test_sent_once(self, remote: Remote, file: Path) -> None:
+        """What is there already is not sent again; what is there and differs is."""
+        assert remote.send(file, "warc/a").is_new
+        again = remote.send(file, "warc/a")
+        assert (again.is_new, again.is_compared) == (False, True)
+        file.write_bytes(b"b" * 1_000)
+        assert remote.send(file, "warc/a").is_new
+        assert remote.read("warc/a", 10_000) == b"b" * 1_000
+
+    def test_an_empty_file(self, remote: Remote, file: Path) -> None:
+        """It is a file like any other."""
+        file.write_bytes(b"")
+        assert remote.send(file, "a").is_new
+        assert not remote.send(file, "a").is_new
+        assert remote.read("a", 10) == b""
+
+    def test_what_is_not_there(self, remote: Remote) -> None:
+        """None, and no error."""
+        assert remote.read("warc/none", 10) is None
+
+    def test_a_file_that_cannot_be_read_here(self, remote: Remote, tmp_path: Path) -> None:
+        """It is the file's fault, and not the store's."""
+        with pytest.raises(StorageError):
+            remote.send(tmp_path / "none", "a")
+
+    def test_a_place_is_one_crawls(self, remote: Remote) -> None:
+        """Another is refused, and writes nothing."""
+        mine, other = owner_of(b"k" * 16), owner_of(b"k" * 16, "worker")
+        claim(remote, mine)
+        claim(remote, mine)
+        before = remote.read(MARK, 1_000)
+        with pytest.raises(OptionError, match="another crawl"):
+            claim(remote, other)
+        assert remote.read(MARK, 1_000) == before
+
+
+class TestS3:
+    def test_in_parts(self, s3: S3, tmp_path: Path) -> None:
+        """A large file goes in parts, and its checksum is compared as well."""
+        path = tmp_path / "large"
+        path.write_bytes(bytes(PART) + b"b" * PART + b"c")
+        remote = Remote(remote_options(f"s3://{BUCKET}/parts", s3.options))
+        sent = remote.send(path, "large")
+        assert (sent.is_new, sent.is_compared) == (True, True)
+        assert not remote.send(path, "large").is_new
+        assert s3.objects()["parts/large"] == path.read_bytes()
+        assert s3.written()["parts/large"] == 1
+
+    def test_cut_off_in_the_middle(self, s3: S3, file: Path) -> None:
+        """Nothing appears of an upload that does not come to its end; s3fs tries it again by itself."""
+        s3.faults(cut=1)
+        remote = Remote(remote_options(f"s3://{BUCKET}/cut", s3.options))
+        remote.send(file, "a")
+        assert s3.objects()["cut/a"] == file.read_bytes()
+        assert s3.written()["cut/a"] == 1
+
+    def test_refused(self, s3: S3, file: Path) -> None:
+        """One line says that it is the credentials, and has none of them."""
+        remote = Remote(remote_options(f"s3://{BUCKET}/refused", s3.options))
+        s3.faults(status=403)
+        try:
+            with pytest.raises(RemoteError, match="credentials") as caught:
+                remote.send(file, "a")
+        finally:
+            s3.faults(status=0)
+        assert caught.value.is_refusal
+        assert SECRET not in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+    def test_no_bucket(self, s3: S3, file: Path) -> None:
+        """No other attempt is worth while."""
+        with pytest.raises(RemoteError, match="bucket") as caught:
+            Remote(remote_options("s3://no-such-bucket/a", s3.options)).send(file, "a")
+        assert caught.value.is_refusal
+
+    def test_nobody_there(self, s3: S3, file: Path) -> None:
+        """That may change."""
+        options = {**s3.options, "endpoint_url": "http://127.0.0.1:1"}
+        with pytest.raises(RemoteError, match="cannot be reached") as caught:
+            Remote(remote_options(f"s3://{BUCKET}/a", options)).send(file, "a")
+        assert not caught.value.is_refusal
+
+
+class TestFiles:
+    def test_a_file_takes_the_place_of_another_at_once(self, file: Path, tmp_path: Path) -> None:
+        """Nothing is left beside it, and what a kill has left is written over."""
+        store = tmp_path / "store" / "warc"
+        store.mkdir(parents=True)
+        (store / "a.new").write_bytes(b"half of")
+        Remote(remote_options(f"file://{tmp_path}/store", {})).send(file, "warc/a")
+        assert [path.name for path in store.iterdir()] == ["a"]
+
+    def test_a_disk_that_says_no(self, file: Path, tmp_path: Path) -> None:
+        """One line, as for a store that says no."""
+        (tmp_path / "store").write_text("in the way")
+        with pytest.raises(RemoteError, match="store/a"):
+            Remote(remote_options(f"file://{tmp_path}/store", {})).send(file, "a")
+
+
+class TestChecksums:
+    def test_what_stores_tell(self, file: Path) -> None:
+        """MD5 as S3 and as Google write it; where there is none, the size is all that there is."""
+        own, size = checksums_of(file), 1_000
+        digest = md5(file.read_bytes(), usedforsecurity=False)
+        assert own.size == size
+        assert agree({"size": size, "ETag": f'"{digest.hexdigest()}"'}, own) is True
+        assert agree({"size": size, "ETag": f'"{"0" * 32}"'}, own) is False
+        assert agree({"size": size, "md5Hash": base64.b64encode(digest.digest()).decode()}, own) is True
+        assert agree({"size": size, "md5Hash": base64.b64encode(bytes(16)).decode()}, own) is False
+        assert agree({"size": size}, own) is None
+        assert agree({"size": size, "ETag": '"0x8D1"'}, own) is None
+        assert agree({"size": size - 1}, own) is False
