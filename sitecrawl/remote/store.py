@@ -170,6 +170,9 @@ class Remote:
         if isinstance(error, PermissionError) or kind in {"NoCredentialsError", "PartialCredentialsError"}:
             said = self._clean(error)
             return RemoteError(f"{url} may not be written or read ({said}): look at the credentials", is_refusal=True)
+        if isinstance(error, TypeError | ValueError):  # a store takes its options when it is first asked
+            said = self._clean(error)
+            return RemoteError(f"SITECRAWL_REMOTE_OPTIONS are of no use for {url}: {said}", is_refusal=True)
         return RemoteError(f"{url} cannot be reached or written: {kind}: {self._clean(error)}")
 
     def _clean(self, error: Exception) -> str:

@@ -4,7 +4,8 @@
 
 Prints its port. `GET /_requests` is the list of `[method, path, query, status]` of all that was answered to writers;
 `PUT /_faults` with a JSON object sets `delay`, seconds before each part of a body is read, `cut`, how many uploads
-to come are cut off in their middle, and `status`, with which every upload is answered, or 0.
+to come are cut off in their middle, `status`, with which every upload is answered, or 0, and with
+`forget` the list begins anew.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class Watched:
             return self._answer(start, "200 OK", json.dumps(self._requests).encode())
         if environ["PATH_INFO"] == "/_faults":
             self._faults |= json.loads(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
+            if self._faults.pop("forget", 0):
+                self._requests.clear()
             return self._answer(start, "200 OK", b"")
         if environ["REQUEST_METHOD"] not in {"PUT", "POST"}:
             return self._app(environ, start)

@@ -74,6 +74,12 @@ class S3:
         listed = self._client.list_objects_v2(Bucket=BUCKET).get("Contents", [])
         return {one["Key"]: self._client.get_object(Bucket=BUCKET, Key=one["Key"])["Body"].read() for one in listed}
 
+    def clear(self) -> None:
+        """Nothing is in the bucket, and nothing was asked for."""
+        for key in self.objects():
+            self._client.delete_object(Bucket=BUCKET, Key=key)
+        self.faults(forget=1)
+
     def close(self) -> None:
         self._process.terminate()
         self._process.communicate()
