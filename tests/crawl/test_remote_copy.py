@@ -180,52 +180,6 @@ def test_a_folder(web: LocalWeb, tmp_path: Path) -> None:
         assert sum(page.kind == "page" for page in reader.pages()) == PAGES
 
 
-class TestOutputs:
-    """`scrapy export` and `scrapy report` with a URL."""
-
-    @pytest.fixture(scope="class")
-    def job(self, web: LocalWeb, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        job = tmp_path_factory.mktemp("crawl") / "job"
-        assert crawl(web.root, job, max_pages=5).returncode == 0
-        return job
-
-    @pytest.mark.parametrize(
-        ("words", "objects"),
-        [
-            (("export", "-o", "s3://pages/out/pages.jsonl"), {"out/pages.jsonl"}),
-            (("export", "graph", "-o", "s3://pages/links.arcs"), {"links.arcs", "links.urls"}),
-            (("export", "wacz", "-o", "s3://pages/crawl.wacz"), {"crawl.wacz"}),
-            (("report", "-o", "s3://pages/report.html"), {"report.html"}),
-        ],
-    )
-    def test_it_is_there(self, words: tuple[str, ...], objects: set[str], job: Path, s3: S3, tmp_path: Path) -> None:
-        """What a file here would have."""
-        done = scrapy(*words, "-d", str(job), settings=s3.settings())
-        assert done.returncode == 0, done.stderr
-        assert s3.objects().keys() == objects
-        assert words[-1] in done.stdout + done.stderr
-        assert all(s3.objects().values())
-
-    def test_whole_or_not_at_all(self, job: Path, s3: S3) -> None:
-        """Of an export that fails nothing is there; and `--since last` gives its pages again."""
-        words = ("export", "--since", "last", "-o", "s3://pages/pages.csv", "-d", str(job))
-        s3.faults(status=403)
-        failed = scrapy(*words, settings=s3.settings())
-        assert failed.returncode == 1
-        assert "credentials" in failed.stderr
-        assert s3.objects() == {}
-        s3.faults(status=0)
-        done = scrapy(*words, settings=s3.settings())
-        assert "5 pages are in s3://pages/pages.csv" in done.stderr
-        assert scrapy(*words, settings=s3.settings()).stderr.startswith("0 pages")
-
-    def test_no_name(self, job: Path, s3: S3) -> None:
-        """A URL that ends in a slash names no file."""
-        done = scrapy("report", "-o", "s3://pages/", "-d", str(job), settings=s3.settings())
-        assert done.returncode == 1
-        assert "the name of a file" in done.stderr
-
-
 def test_upload_without_a_store(web: LocalWeb, tmp_path: Path) -> None:
     """It says which setting is missing."""
     crawl(web.root, tmp_path / "job", max_pages=1)

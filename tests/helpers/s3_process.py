@@ -4,8 +4,8 @@
 
 Prints its port. `GET /_requests` is the list of `[method, path, query, status]` of all that was answered to writers;
 `PUT /_faults` with a JSON object sets `delay`, seconds before each part of a body is read, `cut`, how many uploads
-to come are cut off in their middle, `status`, with which every upload is answered, or 0, and with
-`forget` the list begins anew.
+to come are cut off in their middle, `status`, with which every upload is answered, or 0, and
+`encrypted`, whether ETags are those of KMS; with `forget` the list begins anew.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Watched:
         self._app = app
         self._lock = threading.Lock()
         self._requests: list[tuple[str, str, str, int]] = []
-        self._faults: dict[str, Any] = {"delay": 0, "cut": 0, "status": 0}
+        self._faults: dict[str, Any] = {"delay": 0, "cut": 0, "status": 0, "encrypted": 0}
 
     def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         if environ["PATH_INFO"] == "/_requests":
@@ -49,7 +49,7 @@ class Watched:
                 self._requests.clear()
             return self._answer(start, "200 OK", b"")
         if environ["REQUEST_METHOD"] not in {"PUT", "POST"}:
-            return self._app(environ, start)
+            return self._app(environ, self._veiled(start) if self._faults["encrypted"] else start)
         return self._write(environ, start)
 
     def _write(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
@@ -77,6 +77,17 @@ class Watched:
             return start(status, headers, *rest)
 
         return self._app(environ, started)
+
+    @staticmethod
+    def _veiled(start: Callable[..., Any]) -> Callable[..., Any]:
+        """As of an object that is encrypted with a key of KMS: its ETag is no checksum."""
+
+        def veiled(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
+            kept = [(name, value) for name, value in headers if name.lower() != "etag"]
+            told = [("ETag", f'"{"0" * 32}"'), ("x-amz-server-side-encryption", "aws:kms")]
+            return start(status, kept + told, *rest)
+
+        return veiled
 
     def _note(self, environ: dict[str, Any], status: int) -> None:
         with self._lock:

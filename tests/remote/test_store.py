@@ -97,6 +97,16 @@ class TestS3:
         assert s3.objects()["cut/a"] == file.read_bytes()
         assert s3.written()["cut/a"] == 1
 
+    def test_encrypted(self, s3: S3, file: Path) -> None:
+        """An ETag that is no checksum is not taken for one: the size is all that there is."""
+        remote = Remote(remote_options(f"s3://{BUCKET}/encrypted", s3.options))
+        s3.faults(encrypted=1)
+        try:
+            sent = remote.send(file, "a")
+        finally:
+            s3.faults(encrypted=0)
+        assert (sent.is_new, sent.is_compared) == (True, False)
+
     def test_refused(self, s3: S3, file: Path) -> None:
         """One line says that it is the credentials, and has none of them."""
         remote = Remote(remote_options(f"s3://{BUCKET}/refused", s3.options))
