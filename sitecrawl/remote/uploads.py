@@ -79,6 +79,11 @@ class Uploads:
         """Files that are not confirmed, the one that is being sent among them."""
         return len(self._queue)
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether anything may still be sent."""
+        return self._thread.is_alive()
+
     def take(self) -> list[Sent]:
         """What has been confirmed since the last call."""
         with self._changed:

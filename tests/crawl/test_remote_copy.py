@@ -142,11 +142,11 @@ def test_a_store_that_goes_away(web: LocalWeb, s3: S3, tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_said_at_the_start(
-    url: str, options: dict[str, object], said: str, web: LocalWeb, s3: S3, tmp_path: Path
+    url: str, options: dict[str, object], said: str, s3: S3, tmp_path: Path
 ) -> None:
     """In one line, before anything is fetched."""
     settings = {"SITECRAWL_REMOTE": url, "SITECRAWL_REMOTE_OPTIONS": json.dumps({**s3.options, **options})}
-    done = crawl(web.root, tmp_path / "job", **settings)
+    done = crawl(DEAD, tmp_path / "job", **settings)
     assert done.returncode == 1
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("sitecrawl: ")]
     assert said in line
@@ -178,11 +178,3 @@ def test_a_folder(web: LocalWeb, tmp_path: Path) -> None:
     assert here(tmp_path / "store" / "job") == here(tmp_path / "job")
     with PageReader(tmp_path / "store" / "job") as reader:
         assert sum(page.kind == "page" for page in reader.pages()) == PAGES
-
-
-def test_upload_without_a_store(web: LocalWeb, tmp_path: Path) -> None:
-    """It says which setting is missing."""
-    crawl(web.root, tmp_path / "job", max_pages=1)
-    done = scrapy("upload", "-d", str(tmp_path / "job"))
-    assert done.returncode == 1
-    assert "SITECRAWL_REMOTE" in done.stderr
