@@ -179,3 +179,33 @@ def test_readers_see_rows_when_the_checkpoint_is_made(tmp_path, store, monkeypat
         captures = list(reader.pages())
     assert len(captures) == 10
     assert len({capture.digest for capture in captures if capture.revisit_of is None}) == 7
+
+
+class TestFinishedFiles:
+    """Files that nothing changes any more: what is sent elsewhere."""
+
+    def test_what_comes_next_begins_another(self, tmp_path: Path) -> None:
+        """The finished one stays as it is, also when the store is opened again and cut back."""
+        store = WarcStore(tmp_path)
+        store.put(exchange("http://a.example/1"))
+        position = store.checkpoint()
+        store.finish_file()
+        (first,) = store.files(with_current=True)
+        content = first.read_bytes()
+        store.put(exchange("http://a.example/2"))
+        assert store.files(with_current=False) == []  # the crawl's database does not know of the second yet
+        store.checkpoint()
+        assert store.files(with_current=False) == [first]
+        store.close()
+        again = WarcStore(tmp_path)
+        again.recover(position)
+        assert first.read_bytes() == content
+        assert again.files(with_current=True) == [first]
+        again.close()
+
+    def test_nothing_stored(self, tmp_path: Path) -> None:
+        """There is no file to finish."""
+        store = WarcStore(tmp_path)
+        store.finish_file()
+        assert store.files(with_current=True) == []
+        store.close()
