@@ -22,8 +22,8 @@ def sent(s3: S3) -> dict[str, int]:
 
 
 def kill_after_uploads(crawler: Sitecrawl, web: Web, s3: S3, number: int) -> int:
-    """Start, and kill when so many more files are in the store: before all of them are noted, and in the middle of the
-    next. The exit code.
+    """Start, and kill when so many more files are in the store: before all are noted, and in the middle of the next.
+    The exit code.
     """
     before = len(sent(s3))
     with start(crawler, web) as process:
