@@ -105,6 +105,11 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_DASHBOARD_ADDRESS": "127.0.0.1",
     "SITECRAWL_DASHBOARD_PORT": 0,
     "SITECRAWL_DASHBOARD_TOKEN": "",
+    "SITECRAWL_WEBHOOKS": [],
+    "SITECRAWL_STALL": 300.0,
+    "SITECRAWL_ERROR_THRESHOLD": 0.5,
+    "SITECRAWL_ERROR_WINDOW": 300.0,
+    "SITECRAWL_HEARTBEAT": 60.0,
     **{name: value for name, value in DEFAULTS.items() if name.startswith("SITECRAWL_")},
 }
 """Our own settings and their defaults."""
@@ -162,6 +167,12 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     },
 }
 
+_WANTED: Final = {
+    "SITECRAWL_WEBHOOKS": "sitecrawl.webhooks.extension.Webhooks",
+}
+"""Extensions that are imported where their setting says something."""
+_NOTHING: Final[tuple[Any, ...]] = (None, False, "", [], (), "0", "False", "false")
+
 _CONSOLES: Final = {
     "TELNETCONSOLE_ENABLED": "scrapy.extensions.telnet.TelnetConsole",
     "REMOTE_CONTROL_ENABLED": "scrapy.extensions.remote_control.RemoteControl",
@@ -203,6 +214,10 @@ class Addon:
                 if priority is not None:
                     component: Any = load_object(path)
                     settings.setdefault_in_component_priority_dict(name, component, priority)
+        for name, path in _WANTED.items():
+            if settings.get(name) not in _NOTHING:
+                extension: Any = load_object(path)
+                settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, 0)
         _replace_decoding(settings)
         _without_tunnels(settings)
         handlers = {**_HANDLERS, **_FTP_HANDLER, **settings.getdict("DOWNLOAD_HANDLERS")}
@@ -249,7 +264,7 @@ def _check_choice(name: str, value: object) -> None:
 
 _FROM_ONE: Final = frozenset({"SITECRAWL_RENDER_PAGES"})
 _RANGES: Final = {
-    "SITECRAWL_SEEN_ERROR_RATE": "a number between 0 and 1",
+    **dict.fromkeys(("SITECRAWL_SEEN_ERROR_RATE", "SITECRAWL_ERROR_THRESHOLD"), "a number between 0 and 1"),
     **dict.fromkeys(_FROM_ONE, "a whole number from 1 on"),
 }
 _KINDS: Final = {bool: "True or False", int: "a whole number from 0 on", float: "a number from 0 on"}

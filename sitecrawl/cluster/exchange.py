@@ -118,6 +118,8 @@ class Exchange:
         """Why all workers are to end."""
         self._is_in_doubt = False
         """Whether Redis may have forgotten what it has answered: a replica that has taken over, for one."""
+        self.is_last = False
+        """Whether this worker has ended, and no other was at work then."""
 
     @property
     def commands(self) -> int:
@@ -343,4 +345,5 @@ class Exchange:
         """The worker ends: what Redis has wholly, others may have."""
         await self._send()
         await self._lending.let_go_of_all()
-        await beat(self._store.steps, self._run_of_crawl, self._store.session, 0.0)
+        heard = await beat(self._store.steps, self._run_of_crawl, self._store.session, 0.0)
+        self.is_last = not heard.alive

@@ -78,7 +78,7 @@ def begin(joined: Joined, session: str) -> Run:
             answer: Any = _patiently(lambda: client.eval(script("begin")[0], 1, base, *args), shown(options.redis))
             found, account, alive = answer[0].decode(), int(answer[1]), int(answer[2])
             if found == str(limits):
-                return Run(limits, account)
+                return Run(limits, account, is_first=not alive)
             if 0 < heard_of < alive:
                 raise OptionError(
                     f"Other workers are at work on the crawl {options.crawl!r} with {found}, not {limits}: "

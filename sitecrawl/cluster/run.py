@@ -22,6 +22,8 @@ class Run(NamedTuple):
     limits: CrawlLimits
     account: int
     """Of its `max_pages`; 0 if there has never been a limit."""
+    is_first: bool = False
+    """Whether no other worker was at work when this one began."""
 
     @property
     def max_pages(self) -> int:

@@ -94,6 +94,16 @@ class SharedFrontier:
         """That of one process over what this worker has; another one whenever partitions come or go."""
         return self.partitions.frontier
 
+    @property
+    def is_first(self) -> bool:
+        """Whether no other worker was at work when this one began."""
+        return self._run.is_first
+
+    @property
+    def is_last(self) -> bool:
+        """Whether this worker has ended, and no other was at work then; as far as Redis could say."""
+        return self.exchange.is_last
+
     # Growth
 
     def add(self, found: Sequence[Link], *, depth: int, referrer: bytes = NO_REFERRER) -> int:

@@ -431,7 +431,11 @@ def secret(settings: BaseSettings, name: str) -> str:
     """The text of the setting `name`, or of the file that it names after an `@`: everybody here can read the command
     line of a process, and whoever may look at a container its environment. Raises `OptionError`.
     """
-    text = str(settings.get(name) or "")
+    return revealed(str(settings.get(name) or ""), name=name)
+
+
+def revealed(text: str, *, name: str) -> str:
+    """`text`, of the setting `name`, or what is in the file that it names after an `@`. Raises `OptionError`."""
     if not text.startswith("@"):
         return text
     try:

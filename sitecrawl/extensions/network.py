@@ -54,14 +54,14 @@ def _client(crawler: Crawler) -> http.Client:
     idle = descriptors.for_connections() - settings.getint("CONCURRENT_REQUESTS")
     return http.Client(
         look_up,
-        http.Tls(partial(_context, settings), verify_tls(settings), partial(_distrusted, crawler)),
+        http.Tls(partial(tls_context, settings), verify_tls(settings), partial(_distrusted, crawler)),
         read_limits,
         max_idle=max(0, min(idle, MAX_IDLE)),
         patience=min(settings.getfloat(limits.IDLE_TIME.setting) or NO_LIMIT, PATIENCE),
     )
 
 
-def _context(settings: BaseSettings, verify: http.Verify) -> ssl.SSLContext:
+def tls_context(settings: BaseSettings, verify: http.Verify) -> ssl.SSLContext:
     """With what Scrapy's settings say of versions and ciphers."""
     context = _make_ssl_context(settings)
     if verify is http.Verify.OFF:

@@ -28,6 +28,7 @@ IMPORTED = (
     "sitecrawl.extensions",
     "sitecrawl.scheduler",
     "sitecrawl.spiders",
+    "sitecrawl.webhooks",
 )
 """Modules, and packages with all their modules, that are imported with all that they import in turn."""
 LATER = frozenset({"sitecrawl.extensions.ftp_client", "sitecrawl.extensions.ftp_session"})

@@ -1,0 +1,156 @@
+"""Brings letters to one webhook: in order, a few times each, and never so that the crawl waits.
+
+An answer of 2xx ends it. What a later attempt can mend (no answer, 408, 425, 429, 5xx) is tried again; a redirect is
+not followed, for it would take what is told to another place than the one that was named.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final
+
+from sitecrawl import http
+from sitecrawl.http import Client, Download, HttpError, Request
+from sitecrawl.webhooks.hook import Event, Webhook
+from sitecrawl.webhooks.letter import Letter
+
+logger = logging.getLogger(__name__)
+
+ATTEMPT_SECONDS: Final = 10.0
+"""For one attempt, from the name's look-up to the end of the answer."""
+PAUSES: Final = (1.0, 5.0, 25.0)
+"""Seconds between attempts: of these there is one more."""
+MAX_WAITING: Final = 100
+"""Letters that wait for one webhook; of more, the oldest are dropped."""
+MAX_ANSWER: Final = 65_536
+"""Bytes of an answer that are read, for its connection to end in peace: nothing in it matters but its status."""
+
+SENT: Final = "webhooks/sent"
+FAILED: Final = "webhooks/failed"
+DROPPED: Final = "webhooks/dropped"
+
+
+class Courier:
+    """`counted` is called with the statistic that has one more. `pauses` and `seconds`: see `PAUSES` and
+    `ATTEMPT_SECONDS`.
+    """
+
+    def __init__(
+        self,
+        hook: Webhook,
+        client: Client,
+        counted: Callable[[str], None],
+        *,
+        pauses: Sequence[float] = PAUSES,
+        seconds: float = ATTEMPT_SECONDS,
+    ) -> None:
+        self.hook = hook
+        self._client = client
+        self._counted = counted
+        self._pauses = pauses
+        self._seconds = seconds
+        self._waiting: deque[Letter] = deque()
+        self._task: asyncio.Task[None] | None = None
+        """None while there is nothing to bring."""
+        self._closing = asyncio.Event()
+        self._has_failed = False
+        """Whether the last letter did not arrive: the next that does not is no news."""
+
+    def put(self, letter: Letter) -> None:
+        """Bring it, if the webhook wants to hear of it. Inside the event loop."""
+        if letter.event not in self.hook.events:
+            return
+        if letter.event is Event.HEARTBEAT and any(one.event is Event.HEARTBEAT for one in self._waiting):
+            return  # who could not be told that it lives needs to hear the last of it only
+        while len(self._waiting) >= MAX_WAITING:
+            self._waiting.popleft()
+            self._counted(DROPPED)
+        self._waiting.append(letter)
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._bring_all())
+
+    async def close(self, seconds: float) -> None:
+        """Bring what waits, within so many `seconds`; what is not brought then is lost."""
+        self._closing.set()
+        if self._task is None or self._task.done():
+            return
+        await asyncio.wait([self._task], timeout=seconds)
+        if not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            self._lose("it did not answer before the crawl's end", 1 + len(self._waiting))
+
+    async def _bring_all(self) -> None:
+        while self._waiting:
+            letter = self._waiting.popleft()
+            if letter.event is Event.HEARTBEAT and self._closing.is_set():
+                continue
+            try:
+                await self._bring(letter)
+            except Exception:
+                logger.exception("The webhook %s could not be told of %s", self.hook, letter.event)
+                self._counted(FAILED)
+
+    async def _bring(self, letter: Letter) -> None:
+        why = ""
+        for pause in (*self._pauses, None):
+            why, is_passing = await self._post(letter)
+            if not why:
+                self._counted(SENT)
+                self._has_failed = False
+                return
+            if not is_passing or pause is None:
+                break
+            await self._pause(pause)
+        self._lose(why, 1, letter.event)
+
+    async def _pause(self, seconds: float) -> None:
+        """Shorter when the crawl ends: it does not wait long for this."""
+        if not self._closing.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), seconds)
+        else:
+            await asyncio.sleep(min(seconds, self._pauses[0]))
+
+    def _lose(self, why: str, letters: int, what: str = "") -> None:
+        for _ in range(letters):
+            self._counted(FAILED)
+        if not self._has_failed:
+            logger.warning("The webhook %s was not told%s: %s", self.hook, f" of {what}" if what else "", why)
+        self._has_failed = True
+
+    async def _post(self, letter: Letter) -> tuple[str, bool]:
+        """Why it did not arrive, empty if it did; and whether it may the next time."""
+        hook, body = self.hook, letter.body
+        headers = letter.headers(body, hook.secret, time.time())
+        request = Request("POST", hook.target, hook.host, hook.endpoint, headers, body)
+        download = Download(self._client, request)
+        late = HttpError(f"nothing came within {self._seconds:g} seconds")
+        alarm = asyncio.get_running_loop().call_later(self._seconds, download.end, late)
+        try:
+            await download.run(max_size=MAX_ANSWER)
+        except http.BadCertificate as error:
+            return str(error), False
+        except HttpError as error:
+            if download.reader is None or not download.reader.has_head:
+                return str(error), True
+        finally:
+            alarm.cancel()
+        assert download.reader is not None
+        return _verdict(download.reader.status)
+
+
+_PASSING: Final = frozenset({408, 425, 429})
+
+
+def _verdict(status: int) -> tuple[str, bool]:
+    if 200 <= status < 300:
+        return "", False
+    if 300 <= status < 400:
+        return f"it answers {status}, and redirects are not followed: name the address to which it leads", False
+    return f"it answers {status}", status >= 500 or status in _PASSING

@@ -1,0 +1,224 @@
+"""The Scrapy extension: watches the crawl once a second, and has its webhooks told.
+
+On a cluster the first worker tells of the crawl's start and the last one of its end; stalls, errors and heartbeats
+are each worker's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from scrapy import Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+from scrapy.settings import BaseSettings
+from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
+from twisted.internet.task import LoopingCall
+
+from sitecrawl import http
+from sitecrawl.base import limits
+from sitecrawl.base.display import printable
+from sitecrawl.crawl import configuration
+from sitecrawl.crawl.checkpoints import has_our_scheduler
+from sitecrawl.crawl.ending import ending_of
+from sitecrawl.crawl.outcomes import NO_PAGE
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.traffic import Traffic
+from sitecrawl.crawldir.terms import terms_of
+from sitecrawl.dashboard.heartbeat import process_name
+from sitecrawl.extensions.network import tls_context
+from sitecrawl.extensions.resolver import look_up
+from sitecrawl.http import Tls, Verify
+from sitecrawl.webhooks.alarms import ErrorAlarm, StallAlarm
+from sitecrawl.webhooks.courier import Courier
+from sitecrawl.webhooks.figures import figures_of
+from sitecrawl.webhooks.hook import Event, Webhook, read_hooks
+from sitecrawl.webhooks.letter import Letter
+
+logger = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 1.0
+CLOSING_SECONDS: Final = 10.0
+"""For which the end of a crawl waits for its webhooks at the most."""
+_REASON: Final = 200
+"""Characters of a finish reason: a spider may take it from anywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmOptions:
+    """When there is something to tell."""
+
+    stall: float = 300.0
+    """Seconds without a fetch; 0 for never."""
+    threshold: float = 0.5
+    """Share of errors among the fetches of the window, from 0 to 1."""
+    window: float = 300.0
+    """Seconds."""
+    heartbeat: float = 60.0
+    """Seconds between two signs of life; 0 for none."""
+
+
+class Webhooks:
+    """`SITECRAWL_WEBHOOKS`, and `SITECRAWL_STALL`, `SITECRAWL_ERROR_THRESHOLD`, `SITECRAWL_ERROR_WINDOW`,
+    `SITECRAWL_HEARTBEAT` (docs/alerts.md).
+    """
+
+    def __init__(self, crawler: Crawler, hooks: tuple[Webhook, ...], options: AlarmOptions) -> None:
+        self._crawler = crawler
+        self._hooks = hooks
+        self._options = options
+        self._ticks: AsyncioLoopingCall | LoopingCall | None = None
+        """None before the crawl has begun."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Webhooks:
+        settings = crawler.settings
+        hooks = read_hooks(
+            settings.get("SITECRAWL_WEBHOOKS"), partial(configuration.revealed, name="SITECRAWL_WEBHOOKS")
+        )
+        if not hooks or configuration.only_looks():
+            raise NotConfigured
+        if not has_our_scheduler(settings):
+            raise NotConfigured("SITECRAWL_WEBHOOKS needs sitecrawl's SCHEDULER")
+        webhooks = cls(crawler, hooks, _options(settings))
+        crawler.signals.connect(webhooks.spider_opened, signal=signals.spider_opened)
+        crawler.signals.connect(webhooks.spider_closed, signal=signals.spider_closed)
+        return webhooks
+
+    # The crawl's life
+
+    def spider_opened(self, spider: Spider) -> None:
+        self._runtime = runtime = Runtime.of(self._crawler)
+        self._began = now = time.monotonic()
+        self._client = _client(self._crawler.settings)
+        count = self._crawler.stats.inc_value
+        self._couriers = [Courier(hook, self._client, count) for hook in self._hooks]
+        options = self._options
+        self._stall = StallAlarm(options.stall, now)
+        self._errors = ErrorAlarm(options.threshold, options.window, now)
+        self._beats_at = now
+        self._about = self._names(spider)
+        if runtime.team is None or runtime.team.is_first:
+            resumed = runtime.directory.resumed
+            previous = _previous(runtime) if resumed else ""
+            words = f"goes on ({_OF_PREVIOUS.get(previous, 'after its end')})" if resumed else "begins"
+            self._tell(Event.START, words, resumed=resumed, previous=previous or None)
+        self._ticks = create_looping_call(self._tick)
+        self._ticks.start(LOOK_SECONDS, now=True)
+
+    async def spider_closed(self, reason: str) -> None:
+        """The scheduler has closed all files: from here on only what is in memory may be asked."""
+        if self._ticks is None:
+            return
+        if self._ticks.running:
+            self._ticks.stop()
+        self._look_for_errors(time.monotonic(), self._traffic())  # a crawl may be shorter than the time between looks
+        runtime = self._runtime
+        reason = runtime.checkpoints.failure or reason
+        if runtime.team is None or runtime.team.is_last:
+            no_page = bool(self._crawler.stats.get_value(NO_PAGE))
+            causes = [{"why": cause.why, "hosts": cause.hosts} for cause in runtime.outcomes.causes[:10]]
+            ending = ending_of(runtime, reason)
+            words = f"fetched no page, and {ending}" if no_page else ending
+            about = {"ending": printable(ending, 1000), "no_page": no_page, "causes": causes if no_page else []}
+            self._tell(Event.END, words, reason=printable(reason, _REASON), **about)
+        await asyncio.gather(*(courier.close(CLOSING_SECONDS) for courier in self._couriers))
+        self._client.close()
+
+    # What is told
+
+    def _tick(self) -> None:
+        now, traffic = time.monotonic(), self._traffic()
+        self._look_for_stall(now, traffic)
+        self._look_for_errors(now, traffic)
+        if self._options.heartbeat and now >= self._beats_at:
+            self._beats_at = now + self._options.heartbeat
+            self._tell(Event.HEARTBEAT, "is alive")
+
+    def _look_for_stall(self, now: float, traffic: Traffic) -> None:
+        seconds = self._stall.lasts(now)
+        fetched = traffic.responses + traffic.requisites.total()
+        event = self._stall.look(now, fetched, may_fetch=self._may_fetch())
+        if event is Event.STALL:
+            self._tell(event, f"has fetched nothing for {seconds:.0f} seconds{self._why()}", lasts=round(seconds, 1))
+        elif event is Event.RESUMED:
+            self._tell(event, f"fetches again, after {seconds:.0f} seconds", lasts=round(seconds, 1))
+
+    def _look_for_errors(self, now: float, traffic: Traffic) -> None:
+        event = self._errors.look(now, traffic.responses + traffic.failures.total(), traffic.errors)
+        if event is not None:
+            found = self._errors.last
+            share = f"{found.share:.0%} of {found.attempts:,} fetches"
+            words = f"has errors: {share}" if event is Event.ERRORS else f"has few errors again: {share}"
+            self._tell(event, words, share=round(found.share, 4), attempts=found.attempts, errors=found.errors)
+
+    def _may_fetch(self) -> bool:
+        """Whether something is under way or waits that is not held back, and nobody has paused the crawl."""
+        frontier, engine = self._runtime.local, self._crawler.engine
+        if engine is None or engine.paused:
+            return False
+        left_alone = frontier.held + frontier.joined + frontier.silent
+        return bool(self._runtime.fetches) or frontier.waiting > left_alone
+
+    def _why(self) -> str:
+        pause = self._runtime.pause
+        return f": {pause.why}" if pause.want is not None else ""
+
+    def _traffic(self) -> Traffic:
+        return Traffic.read(self._crawler.stats.get_stats())
+
+    def _names(self, spider: Spider) -> dict[str, Any]:
+        """Which crawl it is. A directory's name is no secret, where it stands may be."""
+        runtime = self._runtime
+        shared = runtime.joined.options.crawl if runtime.joined is not None else None
+        worker = process_name() if shared is not None else None
+        return {
+            "crawl": shared or runtime.path.name,
+            "spider": spider.name,
+            "job": runtime.job or None,
+            "worker": worker,
+        }
+
+    def _tell(self, event: Event, words: str, **fields: Any) -> None:
+        """`text` is a line for people, of our own words: chat programs show it, and may obey what is in it."""
+        about, at = self._about, time.time()
+        who = f"{about['crawl']} on {about['worker']}" if about["worker"] else about["crawl"]
+        seconds = time.monotonic() - self._began
+        told = {"text": printable(f"The crawl {who} {words}.", 1000), **about, **fields}
+        letter = Letter(event, at, {**told, "figures": figures_of(self._runtime, self._traffic(), seconds)})
+        for courier in self._couriers:
+            courier.put(letter)
+
+
+_OF_PREVIOUS: Final = {"killed": "the run before was killed", "": "the run before has left no word of its end"}
+
+
+def _previous(runtime: Runtime) -> str:
+    """How the run before this one ended: Scrapy's finish reason, `killed`, or empty where nothing is known of it."""
+    terms = terms_of(runtime.database)
+    if terms is None:
+        return ""
+    return printable(terms.reason, _REASON) if terms.ended else "killed"
+
+
+def _options(settings: BaseSettings) -> AlarmOptions:
+    default = AlarmOptions()
+    return AlarmOptions(
+        stall=settings.getfloat("SITECRAWL_STALL", default.stall),
+        threshold=settings.getfloat("SITECRAWL_ERROR_THRESHOLD", default.threshold),
+        window=settings.getfloat("SITECRAWL_ERROR_WINDOW", default.window),
+        heartbeat=settings.getfloat("SITECRAWL_HEARTBEAT", default.heartbeat),
+    )
+
+
+def _client(settings: BaseSettings) -> http.Client:
+    """One of their own: whom a webhook tells may be anywhere, has to be who it says, and says nothing of the web's
+    being there. No connection is kept for the next time.
+    """
+    read_limits = http.ReadLimits(limits.HEADERS.default, limits.HEADER_SIZE.default, limits.CHUNKS.default)
+    return http.Client(look_up, Tls(partial(tls_context, settings), Verify.REQUIRE), read_limits, max_idle=0)

@@ -1,0 +1,125 @@
+"""Who is told of what: the setting SITECRAWL_WEBHOOKS, read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from sitecrawl.base.errors import InvalidUrl, OptionError, meant
+from sitecrawl.http import Endpoint
+from sitecrawl.urls.url import parse
+
+_NAME: Final = "SITECRAWL_WEBHOOKS"
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+class Event(StrEnum):
+    """What a crawl tells of (docs/alerts.md)."""
+
+    START = "start"
+    END = "end"
+    STALL = "stall"
+    RESUMED = "resumed"
+    """Something is fetched again, after a stall."""
+    ERRORS = "errors"
+    RECOVERED = "recovered"
+    """There are few errors again."""
+    HEARTBEAT = "heartbeat"
+
+
+NEWS: Final = frozenset(Event) - {Event.HEARTBEAT}
+"""What is told to who does not say what they want to hear."""
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """One address, and what it is told of. The address may be a secret itself, so it is in no message."""
+
+    endpoint: Endpoint
+    host: str
+    """As it stands in the Host header."""
+    target: str = field(repr=False)
+    """Path and query."""
+    events: frozenset[Event] = NEWS
+    secret: bytes = field(default=b"", repr=False)
+    """With which what is sent is signed; empty for no signature."""
+
+    def __str__(self) -> str:
+        """For messages: without what only its owner may know."""
+        return f"{'https' if self.endpoint.secure else 'http'}://{self.host}/..."
+
+
+Reveal = Callable[[str], str]
+"""Gives a text, or what is in the file that it names after an `@`. Raises `OptionError`."""
+
+
+def read_hooks(setting: object, reveal: Reveal) -> tuple[Webhook, ...]:
+    """Those of the setting: URLs, or mappings with `url`, `events` and `secret`. On a command line these are URLs
+    with commas between them, or JSON. Raises `OptionError`.
+    """
+    return tuple(_read_one(one, reveal) for one in _listed(setting))
+
+
+def _listed(setting: object) -> Iterable[object]:
+    if isinstance(setting, str):
+        text = setting.strip()
+        if not text.startswith(("[", "{")):
+            return [part for part in (part.strip() for part in text.split(",")) if part]
+        try:
+            setting = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise OptionError(f"{_NAME} begins as JSON and is none: {error}") from error
+    if isinstance(setting, Mapping):
+        return [setting]
+    if isinstance(setting, list | tuple):
+        return setting
+    if setting is None:
+        return ()
+    raise OptionError(
+        f"{_NAME} has to be a list of URLs, or of mappings with a url, and not {type(setting).__name__}"
+    )
+
+
+def _read_one(one: object, reveal: Reveal) -> Webhook:
+    given: Mapping[Any, Any] = one if isinstance(one, Mapping) else {"url": one}
+    if unknown := [str(name) for name in given if name not in _FIELDS]:
+        hint = meant(unknown[0], _FIELDS) or f"; there are {', '.join(_FIELDS)}"
+        raise OptionError(f"{_NAME}: there is no {unknown[0][:100]!r}{hint}")
+    for name in ("url", "secret"):
+        if not isinstance(given.get(name, ""), str):
+            raise OptionError(f"{_NAME}: {name} has to be text, and not {type(given[name]).__name__}")
+    url = reveal(given.get("url", ""))
+    try:
+        parts = urlsplit(parse(url).href)
+    except InvalidUrl:  # which says the URL: it may be a secret
+        raise OptionError(f"{_NAME}: what is given as url is no http(s) URL") from None
+    if "@" in urlsplit(url).netloc:
+        raise OptionError(
+            f"{_NAME}: the URL of {parts.netloc} has a user name, which is not sent: sign with a secret"
+        )
+    return Webhook(
+        Endpoint(parts.scheme == "https", parts.hostname or "", parts.port or _PORTS[parts.scheme]),
+        parts.netloc,
+        f"{parts.path}?{parts.query}" if parts.query else parts.path,
+        _events(given.get("events")),
+        reveal(given.get("secret", "")).encode(),
+    )
+
+
+_FIELDS: Final = ("url", "events", "secret")
+
+
+def _events(given: object) -> frozenset[Event]:
+    if given is None:
+        return NEWS
+    names = given.replace(",", " ").split() if isinstance(given, str) else given
+    if not isinstance(names, list | tuple) or not names:
+        raise OptionError(f"{_NAME}: events has to be a list of names: {', '.join(Event)}")
+    for name in names:
+        if name not in list(Event):
+            raise OptionError(f"{_NAME}: there is no event {str(name)[:100]!r}; there are {', '.join(Event)}")
+    return frozenset(Event(name) for name in names)
