@@ -13,6 +13,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
 from sitecrawl.base.errors import SitecrawlError
+from sitecrawl.console.version import Versioned
 from sitecrawl.crawl.checked_settings import check_scrapys, not_loaded
 from sitecrawl.crawl.checkpoints import MEMORY_ERRORS
 from sitecrawl.crawl.configuration import is_job
@@ -29,7 +30,7 @@ _BY_HAND: Final = frozenset({"cancelled", "dashboard", "shutdown"})
 """Finish reasons of crawls that somebody has ended, before there was a page perhaps."""
 
 
-class Command(ScrapyCrawl):
+class Command(Versioned, ScrapyCrawl):
     """Exit codes: 0 when the crawl ended by itself, 1 when it could not begin or had to stop, 2 for a wrong call,
     3 when it stopped for want of something on this machine, or of the network, and `SITECRAWL_NO_PAGE_CODE`, which is
     4, when no page was fetched.

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from scrapy.commands.genspider import Command as ScrapyGenspider
 
+from sitecrawl.console.version import Versioned
+
 _TEMPLATE = "sitecrawl"
 
 
-class Command(ScrapyGenspider):
+class Command(Versioned, ScrapyGenspider):
     """Scrapy's own, and the template `sitecrawl`; one of that name that the project has goes first."""
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

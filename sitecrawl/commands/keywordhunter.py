@@ -20,6 +20,7 @@ from sitecrawl.base.display import printable
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.base.limits import PRIVATE_ADDRESS
 from sitecrawl.console.single_crawl import obstacle, run_spider
+from sitecrawl.console.version import add_version
 from sitecrawl.crawl.ending import BY_ITSELF, FINISHED, HOSTS_SILENT, MAX_PAGES, ending
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.traffic import Traffic
@@ -72,6 +73,7 @@ def read_words(words: Sequence[str]) -> argparse.Namespace:
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_version(parser)
     parser.add_argument("--scope", choices=KINDS, default="any", help="which links it follows (default: any)")
     parser.add_argument(
         "-s", dest="settings", metavar="NAME=VALUE", action="append", default=[], help="a setting of the crawl"

@@ -11,9 +11,10 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
 from sitecrawl.base.errors import SitecrawlError
+from sitecrawl.console.version import Versioned
 
 
-class Command(settings.Command):
+class Command(Versioned, settings.Command):
     """Scrapy's reads the settings before add-ons have touched them, of which a crawl never hears."""
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

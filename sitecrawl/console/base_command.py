@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 
 from sitecrawl.base.errors import StorageError
@@ -22,6 +21,7 @@ from sitecrawl.cluster.fleet import own_redis
 from sitecrawl.cluster.outside import CrawlOnRedis, opened
 from sitecrawl.cluster.stores import void_captures
 from sitecrawl.console.listing import FORMATS
+from sitecrawl.console.version import Versioned
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.configuration import CRAWLS
 from sitecrawl.crawldir.directory import manifest_of
@@ -29,7 +29,7 @@ from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
 from sitecrawl.pagestore.workers import Reader, Void, open_pages, stores_of
 
 
-class DescribedCommand(ScrapyCommand):
+class DescribedCommand(Versioned):
     """A command whose attributes say what Scrapy asks for in methods. Its docstring is what `--help` prints."""
 
     requires_project = True

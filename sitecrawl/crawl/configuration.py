@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
+from sitecrawl import __version__
 from sitecrawl.base import limits
 from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
@@ -311,6 +312,7 @@ def warc(settings: BaseSettings, name: str, key: bytes = b"") -> WarcOptions:
     return WarcOptions(
         name=name,
         key=key,
+        software=f"sitecrawl/{__version__}",
         user_agent=settings.get("USER_AGENT", ""),
         operator=settings.get("SITECRAWL_CONTACT", ""),
         robots="obey" if settings.getbool("ROBOTSTXT_OBEY") else "ignore",

@@ -14,7 +14,7 @@ from scrapy.settings import Settings
 
 from sitecrawl.console.entry_points import Later, commands_are_here
 
-SCRAPYS = {"crawl", "settings", "genspider"}
+SCRAPYS = {"crawl", "settings", "genspider", "version"}
 """Scrapy's own commands with more."""
 
 

@@ -16,6 +16,7 @@ from scrapy.commands import BaseRunSpiderCommand, ScrapyCommand
 from scrapy.commands.crawl import Command as ScrapyCrawl
 from scrapy.commands.genspider import Command as ScrapyGenspider
 from scrapy.commands.settings import Command as ScrapySettings
+from scrapy.commands.version import Command as ScrapyVersion
 from scrapy.settings import Settings, default_settings
 
 from sitecrawl.addon import SCRAPY_DEFAULTS, SETTINGS
@@ -81,7 +82,17 @@ class TestCommands:
         heading = f"## scrapy {path.stem}\n"
         assert heading in text("docs/commands.md")
         documented = {name for name in rows("docs/commands.md", heading) if name.startswith("-")}
-        assert documented == options_of(module.Command) - options_of(BASES.get(path.stem, Plain))
+        assert documented == options_of(module.Command) - options_of(BASES.get(path.stem, Plain)) - {"--version"}
+
+    def test_every_command_says_its_version(self) -> None:
+        """The option that all of ours have is said once, above them."""
+        have = [
+            path.stem
+            for path in COMMANDS
+            if "--version" in options_of(import_module(f"sitecrawl.commands.{path.stem}").Command)
+        ]
+        assert have == [path.stem for path in COMMANDS]
+        assert "`--version`" in text("docs/commands.md").partition("## ")[0]
 
     def test_every_argument_of_generic(self) -> None:
         """Both tables of arguments are whole."""
@@ -121,6 +132,7 @@ BASES: dict[str, type[ScrapyCommand]] = {
     "cluster": PlainRun,
     "genspider": ScrapyGenspider,
     "settings": ScrapySettings,
+    "version": ScrapyVersion,
 }
 """Commands of Scrapy that ours extend."""
 

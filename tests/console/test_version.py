@@ -1,0 +1,71 @@
+"""Which version this is: one number, wherever it is said."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import scrapy
+from console import command
+from crawling import PROJECT, environment
+
+from sitecrawl import __version__
+from sitecrawl.commands import keywordhunter
+
+LINE = re.compile(
+    rf"sitecrawl {re.escape(__version__)} \(Scrapy {re.escape(scrapy.__version__)}, Python 3\.\d+\.\d+\)\n"
+)
+COMMANDS = sorted(
+    {path.stem for path in (PROJECT / "sitecrawl" / "commands").glob("*.py")} - {"__init__", "keywordhunter"}
+)
+
+
+def test_one_number() -> None:
+    """What is installed is called as what says so of itself."""
+    assert tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"] == __version__
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command(name: str) -> None:
+    """One line on stdout, and nothing else happens."""
+    done = command(name, "--version")
+    assert done.returncode == 0, done.stderr
+    assert LINE.fullmatch(done.stdout)
+
+
+def test_keywordhunter(capsys: pytest.CaptureFixture[str]) -> None:
+    """Before it asks for START and KEYWORD."""
+    with pytest.raises(SystemExit) as left:
+        keywordhunter.main(["--version"])
+    assert left.value.code == 0
+    assert LINE.fullmatch(capsys.readouterr().out)
+
+
+def test_the_package(tmp_path: Path) -> None:
+    """Anywhere, in no project; without a word it says what to type."""
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        line = [sys.executable, "-m", "sitecrawl", *words]
+        env = environment(PYTHONPATH=str(PROJECT))
+        return subprocess.run(line, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+
+    assert LINE.fullmatch(run("--version").stdout)
+    assert "scrapy crawl" in run().stdout
+
+
+def test_scrapy_version() -> None:
+    """Scrapy's line as it is, and ours after it."""
+    assert command("version").stdout == f"Scrapy {scrapy.__version__}\nsitecrawl {__version__}\n"
+
+
+def test_scrapy_version_in_full() -> None:
+    """What each stands on, for a report of a bug."""
+    lines = command("version", "-v").stdout.splitlines()
+    numbers = dict(re.split(r"\s+: ", line, maxsplit=1) for line in lines)
+    assert numbers["sitecrawl"] == __version__
+    assert {"rocksdict", "httptools", "scrapy-redis", "Twisted", "Python"} <= numbers.keys()
+    assert "pytest" not in numbers
