@@ -10,7 +10,7 @@ from sitecrawl.console.version import add_version
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m sitecrawl",
-        description="A crawler for whole sites, on Scrapy: `scrapy crawl` begins a crawl, and `scrapy -h` has all commands.",
+        description="A crawler for whole sites, on Scrapy: `scrapy crawl` begins one, `scrapy -h` has all commands.",
     )
     add_version(parser)
     parser.parse_args()

@@ -105,6 +105,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_DASHBOARD_ADDRESS": "127.0.0.1",
     "SITECRAWL_DASHBOARD_PORT": 0,
     "SITECRAWL_DASHBOARD_TOKEN": "",
+    "SITECRAWL_OTEL": False,
     "SITECRAWL_WEBHOOKS": [],
     "SITECRAWL_STALL": 300.0,
     "SITECRAWL_ERROR_THRESHOLD": 0.5,
@@ -169,6 +170,7 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
 
 _WANTED: Final = {
     "SITECRAWL_WEBHOOKS": "sitecrawl.webhooks.extension.Webhooks",
+    "SITECRAWL_OTEL": "sitecrawl.telemetry.extension.Telemetry",
 }
 """Extensions that are imported where their setting says something."""
 _NOTHING: Final[tuple[Any, ...]] = (None, False, "", [], (), "0", "False", "false")

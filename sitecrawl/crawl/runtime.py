@@ -82,6 +82,8 @@ class Runtime:
     """What sends the pages to a store elsewhere; None where they stay here."""
     renders = False
     """Whether a middleware renders pages: their hosts are not free before that is done."""
+    asks_robots = False
+    """Whether a host is asked for its robots.txt before anything else, and `on_robots` is called."""
 
     def __init__(self, crawler: Crawler) -> None:
         settings = crawler.settings
@@ -127,12 +129,12 @@ class Runtime:
         """Called with every URL that has failed without a fetch: its host has never answered."""
         self.on_moved: list[Callable[[], None]] = []
         """Called when the database has other sites than before: on a cluster they come and go."""
+        self.on_begin: list[Callable[[Fetch], None]] = []
+        """Called with every fetch that begins."""
         self.on_finish: list[Callable[[Fetch], None]] = [self.outcomes.finished]
         """Called with every fetch of a page whose visit is over."""
         self.on_robots: list[Callable[[str, Response | None], None]] = []
         """Called with the address of every robots.txt that a host was asked for, and the answer; None without one."""
-        self.asks_robots = False
-        """Whether a host is asked for its robots.txt before anything else, and `on_robots` is called."""
         self.pause = Pause(
             self.stats,
             limit=configuration.max_want_time(settings),
@@ -333,6 +335,8 @@ class Runtime:
     def begin(self, visit: Visit, request: Request) -> Fetch:
         """Scrapy works on `request` from here on."""
         fetch = self.fetches[visit.key] = Fetch(visit, request)
+        for listener in self.on_begin:
+            listener(fetch)
         return fetch
 
     def fetch_of(self, request: Request | None) -> Fetch | None:

@@ -32,6 +32,7 @@ from sitecrawl.dashboard.guard import LOOPBACK, address_of, port_of, token_of
 from sitecrawl.dashboard.looks import Looks
 from sitecrawl.dashboard.merging import PART_ROWS
 from sitecrawl.dashboard.meter import Meter
+from sitecrawl.dashboard.metrics import Metric, metrics
 from sitecrawl.dashboard.monitor import LocalMonitor, Monitor
 from sitecrawl.dashboard.popular import Popular
 from sitecrawl.dashboard.preview import preview
@@ -199,6 +200,12 @@ class Dashboard:
             self._popular.look()
         except StorageError as error:  # the scheduler will meet it, too; or a worker has closed its files
             logger.debug("%s", error)
+
+    def metrics(self) -> list[Metric]:
+        """Those of this process, as of its last sample; none where there is no watching. In any thread."""
+        if self._ticks is None:
+            return []
+        return metrics(self._monitor.own, paused=self._actions.paused, wants=self._monitor.wants)
 
     async def spider_closed(self, reason: str) -> None:
         """The scheduler has closed all files, and the history is stored."""

@@ -1,9 +1,12 @@
-"""The figures in Prometheus' text format (version 0.0.4), by its conventions: base units, `_total` for counters."""
+"""The figures as metrics, and these in Prometheus' text format (version 0.0.4).
+
+Their names keep its conventions, also where others take them: base units as suffixes, `_total` for counters.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sitecrawl.dashboard.figures import Figures
 from sitecrawl.dashboard.heartbeat import GONE, Worker
@@ -36,6 +39,17 @@ Values = float | tuple[str, Mapping[Any, float]]
 """One number, or several with the label that tells them apart."""
 
 
+class Metric(NamedTuple):
+    """One figure, under the name that others know it by."""
+
+    name: str
+    """Without the prefix `sitecrawl_`."""
+    kind: str
+    """`counter` or `gauge`."""
+    about: str
+    values: Values
+
+
 def exposition(
     figures: Figures,
     meter: Meter,
@@ -51,7 +65,7 @@ def exposition(
     cluster.
     """
     lines: list[str] = []
-    for name, kind, about, values in _metrics(figures, paused=paused, wants=wants):
+    for name, kind, about, values in metrics(figures, paused=paused, wants=wants):
         lines += _head(name, kind, about)
         if isinstance(values, tuple):
             label, numbers = values
@@ -62,6 +76,11 @@ def exposition(
     if workers:
         lines += _each(workers, spider)
     return "\n".join(lines) + "\n"
+
+
+def metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> list[Metric]:
+    """All but the histogram, which is the meter's; see `exposition`."""
+    return [Metric(*metric) for metric in _metrics(f, paused=paused, wants=wants)]
 
 
 def _metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> tuple[tuple[str, str, str, Values], ...]:

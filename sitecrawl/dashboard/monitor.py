@@ -53,7 +53,13 @@ class Monitor(Participant, ABC):
         runtime.checkpoints.add(self)
 
     @property
+    def own(self) -> Figures:
+        """Of this process."""
+        return self._own
+
+    @property
     def figures(self) -> Figures:
+        """Of the crawl: all processes of it."""
         return self._own
 
     def look(self) -> None:
