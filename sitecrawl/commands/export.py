@@ -43,6 +43,7 @@ class Command(ReadingCommand):
 
     usage = "[options] [pages | graph | wacz]"
     summary = "Write a crawl's pages, their links or all of it for other programs"
+    words = _FORMS
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)

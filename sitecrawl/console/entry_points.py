@@ -51,6 +51,10 @@ class Collect(Later):
     name = "collect"
 
 
+class Completion(Later):
+    name = "completion"
+
+
 class Export(Later):
     name = "export"
 

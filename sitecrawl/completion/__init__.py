@@ -1,0 +1,1 @@
+"""What can be typed after `scrapy`, as scripts that let shells complete it."""

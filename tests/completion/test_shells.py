@@ -1,0 +1,135 @@
+"""What a real bash completes; zsh has the same function, and both it and fish's script are checked where they are."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from console import command
+from scrapy.settings import Settings
+
+from sitecrawl.completion.shells import SHELLS
+from sitecrawl.completion.vocabulary import Command, Kind, Option, Vocabulary, vocabulary
+
+COMPLETED = """
+source "$1"; shift
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+_sitecrawl_scrapy 2>&1
+printf "%s\\n" "${COMPREPLY[@]}"
+"""
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That of this project for bash, as the command prints it."""
+    done = command("completion", "bash")
+    assert done.returncode == 0, done.stderr
+    path = tmp_path_factory.mktemp("bash") / "scrapy.bash"
+    path.write_text(done.stdout)
+    return path
+
+
+def completed(script: Path, *words: str, cwd: Path | None = None) -> list[str]:
+    """What bash offers for the last word of a line; `compopt` only works when a key is pressed, and says so."""
+    line = ["bash", "--norc", "-c", COMPLETED, "bash", str(script), "scrapy", *words]
+    done = subprocess.run(line, capture_output=True, text=True, check=True, cwd=cwd, timeout=60)
+    assert done.stderr == ""
+    return [one for one in done.stdout.splitlines() if one and "compopt" not in one]
+
+
+def test_commands(script: Path) -> None:
+    """Scrapy's and ours, those that begin as what is typed."""
+    assert {"crawl", "shell", "why", "completion", "check-crawl"} <= {*completed(script, "")}
+    assert completed(script, "expo") == ["export"]
+
+
+def test_spiders(script: Path) -> None:
+    """Of this project, where a command takes one."""
+    assert completed(script, "crawl", "") == ["extract", "focused", "generic", "keyword", "sitemap"]
+    assert completed(script, "cluster", "gen") == ["generic"]
+    assert completed(script, "pages", "") == []
+
+
+def test_options(script: Path) -> None:
+    """Of the command that is typed, and no other's."""
+    assert {"--limit", "--format", "--directory", "-d", "--version"} <= {*completed(script, "pages", "-")}
+    assert completed(script, "pages", "--work") == []
+    assert completed(script, "cluster", "--work") == ["--workers"]
+
+
+def test_arguments(script: Path) -> None:
+    """Names of spiders' arguments, the spiders' own among them, ready for a value."""
+    assert completed(script, "crawl", "generic", "-a", "max_p") == ["max_pages="]
+    assert completed(script, "crawl", "focused", "-a", "top") == ["topic="]
+
+
+def test_settings(script: Path) -> None:
+    """Ours and Scrapy's; behind the sign there is nothing to offer."""
+    assert completed(script, "crawl", "generic", "-s", "SITECRAWL_HEART") == ["SITECRAWL_HEARTBEAT="]
+    assert completed(script, "shell", "-s", "JOBD") == ["JOBDIR="]
+    assert completed(script, "crawl", "-s", "JOBDIR", "=") == []
+    assert completed(script, "crawl", "-s", "JOBDIR", "=", "c") == []
+
+
+def test_choices(script: Path) -> None:
+    """One of a few is known, behind an option or as a word of its own."""
+    assert "jsonl" in completed(script, "pages", "--format", "")
+    assert completed(script, "export", "w") == ["wacz"]
+    assert completed(script, "completion", "") == ["bash", "fish", "zsh"]
+
+
+def test_directories(script: Path, tmp_path: Path) -> None:
+    """Those of crawls first, any other when its name is begun; files where a file is wanted."""
+    for name in ("crawls/one two", "crawls/three", "elsewhere"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "else.csv").touch()
+    assert sorted(completed(script, "pages", "-d", "", cwd=tmp_path)) == ["crawls/one two", "crawls/three"]
+    assert completed(script, "report", "crawls/o", cwd=tmp_path) == ["crawls/one two"]
+    assert completed(script, "why", "-d", "el", cwd=tmp_path) == ["elsewhere"]
+    assert sorted(completed(script, "export", "-o", "el", cwd=tmp_path)) == ["else.csv", "elsewhere"]
+
+
+@pytest.mark.parametrize("name", sorted(SHELLS))
+def test_the_shell_reads_it(name: str, tmp_path: Path) -> None:
+    """Its own check of the syntax, where there is that shell."""
+    if (shell := shutil.which(name)) is None:
+        pytest.skip(f"there is no {name}")
+    path = tmp_path / "script"
+    path.write_text(command("completion", name).stdout)
+    subprocess.run([shell, "-n", str(path)], check=True, timeout=60)
+
+
+def test_fish_is_quoted() -> None:
+    """Every line is a command of known form, whatever an option's description says."""
+    options = (
+        Option(("--text", "-t"), Kind.WORDS, ("a", "b"), "it's a \\ $(touch x); `y`"),
+        Option(("-x",), Kind.FILE),
+    )
+    known = Vocabulary((Command("crawl", "don't", options, Kind.SPIDER),), ("one",), ("seeds",), ("JOBDIR",))
+    for line in SHELLS["fish"](known).splitlines()[1:]:
+        words = shlex.split(re.sub(r"\\([\\'])", "", line))  # a POSIX shell has no such quotes
+        assert words[:3] == ["complete", "-c", "scrapy"]
+        assert not {"touch", "x);"} & {*words}
+
+
+def test_no_name_is_a_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A spider may be called anything; what a shell would run is left out."""
+    folder = tmp_path / "odd_spiders"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(
+        "import scrapy\nclass A(scrapy.Spider): name = '$(touch x)'\nclass B(scrapy.Spider): name = 'fine'\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    settings = Settings({"SPIDER_MODULES": ["odd_spiders"]})
+    assert vocabulary(settings).spiders == ("fine",)
+
+
+def test_a_shell_that_there_is_not() -> None:
+    """One line names those that there are."""
+    done = command("completion", "tcsh")
+    assert done.returncode == 2
+    assert "bash, fish, zsh" in done.stderr
