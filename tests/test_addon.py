@@ -114,6 +114,7 @@ OTHERS = {
     "SITECRAWL_SEEN_CACHE_POLICY": "lru",
     "SITECRAWL_SEEN_ERROR_RATE": 0.5,
     "SITECRAWL_SHEETS": [{"hosts": ["a.example"]}],
+    "SITECRAWL_ERROR_THRESHOLD": 0.25,
     "SITECRAWL_VERIFY_TLS": "require",
 }
 """Values that are of use and not the default, where not every value is."""

@@ -23,6 +23,7 @@ from twisted.internet.task import LoopingCall
 from sitecrawl import http
 from sitecrawl.base import limits
 from sitecrawl.base.display import printable
+from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.ending import ending_of
@@ -74,6 +75,7 @@ class Webhooks:
         self._options = options
         self._ticks: AsyncioLoopingCall | LoopingCall | None = None
         """None before the crawl has begun."""
+        self._has_failed = False
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Webhooks:
@@ -133,6 +135,15 @@ class Webhooks:
     # What is told
 
     def _tick(self) -> None:
+        """Whatever goes wrong is said once; the next second is another try."""
+        try:
+            self._look()
+        except Exception:
+            if not self._has_failed:
+                logger.exception("Webhooks hear of nothing for now")
+            self._has_failed = True
+
+    def _look(self) -> None:
         now, traffic = time.monotonic(), self._traffic()
         self._look_for_stall(now, traffic)
         self._look_for_errors(now, traffic)
@@ -200,7 +211,10 @@ _OF_PREVIOUS: Final = {"killed": "the run before was killed", "": "the run befor
 
 def _previous(runtime: Runtime) -> str:
     """How the run before this one ended: Scrapy's finish reason, `killed`, or empty where nothing is known of it."""
-    terms = terms_of(runtime.database)
+    try:
+        terms = terms_of(runtime.database)
+    except StorageError:  # `scrapy check-crawl` tells of it
+        terms = None
     if terms is None:
         return ""
     return printable(terms.reason, _REASON) if terms.ended else "killed"

@@ -41,7 +41,7 @@ class Collector(LocalWeb):
     @property
     def metrics(self) -> dict[str, Any]:
         """The last of each name."""
-        found = {}
+        found: dict[str, Any] = {}
         for hit in self.hits:
             if hit.path == "/v1/metrics":
                 for of in ExportMetricsServiceRequest.FromString(hit.body).resource_metrics:
