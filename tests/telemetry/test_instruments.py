@@ -1,0 +1,28 @@
+"""The metrics of `/metrics` under the names that OpenTelemetry has for them."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, fields
+
+import pytest
+
+from sitecrawl.dashboard.figures import Figures
+from sitecrawl.dashboard.metrics import Metric, metrics
+from sitecrawl.telemetry.instruments import name_and_unit
+
+NOTHING = Figures(**{one.name: 0 for one in fields(Figures) if one.default_factory is MISSING})
+METRICS = metrics(NOTHING, paused=False, wants={})
+SUFFIXES = {"By": "_bytes", "s": "_seconds", "1": "_ratio", "": ""}
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_a_prometheus_calls_it_as_before(metric: Metric) -> None:
+    """Prometheus puts units and `_total` behind the names of OpenTelemetry, and underlines for dots."""
+    name, unit = name_and_unit(metric.name)
+    end = "_total" if metric.kind == "counter" else ""
+    assert name.replace(".", "_") + SUFFIXES[unit] + end == f"sitecrawl_{metric.name}"
+
+
+def test_no_name_stands_for_two() -> None:
+    """What differs by its unit alone would be one instrument."""
+    assert len({name_and_unit(metric.name)[0] for metric in METRICS}) == len(METRICS)
