@@ -37,6 +37,8 @@ FORBIDDEN: Final = "rendering/forbidden"
 """Of these, those that robots.txt forbids."""
 FAILED: Final = "rendering/requests_failed"
 """Of these, those that brought nothing."""
+BROWSERS: Final = "rendering/requests_of_browser"
+"""Counts what browsers wanted for themselves, and did not get."""
 
 _IDENTITY: Final = (b"user-agent", b"accept-language")
 """Headers that say who asks: the crawl's are sent, also by workers, whatever the browser would say."""
@@ -105,6 +107,9 @@ class Courier:
         if self._answer is not None:
             first, self._answer = self._answer, None
             return first
+        if _is_the_browsers(asked):
+            self._network.stats.inc_value(BROWSERS)
+            return _REFUSED
         if self._made >= self._network.options.requests:
             return self._beyond(limits.RENDER_REQUESTS)
         self._made += 1
@@ -163,6 +168,15 @@ class Courier:
         if (secret := self._page.headers.get(_PROXY_HEADER)) is not None:
             request.headers[_PROXY_HEADER] = secret
         return request
+
+
+def _is_the_browsers(asked: Asked) -> bool:
+    """Whether no page wants this, but the browser itself: Chromium asks a server of Google's what forms are about.
+
+    A switch for each such feature would take the place of Playwright's own list of them. But a request that no site
+    has begun says so (Fetch Metadata, `Sec-Fetch-Site`), and a page cannot make one: where it leads to, it began.
+    """
+    return (b"sec-fetch-site", b"none") in [(name.lower(), value) for name, value in asked.headers]
 
 
 def _scrapys(headers: Headers) -> dict[bytes, list[bytes]]:

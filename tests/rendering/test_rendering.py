@@ -99,14 +99,15 @@ def test_a_site_of_scripts_is_crawled(tmp_path: Path) -> None:
 
 def test_over_tls_and_through_a_proxy(tmp_path: Path) -> None:
     """A page of https, with parts on other hosts, is rendered through the crawl's proxy. An address that is not
-    public is not asked for, nor what the robots.txt of another host forbids.
+    public is not asked for, nor what the robots.txt of another host forbids, nor what the browser wants for itself.
     """
     executable()
     asked: list[tuple[str, str]] = []
     page = (
         "<!doctype html><title>t</title><body><script src=https://cdn.example/moved.js></script>"
         "<script>fetch('https://10.0.0.1/private').catch(() => 0);"
-        "fetch('https://cdn.example/secret').catch(() => 0)</script></body>"
+        "fetch('https://cdn.example/secret').catch(() => 0)</script>"
+        "<form><input name=name><input name=email><input name=tel></form></body>"
     )
     pages = {
         ("app.example", "/"): Answer(page.encode(), 200, {"Content-Type": "text/html"}),
@@ -131,6 +132,8 @@ def test_over_tls_and_through_a_proxy(tmp_path: Path) -> None:
     assert found["requisite"] == ["https://cdn.example/moved.js", "https://other.example/app.js"]
     assert b"tester/1" in stored(job, "urn:rendered:https://app.example/")
     assert {("cdn.example", "/secret"), ("10.0.0.1", "/private"), ("10.0.0.1", "/robots.txt")}.isdisjoint(asked)
+    assert {host for host, _ in asked} == {"app.example", "cdn.example", "other.example"}
+    assert stats_of(done.stderr)["rendering/requests_of_browser"] >= 1  # it would have a server know of the form
     assert is_whole(job)
 
 
