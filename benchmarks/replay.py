@@ -1,8 +1,9 @@
-"""Does an archive replay? Two real sites with their requisites, in pywb and Chromium, with no request to the sites.
+"""Does an archive replay? Real sites with their requisites, in pywb and Chromium, with no request to the sites.
 
     python benchmarks/replay.py --pywb build/pywb/bin
     python benchmarks/replay.py --pywb build/pywb/bin --picture docs/replay.png
     python benchmarks/replay.py --pywb build/pywb/bin --wacz build/wacz/bin
+    python benchmarks/replay.py --pywb build/pywb/bin --wacz build/wacz/bin --render
 
 Crawls two of the seven real sites, served by ../shared/tools/real_web.py, with `-a requisites=1`; gives pywb their
 WARC files; and opens pages of both in a Chromium that reaches pywb alone. A line a site: pages, what the browser
@@ -11,6 +12,9 @@ that. What the browser wants from any other place is stopped, and counted: the e
 scripts alone ask for is in no archive that is made without a browser; it is printed. `--picture` keeps a picture of
 one replayed page. With `--wacz` the crawl is exported as WACZ first, `wacz validate` looks at that, and pywb gets
 what is in it, with its index.
+
+With `--render` the crawl has `-a render=auto` as well, two sites that only scripts build are added
+(`scriptsites.py`), there is a line a page, and the exit code is 1 as well if the archive lacks what a site has.
 
 pywb needs an environment of its own: it asks for a redis-py of 2017. `wacz` has one, too.
 """
@@ -28,6 +32,8 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha1
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -36,8 +42,9 @@ sys.path[:0] = [str(ROOT / "tests" / "helpers"), str(ROOT)]
 
 from chromium import chromium  # noqa: E402 - the path comes first
 from crawling import scrapy_command  # noqa: E402
-from playwright.sync_api import Browser, Request, Response, Route  # noqa: E402
+from playwright.sync_api import Browser, BrowserContext, Request, Response, Route  # noqa: E402
 from redis_servers import free_port  # noqa: E402
+from scriptsites import FEED, ROUTES, ScriptSites  # noqa: E402
 from waiting import until  # noqa: E402
 
 from sitecrawl.pagestore import Capture, PageReader  # noqa: E402
@@ -46,6 +53,8 @@ TOOL = ROOT.parent / "shared" / "tools" / "real_web.py"
 SITES = ("www.starlette.io", "junit.org")
 COLLECTION = "crawl"
 HERE = "127.0.0.1"
+_FRAME = "replay_iframe"
+"""pywb's, in which the page is."""
 _REWRITTEN = re.compile(rf"/{COLLECTION}/\d*(?:[a-z]+_)?/(?=https?://)")
 
 
@@ -65,11 +74,13 @@ def is_open(port: int) -> bool:
         return client.connect_ex((HERE, port)) == 0
 
 
-def crawl(directory: Path, proxy: str, pages: int) -> list[Capture]:
+def crawl(directory: Path, proxy: str, sites: tuple[str, ...], pages: int, *, render: bool) -> list[Capture]:
     """Crawls the sites; gives those of their pages that are in the archive, in the order in which they came."""
-    seeds = ",".join(f"http://{site}/" for site in SITES)
+    seeds = ",".join(f"http://{site}/" for site in sites)
     settings = {"JOBDIR": directory, "SITECRAWL_DELAY_FACTOR": 0, "LOG_LEVEL": "WARNING"}
     words = ("crawl", "generic", "-a", f"seeds={seeds}", "-a", "requisites=1", "-a", f"max_pages={pages}")
+    if render:
+        words += ("-a", "render=auto")
     subprocess.run(
         scrapy_command(*words, settings=settings), cwd=ROOT, env={**os.environ, "http_proxy": proxy}, check=True
     )
@@ -96,32 +107,51 @@ def replaying(archives: list[str], directory: Path, programs: Path) -> Iterator[
 
 
 @dataclass
-class Seen:
-    """What a browser asked for when it opened pages of a site."""
+class Opened:
+    """What a browser asked for when it opened a page, and which of that it was given."""
 
-    pages: int = 0
+    url: str
     asked: set[str] = field(default_factory=set)
     had: set[str] = field(default_factory=set)
     elsewhere: set[str] = field(default_factory=set)
     """What it wanted from another place than the one it was to go to."""
+    text: str = ""
+    """What is to be read on it in the end."""
 
     @property
     def missing(self) -> set[str]:
         return self.asked - self.had
 
 
-def original(url: str) -> str:
-    """The URL that pywb was asked for; other URLs as they are. Their queries do not count: they may say when."""
-    found = _REWRITTEN.search(url)
-    parts = urlsplit(url[found.end() :] if found else url)
-    return f"{parts.scheme}://{parts.netloc}{parts.path}"
+def original(request: Request) -> str:
+    """What pywb was asked for. The query of a GET does not count: it may say when."""
+    found = _REWRITTEN.search(request.url)
+    parts = urlsplit(request.url[found.end() :] if found else request.url)
+    address = f"{parts.scheme}://{parts.netloc}{parts.path}"
+    if request.method == "GET":
+        return address
+    return f"{request.method} {address} {sha1(_without_boundary(request)).hexdigest()[:8]}"
 
 
-def look(browser: Browser, urls: list[str], *, replay: str | None = None, proxy: str | None = None) -> Seen:
-    """Open each URL, in pywb at `replay` or live through `proxy`, until nothing more is asked for."""
-    seen = Seen()
+def _without_boundary(request: Request) -> bytes:
+    body = request.post_data_buffer or b""
+    return re.sub(rb"-{4,}WebKitFormBoundary\w+", b"--", body)
+
+
+def look(
+    browser: Browser, pages: list[Capture], *, replay: str | None = None, proxy: str | None = None
+) -> list[Opened]:
+    """Open each page, as it was when it was stored in pywb at `replay` or live through `proxy`, until nothing more is
+    asked for.
+    """
     context = browser.new_context(proxy={"server": proxy, "bypass": "<-loopback>"} if proxy else None)
-    page = context.new_page()
+    opened = [_opened(context, page, replay) for page in pages]
+    context.close()
+    return opened
+
+
+def _opened(context: BrowserContext, of: Capture, replay: str | None) -> Opened:
+    seen, page = Opened(of.url), context.new_page()
 
     def admit(route: Route, request: Request) -> None:
         if replay is not None and not request.url.startswith(replay.rsplit("/", 1)[0]):
@@ -129,20 +159,50 @@ def look(browser: Browser, urls: list[str], *, replay: str | None = None, proxy:
             route.abort()
             return
         if replay is None or _REWRITTEN.search(request.url):
-            seen.asked.add(original(request.url))
+            seen.asked.add(original(request))
         route.continue_()
 
     def answered(response: Response) -> None:
         if response.status < 400 and (replay is None or _REWRITTEN.search(response.url)):
-            seen.had.add(original(response.url))
+            seen.had.add(original(response.request))
 
-    page.route("**/*", admit)
+    context.unroute_all()
+    context.route("**/*", admit)
     page.on("response", answered)
-    for url in urls:
-        page.goto(f"{replay}/mp_/{url}" if replay else url, wait_until="networkidle")
-        seen.pages += 1
-    context.close()
+    page.goto(f"{replay}/{_time(of)}/{of.url}" if replay else of.url, wait_until="networkidle")
+    frame = page.frame(_FRAME) if replay else page.main_frame
+    seen.text = " ".join(frame.inner_text(":root").split()) if frame else ""
+    page.close()
     return seen
+
+
+def _time(page: Capture) -> str:
+    """As the addresses of replay tools have it."""
+    return f"{datetime.fromtimestamp(page.fetched, UTC):%Y%m%d%H%M%S}"
+
+
+def compared(archived: list[Opened], live: list[Opened], *, each: bool) -> set[str]:
+    """Says of a site how its replay went; gives what the archive lacks of what the site has."""
+    asked, missing, elsewhere = (
+        set().union(*(getattr(page, name) for page in archived)) for name in ("asked", "missing", "elsewhere")
+    )
+    had = set().union(*(page.had for page in live))
+    lost = missing & had
+    if each:
+        for page, site in zip(archived, live, strict=True):
+            same = "as on the site" if page.text == site.text else "ANOTHER TEXT"
+            print(f"  {page.url}: {len(page.asked)} asked for, {len(page.missing)} missing, {same}")
+            for address in sorted(page.missing):
+                print(f"      {address}{'' if address in had else ' (nor on the site)'}")
+    alike = sum(page.text == site.text for page, site in zip(archived, live, strict=True))
+    print(
+        f"{urlsplit(archived[0].url).hostname}: {len(archived)} pages, {len(asked)} addresses asked for, "
+        f"{len(missing)} not in the archive, {len(lost)} of which the site has; "
+        f"{len(elsewhere)} asked of another place; {alike} pages read as on the site"
+    )
+    for address in sorted(lost | elsewhere):
+        print(f"    {address}")
+    return lost
 
 
 def picture(browser: Browser, replay: str, url: str, path: Path) -> None:
@@ -157,41 +217,40 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pywb", type=Path, required=True, help="the folder with wb-manager and wayback")
     parser.add_argument("--wacz", type=Path, help="the folder with wacz: replay the crawl as one file")
+    parser.add_argument("--render", action="store_true", help="crawl with render=auto, sites of scripts as well")
     parser.add_argument("--pages", type=int, default=120, help="pages that are crawled")
     parser.add_argument("--opened", type=int, default=40, help="pages of each site that are opened")
     parser.add_argument("--picture", type=Path, help="where the picture goes")
     options = parser.parse_args()
     if not TOOL.exists():
         parser.error(f"{TOOL} serves the real sites, and is not there")
-    alone = True
+    sound = True
+    sites = (*SITES, FEED, ROUTES) if options.render else SITES
     with tempfile.TemporaryDirectory(prefix="replay-") as name:
         work, port = Path(name), free_port()
-        proxy = f"http://{HERE}:{port}"
         for folder in ("web", "pywb"):
             (work / folder).mkdir()
-        with running([sys.executable, str(TOOL), str(port), str(work / "sites")], port, work / "web"):
-            stored = crawl(work / "job", proxy, options.pages)
+        real = running([sys.executable, str(TOOL), str(port), str(work / "sites")], port, work / "web")
+        with real, ScriptSites(port) as web:
+            stored = crawl(work / "job", web.root, sites, options.pages, render=options.render)
             if options.wacz:
                 archives = ["--unpack-wacz", str(as_wacz(work / "job", work, options.wacz.resolve()))]
             else:
                 archives = [str(file) for file in sorted((work / "job" / "warc").glob("*.warc.gz"))]
             with replaying(archives, work / "pywb", options.pywb.resolve()) as replay, chromium() as browser:
-                for site in SITES:
-                    urls = [page.url for page in stored if urlsplit(page.url).hostname == site][: options.opened]
-                    archived, live = look(browser, urls, replay=replay), look(browser, urls, proxy=proxy)
-                    lost = archived.missing & live.had
-                    alone &= bool(urls) and not archived.elsewhere
-                    print(
-                        f"{site}: {archived.pages} pages, {len(archived.asked)} addresses asked for, "
-                        f"{len(archived.missing)} not in the archive, {len(lost)} of which the site has; "
-                        f"{len(archived.elsewhere)} asked of another place"
-                    )
-                    for url in sorted(lost | archived.elsewhere):
-                        print(f"    {url}")
+                for site in sites:
+                    pages = [page for page in stored if urlsplit(page.url).hostname == site][: options.opened]
+                    if not pages:
+                        print(f"{site}: no page")
+                        sound = False
+                        continue
+                    archived, live = look(browser, pages, replay=replay), look(browser, pages, proxy=web.root)
+                    lost = compared(archived, live, each=options.render)
+                    sound &= not any(page.elsewhere for page in archived) and not (options.render and lost)
                 if options.picture:
-                    picture(browser, replay, f"http://{SITES[0]}/", options.picture)
+                    picture(browser, replay, f"http://{sites[-1 if options.render else 0]}/", options.picture)
         shutil.rmtree(work / "sites")
-    return 0 if alone else 1
+    return 0 if sound else 1
 
 
 if __name__ == "__main__":

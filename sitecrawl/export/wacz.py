@@ -25,6 +25,7 @@ from typing import BinaryIO, Final, NamedTuple
 from sitecrawl.base.batches import batches
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.faults import file_errors
+from sitecrawl.export.asked import as_query, with_query
 from sitecrawl.export.pages import Choice, ExportedPage, Pages
 from sitecrawl.export.sorting import Sorted
 from sitecrawl.export.surt import surt
@@ -32,7 +33,7 @@ from sitecrawl.page.media_type import HTML
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.gzipping import GZIP_WINDOW
 from sitecrawl.pagestore.reader import PageReader
-from sitecrawl.pagestore.record import warc_uri
+from sitecrawl.pagestore.record import HttpMessage, warc_uri
 from sitecrawl.pagestore.warc_store import WARC_DIRECTORY
 
 VERSION: Final = "1.1.1"
@@ -116,9 +117,9 @@ class WaczWriter:
         lines = Sorted(self._directory / "cdx")
         captures = 0
         for store in self._stores:
-            for capture in store.reader.captures(last=store.last):
-                if capture.method == "GET" and self._pages.counts(store.reader, capture.id):
-                    lines.add(cdx_line(capture, store.prefix))
+            for capture, asked in _asked(store):
+                if self._pages.counts(store.reader, capture.id):
+                    lines.add(cdx_line(capture, store.prefix, asked))
                     captures += 1
         blocks: list[bytes] = [b'!meta 0 {"format": "cdxj-gzip-1.0", "filename": "%s"}\n' % _INDEX.encode()]
         self._add(f"indexes/{_INDEX}", _compressed(lines, blocks))
@@ -151,10 +152,33 @@ def _page(page: ExportedPage, number: int) -> dict[str, str]:
     return {**said, "text": text} if text else said
 
 
-def cdx_line(capture: Capture, prefix: str = "") -> bytes:
-    """The line of a CDXJ index for a capture: key, time, and a JSON object without line breaks."""
+def _asked(store: _Store) -> Iterator[tuple[Capture, HttpMessage | None]]:
+    """The captures that can be replayed, and what was sent for those by another method than GET. In the order of ids,
+    which is that of their records in the files.
+    """
+    file, end = "", 0
+    for capture in store.reader.captures(last=store.last):
+        if capture.warc_file != file:
+            file, end = capture.warc_file, 0
+        if capture.method == "GET":
+            yield capture, None
+        elif capture.method != "HEAD" and (request := store.reader.request_of(capture, end)) is not None:
+            yield capture, request
+        end = capture.warc_offset + capture.warc_length
+
+
+def cdx_line(capture: Capture, prefix: str = "", asked: HttpMessage | None = None) -> bytes:
+    """The line of a CDXJ index for a capture: key, time, and a JSON object without line breaks. `asked` is what was
+    sent for it by another method than GET.
+    """
     url = warc_uri(capture.url)
     time = datetime.fromtimestamp(capture.fetched, UTC)
+    by: dict[str, str] = {}
+    address = url
+    if asked is not None:
+        query = as_query(capture.method, asked)
+        by = {"method": capture.method, "requestBody": query}
+        address = with_query(url, capture.method, query)
     said = {
         "url": url,
         "mime": capture.content_type or "application/octet-stream" if capture.revisit_of is None else "warc/revisit",
@@ -163,8 +187,9 @@ def cdx_line(capture: Capture, prefix: str = "") -> bytes:
         "length": str(capture.warc_length),
         "offset": str(capture.warc_offset),
         "filename": f"{prefix}{capture.warc_file}",
+        **by,
     }
-    return f"{surt(url)} {time:%Y%m%d%H%M%S} {json.dumps(said)}".encode()
+    return f"{surt(address)} {time:%Y%m%d%H%M%S} {json.dumps(said)}".encode()
 
 
 def _compressed(lines: Iterable[bytes], blocks: list[bytes]) -> Iterator[bytes]:

@@ -38,3 +38,21 @@ def decompress_member(data: bytes, max_size: int) -> bytes:
     if not stream.eof or stream.unused_data:
         raise ValueError("not one whole gzip member")
     return content
+
+
+def decompress_last_member(data: bytes, max_size: int) -> bytes:
+    """The content of the last of the gzip members that `data` is, each of at most `max_size` bytes.
+
+    Raises `ValueError` as `decompress_member` does.
+    """
+    while True:
+        stream = zlib.decompressobj(GZIP_WINDOW)
+        try:
+            content = stream.decompress(data, max_size)
+        except zlib.error as error:
+            raise ValueError(f"damaged gzip member: {error}") from error
+        if not stream.eof:
+            raise ValueError(f"a gzip member that is cut off, or of more than {max_size} bytes")
+        if not stream.unused_data:
+            return content
+        data = stream.unused_data

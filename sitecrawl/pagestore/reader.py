@@ -15,7 +15,7 @@ from sitecrawl.page.items import Headers
 from sitecrawl.pagestore import record
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.columns import Check, whole_row
-from sitecrawl.pagestore.gzipping import decompress_member
+from sitecrawl.pagestore.gzipping import decompress_last_member, decompress_member
 from sitecrawl.pagestore.index import ROW, connect_read_only, damaged_rows
 from sitecrawl.pagestore.lookup import candidate_keys, with_slash
 from sitecrawl.pagestore.record import Kind
@@ -32,6 +32,10 @@ _SAME_TIME = 2e-6
 """Seconds: a record's date is to the microsecond."""
 LAST_ID = (1 << 63) - 1
 """SQLite's greatest."""
+
+
+MAX_REQUEST = 16 << 20
+"""Bytes of the record of a request that is read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +218,24 @@ class PageReader:
         if record.digest(payload) != capture.digest:
             raise CorruptFile(f"{self.path}: the body of capture {capture.id} has another digest than its row")
         return StoredPage(capture, message.start_line, message.headers, payload)
+
+    def request_of(self, capture: Capture, begin: int) -> record.HttpMessage | None:
+        """What was sent for a capture: its record is the last one before the answer's, which is looked for from the
+        byte `begin` of the file on. None where there is none, or one of more than `MAX_REQUEST` bytes.
+
+        Raises `StorageError` where the file cannot be read.
+        """
+        path = self.directory / WARC_DIRECTORY / capture.warc_file
+        if not 0 < capture.warc_offset - begin <= MAX_REQUEST:
+            return None
+        with file_errors(path), path.open("rb") as file:
+            file.seek(begin)
+            data = file.read(capture.warc_offset - begin)
+        try:
+            found = record.parse(decompress_last_member(data, MAX_REQUEST))
+        except ValueError:
+            return None
+        return record.parse_http(found.block) if found.type == "request" else None
 
     def close(self) -> None:
         self._db.close()

@@ -87,6 +87,25 @@ def test_pages(archive: zipfile.ZipFile) -> None:
     }  # fmt: skip
 
 
+def test_what_was_posted(tmp_path: Path) -> None:
+    """Two answers of one address, to two bodies, stand in the index under different keys; one to HEAD under none."""
+    store = WarcStore(tmp_path / "crawls" / "mine")
+    sent = ((b'{"page": 1}', "POST"), (b"", "HEAD"), (b'{"page": 2}', "POST"), (b"", "GET"))
+    for number, (body, method) in enumerate(sent):
+        one = exchange("http://a.example/data", b"%d" % number, method=method, request_body=body)
+        one.request_headers.append((b"Content-Type", b"application/json"))
+        store.put(one, None)
+    store.checkpoint()
+    store.close()
+    assert command("export", "wacz", "-o", "mine.wacz", cwd=tmp_path).returncode == 0
+    lines = gzip.decompress(zipfile.ZipFile(tmp_path / "mine.wacz").read("indexes/index.cdx.gz")).decode().splitlines()
+    keys = [line.partition(" ")[0] for line in lines]
+    assert keys == ["example,a)/data", *(f"example,a)/data?__wb_method=post&page={n}" for n in (1, 2))]
+    said = [json.loads(line.split(" ", 2)[2]) for line in lines]
+    assert [(one.get("method"), one.get("requestBody")) for one in said[1:]] == [("POST", "page=1"), ("POST", "page=2")]
+    assert {one["url"] for one in said} == {"http://a.example/data"}
+
+
 def test_a_file_that_is_cut(tmp_path: Path) -> None:
     """A crawl whose WARC files lack what the index has gives no archive."""
     fill(tmp_path / "crawls" / "mine", "a")
