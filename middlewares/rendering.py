@@ -15,6 +15,7 @@ from middlewares.robots import RobotsMiddleware
 from sitecrawl.crawl.engine import is_closing, stop
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.reading import with_content
+from sitecrawl.crawl.requests import NOT_SHOWN
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import Interrupted, InWant
 from sitecrawl.page.items import PageItem, Sent
@@ -96,6 +97,7 @@ class RenderingMiddleware:
             outcome = await self._renderer.render(fetch.request, response, fetch.exchange.started)
         except InWant as error:
             self._runtime.pause.suffer(error.want)
+            self._not_shown(fetch)
             return self._runtime.give_back(fetch, error.want)
         except Interrupted:
             fetch.interrupt()
@@ -134,8 +136,13 @@ class RenderingMiddleware:
             fetch.request, spider=self._crawler.spider, reason=FAILED, priority_adjust=self._priority_adjust
         )
         if again is not None:
+            self._not_shown(fetch)
             fetch.failed(type(error).__name__)  # and nothing of what came is kept
         return again or None
+
+    def _not_shown(self, fetch: Fetch) -> None:
+        """What came is forgotten, and comes again: it is no page of the crawl's that is to be counted."""
+        self._runtime.stats.inc_value(f"{NOT_SHOWN}{fetch.status}")
 
     def _as_it_came(self, response: Response, error: Exception) -> Response:
         self._runtime.stats.inc_value(GIVEN_UP)

@@ -38,6 +38,8 @@ _NOT_NOW: Final = frozenset({408, 429})
 """Client errors that say nothing of what was asked for, only of how (RFC 9110 §15.5.9, RFC 6585 §4)."""
 SITEMAP: Final = "sitecrawl_sitemap"
 """The key in `Request.meta` under which a sitemap's request says what it is, where workers share a crawl."""
+NOT_SHOWN: Final = "rendering/response_status_count/"
+"""Where statistics count answers, by status, that were asked for again because a browser could not show them."""
 OF_REQUISITES: Final = "requisites/response_status_count/"
 """Prefix of the stats that count answers to requests for parts of pages, by status."""
 REDIRECTS_SIZE: Final = "sitecrawl_redirects_size"

@@ -11,7 +11,7 @@ from sitecrawl.base.limits import PRIVATE_ADDRESS
 from sitecrawl.crawl.causes import of_exception
 from sitecrawl.crawl.reading import QUARANTINED
 from sitecrawl.crawl.refusals import REFUSED
-from sitecrawl.crawl.requests import GUESSES, OF_REQUISITES
+from sitecrawl.crawl.requests import GUESSES, NOT_SHOWN, OF_REQUISITES
 from sitecrawl.crawl.search_index import INCOMPLETE, INDEXED
 from sitecrawl.page.refusals import Kind
 
@@ -24,7 +24,8 @@ class Traffic:
     """One run in figures. A robots.txt is no response here."""
 
     statuses: Counter[int] = field(default_factory=Counter)
-    """Responses by status, without those of requisites, and errors that were answers to guesses."""
+    """Responses by status, without those of requisites, errors that were answers to guesses, and pages that were asked
+    for again because a browser could not show them."""
     failures: Counter[str] = field(default_factory=Counter)
     """Downloads that brought nothing, by what went wrong; every attempt counts."""
     received: int = 0
@@ -65,6 +66,7 @@ class Traffic:
         statuses.subtract(_numbered(stats, "robotstxt/response_status_count/"))
         guesses = _numbered(stats, GUESSES)
         statuses.subtract(guesses)
+        statuses.subtract(_numbered(stats, NOT_SHOWN))
         requisites = _numbered(stats, OF_REQUISITES)
         statuses.subtract(requisites)
         followed, new = stats.get("links/followed", 0), stats.get("links/new", 0)

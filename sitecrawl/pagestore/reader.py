@@ -132,6 +132,11 @@ class PageReader:
         """The capture with this id."""
         return next(iter(self._select("id = ?", [number])), None)
 
+    def shown_with(self, part: Capture) -> Capture | None:
+        """The page whose browser asked for `part`: what a page was shown with is stored right before it."""
+        found = self._select("id > :id AND kind = 'page' ORDER BY id LIMIT 1", {"id": part.id})
+        return found[0] if found else None
+
     def rendered(self, capture: Capture) -> Capture | None:
         """The capture of the DOM of a page that was rendered; None of others."""
         keys = [record.urn(record.RENDERED, capture.url)]

@@ -123,6 +123,12 @@ class Case:
         return self.versions[0] if self.versions else None
 
     @property
+    def of_a_browser(self) -> Capture | None:
+        """What a browser got at a URL of which the frontier has never heard; None where that is not so."""
+        first = self.versions[-1] if self.record is None and self.versions else None
+        return first if first is not None and first.kind == "requisite" else None
+
+    @property
     def is_full(self) -> bool:
         """Whether the crawl has as many pages as it was to have."""
         terms = self.source.terms

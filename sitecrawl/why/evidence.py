@@ -33,6 +33,8 @@ _STATES: Final = {
 def known(case: Case) -> Evidence:
     """Whether the crawl knows it, since when, and from which page."""
     record = case.record
+    if case.of_a_browser is not None:
+        return Evidence("known", "as a part of pages alone, that a browser asked for", {"known": False})
     if record is None:
         return Evidence("known", "no", {"known": False})
     since, until = _since(case)

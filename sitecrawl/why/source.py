@@ -180,6 +180,10 @@ class Source:
     def versions(self, url: Url) -> Sequence[Capture]:
         return [] if self.pages is None else self.pages.versions(self.canonical(url))
 
+    def shown_with(self, part: Capture) -> Capture | None:
+        """The page whose browser asked for `part`."""
+        return None if self.pages is None else self.pages.shown_with(part)
+
     def linker(self, key: bytes) -> Capture | None:
         """A stored page that links to the URL with that fingerprint; None if none is found."""
         if self.pages is None or not self.search_pages:

@@ -171,6 +171,11 @@ def _ended(case: Case) -> Iterator[Verdict]:
 
 def _unknown(case: Case) -> Iterator[Verdict]:
     terms = case.source.terms
+    if (got := case.of_a_browser) is not None:
+        page = case.source.shown_with(got)
+        shown = f" to show {page.url}" if page is not None else ""
+        text = f"Fetched at {moment(got.fetched)} by a browser{shown}, with status {got.status}"
+        yield Verdict("requisite", f"{text}; no page links to it")
     if rule := case.out_of_scope():
         advice = "begin a crawl with it as a seed, or with a wider scope, allow or deny"
         yield Verdict("out of scope", f"Not known, and it would be left out: {rule}", advice)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -101,7 +102,9 @@ def test_a_crawl_that_is_killed(tmp_path: Path) -> None:
 
 
 def test_a_browser_that_is_killed(tmp_path: Path) -> None:
-    """It is started again, and the pages that it had are rendered then: none is lost, none taken as it came."""
+    """It is started again, and the pages that it had are rendered then: none is lost, none taken as it came. The
+    summary counts each once.
+    """
     executable()
     job = tmp_path / "job"
     with Held() as web:
@@ -125,3 +128,4 @@ def test_a_browser_that_is_killed(tmp_path: Path) -> None:
     assert stats["rendering/restarts"] >= 1
     assert stats["rendering/failed"] >= 1
     assert "rendering/given_up" not in stats
+    assert re.search(rf"responses +{len(GRAPH)}  ", log.read_text())
