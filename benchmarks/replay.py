@@ -26,6 +26,7 @@ import os
 import re
 import shutil
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,7 @@ from datetime import UTC, datetime
 from hashlib import sha1
 from pathlib import Path
 from urllib.parse import urlsplit
+from urllib.request import HTTPSHandler, ProxyHandler, build_opener
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests" / "helpers"), str(ROOT)]
@@ -58,6 +60,11 @@ _FRAME = "replay_iframe"
 _REWRITTEN = re.compile(rf"/{COLLECTION}/\d*(?:[a-z]+_)?/(?=https?://)")
 
 
+def front(site: str) -> str:
+    """The address of a site's first page."""
+    return f"{'http' if site in SITES else 'https'}://{site}/"
+
+
 @contextmanager
 def running(command: list[str], port: int, cwd: Path) -> Iterator[None]:
     """A server on `port`, as long as the `with` lasts."""
@@ -76,13 +83,25 @@ def is_open(port: int) -> bool:
 
 def crawl(directory: Path, proxy: str, sites: tuple[str, ...], pages: int, *, render: bool) -> list[Capture]:
     """Crawls the sites; gives those of their pages that are in the archive, in the order in which they came."""
-    seeds = ",".join(f"http://{site}/" for site in sites)
+    seeds = ",".join(map(front, sites))
     settings = {"JOBDIR": directory, "SITECRAWL_DELAY_FACTOR": 0, "LOG_LEVEL": "WARNING"}
-    words = ("crawl", "generic", "-a", f"seeds={seeds}", "-a", "requisites=1", "-a", f"max_pages={pages}")
+    words: tuple[str, ...] = (
+        "crawl",
+        "generic",
+        "-a",
+        f"seeds={seeds}",
+        "-a",
+        "requisites=1",
+        "-a",
+        f"max_pages={pages}",
+    )
     if render:
         words += ("-a", "render=auto")
     subprocess.run(
-        scrapy_command(*words, settings=settings), cwd=ROOT, env={**os.environ, "http_proxy": proxy}, check=True
+        scrapy_command(*words, settings=settings),
+        cwd=ROOT,
+        env={**os.environ, "http_proxy": proxy, "https_proxy": proxy},
+        check=True,
     )
     with PageReader(directory) as reader:
         return [page for page in reader.pages() if page.status == 200 and page.content_type == "text/html"]
@@ -144,7 +163,9 @@ def look(
     """Open each page, as it was when it was stored in pywb at `replay` or live through `proxy`, until nothing more is
     asked for.
     """
-    context = browser.new_context(proxy={"server": proxy, "bypass": "<-loopback>"} if proxy else None)
+    context = browser.new_context(
+        proxy={"server": proxy, "bypass": "<-loopback>"} if proxy else None, ignore_https_errors=True
+    )
     opened = [_opened(context, page, replay) for page in pages]
     context.close()
     return opened
@@ -181,19 +202,19 @@ def _time(page: Capture) -> str:
     return f"{datetime.fromtimestamp(page.fetched, UTC):%Y%m%d%H%M%S}"
 
 
-def compared(archived: list[Opened], live: list[Opened], *, each: bool) -> set[str]:
+def compared(archived: list[Opened], live: list[Opened], proxy: str, *, each: bool) -> set[str]:
     """Says of a site how its replay went; gives what the archive lacks of what the site has."""
     asked, missing, elsewhere = (
         set().union(*(getattr(page, name) for page in archived)) for name in ("asked", "missing", "elsewhere")
     )
     had = set().union(*(page.had for page in live))
-    lost = missing & had
+    lost = {address for address in missing if address in had or has(address, proxy)}
     if each:
         for page, site in zip(archived, live, strict=True):
             same = "as on the site" if page.text == site.text else "ANOTHER TEXT"
             print(f"  {page.url}: {len(page.asked)} asked for, {len(page.missing)} missing, {same}")
             for address in sorted(page.missing):
-                print(f"      {address}{'' if address in had else ' (nor on the site)'}")
+                print(f"      {address}{'' if address in lost else ' (nor on the site)'}")
     alike = sum(page.text == site.text for page, site in zip(archived, live, strict=True))
     print(
         f"{urlsplit(archived[0].url).hostname}: {len(archived)} pages, {len(asked)} addresses asked for, "
@@ -203,6 +224,17 @@ def compared(archived: list[Opened], live: list[Opened], *, each: bool) -> set[s
     for address in sorted(lost | elsewhere):
         print(f"    {address}")
     return lost
+
+
+def has(address: str, proxy: str) -> bool:
+    """Whether a site has what a browser may have asked for where nobody could see it, as for a service worker."""
+    trusting = HTTPSHandler(context=ssl._create_unverified_context())  # noqa: SLF001 - it is on this machine
+    opener = build_opener(ProxyHandler({"http": proxy, "https": proxy}), trusting)
+    try:
+        with opener.open(address, timeout=30) as answer:
+            return int(answer.status) < 400
+    except (OSError, ValueError):  # ValueError: it was posted
+        return False
 
 
 def picture(browser: Browser, replay: str, url: str, path: Path) -> None:
@@ -231,7 +263,7 @@ def main() -> int:
         for folder in ("web", "pywb"):
             (work / folder).mkdir()
         real = running([sys.executable, str(TOOL), str(port), str(work / "sites")], port, work / "web")
-        with real, ScriptSites(port) as web:
+        with real, ScriptSites(port, work) as web:
             stored = crawl(work / "job", web.root, sites, options.pages, render=options.render)
             if options.wacz:
                 archives = ["--unpack-wacz", str(as_wacz(work / "job", work, options.wacz.resolve()))]
@@ -245,10 +277,10 @@ def main() -> int:
                         sound = False
                         continue
                     archived, live = look(browser, pages, replay=replay), look(browser, pages, proxy=web.root)
-                    lost = compared(archived, live, each=options.render)
+                    lost = compared(archived, live, web.root, each=options.render)
                     sound &= not any(page.elsewhere for page in archived) and not (options.render and lost)
                 if options.picture:
-                    picture(browser, replay, f"http://{sites[-1 if options.render else 0]}/", options.picture)
+                    picture(browser, replay, front(sites[-1 if options.render else 0]), options.picture)
         shutil.rmtree(work / "sites")
     return 0 if sound else 1
 

@@ -1,5 +1,5 @@
-"""Two sites that are nothing until a script has built them, in the ways that sites of today do it, and all else behind
-them: an HTTP proxy.
+"""Two sites of https that are nothing until a script has built them, in the ways that sites of today do it, and all
+else behind them: an HTTP proxy.
 
 `feed.example` gets its texts as JSON, each with the time in its query, and its links from one address by POST, with
 the page that is wanted in the body, as GraphQL has it; it loads a worker, a chunk of its script on demand, images of
@@ -14,17 +14,20 @@ No script of theirs is an ES module: pywb 2.10 replays none (https://github.com/
 from __future__ import annotations
 
 import json
+import ssl
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Final
 from urllib.parse import parse_qs, unquote_plus, urlsplit
 
+from certificates import certificate
 from localweb import Answer
 from threaded import Threaded
 
 FEED: Final = "feed.example"
 ROUTES: Final = "routes.example"
-PAGES: Final = {
+PAGES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     FEED: {"/": ("/story/1", "/story/2"), **{f"/story/{n}": (f"/story/{n + 1}", "/") for n in range(1, 8)}},
     ROUTES: {
         "/": ("/home",),
@@ -152,28 +155,46 @@ def _story(host: str, path: str) -> Answer:
 
 
 class ScriptSites(Threaded):
-    """Serves the two until `close`; what is no host of theirs is asked of the proxy on the port `behind`."""
+    """Serves the two until `close`, with certificates in `folder`; what is no host of theirs is asked of the proxy on
+    the port `behind`.
+    """
 
-    def __init__(self, behind: int) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(behind))
+    def __init__(self, behind: int, folder: Path) -> None:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(certificate(folder))
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(behind, tls))
         self._server.daemon_threads = True
         self.root = f"http://127.0.0.1:{self._server.server_address[1]}"
         self.serve(self._server)
 
 
-def _handler(behind: int) -> type[BaseHTTPRequestHandler]:
+def _handler(behind: int, tls: ssl.SSLContext) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
         wbufsize = 1 << 16
 
+        host = ""
+        """Of the tunnel that this is."""
+
+        def do_CONNECT(self) -> None:
+            self.host = self.path.partition(":")[0]
+            if self.host not in PAGES:
+                self.send_error(502)
+                return
+            self.send_response_only(200)
+            self.end_headers()
+            self.wfile.flush()
+            try:
+                self.connection = tls.wrap_socket(self.connection, server_side=True)
+            except OSError:  # whoever began it does not like the certificate, or has gone
+                self.close_connection = True
+                return
+            self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb", self.wbufsize)
+
         def _serve(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            parts = urlsplit(self.path)
-            if parts.hostname in PAGES:
-                said = answer(parts.hostname, self.command, self.path, body)
-            else:
-                said = self._behind()
+            said = answer(self.host, self.command, self.path, body) if self.host else self._behind()
             self.send_response(said.status)
             for name, value in {**said.headers, "Content-Length": str(len(said.body))}.items():
                 self.send_header(name, value)

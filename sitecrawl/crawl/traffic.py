@@ -24,8 +24,8 @@ class Traffic:
     """One run in figures. A robots.txt is no response here."""
 
     statuses: Counter[int] = field(default_factory=Counter)
-    """Responses by status, without those of requisites, errors that were answers to guesses, and pages that were asked
-    for again because a browser could not show them."""
+    """Responses by status, without those of requisites, errors that were answers to guesses, and pages that were
+    asked for again because a browser could not show them."""
     failures: Counter[str] = field(default_factory=Counter)
     """Downloads that brought nothing, by what went wrong; every attempt counts."""
     received: int = 0

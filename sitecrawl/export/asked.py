@@ -3,9 +3,9 @@
     POST http://a.example/x  Content-Type: application/json  {"page": 2, "tags": ["a", "b"]}
     http://a.example/x?__wb_method=POST&page=2&tags=a&tags.2_=b
 
-Programs that replay an archive make the same of what a browser sends, and look for that. The rules are those of IIPC's
-"CDX for non-GET requests" and Webrecorder's "Request Body Canonicalization", both drafts: where they differ this does
-as pywb and ReplayWeb.page do, which write numbers, true, false and null as JavaScript has them.
+Programs that replay an archive make the same of what a browser sends, and look for that. The rules are those of
+IIPC's "CDX for non-GET requests" and Webrecorder's "Request Body Canonicalization", both drafts: where they differ
+this does as pywb and ReplayWeb.page do, which write numbers, true, false and null as JavaScript has them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from email import message_from_bytes
+from email.message import Message
 from typing import Final
 from urllib.parse import unquote_plus, urlencode
 
@@ -79,10 +80,12 @@ def _written(value: object) -> str:
 def _of_parts(content_type: str, body: bytes) -> str:
     """Raises `ValueError` where there are none."""
     message = message_from_bytes(b"Content-Type: " + content_type.encode("latin-1", "replace") + b"\r\n\r\n" + body)
-    parts = message.get_payload()
-    if not isinstance(parts, list) or message.defects:
+    if message.defects or not message.is_multipart():
         raise ValueError("no parts")
-    values = [
-        (part.get_param("name", header="content-disposition") or "", part.get_payload(decode=True)) for part in parts
-    ]
-    return urlencode(values)
+    parts = [part for part in message.walk() if not part.is_multipart()]
+    return urlencode([(_name(part), part.get_payload(decode=True)) for part in parts])
+
+
+def _name(part: Message) -> str:
+    name = part.get_param("name", "", header="content-disposition")
+    return name if isinstance(name, str) else ""

@@ -55,6 +55,13 @@ _ARGUMENTS: Final = (
     "--mute-audio",
 )
 _NO_POPUPS: Final = "window.open = () => null;"
+_NO_SERVICE_WORKERS: Final = """
+if (navigator.serviceWorker) {
+  const refused = navigator.serviceWorker.register.bind(navigator.serviceWorker);
+  navigator.serviceWorker.register = (url) => fetch(url).catch(() => null).then(() => refused(url));
+}
+"""
+"""None is registered, as Playwright has it; but its script comes into the archive: a replay asks for it."""
 _SHADOWS: Final = Path(__file__).with_name("shadows.js").read_text(encoding="utf-8")
 """A function that gives the DOM with what is in shadow roots, where there are any."""
 _QUIET: Final = 0.5
@@ -112,7 +119,7 @@ class _Visit:
         """For scrapy-playwright, before anything is asked for."""
         self.page = page
         page.on("popup", _close)  # one that a script finds a way to
-        await page.add_init_script(_NO_POPUPS)
+        await page.add_init_script(_NO_POPUPS + _NO_SERVICE_WORKERS)
         await page.route("**", self._route)  # the last that is asked for is the first that is asked
         self._page_made(page, self)
 

@@ -113,8 +113,11 @@ class Courier:
         if self._made >= self._network.options.requests:
             return self._beyond(limits.RENDER_REQUESTS)
         self._made += 1
+        self._network.stats.inc_value(REQUESTS)
+        return await self._got(asked)
+
+    async def _got(self, asked: Asked) -> Answer:
         stats = self._network.stats
-        stats.inc_value(REQUESTS)
         if asked.method == "GET" and (kept := self._network.kept.get(asked.url)) is not None:
             stats.inc_value(KEPT)
             self.urls.add(asked.url)

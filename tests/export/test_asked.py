@@ -31,8 +31,8 @@ def query(kind: str, body: bytes, method: str = "POST") -> str:
     ("kind", "body", "expected"),
     [
         ("application/json; charset=utf-8", json.dumps(EVENT).encode(),
-         "type=event&id=44&values=true&values.2_=false&values.3_=null&type.2_=component&id.2_=a%2Bb%26c%3D+d"
-         "&values.4_=3&values.5_=4.5"),
+         ("type=event&id=44&values=true&values.2_=false&values.3_=null&type.2_=component&id.2_=a%2Bb%26c%3D+d"
+          "&values.4_=3&values.5_=4.5")),
         ("application/json", b"{", ""),
         ("application/json", b"[" * 100_000, ""),
         ("text/plain;charset=UTF-8", b"hello", "__wb_post_data=aGVsbG8="),

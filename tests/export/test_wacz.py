@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import zipfile
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
@@ -93,16 +94,21 @@ def test_what_was_posted(tmp_path: Path) -> None:
     sent = ((b'{"page": 1}', "POST"), (b"", "HEAD"), (b'{"page": 2}', "POST"), (b"", "GET"))
     for number, (body, method) in enumerate(sent):
         one = exchange("http://a.example/data", b"%d" % number, method=method, request_body=body)
-        one.request_headers.append((b"Content-Type", b"application/json"))
-        store.put(one, None)
+        typed = [*one.request_headers, (b"Content-Type", b"application/json")]
+        store.put(replace(one, request_headers=typed), None)
     store.checkpoint()
     store.close()
     assert command("export", "wacz", "-o", "mine.wacz", cwd=tmp_path).returncode == 0
-    lines = gzip.decompress(zipfile.ZipFile(tmp_path / "mine.wacz").read("indexes/index.cdx.gz")).decode().splitlines()
+    lines = (
+        gzip.decompress(zipfile.ZipFile(tmp_path / "mine.wacz").read("indexes/index.cdx.gz")).decode().splitlines()
+    )
     keys = [line.partition(" ")[0] for line in lines]
     assert keys == ["example,a)/data", *(f"example,a)/data?__wb_method=post&page={n}" for n in (1, 2))]
     said = [json.loads(line.split(" ", 2)[2]) for line in lines]
-    assert [(one.get("method"), one.get("requestBody")) for one in said[1:]] == [("POST", "page=1"), ("POST", "page=2")]
+    assert [(one.get("method"), one.get("requestBody")) for one in said[1:]] == [
+        ("POST", "page=1"),
+        ("POST", "page=2"),
+    ]
     assert {one["url"] for one in said} == {"http://a.example/data"}
 
 
