@@ -76,6 +76,7 @@ screenshots: $(VENV)/.test
 
 replay: $(VENV)/.test $(PYWB)/.ready $(WACZ)/.ready
 	$(BIN)/python benchmarks/replay.py --pywb $(PYWB)/bin --wacz $(WACZ)/bin
+	$(BIN)/python benchmarks/replay.py --pywb $(PYWB)/bin --wacz $(WACZ)/bin --render --picture docs/replay-rendered.png
 	$(BIN)/python benchmarks/replay.py --pywb $(PYWB)/bin --picture docs/replay.png
 
 scrapys-tests: $(SCRAPYS)/.ready

@@ -36,6 +36,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha1
 from pathlib import Path
+from time import monotonic
 from urllib.parse import urlsplit
 from urllib.request import HTTPSHandler, ProxyHandler, build_opener
 
@@ -44,7 +45,7 @@ sys.path[:0] = [str(ROOT / "tests" / "helpers"), str(ROOT)]
 
 from chromium import chromium  # noqa: E402 - the path comes first
 from crawling import scrapy_command  # noqa: E402
-from playwright.sync_api import Browser, BrowserContext, Request, Response, Route  # noqa: E402
+from playwright.sync_api import Browser, BrowserContext, Frame, Page, Request, Response, Route  # noqa: E402
 from redis_servers import free_port  # noqa: E402
 from scriptsites import FEED, ROUTES, ScriptSites  # noqa: E402
 from waiting import until  # noqa: E402
@@ -189,12 +190,24 @@ def _opened(context: BrowserContext, of: Capture, replay: str | None) -> Opened:
 
     context.unroute_all()
     context.route("**/*", admit)
-    page.on("response", answered)
+    context.on("response", answered)  # also to a service worker
     page.goto(f"{replay}/{_time(of)}/{of.url}" if replay else of.url, wait_until="networkidle")
-    frame = page.frame(_FRAME) if replay else page.main_frame
-    seen.text = " ".join(frame.inner_text(":root").split()) if frame else ""
+    frame = _shown(page) if replay else page.main_frame
+    seen.text = " ".join(frame.inner_text(":root").split())
     page.close()
+    context.remove_listener("response", answered)
     return seen
+
+
+def _shown(page: Page) -> Frame:
+    """The frame in which pywb has what is replayed, when nothing more is asked for in it."""
+    deadline = monotonic() + 60
+    while (frame := page.frame(_FRAME)) is None or not _REWRITTEN.search(frame.url):
+        if monotonic() > deadline:
+            sys.exit(f"pywb did not show {page.url}")
+        page.wait_for_timeout(50)
+    frame.wait_for_load_state("networkidle")
+    return frame
 
 
 def _time(page: Capture) -> str:

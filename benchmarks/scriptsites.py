@@ -191,6 +191,7 @@ def _handler(behind: int, tls: ssl.SSLContext) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True
                 return
             self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb", self.wbufsize)
+            self.close_connection = False  # also where HTTP/1.0 has asked, as Python's client does
 
         def _serve(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))

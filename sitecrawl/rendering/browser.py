@@ -220,6 +220,7 @@ class Browser:
         self._failures = 0
         try:
             await handler.browser_provider.start()
+            _let_go(handler.browser_provider.playwright_context_manager)
             handler.browser = await handler.browser_provider.launch_browser()
         except BaseException:
             with contextlib.suppress(Exception):
@@ -322,6 +323,17 @@ class Browser:
                         os.kill(process["id"], signal.SIGKILL)
                 await asyncio.sleep(_MEMORY_LOOK)
             await session.detach()
+
+
+def _let_go(manager: object) -> None:
+    """Have nobody told that Playwright's driver has ended: who stops a group of processes stops it, too, and asyncio
+    would say so behind the summary. What it was to do fails, and is told of there. Playwright has no public name for
+    it: where it is called otherwise, the line stands there as before.
+    """
+    client = getattr(manager, "_client", None) or getattr(manager, "_connection", None)
+    end: asyncio.Future[None] | None = getattr(getattr(client, "_transport", None), "on_error_future", None)
+    if end is not None:
+        end.add_done_callback(lambda future: future.cancelled() or future.exception())
 
 
 async def _content(page: Page, until: float) -> str:

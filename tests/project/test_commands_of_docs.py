@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from chromium import executable
 from crawling import PROJECT, environment
 from installed import Environment
 from local_ftp import LocalFtp
@@ -23,6 +24,7 @@ from whole_web import WholeWeb
 
 DOCUMENTS = [*sorted(PROJECT.glob("*.md")), *sorted((PROJECT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"(?:<!-- not run: (.*?) -->\n)?```sh\n(.*?)```", re.DOTALL)
+ROW = re.compile(r"\| `(scrapy .*?)` \| `(.*?)` \|$", re.MULTILINE)
 REASONS = {
     "it installs packages",
     "it is what runs this",
@@ -166,6 +168,16 @@ def test_commands(path: Path, folder: Path, world: dict[str, str], tmp_path: Pat
             configuration = folder / "scrapy.cfg"
             configuration.write_text(configuration.read_text().replace(old, new))
         run(commands, folder, world)
+
+
+@pytest.mark.documents
+def test_rows_that_compare(folder: Path, world: dict[str, str]) -> None:
+    """Each command in a table of docs/compared.md succeeds, and prints what stands beside it."""
+    executable()
+    rows = ROW.findall((PROJECT / "docs" / "compared.md").read_text(encoding="utf-8"))
+    assert len(rows) > 10
+    wrong = [(command, text) for command, text in rows if text not in run(command, folder, world)]
+    assert wrong == []
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)

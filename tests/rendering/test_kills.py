@@ -101,6 +101,25 @@ def test_a_crawl_that_is_killed(tmp_path: Path) -> None:
     assert scrapy("check-crawl", str(job)).returncode == 0
 
 
+def test_a_group_that_is_stopped(tmp_path: Path) -> None:
+    """SIGTERM to the crawl, its driver and its browser, as service managers send it: the summary is the last word."""
+    executable()
+    log = tmp_path / "log"
+    with (
+        Held() as web,
+        log.open("w") as said,
+        subprocess.Popen(
+            web.command(tmp_path / "job"), cwd=PROJECT, env=environment(), stderr=said, start_new_session=True
+        ) as run,
+    ):
+        assert web.reached.wait(90), "the page that hangs was never shown"
+        os.killpg(run.pid, signal.SIGTERM)
+        web.go_on.set()
+        assert run.wait(120) == 0, log.read_text()
+    assert "The crawl was interrupted" in log.read_text()
+    assert "] ERROR:" not in log.read_text()
+
+
 def test_a_browser_that_is_killed(tmp_path: Path) -> None:
     """It is started again, and the pages that it had are rendered then: none is lost, none taken as it came. The
     summary counts each once.
