@@ -98,6 +98,8 @@ class Figures:
     sitemaps: Mapping[str, int] = field(default_factory=dict)
     remote: Mapping[str, int] = field(default_factory=dict)
     """Of `RemoteFigures.stats`; empty where the pages stay here."""
+    rendering: Mapping[str, int] = field(default_factory=dict)
+    """What became of pages in the browser, and of what it asked for: see `middlewares.rendering`."""
 
     def of_class(self, digit: int) -> int:
         """Responses with a status of that first digit."""
@@ -162,9 +164,8 @@ class Sampler:
             certificates={cause.why: cause.hosts for cause in self._runtime.outcomes.whole.distrusted()},
             without_page={cause.why: cause.hosts for cause in self._runtime.outcomes.causes},
             content=self._runtime.content.figures().counts(),
-            sitemaps={
-                name.partition("/")[2]: number for name, number in stats.items() if name.startswith("sitemaps/")
-            },
+            sitemaps=_under(stats, "sitemaps/"),
+            rendering={name: number for name, number in _under(stats, "rendering/").items() if "/" not in name},
             remote=self._runtime.copy.figures().stats() if self._runtime.copy is not None else {},
             **counts,
         )
@@ -185,6 +186,11 @@ class Sampler:
         usage = resource.getrusage(resource.RUSAGE_SELF)
         (before, since), self._cpu = self._cpu, (usage.ru_utime + usage.ru_stime, now)
         return (self._cpu[0] - before) / (now - since) if before and now > since else 0.0
+
+
+def _under(stats: Mapping[str, Any], prefix: str) -> dict[str, int]:
+    """The statistics whose names begin so, by what comes behind."""
+    return {name.removeprefix(prefix): number for name, number in stats.items() if name.startswith(prefix)}
 
 
 def _of_frontier(frontier: DiskFrontier) -> dict[str, Any]:

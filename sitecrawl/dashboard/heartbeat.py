@@ -23,7 +23,8 @@ NUMBERS: Final = (
     "database", "partitions",
 )  # fmt: skip
 COUNTERS: Final = (
-    "statuses", "failures", "refusals", "without_page", "certificates", "seen", "content", "sitemaps", "remote",
+    "statuses", "failures", "refusals", "without_page", "certificates", "seen", "content", "sitemaps", "rendering",
+    "remote",
 )  # fmt: skip
 LIVE: Final = ("rate", "byte_rate", "in_flight", "waiting", "hosts", "active", "memory", "cpu", "partitions")
 """What a worker that is gone has none of."""

@@ -146,6 +146,7 @@ def _metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> tuple[t
         ("remote_waiting_files", "gauge", "Files that the store elsewhere has not confirmed.", r.get("waiting", 0)),
         ("remote_sent_bytes_total", "counter", "Bytes sent to the store elsewhere.", r.get("bytes", 0)),
         ("remote_failures_total", "counter", "Attempts to send a file that came to nothing.", r.get("failures", 0)),
+        ("rendering_events_total", "counter", "What became of pages in the browser.", ("event", f.rendering)),
         ("checkpoints_total", "counter", "Checkpoints of this run.", f.checkpoints),
         ("checkpoint_age_seconds", "gauge", "Since the last checkpoint.", f.checkpoint_age),
         ("database_bytes", "gauge", "Size of the crawl's database on disk.", f.database),

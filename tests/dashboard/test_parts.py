@@ -294,7 +294,9 @@ class TestMetrics:
     def families(self, spider: str = "generic") -> dict[str, Any]:
         meter = Meter()
         meter.histogram[0], meter.histogram[-1], meter.seconds = 5, 2, 90.5
-        f = figures(statuses={200: 5, 404: 3}, failures={"timed out": 2}, sitemaps={"found/usual": 4})
+        f = figures(
+            statuses={200: 5, 404: 3}, failures={"timed out": 2}, sitemaps={"found/usual": 4}, rendering={"gained": 7}
+        )
         text = exposition(f, meter, paused=True, wants={"names": 31.5, "files": 0.0}, spider=spider)
         return {family.name: family for family in text_string_to_metric_families(text)}
 
@@ -306,6 +308,8 @@ class TestMetrics:
         responses = {s.labels["status"]: s.value for s in found["sitecrawl_responses"].samples}
         assert (found["sitecrawl_responses"].type, responses) == ("counter", {"200": 5.0, "404": 3.0})
         assert [s.value for s in found["sitecrawl_paused"].samples] == [1.0]
+        (gained,) = found["sitecrawl_rendering_events"].samples
+        assert (gained.labels["event"], gained.value) == ("gained", 7.0)
 
     def test_what_is_lacking(self) -> None:
         """For how long the crawl has paused by itself, by what it lacks, which is nothing of the others."""
