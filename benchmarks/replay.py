@@ -35,6 +35,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha1
+from itertools import zip_longest
 from pathlib import Path
 from time import monotonic
 from urllib.parse import urlsplit
@@ -224,7 +225,7 @@ def compared(archived: list[Opened], live: list[Opened], proxy: str, *, each: bo
     lost = {address for address in missing if address in had or has(address, proxy)}
     if each:
         for page, site in zip(archived, live, strict=True):
-            same = "as on the site" if page.text == site.text else "ANOTHER TEXT"
+            same = "as on the site" if page.text == site.text else differing(page.text, site.text)
             print(f"  {page.url}: {len(page.asked)} asked for, {len(page.missing)} missing, {same}")
             for address in sorted(page.missing):
                 print(f"      {address}{'' if address in lost else ' (nor on the site)'}")
@@ -237,6 +238,13 @@ def compared(archived: list[Opened], live: list[Opened], proxy: str, *, each: bo
     for address in sorted(lost | elsewhere):
         print(f"    {address}")
     return lost
+
+
+def differing(here: str, there: str) -> str:
+    """Where two texts part."""
+    pairs = enumerate(zip_longest(here, there))
+    at = next(place for place, (one, other) in pairs if one != other)
+    return f"not as on the site: {here[at : at + 40]!r}, and there {there[at : at + 40]!r}"
 
 
 def has(address: str, proxy: str) -> bool:

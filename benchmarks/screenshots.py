@@ -87,6 +87,7 @@ def main() -> None:
     web = Sites(0.3)
     with tempfile.TemporaryDirectory() as directory, LocalWeb(web) as served, chromium() as browser:
         job = Path(directory) / "crawls" / "demo"
+        job.parent.mkdir()  # its log stands beside it
         os.environ["http_proxy"] = served.root
         with Crawl(web.seeds, job, "-a", "scope=host", proxied=True) as crawl:
             page = opened(browser, crawl.url, DESK)
