@@ -84,13 +84,14 @@ class Scheduler(BaseScheduler):
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         self._spider = spider
+        self._told = self._runtime.told = self._tell(spider)  # before what was changed by hand is laid over it
+        self._runtime.changes.begin(self._runtime.scope)
         if self._runtime.directory.resumed:
             self._runtime.retry_given_up()
             logger.info("Resuming %s: %d URLs wait", self._runtime.path, self._frontier.waiting)
         if self._crawler.settings.get("JOBDIR") or not hasattr(spider, "state"):  # as Scrapy; else it is the spider's
             self._checkpoints.add(SpiderState(spider, self._runtime.database))
         self._checkpoints.add(FeedFiles(self._crawler))
-        self._told = self._runtime.told = self._tell(spider)
         self._checkpoints.add(self._told)
         database, stats = self._runtime.database, self._stats
         self._checkpoints.add(Totals(SEEN_TOTALS, SeenFigures, self._seen_figures, database=database, stats=stats))

@@ -44,7 +44,7 @@ from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.site_facts import SiteFacts
 from sitecrawl.crawl.told import Told
 from sitecrawl.crawl.traffic import RATE_SECONDS, Rate, Traffic
-from sitecrawl.frontier.left import last_fetches
+from sitecrawl.frontier.left import full_hosts, last_fetches
 from sitecrawl.pagestore.warc_store import INDEX_FILE
 from sitecrawl.seen.tiered import SeenSet
 
@@ -333,6 +333,9 @@ class Progress:
         self._last = "" if last is None else str(last)
         self._look_again = now + max(1.0, 100 * (time.monotonic() - now))
 
+    def _full_hosts(self) -> list[str]:
+        return full_hosts(self._runtime.local) if self._runtime is not None else []
+
     def summary(self, reason: str) -> Summary:
         """The run as it ended with `reason`."""
         traffic = Traffic.read(self._stats.get_stats())
@@ -341,7 +344,7 @@ class Progress:
             seconds=time.monotonic() - self._started,
             traffic=traffic,
             hosts=self._errors.hosts,
-            facts=self._facts.facts(),
+            facts=[*self._full_hosts(), *self._facts.facts()],
             report=list(getattr(self._crawler.spider, "report", tuple)()),
         )
         if self._runtime is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import hashlib
 import json
+import logging
 import os
 import re
 import shutil
@@ -25,6 +26,7 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
 from sitecrawl.crawl.content_seen import KEEP
 from sitecrawl.crawldir.terms import Terms
+from sitecrawl.frontier.host_terms import LiveTerms
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.order import Order, order_named
@@ -39,10 +41,13 @@ from sitecrawl.remote.options import WAIT, RemoteOptions, remote_options, safe_n
 from sitecrawl.seen.store import SeenOptions
 from sitecrawl.sheets import Sheets
 from sitecrawl.sheets.kept import DIGEST, kept
+from sitecrawl.sheets.live import LiveSheets
 from sitecrawl.sheets.reading import read_sheets
 from sitecrawl.sitemap.entry import Limits as SitemapLimits
 from sitecrawl.sitemap.schedule import ScheduleOptions
 from sitecrawl.urls.url import CRAWLED, WEB, Schemes, Url
+
+logger = logging.getLogger(__name__)
 
 CRAWLS = Path("crawls")
 """Where crawls without a JOBDIR go, below the working directory."""
@@ -168,6 +173,29 @@ def frontier(settings: BaseSettings) -> FrontierOptions:
         learn_rules=settings.getbool("SITECRAWL_LEARN_RULES", default.learn_rules),
         lambda_policy=settings.get("SITECRAWL_LAMBDA_POLICY", default.lambda_policy),
         traps=TrapOptions(hold=settings.getbool("SITECRAWL_HOLD_TRAPS", default.traps.hold)),
+    )
+
+
+def live_terms(settings: BaseSettings) -> LiveTerms:
+    """What holds for the crawl and its hosts at the start. Raises `OptionError` for what cannot be kept."""
+    options, found = frontier(settings), sheets(settings)
+    chosen = order(settings)
+    if options.max_depth > 0 and chosen.by_level and any(sheet.max_pages for sheet in found.all):
+        raise OptionError(
+            "A sheet of SITECRAWL_SHEETS has max_pages, and the crawl has a depth limit (max_depth, DEPTH_LIMIT): no "
+            "level may be left before all of it is done. Leave one of them out"
+        )
+    if not chosen.takes_turns and any(sheet.priority is not None for sheet in found.all):
+        logger.warning(
+            "A sheet's priority says how many turns a host gets, and there are none in the order %s: it counts for "
+            "nothing. Take the order aopic",
+            chosen.name,
+        )
+    return LiveTerms(
+        politeness(settings),
+        max_pages=options.max_pages,
+        max_depth=options.max_depth,
+        sheets=LiveSheets(found),
     )
 
 

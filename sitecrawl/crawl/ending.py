@@ -24,7 +24,7 @@ HELD_BACK: Final = "held_back"
 HOSTS_SILENT: Final = "hosts_silent"
 """Nothing is held back, but hosts have ceased to answer of which something is left."""
 MAX_PAGES: Final = "max_pages"
-"""As many URLs as are wanted have been fetched, and there are more."""
+"""As many URLs as are wanted have been fetched, of the crawl or of each host that has more."""
 BY_ITSELF: Final = frozenset({FINISHED, HELD_BACK, HOSTS_SILENT, MAX_PAGES})
 """Nobody has ended the crawl, and nothing went wrong."""
 
@@ -90,15 +90,16 @@ def left_of(runtime: Runtime) -> Left:
         silent_hosts=silent_hosts,
         failed=counts.failed,
         full=frontier.is_full,
-        max_depth=runtime.crawler.settings.getint("DEPTH_LIMIT"),
+        max_depth=runtime.terms.crawl.max_depth,
     )
 
 
 def finish_reason(left: Left) -> str:
     """Scrapy's finish reason for a crawl that has nothing to do any more."""
-    if left.full and left.unread:
+    held = left.held.urls.total()
+    if (left.full and left.unread) or 0 < held == left.held.urls[Reason.FULL]:
         return MAX_PAGES
-    if left.held.urls.total():
+    if held:
         return HELD_BACK
     return HOSTS_SILENT if left.silent else FINISHED
 
@@ -148,6 +149,7 @@ def _held(held: HeldBack) -> Iterator[str]:
             Reason.GROWS: f"held back in {sets(count)} that {_verb(count, 'grow')} without end",
             Reason.WORTHLESS: f"held back in {sets(count)} with hardly a page worth having",
             Reason.BLOCKED: f"blocked by hand in {sets(count)}",
+            Reason.FULL: f"of {_hosts(count)} of which enough pages are fetched (max_pages of a sheet)",
         }
         parts.append(f"{number:,} {words.get(reason, 'held back as traps')}")
     if parts:

@@ -12,6 +12,8 @@ from scrapy.statscollectors import StatsCollector
 from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.cluster.options import closing
 from sitecrawl.cluster.seedqueue import fields_of
+from sitecrawl.crawl.changes import PREFIX as CHANGED
+from sitecrawl.crawl.changes import Changes
 from sitecrawl.crawl.checkpoints import Checkpoints
 from sitecrawl.crawl.engine import is_closing, stop, wake
 from sitecrawl.crawl.seed_hosts import SeedHosts
@@ -34,6 +36,7 @@ class Engine(Protocol):
     frontier: Frontier
     store: WarcStore | None
     checkpoints: Checkpoints
+    changes: Changes
     seed_hosts: SeedHosts
     on_given_up: list[Callable[[bytes], None]]
     on_moved: list[Callable[[], None]]
@@ -93,6 +96,9 @@ class FrontierListener:
         self._runtime.checkpoints.run()
 
     def widened(self, url: str) -> None:
+        if url.startswith(CHANGED):
+            self._runtime.changes.hear(url.removeprefix(CHANGED))
+            return
         if url.startswith(SAID):
             if (heard := getattr(self._runtime.crawler.spider, "heard", None)) is not None:
                 heard(url.removeprefix(SAID))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -42,7 +41,7 @@ def join_crawl(crawler: Crawler) -> Joined | None:
 
 
 class FrontierFactory:
-    """Makes the frontiers of one crawl in this process.
+    """Makes the frontiers of one crawl in this process, all on the same `terms`. Raises `OptionError`.
 
     `host_key` gives the key of a host by its name, `fingerprint` that of a URL. `filter_file` is the seen set's.
     """
@@ -56,6 +55,7 @@ class FrontierFactory:
         fingerprint: Callable[[str], bytes],
     ) -> None:
         self._settings = settings
+        self.terms = configuration.live_terms(settings)
         self._filter_file = filter_file
         self._host_key = lru_cache(maxsize=HOST_KEYS_KEPT)(host_key)
         self._fingerprint = fingerprint
@@ -66,6 +66,7 @@ class FrontierFactory:
 
     def of_worker(self, database: Database, joined: Joined, listener: WorkerListener) -> SharedFrontier:
         """That of a worker on the crawl that was joined. Raises `OptionError`."""
+        self.terms.max_pages = 0  # it is that of all workers
         options, holdings = joined.options, Holdings(database, secrets.token_hex(8))
         run = begin(joined, holdings.session)
 
@@ -93,9 +94,6 @@ class FrontierFactory:
     def _over(
         self, database: Database, seen: SeenKeeper, listener: Listener, territory: Territory | None = None
     ) -> DiskFrontier:
-        options = configuration.frontier(self._settings)
-        if territory is not None:
-            options = replace(options, max_pages=0)  # it is that of all workers
         return DiskFrontier(
             database,
             configuration.order(self._settings),
@@ -106,7 +104,8 @@ class FrontierFactory:
             clock=time.monotonic,
             wall=time.time,
             politeness=configuration.politeness(self._settings),
-            options=options,
+            options=configuration.frontier(self._settings),
+            terms=self.terms,
             territory=territory,
         )
 

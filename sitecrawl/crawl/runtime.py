@@ -23,6 +23,7 @@ from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.cluster.join import Joined
 from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl import configuration
+from sitecrawl.crawl.changes import Changes
 from sitecrawl.crawl.checkpoints import Checkpoints
 from sitecrawl.crawl.content_seen import ContentSeen
 from sitecrawl.crawl.engine import in_progress, stop, wake
@@ -45,6 +46,7 @@ from sitecrawl.frontier.by_hand import RETRY, Act
 from sitecrawl.frontier.contract import Frontier
 from sitecrawl.frontier.crawl_seen import SEEN_FILE
 from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.host_terms import LiveTerms
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.http import Want
@@ -80,6 +82,9 @@ class Runtime:
     """What the crawl is told; None before the scheduler is open."""
     copy: RemoteCopy | None = None
     """What sends the pages to a store elsewhere; None where they stay here."""
+    frontier: Frontier
+    whole: DiskFrontier | None = None
+    """The crawl as a whole, all of it in this process: hosts, sections, credit; None on a cluster."""
     renders = False
     """Whether a middleware renders pages: their hosts are not free before that is done."""
     asks_robots = False
@@ -98,9 +103,6 @@ class Runtime:
         self.canonicalizer = Canonicalizer()
         self.key_of = lru_cache(maxsize=KEYS_KEPT)(self._fingerprint)
         self.database = Database(self.directory.database, hash_name=HASH_NAME)
-        self.frontier: Frontier
-        self.whole: DiskFrontier | None = None
-        """The crawl as a whole, all of it in this process: hosts, sections, credit; None on a cluster."""
         self.team: SharedFrontier | None = None
         """The frontier of a worker; None where there is no cluster."""
         try:
@@ -150,7 +152,9 @@ class Runtime:
             before=self.finish_handled,
             close=self.close,
         )
-        for part in (self.seed_hosts, self.refusals, self.outcomes, Wishes(self.path, self._retry_all)):
+        self.changes = Changes(self)
+        own = self.seed_hosts, self.refusals, self.outcomes, self.changes
+        for part in (*own, Wishes(self.path, self._retry_all)):
             self.checkpoints.add(part)
 
     @classmethod
@@ -169,6 +173,11 @@ class Runtime:
         found = self.whole if self.team is None else self.team.frontier
         assert found is not None  # it is one of the two
         return found
+
+    @property
+    def terms(self) -> LiveTerms:
+        """What holds for the crawl and its hosts now."""
+        return self.local.terms
 
     @property
     def schemes(self) -> Schemes:

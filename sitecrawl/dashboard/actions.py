@@ -1,4 +1,4 @@
-"""What an operator does in the middle of a crawl: pause, resume, stop, add seeds, block, set free."""
+"""What an operator does in the middle of a crawl: pause, resume, stop, add seeds, block, set free, change terms."""
 
 from __future__ import annotations
 
@@ -32,6 +32,13 @@ WISHES: Final = {"pause": "pause", "resume": "run", "stop": "stop"}
 """What all workers of a cluster are told to do, by action."""
 _COMING: Final = {BLOCK: "To be blocked", RELEASE: "To be set free"}
 
+_SCOPE: Final = (
+    ". What waits and is out of scope now is set aside when its turn comes; what was out of it until now counts "
+    "where it is found next"
+)
+_MEANING: Final = {"allow": _SCOPE, "deny": _SCOPE, "max_depth": _SCOPE}
+"""What else there is to say of an option that was changed."""
+
 Fields = dict[str, Any]
 
 
@@ -52,6 +59,7 @@ class Actions(Participant):
             "seed": self._seed,
             "block": self._block,
             "release": self._release,
+            "set": self._set,
         }
         for href in self._stored_seeds():
             runtime.widen(parse(href, schemes=CRAWLED), named=True)
@@ -142,6 +150,17 @@ class Actions(Participant):
     def _release(self, fields: Fields) -> str:
         return self._do(_act(RELEASE, fields))
 
+    # What holds
+
+    def _set(self, fields: Fields) -> str:
+        """`option` of `host`, or of the crawl where that is empty, becomes the text `value`, of patterns one a line;
+        null for what the settings say.
+        """
+        host, option = _text(fields, "host").lower(), _text(fields, "option")
+        value = None if fields.get("value") is None else _text(fields, "value")
+        change = self._runtime.changes.change(option, host, value)
+        return f"{change}{_MEANING.get(option, '')}"
+
     def _do(self, act: Act) -> str:
         assert self._runtime.whole is not None
         done = act.do(self._runtime.whole)
@@ -159,6 +178,8 @@ class ClusterActions(Actions):
 
     def act(self, name: str, fields: Fields) -> str:
         done = super().act(name, fields)
+        if name == "set":
+            return f"{done}. All workers hear of it within seconds"
         if name not in WISHES:
             return done
         self.wish = WISHES[name]

@@ -25,6 +25,7 @@ from sitecrawl.crawl.frontiers import board_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.dashboard.actions import Actions, ClusterActions
 from sitecrawl.dashboard.backend import Backend
+from sitecrawl.dashboard.changed import ChangedTables
 from sitecrawl.dashboard.cluster import ClusterMonitor
 from sitecrawl.dashboard.everyone import EveryTable
 from sitecrawl.dashboard.fetches import LastFetches
@@ -128,7 +129,8 @@ class Dashboard:
         own = self._tables(spider, lambda: team.frontier, monitor.meter, max_rows=PART_ROWS)
         self._of_all = EveryTable(own, board, monitor.others)
         monitor.on_questions = self._of_all.hear
-        return monitor, self._of_all.named
+        of_crawl = {name: own[name] for name in ("changes", "terms")}  # which are the same on all
+        return monitor, {**self._of_all.named, **of_crawl}
 
     def _begin_local(self, spider: Spider, frontier: DiskFrontier) -> tuple[Monitor, dict[str, Table]]:
         monitor = LocalMonitor(self._runtime, self._actions, spider=spider.name)
@@ -152,8 +154,9 @@ class Dashboard:
         )
         self._looks = Looks(runtime, frontier, politeness, self._paused)
         self._fetches = LastFetches()
+        changed = ChangedTables(runtime.changes)
         looks = {"why": self._looks.why, "queue": self._looks.queue, "fetches": self._fetches.table}
-        return {**tables.named, **looks}
+        return {**tables.named, **looks, "changes": changed.changes, "terms": changed.terms}
 
     def _paused(self) -> str:
         """Why nothing is asked for at all; empty while something is."""

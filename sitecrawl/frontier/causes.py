@@ -42,6 +42,8 @@ class Cause(IntEnum):
     GIVEN_UP = 22
     """It was not asked for: its host never answered when others were."""
     OTHER = 23
+    OUT_OF_SCOPE = 24
+    """It waited, and scope was narrowed by hand: it waits for scope to be changed again."""
 
 
 WORDS: Final[Mapping[Cause, str]] = {
@@ -68,6 +70,7 @@ WORDS: Final[Mapping[Cause, str]] = {
     Cause.NO_ADDRESS: "no web address",
     Cause.GIVEN_UP: "its host never answered",
     Cause.OTHER: "an error that the log has",
+    Cause.OUT_OF_SCOPE: "it is out of scope, as that was changed while the crawl ran",
 }
 OF_ERRORS: Final[Mapping[str, Cause]] = {
     "BadAnswer": Cause.NO_HTTP,

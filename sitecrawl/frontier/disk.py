@@ -92,7 +92,7 @@ class DiskFrontier:
         self.urls = UrlTable(database, self.counts.known)
         self._seen_keeper = seen
         self.seen = seen.open(database, self.urls, self.counts.serial)
-        self.hosts = HostTable(database, host_key, is_named=terms.names)
+        self.hosts = HostTable(database, host_key, is_named=terms.sheets.names)
         self._content = ContentIndex(database)
         self.outbox = Outbox(territory) if territory is not None else None
         self.link_credit = LinkCredit(
@@ -233,6 +233,24 @@ class DiskFrontier:
         self.silent_hosts.hurry(self._clock())
         return len(hosts)
 
+    def readmit(self) -> int:
+        """Queue again what was set aside, for what is in scope has changed; gives the number of URLs."""
+        hosts = list(self.url_states.readmit())
+        self._place(hosts)
+        return len(hosts)
+
+    def reconsider(self, name: str = "", *, delay: tuple[float, float] | None = None) -> None:
+        """What holds for the host of that name, or for all, is otherwise now; of what was a `delay` before and after,
+        the pause that is under way becomes longer or shorter, too.
+        """
+        hosts = [host for host in self.hosts.live() if not name or self.hosts.has(host, name)]
+        for host in hosts:
+            if self._limits.look(host):
+                self.hosts.changed(host)
+            if delay is not None and (name or self.terms.sheets.of(host.name).delay is None):
+                host.shift(*delay)
+        self._place(hosts)
+
     def _place(self, hosts: Iterable[Host]) -> None:
         self.dispatcher.place(hosts)  # which comes into being last of all
 
@@ -326,7 +344,7 @@ class DiskFrontier:
             section = host.sections[record.section]
             section.remember(visit.key, good=good, text_hash=visit.text_hash)
             self._learn(host, section, good=good, missing=status in GONE, news=visit.news)
-        if self.terms.vary:
+        if self.terms.sheets:
             self.dispatcher.ended(host)
 
     def _requisite_done(self, visit: Visit, record: UrlRecord, host: Host, state: UrlState) -> None:

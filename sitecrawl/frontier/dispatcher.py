@@ -33,6 +33,14 @@ _SAMPLES = 4
 """Entries of a section that are tried for a probe: some stand for URLs that have been fetched."""
 _PASSED_AT_ONCE = 500
 """URLs of pools that are moved or given up in one go; then one is fetched. 50 us each."""
+_SET_ASIDE_AT_ONCE = 500
+"""URLs that are set aside in one go: there may be millions, and the other hosts do not wait."""
+_SET_ASIDE_PAUSE = 0.1
+"""Seconds until a host has its next go."""
+_NO_LINK = (
+    Flag.UNFILTERED | Flag.REQUEST | Flag.VOLATILE | Flag.SEED | Flag.AWAITED | Flag.REQUISITE
+)  # fmt: skip
+"""Of what a spider or a person has asked for: scope is about links."""
 
 
 class Dispatcher:
@@ -85,6 +93,8 @@ class Dispatcher:
         """Whether URLs may be handed out that are no requisites, as far as those know who have parts of the crawl."""
         self._left = _PASSED_AT_ONCE
         """How many more URLs of pools may be passed over before something is fetched."""
+        self._aside = 0
+        """URLs that were set aside in this go."""
         self.silent_hosts = SilentHosts(states, politeness)
         self._turns = HostTurns(link_credit.graph, hosts.live(), lambda host: terms.of(host.name).priority)
         self.workbench = Workbench(terms, self._preference, waits=one_by_one)
@@ -203,6 +213,7 @@ class Dispatcher:
     def next(self) -> Visit | None:
         """The next URL to fetch, or None if nothing may be fetched now."""
         now = self._clock()
+        self._aside = 0
         if self._awaits_one():
             return None
         is_filling = self._is_filling()
@@ -291,7 +302,7 @@ class Dispatcher:
             if (visit := self._visit(host, entry, now)) is not None:
                 return visit
             section.queue.discard(entry)
-        while (entry := section.queue.pop()) is not None:
+        while host.free_at <= now and (entry := section.queue.pop()) is not None:
             if (visit := self._visit(host, entry, now)) is not None:
                 return visit
         return None
@@ -304,6 +315,9 @@ class Dispatcher:
         record = self._states.waiting(entry)
         if record is None or self._forms.joins(host, entry[RANK_BYTES:], record):
             return None
+        if self._terms.is_out is not None and self._is_out(host, record):
+            self._set_aside(host, entry[RANK_BYTES:], record, now)
+            return None
         if host.is_pool and self._left > 0 and self._passes(host, entry[RANK_BYTES:], record):
             self._left -= 1
             return None
@@ -312,6 +326,19 @@ class Dispatcher:
         if host.is_pool and host.is_silent(name_of(visit.url), self._politeness):
             self._let_fail(visit)
         return visit
+
+    def _is_out(self, host: Host, record: UrlRecord) -> bool:
+        """Whether scope has changed so that a link leads out of it, which did not when it was found."""
+        if record.flags & _NO_LINK or self._terms.is_out is None:
+            return False
+        return self._terms.is_out(record.url, name_of(record.url) if host.is_pool else host.name, record.depth)
+
+    def _set_aside(self, host: Host, key: bytes, record: UrlRecord, now: float) -> None:
+        self._states.set_aside(key, record, host)
+        self._forms.ended(key, record, host)
+        self._aside += 1
+        if self._aside >= _SET_ASIDE_AT_ONCE:
+            host.free_at = max(host.free_at, now + _SET_ASIDE_PAUSE)
 
     def _passes(self, pool: Host, key: bytes, record: UrlRecord) -> bool:
         """Whether a URL in a pool is passed over: its name has a record by now, or does not answer."""

@@ -21,9 +21,7 @@ def explain(unit: Host | Section, fetches: int) -> str:
     if trap.reason == Reason.BLOCKED:
         return f"blocked by hand at fetch {trap.since:,} of {fetches:,} ({numbers})"
     if trap.reason == Reason.FULL:
-        return (
-            f"its {unit.fetched:,} pages are fetched, and it is to have no more (max_pages of its sheet) ({numbers})"
-        )
+        return f"its {unit.fetched:,} pages are fetched, as many as its sheet allows ({numbers})"
     if trap.reason == Reason.JOINED:
         waiting = f"{unit.queued:,} of {unit.known:,} URLs wait"
         return f"other forms of pages that were fetched, joined since fetch {trap.since:,} of {fetches:,} ({waiting})"

@@ -201,7 +201,7 @@ class Intake:
 
     def _near(self, found: Sequence[Link], depth: int) -> Sequence[Link]:
         """Those of `found` that may be at `depth`."""
-        if self._terms.vary:
+        if self._terms.sheets:
             of = self._terms.of
             return [link for link in found if not 0 < of(link.host).max_depth < depth]
         return () if self._is_too_deep(depth) else found

@@ -37,6 +37,13 @@ def held_back(frontier: DiskFrontier) -> HeldBack:
     return found
 
 
+def full_hosts(frontier: DiskFrontier) -> list[str]:
+    """The hosts of which as many pages are fetched as are wanted and more wait, in words; most waiting first."""
+    full = [host for host, section in frontier.judge.units_held(()) if section is None and host.trap.is_full]
+    waiting = sorted((host for host in full if host.queued), key=lambda host: -host.queued)
+    return [f"{host.name}: its {host.fetched:,} pages are fetched, {host.queued:,} URLs wait" for host in waiting]
+
+
 class LastFetches(NamedTuple):
     """Nothing is left but what is held back, and some of it is fetched still."""
 

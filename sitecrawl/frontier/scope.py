@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Container, Sequence
+from functools import lru_cache
 from typing import Final
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.patterns import BadPattern, MatchTime, Pattern, compiled
 from sitecrawl.page.items import Link
+from sitecrawl.sheets.sheet import NOTHING, Sheet
 from sitecrawl.urls.url import Url, site_of
 
 KINDS: Final = ("host", "site", "prefix", "any")
 
 _SLASH = re.compile("/")
+_SHEETS_KEPT: Final = 1_024
+"""Lists of patterns of sheets that stay compiled."""
 _FAR: Final = {
     "site": "no seed is of the site {site} (scope=site)",
     "host": "no seed is on the host {host} (scope=host)",
@@ -35,6 +39,8 @@ class Scope:
     searched for in the URL. A link for which one of them has to be stopped is out of scope: it might be one that is
     denied. Raises `OptionError`.
 
+    `lay` lets sheets of hosts have patterns of their own, which a link has to pass besides.
+
     `places`: what the seeds of a crawl stood for, where it is known already and no seed is to come.
     """
 
@@ -51,6 +57,7 @@ class Scope:
         self.kind = kind
         self._allow = _compile("allow", allow)
         self._deny = _compile("deny", deny)
+        self._sheet_of: Callable[[str], Sheet] = lambda _: NOTHING
         self._time = MatchTime(recovers=True)
         self._on_stopped: Callable[[str, str], None] = lambda _pattern, _url: None
         self._own: set[str] = set()
@@ -63,6 +70,18 @@ class Scope:
     def patterns(self) -> tuple[list[str], list[str]]:
         """Those of `allow`, and those of `deny`."""
         return [one.pattern for one in self._allow], [one.pattern for one in self._deny]
+
+    def lay(self, sheet_of: Callable[[str], Sheet]) -> None:
+        """`sheet_of` gives the sheet of a host by its name."""
+        self._sheet_of = sheet_of
+
+    def change(self, name: str, patterns: Sequence[str]) -> None:
+        """From now on these are `allow`, or `deny`. Raises `OptionError`."""
+        made = _compile(name, patterns)
+        if name == "allow":
+            self._allow = made
+        else:
+            self._deny = made
 
     def add_seed(self, seed: Url) -> None:
         """Widen the scope to what `seed` stands for."""
@@ -88,21 +107,40 @@ class Scope:
 
     def admits(self, link: Link) -> bool:
         """Whether `link` is to be followed."""
-        if not self._is_near(link):
+        return self._is_near(link) and self.lets(link.url, link.host)
+
+    def lets(self, url: str, host: str) -> bool:
+        """Whether no pattern keeps a URL out, of the crawl or of the sheet of its host."""
+        sheet = self._sheet_of(host)
+        if not self._passes(url, self._allow, self._deny):
             return False
-        if any(self._has(link.url, pattern, unknown=True) for pattern in self._deny):
+        if not (sheet.allow or sheet.deny):
+            return True
+        return self._passes(url, _of_sheet("allow", sheet.allow), _of_sheet("deny", sheet.deny))
+
+    def _passes(self, url: str, allow: Sequence[Pattern], deny: Sequence[Pattern]) -> bool:
+        if any(self._has(url, pattern, unknown=True) for pattern in deny):
             return False
-        return not self._allow or any(self._has(link.url, pattern, unknown=False) for pattern in self._allow)
+        return not allow or any(self._has(url, pattern, unknown=False) for pattern in allow)
 
     def why_not(self, link: Link) -> str:
         """The rule that keeps `link` out of the crawl, in words; empty for one that is to be followed."""
         if not self._is_near(link):
             return _FAR[self.kind].format(site=site_of(link.host), host=link.host)
-        for pattern in self._deny:
-            if self._has(link.url, pattern, unknown=True):
-                return f"deny matches it: {pattern.pattern}"
-        if self._allow and not any(self._has(link.url, pattern, unknown=False) for pattern in self._allow):
-            return f"allow does not match it: {', '.join(self.patterns[0])}"
+        sheet = self._sheet_of(link.host)
+        of_sheet = _of_sheet("allow", sheet.allow), _of_sheet("deny", sheet.deny)
+        return self._pattern_against(link.url, self._allow, self._deny) or self._pattern_against(
+            link.url, *of_sheet, whose=f" of the sheet of {link.host}"
+        )
+
+    def _pattern_against(
+        self, url: str, allow: Sequence[Pattern], deny: Sequence[Pattern], *, whose: str = ""
+    ) -> str:
+        for pattern in deny:
+            if self._has(url, pattern, unknown=True):
+                return f"deny{whose} matches it: {pattern.pattern}"
+        if allow and not any(self._has(url, pattern, unknown=False) for pattern in allow):
+            return f"allow{whose} does not match it: {', '.join(pattern.pattern for pattern in allow)}"
         return ""
 
     def limit_matches(self, seconds: float, on_stopped: Callable[[str, str], None]) -> None:
@@ -131,6 +169,11 @@ class Scope:
     def _is_below_a_folder(self, url: str) -> bool:
         target = url.partition("://")[2][: self._longest]
         return any(target[: slash.end()] in self._places for slash in _SLASH.finditer(target))
+
+
+@lru_cache(maxsize=_SHEETS_KEPT)
+def _of_sheet(name: str, patterns: tuple[str, ...]) -> list[Pattern]:
+    return _compile(name, patterns)
 
 
 def _compile(name: str, patterns: Sequence[str]) -> list[Pattern]:

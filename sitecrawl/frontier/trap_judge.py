@@ -114,7 +114,7 @@ class TrapJudge:
         return self._joins if trap.is_joined else self.options.hold or trap.is_apart
 
     def is_demoted(self, key: bytes) -> bool:
-        """Whether what the host with this key links to is worth no more for that: one that is full is as good as ever."""
+        """Whether what the host with this key links to is worth less for that: of one that is full it is not."""
         held = self.demoted.get(key)
         return held is not None and not held[0].trap.is_full
 

@@ -328,17 +328,42 @@ class UrlStates:
 
     def retry_given_up(self) -> Iterator[Host]:
         """Queue what was given up of hosts that have never answered, as it was; gives the host of each URL."""
-        for host_key, key, request in self._given_up.take():
-            record, host = self._urls.get(key), self._hosts.get(host_key)
+        for host_key, key, request in self._given_up.all():
+            record = self._urls.get(key)
+            if record is not None and record.state == UrlState.EXCLUDED:
+                continue
+            self._given_up.remove(host_key, key)
+            host = self._hosts.get(host_key)
             if record is None or record.state != UrlState.FAILED or host is None or record.host != host_key:
                 continue
             if _never_answered(host):
-                self._counts.reach(record, record.state, -1)
-                record.state = UrlState.QUEUED
                 record.attempts = 0
-                record.credit += self._link_credit.ledger.grant()
-                self.enter_again(key, record, host, priority=priority_of(record.rank), request=request or None)
-                yield host
+                yield self._come_back(key, record, host, request)
+
+    def set_aside(self, key: bytes, record: UrlRecord, host: Host) -> None:
+        """The URL is out of scope by now: `readmit` queues it again, if that changes."""
+        record.cause = Cause.OUT_OF_SCOPE
+        self._given_up.add(host.key, key, b"")
+        self.end(key, record, host, UrlState.EXCLUDED)
+
+    def readmit(self) -> Iterator[Host]:
+        """Queue what was set aside; gives the host of each URL."""
+        for host_key, key, _ in [*self._given_up.new(), *self._given_up.all()]:
+            record, host = self._urls.get(key), self._hosts.get(host_key)
+            if record is None or host is None or record.cause != Cause.OUT_OF_SCOPE:
+                continue
+            self._given_up.remove(host_key, key)
+            if record.state == UrlState.EXCLUDED and record.host == host_key:
+                record.cause = Cause.NONE
+                yield self._come_back(key, record, host)
+
+    def _come_back(self, key: bytes, record: UrlRecord, host: Host, request: bytes = b"") -> Host:
+        """A URL that had come to its end without being asked for waits as it did."""
+        self._counts.reach(record, record.state, -1)
+        record.state = UrlState.QUEUED
+        record.credit += self._link_credit.ledger.grant()
+        self.enter_again(key, record, host, priority=priority_of(record.rank), request=request or None)
+        return host
 
     def reopen(self, record: UrlRecord, host: Host) -> None:
         """A URL that had come to its end has not: `enter` follows."""

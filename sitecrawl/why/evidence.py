@@ -103,12 +103,18 @@ def scope(case: Case) -> Evidence:
         text = "not known: the spider has no scope that the crawl could keep" if terms else "not known"
         return Evidence("scope", text, {"in_scope": None, "rule": None})
     rule = case.out_of_scope()
-    too_deep = case.record is not None and 0 < terms.max_depth < case.record.depth
-    if not rule and too_deep:
-        rule = f"it is farther from the seeds than max_depth={terms.max_depth}"
+    most = case.source.max_depth(case.url.host)
+    if not rule and case.record is not None and 0 < most < case.record.depth:
+        rule = f"it is farther from the seeds than max_depth={most}"
     limits = [f"scope={terms.scope}"]
     limits += [f"{name}={value}" for name in ("max_depth", "max_pages") if (value := getattr(terms, name))]
     limits += [f"{name}={value}" for name in ("allow", "deny") for value in getattr(terms, name)]
+    sheet = case.source.sheets.of(case.url.host)
+    of_sheet = [
+        (name, getattr(sheet, name)) for name in ("max_depth", "max_pages") if getattr(sheet, name) is not None
+    ]
+    of_sheet += [(name, value) for name in ("allow", "deny") for value in getattr(sheet, name)]
+    limits += [f"{name}={value} of the host's sheet" for name, value in of_sheet]
     text = f"out: {rule}" if rule else f"in ({', '.join(limits)})"
     return Evidence("scope", text, {"in_scope": not rule, "rule": rule or None, "limits": limits})
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import chain, islice
 from typing import Final, NamedTuple, Protocol
 
-from sitecrawl.base.errors import StorageError
+from sitecrawl.base.errors import CorruptFile, StorageError
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import Manifest
 from sitecrawl.crawldir.overlay import Overlay
@@ -28,9 +28,12 @@ from sitecrawl.frontier.sites import pool_of
 from sitecrawl.frontier.tables import HostTable
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.reader import PageReader
+from sitecrawl.sheets.change import changes_of
+from sitecrawl.sheets.live import LiveSheets
 from sitecrawl.sitemap.record import SitemapRecord
 from sitecrawl.urls.shape import shape_of
 from sitecrawl.urls.url import CRAWLED, WEB, Canonicalizer, Schemes, Url
+from sitecrawl.why.in_force import in_force, sheets_in_force
 from sitecrawl.why.linkers import find_linker
 
 QUICK: Final = 2_000
@@ -81,7 +84,8 @@ class Source:
         self.fingerprints = manifest.fingerprinter()
         self.canonicalizer = Canonicalizer()
         self.pages = pages
-        self.terms = terms_of(told or database)
+        self._changes = changes_of(told or database)
+        self.terms = in_force(terms_of(told or database), self._changes)
         self.live = live
         self.thorough = thorough
         self.search_pages = search_pages
@@ -102,7 +106,19 @@ class Source:
         terms = self.terms
         if terms is None or not terms.scope:
             return None
-        return Scope(terms.scope, allow=terms.allow, deny=terms.deny, places=self._places)
+        scope = Scope(terms.scope, allow=terms.allow, deny=terms.deny, places=self._places)
+        scope.lay(self.sheets.of)
+        return scope
+
+    @property
+    def sheets(self) -> LiveSheets:
+        """What is otherwise for some hosts. Raises `CorruptFile`."""
+        return sheets_in_force(self.terms.sheets if self.terms is not None else (), self._changes)
+
+    def max_depth(self, host: str) -> int:
+        """Of the host of that name; 0 for no limit."""
+        most = self.sheets.of(host).max_depth
+        return most if most is not None else self.terms.max_depth if self.terms is not None else 0
 
     # URLs
 

@@ -68,6 +68,9 @@ def _failed(case: Case, record: UrlRecord) -> Verdict:
 def _excluded(case: Case, record: UrlRecord) -> Verdict:
     if record.cause == Cause.ROBOTS:
         return _by_robots(case, "Not fetched")
+    if record.cause == Cause.OUT_OF_SCOPE:
+        text = f"Not fetched: {words_of(record.cause)}: {case.out_of_scope() or 'by allow, deny or max_depth'}"
+        return Verdict("out of scope", text, "widen scope again, on the dashboard: then its turn comes")
     why = words_of(record.cause) or "a rule of the crawl excludes it"
     advice = (
         "name its host as a seed, or set SITECRAWL_ALLOW_PRIVATE" if record.cause == Cause.PRIVATE_ADDRESS else ""
@@ -129,6 +132,10 @@ def _held(case: Case) -> Iterator[Verdict]:
     free = "set it free on the dashboard, or crawl what `scrapy frontier --demoted --urls` lists as seeds"
     if unit.trap.reason == Reason.BLOCKED:
         yield Verdict("blocked", f"Held back: {what} was blocked by hand", "set it free on the dashboard")
+    elif unit.trap.is_full:
+        number = f"the {unit.fetched:,} pages that {what} may have are fetched"
+        text = f"It waits, and will: {number} (max_pages of its sheet)"
+        yield Verdict("full", text, "give its host a greater max_pages, in its sheet or on the dashboard")
     elif case.is_joined:
         of = f"of {case.stands}" if case.stands else "of a page"
         rule = f", by {case.rule}" if case.rule is not None else ""
@@ -183,7 +190,7 @@ def _unknown(case: Case) -> Iterator[Verdict]:
         yield _by_robots(case, "Not known, and it would be left out")
     seed = "begin a crawl with it as a seed, add it on the dashboard, or look for sitemaps (-a sitemaps=1)"
     if case.linker is not None:
-        yield _linked(case.linker, terms.max_depth if terms is not None else 0)
+        yield _linked(case.linker, case.source.max_depth(case.url.host))
     found = "Not known: no page that was read is known to link to it"
     if case.is_full:
         text = f"{found}, and the crawl has all the pages that it was to have (max_pages)"

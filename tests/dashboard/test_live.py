@@ -176,6 +176,7 @@ class TestWhoGetsWhat:
         for name in (
             "app.js",
             "looks.js",
+            "terms.js",
             "looks.css",
             "tables.js",
             "charts.js",

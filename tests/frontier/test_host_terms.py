@@ -199,7 +199,9 @@ def test_a_recrawl_of_a_full_host_goes_on(bench):
 
 def test_a_host_has_the_depth_of_its_sheet(bench):
     """Links are followed to a host as far from the seeds as its sheet has it, and to others as the crawl has it."""
-    crawl = bench(Sheet(hosts=("near.example",), max_depth=1), Sheet(hosts=("far.example",), max_depth=0), max_depth=2)
+    crawl = bench(
+        Sheet(hosts=("near.example",), max_depth=1), Sheet(hosts=("far.example",), max_depth=0), max_depth=2
+    )
     for host in ("near.example", "far.example", "a.example"):
         crawl.add(f"1-{host}", host=host, depth=1)
         crawl.add(f"2-{host}", host=host, depth=2)

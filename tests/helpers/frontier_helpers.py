@@ -20,6 +20,7 @@ from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
 from sitecrawl.sheets import Sheet, Sheets
+from sitecrawl.sheets.live import LiveSheets
 
 RUDE = PolitenessOptions(delay_factor=0.0, failure_delay=0.0, per_ip=0, max_failures=0)
 """No pause and no limit but one request a host."""
@@ -104,7 +105,7 @@ class Bench:
                 self.politeness,
                 max_pages=self.options.max_pages,
                 max_depth=self.options.max_depth,
-                sheets=Sheets(self.sheets),
+                sheets=LiveSheets(Sheets(self.sheets)),
             ),
         )
 

@@ -42,7 +42,7 @@ export function ask({ title, text, yes, action, fields = () => ({}), more = [], 
     no.onclick = () => dialog.close();
     dialog.addEventListener("close", () => resolve(done), { once: true });
     dialog.showModal();
-    (more.length ? more[more.length - 1] : go).focus();
+    (dialog.querySelector("#ask-more :is(input, select, textarea)") ?? go).focus();
   });
 }
 

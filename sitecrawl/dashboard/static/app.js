@@ -6,6 +6,7 @@ import { byId, el, say, shown } from "./dom.js";
 import { bytes, count, decimal, duration, rate, seconds, time } from "./format.js";
 import { Fetches, Queue, Why } from "./looks.js";
 import { Tabs } from "./tables.js";
+import { Changes, askTerms } from "./terms.js";
 
 const RECENT = 600; // samples that are drawn one by one
 const WORDS = { running: "running", paused: "paused", stopping: "stopping", ended: "ended", lost: "connection lost", connecting: "connecting" };
@@ -61,7 +62,7 @@ function showState(next, ending = "", last = "", lacking = null) {
   pill.dataset.state = next;
   pill.textContent = WORDS[next];
   const live = next === "running" || next === "paused";
-  for (const id of ["pause", "seed", "stop"]) byId(id).disabled = !live;
+  for (const id of ["pause", "seed", "terms", "stop"]) byId(id).disabled = !live;
   byId("pause").textContent = next === "paused" ? "Resume" : "Pause";
   document.title = `${WORDS[next]} – ${byId("spider").textContent}`;
   if (changed && next !== "connecting") say(`The crawl is ${WORDS[next]}`);
@@ -82,7 +83,7 @@ function begin(overview) {
   for (const worker of overview.workers) workers.set(worker.id, worker);
   const [first] = workers.values();
   crawl = overview.crawl ?? null;
-  tabs ??= new Tabs(crawl !== null, [new Fetches(), new Queue(), new Why()]);
+  tabs ??= new Tabs(crawl !== null, [new Fetches(), new Queue(), new Why(), new Changes()]);
   byId("note").textContent = shown(overview.note ?? "");
   byId("note").hidden = !overview.note;
   byId("spider").textContent = shown(first.spider);
@@ -174,6 +175,7 @@ function show() {
 
 byId("pause").addEventListener("click", () => (state === "paused" ? askResume() : askPause()));
 byId("seed").addEventListener("click", askSeeds);
+byId("terms").addEventListener("click", () => askTerms());
 byId("stop").addEventListener("click", askStop);
 
 const source = new EventSource("stream");

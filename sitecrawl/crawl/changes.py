@@ -1,0 +1,231 @@
+"""Delay, scope and limits are changed while the crawl runs: recorded, told to all workers, and kept for resumes.
+
+What was changed holds until the settings say something else of the same thing than they did then: then they count,
+and that is recorded, too.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from scrapy.crawler import Crawler
+from scrapy.statscollectors import StatsCollector
+
+from sitecrawl.base.errors import CorruptFile, OptionError
+from sitecrawl.cluster.shared_frontier import SharedFrontier
+from sitecrawl.crawl.engine import wake
+from sitecrawl.crawldir.database import Batch, Database
+from sitecrawl.crawldir.meta import CHANGES
+from sitecrawl.crawldir.participant import Participant
+from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.host_terms import LiveTerms
+from sitecrawl.frontier.scope import Scope
+from sitecrawl.sheets.change import SETTINGS, Change, Value, check_thing, checked
+
+logger = logging.getLogger(__name__)
+
+PREFIX: Final = "changed "
+"""Before a change that workers tell one another of."""
+MOST: Final = 10_000
+"""Changes that are kept; of more the oldest go that count no longer."""
+_PATTERNS: Final = frozenset({"allow", "deny"})
+_SCOPE: Final = frozenset({*_PATTERNS, "max_depth"})
+
+
+class Engine(Protocol):
+    """What of a crawl's `Runtime` changes are about."""
+
+    crawler: Crawler
+    stats: StatsCollector
+    database: Database
+    team: SharedFrontier | None
+
+    @property
+    def local(self) -> DiskFrontier: ...
+    @property
+    def terms(self) -> LiveTerms: ...
+
+
+class Changes(Participant):
+    """Part of every checkpoint. Call `begin` once the spider is there."""
+
+    def __init__(self, runtime: Engine) -> None:
+        self._runtime = runtime
+        self.all: list[Change] = changes_of(runtime.database)
+        """In their order."""
+        self._scope: Scope | None = None
+        self._configured: dict[str, Value] = {}
+        """Of the crawl, by option."""
+        self._is_new = False
+        self.on_changed: list[Callable[[], None]] = []
+        """Called when something holds that did not."""
+
+    def begin(self, scope: Scope | None) -> None:
+        """Lay the sheets, and what was changed in runs before this one, over the crawl."""
+        terms, self._scope = self._runtime.terms, scope
+        if scope is not None:
+            scope.lay(terms.sheets.of)
+        self._configured = {option: self._now(option, "") for option in ("delay", "max_pages", "max_depth")}
+        for option in _PATTERNS if scope is not None else ():
+            self._configured[option] = self._now(option, "")
+        for change in self._last().values():
+            self._resume(change)
+        self._runtime.local.readmit()
+
+    def _resume(self, change: Change) -> None:
+        said = self._said(*change.thing)
+        if change.configured == said:
+            self._apply(change)
+        elif change.by != SETTINGS:
+            kept = Change.new(
+                time.time(), *change.thing, before=change.after, after=said, configured=said, by=SETTINGS
+            )
+            self._keep(kept)
+            logger.info(
+                "The settings say something else than they did: what was changed by hand counts no more: %s", kept
+            )
+
+    # Changing
+
+    def change(self, option: str, host: str, value: object) -> Change:
+        """Let `option` of a host, or of the crawl, be `value`; None: as the settings say. Raises `OptionError`."""
+        check_thing(option, host)
+        after = self._said(option, host) if value is None else checked(option, value)
+        self._check(option, host)
+        change = Change.new(
+            time.time(),
+            option,
+            host,
+            before=self._now(option, host),
+            after=after,
+            configured=self._said(option, host),
+        )
+        self._keep(change)
+        self._apply(change)
+        if self._runtime.team is not None:
+            self._runtime.team.exchange.scope.add(PREFIX + change.pack())
+        return change
+
+    def _check(self, option: str, host: str) -> None:
+        if option in _PATTERNS and self._scope is None:
+            raise OptionError(f"The spider has no scope of ours: {option} would hold for nothing")
+        if option == "max_pages" and not host and self._runtime.team is not None:
+            raise OptionError(
+                "On a cluster max_pages of the crawl changes when no worker runs: start them with another"
+            )
+        if option == "max_pages" and host and self._runtime.local.keeps_levels:
+            raise OptionError(
+                "With a depth limit no level may be left before all of it is done, so no host can have max_pages"
+            )
+
+    def hear(self, text: str) -> None:
+        """Another worker was told so."""
+        try:
+            change = Change.unpack(text)
+            self._check(*change.thing)
+        except OptionError as error:
+            logger.warning("What another worker says was changed is not done: %s", error)
+            return
+        if any(known.number == change.number for known in self.all):
+            return
+        last = self._last().get(change.thing)
+        self._keep(change)
+        if (last is None or last.order < change.order) and change.configured == self._said(*change.thing):
+            self._apply(change)
+            logger.info("By hand, on another worker: %s", change)
+
+    def _keep(self, change: Change) -> None:
+        self.all = sorted([*self.all, change], key=lambda one: one.order)
+        if len(self.all) > MOST:
+            last = {one.number for one in self._last().values()}
+            oldest = next((one for one in self.all if one.number not in last), self.all[0])
+            self.all.remove(oldest)
+        self._is_new = True
+
+    def _last(self) -> dict[tuple[str, str], Change]:
+        """Of each thing the change that counts."""
+        return {change.thing: change for change in self.all}
+
+    # What holds
+
+    def values(self, host: str) -> dict[str, Value]:
+        """What holds for a host, or for the crawl, by option."""
+        options = ("delay", "concurrency", "max_pages", "max_depth") if host else ("delay", "max_pages", "max_depth")
+        patterns = ("allow", "deny") if self._scope is not None else ()
+        return {option: self._now(option, host) for option in (*options, *patterns)}
+
+    def _now(self, option: str, host: str) -> Value:
+        terms = self._runtime.terms
+        if host:
+            return _of_sheet(terms.sheets.of(host), option)
+        if option in _PATTERNS:
+            allow, deny = self._scope.patterns if self._scope is not None else ((), ())
+            return tuple(allow if option == "allow" else deny)
+        return {
+            "delay": terms.crawl.politeness.delay,
+            "max_pages": terms.max_pages,
+            "max_depth": terms.crawl.max_depth,
+        }[option]
+
+    def _said(self, option: str, host: str) -> Value:
+        """What the settings say."""
+        if host:
+            return _of_sheet(self._runtime.terms.sheets.configured(host), option)
+        return self._configured.get(option)
+
+    def _apply(self, change: Change) -> None:
+        option, host, terms = change.option, change.host, self._runtime.terms
+        before = self._delay(host)
+        if host:
+            terms.change_host(host, {option: change.after if change.after != change.configured else None})
+        elif option in _PATTERNS and self._scope is not None:
+            self._scope.change(option, change.after if isinstance(change.after, tuple) else ())
+        elif isinstance(change.after, int | float):
+            terms.change_crawl(option, change.after)
+        delay = (before, self._delay(host)) if option == "delay" else None
+        if option in _SCOPE:
+            terms.is_out = self._is_out
+            self._runtime.local.readmit()
+        self._runtime.local.reconsider(host, delay=delay)
+        for listener in self.on_changed:
+            listener()
+        wake(self._runtime.crawler)
+
+    def _delay(self, host: str) -> float:
+        terms = self._runtime.terms
+        return (terms.of(host) if host else terms.crawl).politeness.delay
+
+    def _is_out(self, url: str, host: str, depth: int) -> bool:
+        """Whether a link that waits would not be followed any more."""
+        is_deep = 0 < self._runtime.terms.of(host).max_depth < depth
+        is_out = is_deep or (self._scope is not None and not self._scope.lets(url, host))
+        if is_out:
+            self._runtime.stats.inc_value("frontier/set_aside")
+        return is_out
+
+    # Durability
+
+    def prepare(self, batch: Batch) -> None:
+        if self._is_new:
+            batch.put("meta", CHANGES, json.dumps([change.pack() for change in self.all]).encode())
+
+    def committed(self) -> None:
+        self._is_new = False
+
+
+def _of_sheet(sheet: Any, option: str) -> Value:
+    value: Value = getattr(sheet, option)
+    return value
+
+
+def changes_of(database: Database) -> list[Change]:
+    """What was changed by hand in the crawl in `database`, in its order. Raises `CorruptFile`."""
+    stored = database.get("meta", CHANGES)
+    try:
+        return [Change.unpack(text) for text in json.loads(stored)] if stored is not None else []
+    except (ValueError, TypeError, OptionError) as error:
+        raise CorruptFile(f"What was changed by hand cannot be read: {error}") from error

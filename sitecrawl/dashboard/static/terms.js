@@ -1,0 +1,81 @@
+// What holds for the crawl or one of its hosts, changed while it runs; and the list of what was changed.
+
+import { ask } from "./actions.js";
+import { el, fill, shown } from "./dom.js";
+import { isoMoment } from "./format.js";
+import { Tab, nothing, table, text } from "./tables.js";
+
+const LABELS = {
+  delay: "Seconds between two requests to a host", concurrency: "Requests under way on the host",
+  max_pages: "Pages to fetch, 0 for no limit", max_depth: "Links to follow from a seed, 0 for no limit",
+  allow: "Only URLs that match one of these, one a line", deny: "No URL that matches one of these, one a line",
+};
+const LISTS = new Set(["allow", "deny"]);
+
+/** What there is to fill in for one option; `value` is what holds now. */
+function field(option, value) {
+  const label = el("label", { for: "terms-value" }, LABELS[option] ?? option);
+  const input = LISTS.has(option)
+    ? el("textarea", { id: "terms-value", spellcheck: "false", autocapitalize: "off" })
+    : el("input", { id: "terms-value", type: "number", min: option === "concurrency" ? "1" : "0", step: option === "delay" ? "any" : "1" });
+  input.value = LISTS.has(option) ? (value ?? []).join("\n") : (value ?? "");
+  return [label, input];
+}
+
+/** Ask what is to be otherwise. `host` is empty for the crawl. */
+export async function askTerms(host = "") {
+  const name = el("input", { id: "terms-host", value: host, spellcheck: "false", autocapitalize: "off", autocomplete: "off", placeholder: "the whole crawl", maxlength: "300" });
+  const option = el("select", { id: "terms-option" });
+  const value = el("div", { class: "fields" });
+  const reset = el("input", { id: "terms-reset", type: "checkbox" });
+  let values = {};
+  let turn = 0;
+  const choose = () => {
+    fill(value, ...field(option.value, values[option.value]));
+    value.querySelector("#terms-value").disabled = reset.checked;
+  };
+  const look = async () => {
+    const now = ++turn;
+    const answer = await fetch(`terms?${new URLSearchParams({ host: name.value.trim() })}`).catch(() => null);
+    if (now !== turn || !answer?.ok) return;
+    values = (await answer.json()).values;
+    const chosen = option.value;
+    fill(option, ...Object.keys(values).map((one) => el("option", { value: one }, one)));
+    if (chosen in values) option.value = chosen;
+    choose();
+  };
+  option.onchange = choose;
+  reset.onchange = choose;
+  name.onchange = look;
+  await look();
+  return ask({
+    title: "Change what holds", yes: "Change", action: "set",
+    text: "It holds at once, and for every run that resumes the crawl, until the settings say something else.",
+    fields: () => ({ host: name.value.trim(), option: option.value, value: reset.checked ? null : value.querySelector("#terms-value").value }),
+    more: [
+      el("label", { for: "terms-host" }, "Host, empty for the whole crawl"), name,
+      el("label", { for: "terms-option" }, "What"), option, value,
+      el("label", { class: "check" }, reset, " as the settings have it"),
+    ],
+  });
+}
+
+/** The list of what was changed by hand. */
+export class Changes extends Tab {
+  constructor() { super("changes", "Changes"); }
+
+  tools() {
+    return [
+      el("p", { class: "about" }, "Delay, scope and limits that were changed while the crawl ran, the newest first."),
+      el("div", { class: "tools" }, el("button", { type: "button", class: "small", "data-key": "change", onclick: async () => { if (await askTerms()) this.load(); } }, "Change")),
+    ];
+  }
+
+  body(data) {
+    if (!data.rows.length) return [nothing("Nothing was changed", "All is as the settings say.")];
+    const rows = data.rows.map((one) => [
+      text(isoMoment(one.at * 1000)), text(one.option), text(one.host ? shown(one.host) : "the crawl"), text(shown(one.before)), text(shown(one.after)), text(one.by),
+    ]);
+    return [table("Changes", ["When", "What", "Of", "Before", "After", "Who"].map((name) => [name, null, true]), rows)];
+  }
+}
