@@ -74,6 +74,8 @@ class Changes(Participant):
             self._configured[option] = self._now(option, "")
         for change in self._last().values():
             self._resume(change)
+        if any(change.option in _SCOPE for change in self.all):
+            terms.is_out = self._is_out
         self._runtime.local.readmit()
 
     def _resume(self, change: Change) -> None:

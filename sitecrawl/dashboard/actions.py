@@ -159,6 +159,7 @@ class Actions(Participant):
         host, option = _text(fields, "host").lower(), _text(fields, "option")
         value = None if fields.get("value") is None else _text(fields, "value")
         change = self._runtime.changes.change(option, host, value)
+        self._runtime.checkpoints.run()  # a person has been told that it holds
         return f"{change}{_MEANING.get(option, '')}"
 
     def _do(self, act: Act) -> str:

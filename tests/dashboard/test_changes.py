@@ -1,0 +1,131 @@
+"""Delay, scope and limits of a real crawl: by its sheets, and changed while it runs."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from crawling import stats_of
+from dashboards import Crawl
+from localweb import LocalWeb, linked
+from waiting import until
+
+from sitecrawl.crawl.changes import changes_of
+from sitecrawl.crawldir.database import Database
+from sitecrawl.urls.fingerprint import HASH_NAME
+
+SLOW = 1000.0
+"""Seconds that no test waits."""
+
+
+@pytest.fixture
+def web() -> Iterator[LocalWeb]:
+    """A front page, and the pages of two folders."""
+    front = linked(*(f"/a/{n}" for n in range(5)), *(f"/b/{n}" for n in range(5)))
+    pages = {f"/{folder}/{n}": linked("/") for folder in "ab" for n in range(5)}
+    with LocalWeb({"/": front, **pages}) as made:
+        yield made
+
+
+def host_of(web: LocalWeb) -> str:
+    return f"127.0.0.1:{web.port}"
+
+
+def refused(crawl: Crawl, **fields: object) -> str:
+    status, _, body = crawl.ask("act/set", method="POST", body=fields)
+    assert status == 400, body
+    return str(json.loads(body)["error"])
+
+
+def sheets(*given: dict[str, object]) -> str:
+    return json.dumps(given)
+
+
+def test_two_hosts_with_sheets_of_their_own(web, tmp_path):
+    """One host has a limit and a rule of its own, in its summary, and the other one is crawled whole."""
+    with ExitStack() as stack:
+        pages = {"/": linked(*(f"/{n}" for n in range(4))), **{f"/{n}": linked() for n in range(4)}}
+        other = stack.enter_context(LocalWeb(pages))
+        given = sheets(
+            {"hosts": [host_of(web)], "max_pages": 3, "deny": ["/b/"], "concurrency": 3}, {"hosts": ["*"], "delay": 0}
+        )
+        seeds = f"{web.root},{other.root}"
+        crawl = stack.enter_context(Crawl(seeds, tmp_path / "job", SITECRAWL_SHEETS=given))
+        assert crawl.end() == 0
+        assert len(web.paths()) == 3
+        assert not [path for path in web.paths() if path.startswith("/b/")]
+        assert len(other.paths()) == 5
+        assert f"{host_of(web)}: its 3 pages are fetched, 3 URLs wait" in crawl.log
+        assert "stopped" not in crawl.line("The crawl")
+    with Crawl(
+        web.root, tmp_path / "job", SITECRAWL_SHEETS=sheets({"hosts": [host_of(web)], "max_pages": 4})
+    ) as crawl:
+        assert crawl.end() == 0
+        assert len(web.paths()) == 4
+
+
+def test_a_change_survives_a_kill(web, tmp_path):
+    """What was changed by hand holds at once, is listed, and holds in the run after a kill."""
+    job, host = tmp_path / "job", host_of(web)
+    with Crawl(web.root, job, DOWNLOAD_DELAY=SLOW, ROBOTSTXT_OBEY=False) as crawl:
+        until(web.paths, "a request")
+        assert crawl.act("set", option="deny", host="", value="/b/\n/never").startswith(
+            "deny: nothing → /b/ | /never"
+        )
+        crawl.act("set", option="max_pages", host=host, value="3")
+        assert refused(crawl, option="delay", host=host, value="-1") == "delay is a number from 0 on, and not '-1'"
+        assert "no regular expression" in refused(crawl, option="allow", host="", value="(")
+        assert "cannot be changed" in refused(crawl, option="agent", host="", value="x")
+        assert crawl.act("set", option="delay", host="", value="0") == "delay: 1000 s → 0 s"
+        until(lambda: len(web.paths()) >= 2, "a request after the pause was taken back")
+        rows = crawl.json("changes")["rows"]
+        assert [(row["option"], row["host"], row["after"]) for row in rows] == [
+            ("delay", "", "0 s"), ("max_pages", host, "3"), ("deny", "", "/b/ | /never"),
+        ]  # fmt: skip
+        values = crawl.json(f"terms?host={host}")["values"]
+        assert (values["max_pages"], values["delay"]) == (3, None)
+        crawl.process.send_signal(signal.SIGKILL)
+        crawl.process.wait(20)
+    asked = len(web.paths())
+    with Crawl(web.root, job, DOWNLOAD_DELAY=SLOW, ROBOTSTXT_OBEY=False) as crawl:
+        assert crawl.end() == 0
+        assert not [path for path in web.paths() if path.startswith("/b/")]
+        assert asked <= len(web.paths()) <= 4  # a page that was under way may be asked for again
+    assert f"{host}: its 3 pages are fetched" in crawl.log
+
+
+def test_settings_that_are_changed_count(web, tmp_path):
+    """A resume whose settings say something else of a thing than they did then takes it from them, and says so."""
+    job, host = tmp_path / "job", host_of(web)
+    with Crawl(web.root, job, DOWNLOAD_DELAY=SLOW, ROBOTSTXT_OBEY=False) as crawl:
+        until(web.paths, "a request")
+        crawl.act("set", option="max_pages", host=host, value="2")
+        crawl.act("stop")
+        assert crawl.end() == 0
+    given = sheets({"hosts": [host], "max_pages": 4})
+    with Crawl(web.root, job, SITECRAWL_SHEETS=given) as crawl:
+        assert crawl.end() == 0
+        assert "The settings say something else than they did" in crawl.log
+        assert f"{host}: its 4 pages are fetched" in crawl.log
+    database = Database(job / "db", hash_name=HASH_NAME, read_only=True)
+    assert [(one.by, one.after) for one in changes_of(database)] == [("by hand", 2), ("by the settings", 4)]
+    database.close()
+
+
+def test_scope_is_narrowed_and_widened_again(web, tmp_path):
+    """What waits and is out of scope by then is set aside; where scope is wider again, it comes."""
+    job, host = tmp_path / "job", host_of(web)
+    with Crawl(web.root, job, DOWNLOAD_DELAY=SLOW, ROBOTSTXT_OBEY=False) as crawl:
+        until(lambda: crawl.figures()["waiting"] == 10, "all links")
+        crawl.act("set", option="deny", host=host, value="/[ab]/[1-4]")
+        crawl.act("set", option="delay", host="", value="0")
+        assert crawl.end() == 0
+        assert stats_of(crawl.log)["frontier/set_aside"] == 8
+    assert sorted(web.paths()) == ["/", "/a/0", "/b/0"]
+    given = sheets({"hosts": [host], "deny": ["/[ab]/[34]"]})
+    with Crawl(web.root, job, DOWNLOAD_DELAY=0, ROBOTSTXT_OBEY=False, SITECRAWL_SHEETS=given) as crawl:
+        assert crawl.end() == 0
+    assert sorted(web.paths()[3:]) == ["/a/1", "/a/2", "/b/1", "/b/2"]
