@@ -6,7 +6,6 @@ and that is recorded, too.
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from typing import Any, Final, Protocol
 from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
 
-from sitecrawl.base.errors import CorruptFile, OptionError
+from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl.engine import wake
 from sitecrawl.crawldir.database import Batch, Database
@@ -24,7 +23,7 @@ from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.host_terms import LiveTerms
 from sitecrawl.frontier.scope import Scope
-from sitecrawl.sheets.change import SETTINGS, Change, Value, check_thing, checked
+from sitecrawl.sheets.change import SETTINGS, Change, Value, changes_of, check_thing, checked, pack_changes
 
 logger = logging.getLogger(__name__)
 
@@ -213,7 +212,7 @@ class Changes(Participant):
 
     def prepare(self, batch: Batch) -> None:
         if self._is_new:
-            batch.put("meta", CHANGES, json.dumps([change.pack() for change in self.all]).encode())
+            batch.put("meta", CHANGES, pack_changes(self.all))
 
     def committed(self) -> None:
         self._is_new = False
@@ -222,12 +221,3 @@ class Changes(Participant):
 def _of_sheet(sheet: Any, option: str) -> Value:
     value: Value = getattr(sheet, option)
     return value
-
-
-def changes_of(database: Database) -> list[Change]:
-    """What was changed by hand in the crawl in `database`, in its order. Raises `CorruptFile`."""
-    stored = database.get("meta", CHANGES)
-    try:
-        return [Change.unpack(text) for text in json.loads(stored)] if stored is not None else []
-    except (ValueError, TypeError, OptionError) as error:
-        raise CorruptFile(f"What was changed by hand cannot be read: {error}") from error

@@ -32,7 +32,6 @@ from sitecrawl.crawl.requests import host_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.host_terms import LiveTerms
 
-
 _FEW: Final = 1_000
 
 

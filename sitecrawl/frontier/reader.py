@@ -309,7 +309,8 @@ class FrontierReader:
     def _graph(self) -> HostGraph:
         """The graph of hosts, with the trust that flows when the crawl begins again."""
         graph = load_graph(self._database)
-        held = {key for key, data in self._database.scan("hosts") if Host.unpack(key, data).trap.demoted}
+        traps = ((key, Host.unpack(key, data).trap) for key, data in self._database.scan("hosts"))
+        held = {key for key, trap in traps if trap.demoted and not trap.is_full}
         graph.recompute(held.__contains__)
         return graph
 

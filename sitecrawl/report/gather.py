@@ -30,9 +30,11 @@ from sitecrawl.report.url_totals import DeadLink, UrlTotals, count_urls, first_r
 from sitecrawl.report.web import Web, read_web
 from sitecrawl.report.web_figures import as_json
 from sitecrawl.seen.figures import SeenFigures
+from sitecrawl.sheets.change import Change, changes_of
 from sitecrawl.why.linkers import Linkers, find_linkers
 
 HOSTS: Final = 50
+CHANGES: Final = 100
 DEMOTED: Final = 100
 ROWS: Final = 25
 PICTURES: Final = 12
@@ -118,6 +120,8 @@ class ReportData:
     """The largest, with their importance."""
     host_count: int
     graph: graph.Graph
+    changes: list[Change]
+    """What was changed by hand while it ran, the newest first."""
     held: list[HeldSet]
     """What is demoted, with some of its URLs."""
     held_count: int
@@ -157,6 +161,7 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
             hosts=[(host, urls.hosts[host.key]) for host in largest[:HOSTS]],
             host_count=len(hosts),
             graph=_graph(reader, largest, urls),
+            changes=changes_of(reader.database)[: -CHANGES - 1 : -1],
             held=list(islice(reader.held(), DEMOTED)),
             held_count=held_count,
             dead=[

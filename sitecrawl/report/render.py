@@ -20,6 +20,7 @@ from sitecrawl.report.published import SOURCES, Published
 from sitecrawl.report.url_totals import UrlTotals, share_of_top
 from sitecrawl.report.web import QUANTILES, Groups, Web
 from sitecrawl.report.web_figures import FIGURES, GROUPS, SPREADS, Form, published_of
+from sitecrawl.sheets.change import in_words
 
 _UNSEEN = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff\ud800-\udfff\ufffe\uffff\t\n]")
 _LONGEST: Final = 500
@@ -50,6 +51,7 @@ def render(report: ReportData) -> str:
         folded=_FOLDED,
         named=_NAMED,
         name_of=name_of,
+        in_words=in_words,
         charts=charts(report.history),
         importance=importance_bars(report.urls),
         top_shares=[(share, share_of_top(report.urls, share)) for share in (0.01, 0.1, 0.5)],

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from sitecrawl.base.errors import OptionError
+from sitecrawl.base.errors import CorruptFile, OptionError
 from sitecrawl.base.patterns import BadPattern, compiled
+from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.meta import CHANGES
 from sitecrawl.sheets.live import OPTIONS
 
 Value = float | int | tuple[str, ...] | None
@@ -161,3 +163,17 @@ _READERS: Final[Mapping[str, Callable[[str, object], Value]]] = {
     "allow": _patterns,
     "deny": _patterns,
 }
+
+
+def pack_changes(changes: Sequence[Change]) -> bytes:
+    """As `meta` has them."""
+    return json.dumps([change.pack() for change in changes]).encode()
+
+
+def changes_of(database: Database) -> list[Change]:
+    """What was changed by hand in the crawl in `database`, in its order. Raises `CorruptFile`."""
+    stored = database.get("meta", CHANGES)
+    try:
+        return [Change.unpack(text) for text in json.loads(stored)] if stored is not None else []
+    except (ValueError, TypeError, OptionError) as error:
+        raise CorruptFile(f"What was changed by hand cannot be read: {error}") from error

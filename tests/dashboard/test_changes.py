@@ -13,8 +13,10 @@ from dashboards import Crawl
 from localweb import LocalWeb, linked
 from waiting import until
 
-from sitecrawl.crawl.changes import changes_of
 from sitecrawl.crawldir.database import Database
+from sitecrawl.report.gather import gather
+from sitecrawl.report.render import render
+from sitecrawl.sheets.change import changes_of
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 SLOW = 1000.0
@@ -95,6 +97,9 @@ def test_a_change_survives_a_kill(web, tmp_path):
         assert not [path for path in web.paths() if path.startswith("/b/")]
         assert asked <= len(web.paths()) <= 4  # a page that was under way may be asked for again
     assert f"{host}: its 3 pages are fetched" in crawl.log
+    report = render(gather(job))
+    assert "Changed by hand" in report
+    assert "/b/ | /never" in report
 
 
 def test_settings_that_are_changed_count(web, tmp_path):
