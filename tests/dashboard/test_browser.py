@@ -20,7 +20,7 @@ from localweb import Answer, LocalWeb, linked
 from playwright.sync_api import Browser, Page, Route, expect
 from waiting import until
 
-TABS = ("hosts", "sections", "held", "pages", "sitemaps", "errors", "fetches", "queue", "why", "engine")
+TABS = ("hosts", "sections", "held", "pages", "sitemaps", "errors", "fetches", "queue", "why", "changes", "engine")
 HOSTILE = '<img src=x onerror="window.owned=1"><script>window.owned=2</script>{{7*7}}\u202e&lt;b&gt;\'"'
 NOTICES = """
 window.notices = [];
@@ -202,6 +202,37 @@ class TestForEverybody:
         page.keyboard.press("Escape")
         expect(page.locator("#ask")).to_be_hidden()
         expect(page.locator("#stop")).to_be_focused()
+
+    def test_change_by_keyboard(self, page: Page, crawl: Crawl) -> None:
+        """What holds for a host is asked for, filled in and changed; what is wrong is said, and the list has it."""
+        page.goto(f"{crawl.url}#changes")
+        page.locator("#terms:enabled").focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("#terms-host")).to_be_focused()
+        expect(page.locator("#terms-option option")).to_have_text(
+            ["delay", "max_pages", "max_depth", "allow", "deny"]
+        )
+        page.keyboard.type("<b>no</b>.example")
+        page.keyboard.press("Tab")
+        expect(page.locator("#terms-option option")).to_have_count(6)
+        page.select_option("#terms-option", "allow")
+        page.fill("#terms-value", "(")
+        page.click("#ask-yes")
+        expect(page.locator("#ask-wrong")).to_contain_text("no regular expression")
+        page.fill("#terms-value", "/<i>a</i>\n/b")
+        confirm(page, "Change")
+        row = page.locator("#panel tbody tr").first
+        expect(row).to_contain_text("<b>no</b>.example")
+        expect(row).to_contain_text("/<i>a</i> | /b")
+        page.click("#terms")
+        page.fill("#terms-host", "<b>no</b>.example")
+        page.press("#terms-host", "Tab")
+        page.select_option("#terms-option", "allow")
+        expect(page.locator("#terms-value")).to_have_value("/<i>a</i>\n/b")
+        page.check("#terms-reset")
+        expect(page.locator("#terms-value")).to_be_disabled()
+        confirm(page, "Change")
+        expect(row).to_contain_text("nothing")
 
     def test_the_focus_stays(self, page: Page, crawl: Crawl) -> None:
         """When a table is drawn anew, who stands on a button stays there."""

@@ -273,6 +273,17 @@ class TestWatched:
         two.act("resume", {})
         until(lambda: not one.crawl()["waiting"], "all pages are fetched")
 
+    def test_changes_reach_all(self, workers: list[Worker]) -> None:
+        """What is changed on the page of one holds on the other, where the later of two changes counts."""
+        one, two = (Page(worker) for worker in workers)
+        assert "All workers hear of it" in one.act("set", {"option": "delay", "host": "a.example", "value": "2"})
+        until(lambda: two.table("terms?host=a.example")["values"]["delay"] == 2, "the other has heard of it")
+        two.act("set", {"option": "delay", "host": "a.example", "value": "0"})
+        until(lambda: one.table("terms?host=a.example")["values"]["delay"] == 0, "the first has heard of it")
+        assert [page.table("changes")["total"] for page in (one, two)] == [2, 2]
+        status, told = one.ask("act/set", {"option": "max_pages", "host": "", "value": "9"})
+        assert (status, told["error"][:22]) == (400, "On a cluster max_pages")
+
     def test_pages_of_all(self, busy: list[Worker], web: Web) -> None:
         """The most important pages of the crawl, the same on both pages: shares of all credit."""
         one, two = (

@@ -14,9 +14,8 @@ from sitecrawl.sheets.change import Change, changes_of, check_thing, checked, in
 from sitecrawl.sheets.live import LiveSheets
 
 
-def change(**other: object) -> Change:
-    values = {"before": 1.0, "after": 5.0, "configured": None, **other}
-    return Change("00ff00ff00ff00ff", 1_800_000_000.5, "delay", "a.example", **values)
+def change() -> Change:
+    return Change("00ff00ff00ff00ff", 1_800_000_000.5, "delay", "a.example", before=1.0, after=5.0, configured=None)
 
 
 @pytest.mark.parametrize(
