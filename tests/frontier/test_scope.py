@@ -10,6 +10,7 @@ from waiting import until
 from sitecrawl.base.errors import OptionError
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.page.items import Link
+from sitecrawl.sheets import Sheet, Sheets
 from sitecrawl.urls.url import parse
 
 
@@ -132,3 +133,16 @@ def test_a_link_that_cannot_be_matched_in_time_is_out(name: str) -> None:
     assert not admits(scope, evil)
     assert stopped == [("(?:a|aa)+$|page", evil)]
     until(lambda: admits(scope, "http://x.test/page") is (name == "allow"), "time for another match")
+
+
+def test_a_sheet_has_patterns_of_its_own():
+    """A link passes the crawl's patterns and those of its host's sheet, and the rule that keeps it out is named."""
+    scope = Scope("any", deny=["/x"])
+    scope.lay(Sheets([Sheet(hosts=("a.example",), allow=("/in",), deny=("/no",))]).of)
+    links = {path: Link(f"http://a.example{path}", "a.example") for path in ("/in", "/in/no", "/in/x", "/out")}
+    assert [path for path, link in links.items() if scope.admits(link)] == ["/in"]
+    assert scope.admits(Link("http://b.example/no", "b.example"))
+    assert scope.why_not(links["/in/no"]) == "deny of the sheet of a.example matches it: /no"
+    assert scope.why_not(links["/out"]) == "allow of the sheet of a.example does not match it: /in"
+    scope.change("deny", ["/in"])
+    assert scope.why_not(links["/in"]) == "deny matches it: /in"
