@@ -45,6 +45,8 @@ class LiveTerms:
         self.crawl = HostTerms(politeness, max_depth=max_depth)
         """Of a host without a sheet."""
         self.sheets = sheets or LiveSheets()
+        self._vary = bool(self.sheets)
+        """Whether anything is otherwise for some host."""
         self.is_out: Callable[[str, str, int], bool] | None = None
         """Whether a URL that waits, of the host of that name and at that depth, is to be fetched no more; None while
         nothing was changed that could say so.
@@ -53,7 +55,7 @@ class LiveTerms:
 
     def of(self, name: str) -> HostTerms:
         """Those of the host of that name, or of the pool."""
-        return self._of(name) if self.sheets else self.crawl
+        return self._of(name) if self._vary else self.crawl
 
     def change_crawl(self, option: str, value: float) -> None:
         """From now on `delay`, `max_pages` or `max_depth` of the crawl is `value`."""
@@ -68,6 +70,7 @@ class LiveTerms:
     def change_host(self, name: str, options: Mapping[str, Any]) -> None:
         """As `LiveSheets.change`."""
         self.sheets.change(name, options)
+        self._vary = bool(self.sheets)
         self._of.cache_clear()
 
     def _laid_over(self, name: str) -> HostTerms:
