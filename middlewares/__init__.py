@@ -6,6 +6,7 @@ from middlewares.capture import CaptureMiddleware
 from middlewares.givenup import GivenUpMiddleware
 from middlewares.limits import DecodingMiddleware, RedirectsMiddleware, RequestsMiddleware
 from middlewares.links import LinksMiddleware
+from middlewares.login import LoginMiddleware, LoginRedirectsMiddleware
 from middlewares.outages import OutagesMiddleware
 from middlewares.output import OutputMiddleware
 from middlewares.refusals import RefusalsMiddleware
@@ -18,6 +19,8 @@ __all__ = [
     "DecodingMiddleware",
     "GivenUpMiddleware",
     "LinksMiddleware",
+    "LoginMiddleware",
+    "LoginRedirectsMiddleware",
     "OutagesMiddleware",
     "OutputMiddleware",
     "RedirectsMiddleware",

@@ -24,10 +24,10 @@ from scrapy.http import Response
 from sitecrawl.base import limits
 from sitecrawl.crawl.exchange import exchange_of
 from sitecrawl.crawl.fetch import Fetch
-from sitecrawl.crawl.requests import GUESSES, OF_REQUISITES
+from sitecrawl.crawl.requests import GUESSES, LOGIN, OF_REQUISITES, host_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import Interrupted, InWant, LimitExceeded, PrivateAddress
-from sitecrawl.page.items import Exchange
+from sitecrawl.page.items import Exchange, Headers
 
 BUSY = frozenset({429, 503})
 """Statuses by which a host says that it is asked too often (RFC 6585 §4, RFC 9110 §15.6.4)."""
@@ -43,6 +43,7 @@ _OF_HOSTS = (
 """Failures for which a host is to blame: then this machine lacks nothing."""
 _STORED = ("http://", "https://", "ftp://")
 """What goes into the page store: behind a file or a data URL there is no host."""
+_NOT_STORED = frozenset({"ftp_local_filename", LOGIN})
 
 
 class CaptureMiddleware:
@@ -69,13 +70,17 @@ class CaptureMiddleware:
         # A response that a cache or a middleware has made was never sent for: it is stored like any other.
         self._runtime.pause.end()
         self._runtime.pause.heard(request.url)
-        exchange = exchange_of(request, response, self._started.pop(request, time.time()))
+        exchange = exchange_of(request, response, self._started.pop(request, time.time()), self._shown(request))
         fetch = self._runtime.fetch_of(request)
         if fetch is not None:
             self._arrived(fetch, exchange, is_stored=_is_stored(request))
         elif _is_stored(request):
             self._runtime.put(exchange)
         return response
+
+    def _shown(self, request: Request) -> Headers:
+        access = self._runtime.access
+        return access.shown(request.url, host_of(request.url)) if request.url.startswith("http") else ()
 
     def process_exception(self, request: Request, exception: Exception) -> Request | None:
         fetch = self._runtime.fetch_of(request)
@@ -140,8 +145,10 @@ def is_decided(status: int) -> bool:
 
 
 def _is_stored(request: Request) -> bool:
-    """Whether what came is to be stored: of a file that Scrapy's FTP handler was told to put elsewhere, only that."""
-    return request.url.startswith(_STORED) and "ftp_local_filename" not in request.meta
+    """Whether what came is to be stored: of a file that Scrapy's FTP handler was told to put elsewhere, only that; of
+    a login, which has the password, nothing.
+    """
+    return request.url.startswith(_STORED) and _NOT_STORED.isdisjoint(request.meta)
 
 
 def retry_after(headers: Sequence[tuple[bytes, bytes]], now: float) -> float:

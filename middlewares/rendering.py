@@ -15,8 +15,9 @@ from middlewares.robots import RobotsMiddleware
 from sitecrawl.crawl.engine import is_closing, stop
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.reading import with_content
-from sitecrawl.crawl.requests import NOT_SHOWN
+from sitecrawl.crawl.requests import NOT_SHOWN, host_of
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.sessions import LOGOUT
 from sitecrawl.extensions.download_errors import Interrupted, InWant
 from sitecrawl.page.items import PageItem, Sent
 from sitecrawl.page.media_type import HTML
@@ -160,6 +161,9 @@ class RenderingMiddleware:
                 self._renderer.kept.add(part)
 
     async def _allows(self, url: str, page: Request) -> bool:
+        session = self._runtime.access.session_of(host_of(url))
+        if session is not None and session.forbids(url) == LOGOUT:  # scripts see where pages say one can log out
+            return False
         robots = self._crawler.get_downloader_middleware(RobotsMiddleware)
         return robots is None or await robots.allows(url, page)
 

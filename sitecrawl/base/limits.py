@@ -50,6 +50,7 @@ EXTRACT_TIME: Final = Limit("SITECRAWL_MAX_EXTRACT_TIME", 5.0, "seconds", "limit
 REGEX_TIME: Final = Limit("SITECRAWL_MAX_REGEX_TIME", 0.5, "seconds", "limits/regex_time")
 CRAWL_DELAY: Final = Limit("SITECRAWL_MAX_CRAWL_DELAY", 60.0, "seconds", "limits/crawl_delay")
 RETRY_AFTER: Final = Limit("SITECRAWL_MAX_RETRY_AFTER", 3600.0, "seconds", "limits/retry_after")
+COOKIES: Final = Limit("SITECRAWL_MAX_COOKIES", 3000, "cookies", "limits/cookies")
 PRIVATE_ADDRESS: Final = Limit("SITECRAWL_ALLOW_PRIVATE", False, "yes or no", "limits/private_address")  # noqa: FBT003
 
 LIMITS: Final = tuple(limit for limit in list(globals().values()) if isinstance(limit, Limit))

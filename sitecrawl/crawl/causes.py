@@ -8,7 +8,7 @@ from typing import Final
 from sitecrawl.frontier.causes import OF_ERRORS, OF_HOSTS, OF_RULES, WORDS
 
 NO_FAILURES: Final = frozenset(
-    {"HostGivenUp", "IgnoreRequest", "InWant", "Interrupted", "PrivateAddress", "Unreachable"}
+    {"HostGivenUp", "IgnoreRequest", "InWant", "Interrupted", "LoginFailed", "PrivateAddress", "Unreachable"}
 )
 """Exceptions by which a middleware says no: nothing went wrong."""
 REDIRECTS: Final = "redirects that end nowhere"

@@ -7,17 +7,21 @@ import time
 from scrapy import Request
 from scrapy.http import Response
 
-from sitecrawl.page.items import Exchange, pairs
+from sitecrawl.page.items import Exchange, Headers, pairs
 
 
-def exchange_of(request: Request, response: Response, started: float) -> Exchange:
-    """What came just now; `started`: when it was asked for, in Unix seconds."""
+def exchange_of(request: Request, response: Response, started: float, shown: Headers = ()) -> Exchange:
+    """What came just now; `started`: when it was asked for, in Unix seconds. `shown`: headers that were sent in the
+    place of the request's own, as others may see them.
+    """
+    names = {name.lower() for name, _ in shown}
+    sent = pairs(request.headers)
     return Exchange(
         url=request.url.partition("#")[0],
         started=started,
         seconds=max(0.0, time.time() - started),
         status=response.status,
-        request_headers=pairs(request.headers),
+        request_headers=[*(one for one in sent if one[0].lower() not in names), *shown] if names else sent,
         headers=pairs(response.headers),
         body=response.body,
         method=request.method,

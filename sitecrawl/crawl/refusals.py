@@ -35,6 +35,8 @@ NAMES: Final[Mapping[str, str]] = {
     Kind.RATE_LIMITED: "rate limits",
     Kind.LOGIN_WALL: "login walls",
     Kind.EMPTY_SHELL: "empty shells",
+    Kind.LOGGED_OUT: "logged out",
+    Kind.LOGIN_FAILED: "logins failed",
 }
 """What to call them in a table."""
 WORDS: Final[Mapping[str, str]] = {
@@ -42,6 +44,8 @@ WORDS: Final[Mapping[str, str]] = {
     Kind.RATE_LIMITED: "says that it is asked too often",
     Kind.LOGIN_WALL: "shows pages to those alone who have logged in",
     Kind.EMPTY_SHELL: "sends a page that a browser has to build: it has no text and no links",
+    Kind.LOGGED_OUT: "has logged the crawl out",
+    Kind.LOGIN_FAILED: "does not let the crawl log in",
 }
 ADVICE: Final[Mapping[str, str]] = {
     Kind.CHALLENGE: "It gets none, and rests. Crawl it slower (-s DOWNLOAD_DELAY=10), say who you are "
@@ -50,8 +54,11 @@ ADVICE: Final[Mapping[str, str]] = {
     Kind.LOGIN_WALL: "Leave them out (-a deny=...), or ask for an account, and log in in a spider of your own",
     Kind.EMPTY_SHELL: "This site builds its pages in the browser: try -a render=1. Or look for a sitemap "
     "(-a sitemaps=1), a feed or an API of the site",
+    Kind.LOGGED_OUT: "It logs in again where it can. If that happens often, others may use the same account, or a "
+    "link ends the session: leave it out (deny)",
+    Kind.LOGIN_FAILED: "Its pages wait, and are not asked for. Look at the sheet's login, and resume the crawl",
 }
-_TOLD_AT: Final = {Kind.CHALLENGE: 1, Kind.RATE_LIMITED: 3, Kind.LOGIN_WALL: 3, Kind.EMPTY_SHELL: 1}
+_TOLD_AT: Final = {**dict.fromkeys(Kind, 1), Kind.RATE_LIMITED: 3, Kind.LOGIN_WALL: 3}
 """At which time a host is named in the log: once in a while is no reason to do anything."""
 PAGE: Final = "docs/refused.md"
 

@@ -40,6 +40,10 @@ SITEMAP: Final = "sitecrawl_sitemap"
 """The key in `Request.meta` under which a sitemap's request says what it is, where workers share a crawl."""
 NOT_SHOWN: Final = "rendering/response_status_count/"
 """Where statistics count answers, by status, that were asked for again because a browser could not show them."""
+LOGIN: Final = "sitecrawl_login"
+"""The key in `Request.meta` of a request that logs the crawl in: of it and its answer nothing is stored."""
+LOGGED_OUT: Final = "sitecrawl_logged_out"
+"""The key in `Request.meta` under which a request says how often its page has come for somebody who is logged out."""
 OF_REQUISITES: Final = "requisites/response_status_count/"
 """Prefix of the stats that count answers to requests for parts of pages, by status."""
 REDIRECTS_SIZE: Final = "sitecrawl_redirects_size"
@@ -48,7 +52,7 @@ way to it have brought, headers and bodies."""
 VISIT: Final = "sitecrawl_visit"
 """The key in `Request.meta` that names the visit a request stands for; never stored."""
 
-_OURS: Final = frozenset({ALLOWANCE, GUESS, REDIRECTS_SIZE, SITEMAP})
+_OURS: Final = frozenset({ALLOWANCE, GUESS, LOGGED_OUT, LOGIN, REDIRECTS_SIZE, SITEMAP})
 _NO_CALLBACK_NAME = "-"
 _TUPLE, _SET, _FROZENSET, _DATETIME, _DATE, _DECIMAL, _ITEM = range(1, 8)
 _MAX_DEPTH = 32

@@ -18,11 +18,12 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from sitecrawl.base import descriptors
+from sitecrawl.base import descriptors, limits
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.cluster.join import Joined
 from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl import configuration
+from sitecrawl.crawl.access import Access
 from sitecrawl.crawl.changes import Changes
 from sitecrawl.crawl.checkpoints import Checkpoints
 from sitecrawl.crawl.content_seen import ContentSeen
@@ -73,6 +74,18 @@ def _directory(crawler: Crawler, job: str, joined: Joined | None) -> CrawlDirect
     return CrawlDirectory(path, spider, key=joined.key, split=joined.options.split)
 
 
+def _access(crawler: Crawler, path: Path) -> Access:
+    assert crawler.stats
+    settings = crawler.settings
+    return Access(
+        configuration.sheets(settings),
+        path,
+        crawler.stats,
+        all_cookies=settings.getbool("SITECRAWL_COOKIES"),
+        most_cookies=settings.getint(limits.COOKIES.setting, limits.COOKIES.default),
+    )
+
+
 class Runtime:
     """See the module. Get it with `Runtime.of(crawler)`."""
 
@@ -89,6 +102,8 @@ class Runtime:
     """Whether a middleware renders pages: their hosts are not free before that is done."""
     asks_robots = False
     """Whether a host is asked for its robots.txt before anything else, and `on_robots` is called."""
+    captures = False
+    """Whether a middleware notes what comes of each fetch; otherwise the scheduler hears of responses alone."""
 
     def __init__(self, crawler: Crawler) -> None:
         settings = crawler.settings
@@ -99,6 +114,8 @@ class Runtime:
         descriptors.check()
         self.joined = joined = join_crawl(crawler)
         self.directory = _directory(crawler, self.job, joined)
+        self.access = _access(crawler, self.path)
+        """As whom each host is asked."""
         self.fingerprints = self.directory.manifest.fingerprinter()
         self.canonicalizer = Canonicalizer()
         self.key_of = lru_cache(maxsize=KEYS_KEPT)(self._fingerprint)
@@ -121,8 +138,6 @@ class Runtime:
             raise
         self.content = ContentSeen(self.frontier, settings["SITECRAWL_DUPLICATE_CONTENT"], self.finish_handled)
         self.fetches: dict[bytes, Fetch] = {}
-        self.captures = False
-        """Whether a middleware notes what comes of each fetch; otherwise the scheduler hears of responses alone."""
         self.refusals = Refusals(self.database, self.stats)
         self.seed_hosts = SeedHosts(self.database)
         self.outcomes = OutcomeCounts(self.database)
@@ -153,7 +168,7 @@ class Runtime:
             close=self.close,
         )
         self.changes = Changes(self)
-        own = self.seed_hosts, self.refusals, self.outcomes, self.changes
+        own = self.seed_hosts, self.refusals, self.outcomes, self.changes, self.access
         for part in (*own, Wishes(self.path, self._retry_all)):
             self.checkpoints.add(part)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,13 +20,15 @@ def sync_directory(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def replaced(path: Path) -> Iterator[BinaryIO]:
+def replaced(path: Path, mode: int = 0o666) -> Iterator[BinaryIO]:
     """A file to be written that takes the place of another, durably, once all went well: after a crash the old one
     or the new one is there. Raises `OSError`.
+
+    `mode`: who may read it, less what the process' umask takes; so from its first byte on.
     """
     draft = path.with_name(f"{path.name}.new")
     try:
-        with draft.open("wb") as stream:
+        with open(draft, "wb", opener=partial(os.open, mode=mode)) as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
@@ -36,9 +39,9 @@ def replaced(path: Path) -> Iterator[BinaryIO]:
             draft.unlink(missing_ok=True)
 
 
-def write_atomically(path: Path, parts: Iterable[bytes]) -> None:
+def write_atomically(path: Path, parts: Iterable[bytes], mode: int = 0o666) -> None:
     """Replace a file as `replaced` does. The parts are asked for and written one after the other."""
-    with replaced(path) as stream:
+    with replaced(path, mode) as stream:
         for part in parts:
             stream.write(part)
             del part  # it may be as large as the file: the next one need not find it here

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable
 from functools import partial
 from time import monotonic
 from typing import Any, Final
@@ -36,6 +37,7 @@ from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.limits import NO_LIMIT
 from sitecrawl.crawl.requests import REDIRECTS_SIZE
+from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import (
     STATS,
     IdleTimeout,
@@ -46,6 +48,7 @@ from sitecrawl.extensions.download_errors import (
 from sitecrawl.extensions.network import bind_address, check_address, client_of
 from sitecrawl.extensions.watch import Watch
 from sitecrawl.http import addresses
+from sitecrawl.page.items import Headers as Fields
 from sitecrawl.page.items import pairs
 from sitecrawl.urls.url import Url, parse
 
@@ -77,6 +80,7 @@ class DownloadHandler(BaseDownloadHandler):
         self._bind = bind_address(settings.get("DOWNLOAD_BIND_ADDRESS"))
         self._client = client_of(crawler)
         self._watch = Watch(crawler, self._client.pool.prune)
+        self._access = Runtime.of(crawler).access
 
     async def download_request(self, request: Request) -> Response:
         try:
@@ -92,7 +96,9 @@ class DownloadHandler(BaseDownloadHandler):
         url = _url(request)
         download = http.Download(self._client, self._sent(request, url))
         timeout = request.meta.get("download_timeout", self._timeout)
-        response = _Arriving(self.crawler, request, download, self._warn_size)
+        shown = partial(self._access.heard, url.href, url.host)
+        is_proxied = bool(self._access.proxy_of(url.host))
+        response = _Arriving(self.crawler, request, download, self._warn_size, shown, is_proxied=is_proxied)
         try:
             with self._watch.over(download, request.url, timeout):
                 await download.run(max_size=self._size_limit(request), on_head=response.head, on_data=response.data)
@@ -121,7 +127,7 @@ class DownloadHandler(BaseDownloadHandler):
         return (size or NO_LIMIT) - spent
 
     def _sent(self, request: Request, url: Url) -> http.Request:
-        proxy = _proxy(request)
+        proxy, proxy_login = self._proxy(request, url)
         may_connect = partial(check_address, self.crawler, request.url, url.host)
         if proxy is not None and (address := addresses.literal(url.host)):
             may_connect(address)  # what a name means is up to the proxy
@@ -130,13 +136,24 @@ class DownloadHandler(BaseDownloadHandler):
             target=_target(request.url),
             host=url.host,
             endpoint=_endpoint(url),
-            headers=[(name, value) for name, value in pairs(request.headers) if name.lower() not in _FRAMING],
+            headers=self._access.sent(
+                url.href,
+                url.host,
+                [(name, value) for name, value in pairs(request.headers) if name.lower() not in _FRAMING],
+            ),
             body=request.body,
             proxy=proxy,
-            proxy_login=request.headers.get(b"Proxy-Authorization") or b"",
+            proxy_login=proxy_login,
             bind=bind_address(request.meta.get("bindaddress")) or self._bind,
             may_connect=may_connect,
         )
+
+    def _proxy(self, request: Request, url: Url) -> tuple[http.Proxy | None, bytes]:
+        """Through which it goes, by the sheet of its host or else by itself; and what tells it who asks."""
+        of_sheet = self._access.proxy_of(url.host)
+        if of_sheet is None:
+            return _proxy(request.meta.get("proxy")), request.headers.get(b"Proxy-Authorization") or b""
+        return _proxy(of_sheet), http.login_in(of_sheet)
 
     async def close(self) -> None:
         self._watch.stop()
@@ -146,12 +163,36 @@ class DownloadHandler(BaseDownloadHandler):
 class _Arriving:
     """A response on its way to Scrapy: sends the signals, and stops where one of their receivers says so."""
 
-    __slots__ = ("_crawler", "_download", "_enough", "_request", "_size", "_started", "_stop", "_warn_size")
+    __slots__ = (
+        "_crawler",
+        "_download",
+        "_enough",
+        "_headers",
+        "_is_proxied",
+        "_request",
+        "_shown",
+        "_size",
+        "_started",
+        "_stop",
+        "_warn_size",
+    )
 
-    def __init__(self, crawler: Crawler, request: Request, download: http.Download, warn_size: int) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        request: Request,
+        download: http.Download,
+        warn_size: int,
+        shown: Callable[[Fields], Fields],
+        *,
+        is_proxied: bool,
+    ) -> None:
         self._crawler = crawler
         self._request = request
         self._download = download
+        self._shown = shown
+        self._is_proxied = is_proxied
+        self._headers: Fields = ()
         self._started = monotonic()
         self._warn_size = request.meta.get("download_warnsize", warn_size) or NO_LIMIT
         self._enough: int = request.meta.get(FIRST_PART, NO_LIMIT)
@@ -172,7 +213,8 @@ class _Arriving:
         self._request.meta["download_latency"] = monotonic() - self._started
         length = next((int(value) for value in self._reader.values(b"content-length") if value.isdigit()), None)
         self._warn(length or 0)
-        self._send(signals.headers_received, headers=Headers(self._reader.headers), body_length=length)
+        self._headers = self._shown(self._reader.headers)
+        self._send(signals.headers_received, headers=Headers(self._headers), body_length=length)
 
     def data(self, data: bytes) -> None:
         self._size += len(data)
@@ -200,7 +242,7 @@ class _Arriving:
     def made(self, flags: list[str] | None = None) -> Response:
         """Scrapy's response of what has come."""
         reader = self._reader
-        headers, body = Headers(reader.headers), b"".join(reader.body)
+        headers, body = Headers(self._headers), b"".join(reader.body)
         url = self._request.url.partition("#")[0]
         kind = responsetypes.from_args(headers=headers, url=url, body=body)
         connection = self._download.connection
@@ -212,7 +254,7 @@ class _Arriving:
             body=body,
             flags=flags,
             certificate=connection.certificate,
-            ip_address=connection.address,
+            ip_address=None if self._is_proxied else connection.address,
             protocol=f"HTTP/{reader.version}",
         )
 
@@ -264,8 +306,7 @@ def _has_port(host: str) -> bool:
     return ":" in host and not host.endswith("]")
 
 
-def _proxy(request: Request) -> http.Proxy | None:
-    proxy: str | None = request.meta.get("proxy")
+def _proxy(proxy: str | None) -> http.Proxy | None:
     try:
         return http.Proxy.of(proxy) if proxy else None
     except ValueError as error:

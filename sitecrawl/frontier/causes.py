@@ -44,6 +44,8 @@ class Cause(IntEnum):
     OTHER = 23
     OUT_OF_SCOPE = 24
     """It waited, and scope was narrowed by hand: it waits for scope to be changed again."""
+    LOGIN_PAGE = 25
+    LOGOUT = 26
 
 
 WORDS: Final[Mapping[Cause, str]] = {
@@ -71,6 +73,8 @@ WORDS: Final[Mapping[Cause, str]] = {
     Cause.GIVEN_UP: "its host never answered",
     Cause.OTHER: "an error that the log has",
     Cause.OUT_OF_SCOPE: "it is out of scope, as that was changed while the crawl ran",
+    Cause.LOGIN_PAGE: "it is where the crawl logs in",
+    Cause.LOGOUT: "it looks like a link that would log the crawl out",
 }
 OF_ERRORS: Final[Mapping[str, Cause]] = {
     "BadAnswer": Cause.NO_HTTP,
@@ -89,6 +93,8 @@ OF_ERRORS: Final[Mapping[str, Cause]] = {
     "HeadersTooLarge": Cause.TOO_LARGE,
     "HostGivenUp": Cause.GIVEN_UP,
     "IdleTimeout": Cause.SILENT,
+    "LoggedOut": Cause.LOGIN_WALL,
+    "LoginFailed": Cause.LOGIN_REFUSED,
     "LoginRefused": Cause.LOGIN_REFUSED,
     "LoginWall": Cause.LOGIN_WALL,
     "NoTls": Cause.NO_TLS,
@@ -117,7 +123,12 @@ OF_HOSTS: Final = frozenset(
     }
 )
 """Those that are the same whatever a host is asked for."""
-OF_RULES: Final[Mapping[str, Cause]] = {"robots.txt": Cause.ROBOTS, "private address": Cause.PRIVATE_ADDRESS}
+OF_RULES: Final[Mapping[str, Cause]] = {
+    "robots.txt": Cause.ROBOTS,
+    "private address": Cause.PRIVATE_ADDRESS,
+    "login page": Cause.LOGIN_PAGE,
+    "logout link": Cause.LOGOUT,
+}
 
 
 def cause_of(error: str, rule: str = "") -> Cause:

@@ -17,7 +17,7 @@ from sitecrawl.http.errors import (
     UnknownHost,
     Unresolved,
 )
-from sitecrawl.http.proxy import Proxy
+from sitecrawl.http.proxy import Proxy, login_in
 from sitecrawl.http.reader import ReadLimits, ResponseReader
 from sitecrawl.http.tls import Tls, Verify
 
@@ -46,4 +46,5 @@ __all__ = [
     "Unresolved",
     "Verify",
     "Want",
+    "login_in",
 ]

@@ -7,9 +7,10 @@ them look up the host's name: those of `socks5`, too, which elsewhere leaves tha
 
 from __future__ import annotations
 
+from base64 import b64encode
 from importlib.util import find_spec
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from sitecrawl.base.extras import how_to_install
 from sitecrawl.http.connection import authority
@@ -53,3 +54,11 @@ class Proxy(NamedTuple):
     @property
     def is_socks(self) -> bool:
         return self.scheme in _SOCKS
+
+
+def login_in(url: str) -> bytes:
+    """What tells the proxy that `url` names who asks, by the name and password in it (RFC 7617); empty without."""
+    parts = urlsplit(url if "://" in url else f"http://{url}")
+    if parts.username is None:
+        return b""
+    return b"Basic " + b64encode(f"{unquote(parts.username)}:{unquote(parts.password or '')}".encode())

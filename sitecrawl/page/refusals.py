@@ -2,8 +2,9 @@
 
 A site says no in four ways: it asks for time (`RATE_LIMITED`), for a proof that a browser or a person is there
 (`CHALLENGE`), for an account (`LOGIN_WALL`), or it sends a page that is empty until a browser has built it
-(`EMPTY_SHELL`). A challenge may come with any status, 200 included, and taken for a page it would stand for every
-URL of its host.
+(`EMPTY_SHELL`). Where the crawl logs in (`sitecrawl.crawl.sessions`), it may end the session (`LOGGED_OUT`), or not
+begin one (`LOGIN_FAILED`). A challenge may come with any status, 200 included, and taken for a page it would stand
+for every URL of its host.
 
 Precision comes before recall: a page that is wrongly taken for a challenge is lost, and its host waits. So a header
 counts that its sender documents; and a mark in the body counts where all of these hold:
@@ -36,6 +37,8 @@ class Kind(StrEnum):
     CHALLENGE = "challenge"
     LOGIN_WALL = "login_wall"
     EMPTY_SHELL = "empty_shell"
+    LOGGED_OUT = "logged_out"
+    LOGIN_FAILED = "login_failed"
 
 
 class Refusal(NamedTuple):
@@ -43,7 +46,7 @@ class Refusal(NamedTuple):
 
     kind: Kind
     by: str = ""
-    """Whose challenge it is."""
+    """Whose challenge it is; why a login failed."""
 
 
 class HeaderMark(NamedTuple):

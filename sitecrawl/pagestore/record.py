@@ -56,7 +56,7 @@ _WRITTEN_PROTOCOLS = ("HTTP/1.0", "HTTP/1.1")
 _FRAMING = (b"content-length", b"transfer-encoding")
 _NOT_STORED = (b"proxy-authorization",)
 """Request headers that are between us and our proxy: a credential, and no part of the exchange with the server."""
-_MASK = b"(masked)"
+MASK = b"(masked)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def request(exchange: Exchange, response_id: str, masked: frozenset[str] = froze
     """
     host, target = _host_and_target(exchange.url)
     headers = [
-        (name, _MASK if name.lower().decode("latin-1") in masked else value)
+        (name, MASK if name.lower().decode("latin-1") in masked else value)
         for name, value in exchange.request_headers
         if name.lower() not in _NOT_STORED
     ]

@@ -77,6 +77,8 @@ class Network:
     allows: Callable[[str, Request], Awaitable[bool]]
     """Whether robots.txt allows a URL, on the way of a page's request."""
     kept: Kept
+    shown: Callable[[str], Headers]
+    """What a URL is sent besides, for others to see."""
     stats: StatsCollector
     options: RenderOptions
     max_size: int
@@ -147,7 +149,7 @@ class Courier:
         if self._size > self._network.options.size:  # others have come meanwhile
             return self._beyond(limits.RENDER_SIZE)
         self.urls.add(asked.url)
-        exchange = exchange_of(request, response, started)
+        exchange = exchange_of(request, response, started, self._network.shown(asked.url))
         self.exchanges.append(exchange)
         return Answer(exchange.status, exchange.headers, exchange.body)
 

@@ -13,10 +13,12 @@ from scrapy.exceptions import DownloadTimeoutError
 from scrapy.http import Response
 
 from sitecrawl.base import limits
+from sitecrawl.crawl.requests import host_of
+from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import InWant
 from sitecrawl.extensions.download_handler import DownloadHandler
 from sitecrawl.extensions.watch import Watch
-from sitecrawl.page.items import Exchange, pairs
+from sitecrawl.page.items import Exchange, Headers, pairs
 from sitecrawl.pagestore.record import RENDERED, SCREENSHOT, urn
 from sitecrawl.rendering.browser import PICTURE_TYPE, Browser
 from sitecrawl.rendering.certificate import new_identity
@@ -39,11 +41,15 @@ class Renderer:
         self._identity = new_identity()
         self._browser = Browser(crawler, options, launch_options(crawler.settings), self._identity.spki)
         self._handler = DownloadHandler(crawler)
+        self._access = Runtime.of(crawler).access
         self.kept = Kept()
         self._max_size = crawler.settings.getint(limits.DECODED_SIZE.setting) or limits.NO_LIMIT
-        self._network = Network(self._handler, allows, self.kept, crawler.stats, options, self._max_size)
+        self._network = Network(self._handler, allows, self.kept, self._shown, crawler.stats, options, self._max_size)
         self._watch = Watch(crawler)
         self._seats = asyncio.Semaphore(options.pages)
+
+    def _shown(self, url: str) -> Headers:
+        return self._access.shown(url, host_of(url))
 
     async def render(self, request: Request, response: Response, started: float) -> Outcome:
         """`response`, without content codings, came for `request`, which was sent at `started`, in Unix seconds.

@@ -1,0 +1,186 @@
+"""Logs in where a sheet says how, before the first page, and again when a page shows that nobody is logged in."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import Final
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response, TextResponse
+
+from sitecrawl.base.errors import InvalidUrl, SitecrawlError
+from sitecrawl.crawl.causes import of_exception, of_rule
+from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.form_login import log_in
+from sitecrawl.crawl.requests import LOGGED_OUT, LOGIN, host_of
+from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.sessions import LoginFailed, Session
+from sitecrawl.extensions.download_errors import Interrupted, InWant
+from sitecrawl.page.refusals import Kind as Refused
+from sitecrawl.page.refusals import Refusal
+from sitecrawl.sheets.login import Kind
+from sitecrawl.urls.url import parse
+
+logger = logging.getLogger(__name__)
+
+LOGINS: Final = "login/logins"
+"""Counts logins by forms that worked."""
+FORBIDDEN: Final = "login/forbidden"
+"""Counts URLs that were not asked for, so that the crawl stays logged in."""
+PUT_BACK: Final = "login/put_back"
+"""Counts pages that wait, for nobody is logged in."""
+MOST_TIMES: Final = 2
+"""So often a page is asked for again after a login: a session may end at any page, but hardly thrice at the same."""
+
+
+class LoggedOut(IgnoreRequest):
+    """A page as it is for those who have not logged in."""
+
+
+class LoginMiddleware:
+    """Downloader middleware, where an answer is decoded and rendered, and before anything is retried."""
+
+    def __init__(self, crawler: Crawler, runtime: Runtime) -> None:
+        self._crawler = crawler
+        self._runtime = runtime
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> LoginMiddleware:
+        return cls(crawler, Runtime.of(crawler))
+
+    async def process_request(self, request: Request) -> Request | None:
+        found = _of(self._runtime, request)
+        if found is None:
+            return None
+        fetch, session = found
+        if rule := session.forbids(request.url):
+            self._runtime.stats.inc_value(FORBIDDEN)
+            fetch.exclude(rule)
+            raise IgnoreRequest(f"{request.url} is not asked for: {of_rule(rule)}")
+        if not session.covers(request.url):
+            return None
+        try:
+            await self._enter(session)
+        except LoginFailed as error:
+            return self._later(request, fetch, error) if session.login.required else None
+        except InWant as error:
+            self._runtime.pause.suffer(error.want)
+            return self._runtime.give_back(fetch, error.want)
+        except Interrupted:
+            fetch.interrupt()
+            raise
+        session.sent_by[request] = session.generation
+        return None
+
+    async def _enter(self, session: Session) -> None:
+        if session.login.kind is Kind.FORM:
+            await session.enter(partial(self._log_in, session))
+        elif session.failure is not None:
+            raise LoginFailed(str(session.failure))
+
+    async def _log_in(self, session: Session) -> None:
+        url = session.login.url
+        try:
+            await self._told(session)
+        except LoginFailed as error:
+            self._runtime.refusals.met(url, Refusal(Refused.LOGIN_FAILED, str(error)))
+            raise
+        self._runtime.stats.inc_value(LOGINS)
+        logger.info("Logged in at %s", host_of(url))
+
+    async def _told(self, session: Session) -> None:
+        """Log in; whatever else goes wrong is a `LoginFailed`, that need not last."""
+        try:
+            await log_in(session, self._crawler.engine.download_async, self._runtime.access.cookies)
+        except (LoginFailed, InWant, Interrupted):
+            raise
+        except Exception as error:
+            name = type(error).__name__
+            why = str(error) if isinstance(error, SitecrawlError) else of_exception(name) or name
+            raise LoginFailed(f"the login page does not come: {why}", lasts=False) from error
+
+    def _later(self, request: Request, fetch: Fetch, error: LoginFailed) -> Request:
+        """Back into the frontier, as where a robots.txt cannot be had: a host that lets nobody in is given up."""
+        self._runtime.stats.inc_value(PUT_BACK)
+        fetch.failed(LoginFailed.__name__)
+        self._runtime.outcomes.hindered(fetch.visit, f"the login failed: {error}")
+        self._runtime.frontier.downloaded(fetch.visit, 0.0, failed=True)
+        return request.replace(dont_filter=True)
+
+    def process_response(self, request: Request, response: Response) -> Request | Response:
+        found = _of(self._runtime, request)
+        if found is None or 300 <= response.status < 400:
+            return response
+        fetch, session = found
+        if not session.covers(request.url):
+            return _only_if_free(session, fetch, response)
+        if request not in session.sent_by:  # logged out, and content with it
+            return response
+        body = response.body if b"html" in (response.headers.get("Content-Type") or b"").lower() else b""
+        if session.says_out(response.status, body, partial(_text, response)):
+            return _again(self._runtime, request, fetch, session)
+        if response.status < 300:
+            session.was_in()
+        return response
+
+
+class LoginRedirectsMiddleware:
+    """Downloader middleware, before redirects are followed: one that leads to the login page is no redirect."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> LoginRedirectsMiddleware:
+        return cls(Runtime.of(crawler))
+
+    def process_response(self, request: Request, response: Response) -> Request | Response:
+        location = response.headers.get("Location")
+        if location is None or not 300 <= response.status < 400:
+            return response
+        found = _of(self._runtime, request)
+        if found is None or request not in found[1].sent_by:
+            return response
+        fetch, session = found
+        try:
+            target = parse(location.decode("latin-1").strip(), request.url).href
+        except InvalidUrl:
+            return response
+        return _again(self._runtime, request, fetch, session) if session.is_login_page(target) else response
+
+
+def _of(runtime: Runtime, request: Request) -> tuple[Fetch, Session] | None:
+    """The fetch that `request` is for, and the login of its host, if both are there."""
+    fetch = None if LOGIN in request.meta else runtime.fetch_of(request)
+    if fetch is None or not request.url.startswith("http"):
+        return None
+    session = runtime.access.session_of(host_of(request.url))
+    return (fetch, session) if session is not None else None
+
+
+def _again(runtime: Runtime, request: Request, fetch: Fetch, session: Session) -> Request:
+    """The request that asks once more, after a login. A page that then says the same again is left out."""
+    runtime.refusals.met(request.url, Refusal(Refused.LOGGED_OUT))
+    fetch.failed(LoggedOut.__name__)  # and nothing of what came is kept
+    times = request.meta.get(LOGGED_OUT, 0)
+    if times >= MOST_TIMES:
+        session.needless(times)
+    if times >= MOST_TIMES or not session.was_out(request):
+        raise LoggedOut(f"{request.url} shows that nobody is logged in")
+    logger.info("Logged out: %s is asked for again after a login", request.url)
+    return request.replace(dont_filter=True, meta={**request.meta, LOGGED_OUT: times + 1})
+
+
+def _only_if_free(session: Session, fetch: Fetch, response: Response) -> Response:
+    """Of what was asked for over plain http, and so logged out, errors alone say enough."""
+    if session.login.required and response.status < 300:
+        fetch.failed(LoggedOut.__name__)
+        raise LoggedOut(f"{response.url} came over plain http, over which nobody is logged in (over_http)")
+    return response
+
+
+def _text(response: Response) -> str:
+    return response.text if isinstance(response, TextResponse) else response.body.decode("utf-8", "replace")

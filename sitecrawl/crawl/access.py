@@ -1,0 +1,196 @@
+"""As whom the crawl asks each host: headers, cookies, proxy and login of its sheet, put on at the wire.
+
+A request of Scrapy's goes a long way: it is stored in the frontier, copied by retries and redirects, and its headers
+stand in the archive. So nothing of this is ever put on one. The download handler asks here when it sends (`sent`) and
+hands over what comes (`heard`); all that others get to see has `(masked)` in its place. That makes it hold for all
+requests to a host, those of robots.txt and of browsers included, and for no other host.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from scrapy.statscollectors import StatsCollector
+
+from sitecrawl.base import limits
+from sitecrawl.base.errors import OptionError
+from sitecrawl.crawl.sessions import Session
+from sitecrawl.crawldir.database import Batch
+from sitecrawl.crawldir.faults import file_errors
+from sitecrawl.crawldir.participant import Participant
+from sitecrawl.http.cookies import BadCookies, CookieStore, jar_name, read_cookies
+from sitecrawl.page.items import Headers
+from sitecrawl.pagestore.record import MASK
+from sitecrawl.sheets import Sheets
+from sitecrawl.sheets.login import Kind, Login
+from sitecrawl.sheets.sheet import KEPT
+from sitecrawl.urls.url import parse
+
+logger = logging.getLogger(__name__)
+
+DIRECTORY: Final = "session"
+FILE: Final = "cookies.txt"
+"""Below `DIRECTORY` of a crawl's directory; both are their owner's alone."""
+_COOKIE: Final = b"cookie"
+
+
+class Access(Participant):
+    """See the module. `path`: the crawl's directory. `all_cookies`: whether those of every host are kept.
+
+    Raises `OptionError` for a login that cannot be read.
+    """
+
+    def __init__(
+        self,
+        sheets: Sheets,
+        path: Path,
+        stats: StatsCollector,
+        *,
+        all_cookies: bool = False,
+        most_cookies: int = limits.COOKIES.default,
+    ) -> None:
+        self.sheets = sheets
+        self.cookies = CookieStore(most_cookies)
+        self._path = path / DIRECTORY
+        self._stats = stats
+        self._all_cookies = all_cookies
+        self._sessions: dict[Login, Session] = {}
+        for sheet in sheets.all:
+            if sheet.login is not None:
+                login = Login.read(sheet.login)
+                self._sessions[login] = Session(login)
+        self._login_hosts = {parse(login.url).host: login for login in self._sessions if login.url}
+        self.session_of = lru_cache(maxsize=KEPT)(self._session_of)
+        self._given: set[str] = set()
+        """Hosts that have been given their sheet's cookies."""
+        if self.has_cookies:
+            self._read()
+
+    @property
+    def has_cookies(self) -> bool:
+        """Whether there is any host whose cookies are kept."""
+        return (
+            self._all_cookies
+            or any(sheet.cookies for sheet in self.sheets.all)
+            or any(login.has_session for login in self._sessions)
+        )
+
+    def _session_of(self, host: str) -> Session | None:
+        """By which the crawl is logged in at `host`, if it is to be."""
+        given = self.sheets.of(host).login
+        login = self._login_hosts.get(host) if given is None else Login.read(given)
+        return self._sessions[login] if login is not None else None
+
+    def keeps(self, host: str) -> bool:
+        """Whether the cookies of `host` are kept."""
+        if self._all_cookies or self.sheets.of(host).cookies:
+            return True
+        session = self.session_of(host)
+        return session is not None and session.login.has_session
+
+    def proxy_of(self, host: str) -> str | None:
+        """Through which its requests go, whatever they say; empty for none, None where its sheet says nothing."""
+        return self.sheets.of(host).proxy
+
+    # At the wire
+
+    def sent(self, url: str, host: str, headers: Headers) -> Headers:
+        """What to send to `url` for a request with `headers`."""
+        found = list(self._own(url, host))
+        if not found:
+            return headers
+        given = b"; ".join(value for name, value in headers if name.lower() == _COOKIE)
+        names = {name.lower() for name, _ in found}
+        return [
+            *((name, value) for name, value in headers if name.lower() not in names),
+            *((name, _joined(given, value) if name.lower() == _COOKIE else value) for name, value in found),
+        ]
+
+    def _own(self, url: str, host: str) -> Iterator[tuple[bytes, bytes]]:
+        sheet, session = self.sheets.of(host), self.session_of(host)
+        is_covered = session is None or session.covers(url)
+        for name, value in sheet.headers.items():
+            yield name.encode("latin-1"), value.encode("latin-1")
+        if session is not None and session.authorization and is_covered:
+            yield b"Authorization", session.authorization.encode()
+        if not self.keeps(host) or not is_covered:
+            return
+        if sheet.cookies and host not in self._given:
+            self._given.add(host)
+            self.cookies.give(url, sheet.cookies)
+        if text := self.cookies.header(url):
+            yield b"Cookie", text.encode("latin-1", "replace")
+
+    def shown(self, url: str, host: str) -> Headers:
+        """The same, for others to see: names, and no value."""
+        return [(name, MASK) for name, _ in self._own(url, host)]
+
+    def heard(self, url: str, host: str, headers: Headers) -> Headers:
+        """Keep what an answer of `url` sets; gives its headers for others to see."""
+        if not self.keeps(host) or not any(name.lower() == b"set-cookie" for name, _ in headers):
+            return headers
+        left_out = self.cookies.left_out
+        self.cookies.heard(url, headers)
+        if more := self.cookies.left_out - left_out:
+            self._stats.inc_value(limits.COOKIES.stat, more)
+        return [(name, _masked(value) if name.lower() == b"set-cookie" else value) for name, value in headers]
+
+    # On disk
+
+    def _read(self) -> None:
+        """The newest last: it may be that who was logged out has logged in again in a browser."""
+        own = self._path / FILE
+        given = {Path(login.file) for login in self._sessions if login.kind is Kind.COOKIES}
+        for path in sorted({own, *given}, key=_changed):
+            if path in given:
+                self._read_given(path)
+            elif path.exists():
+                try:
+                    self.cookies.take(read_cookies(path))
+                except BadCookies as error:
+                    logger.warning("%s. The crawl begins without its cookies", error)
+
+    def _read_given(self, path: Path) -> None:
+        """Of a file with all that a browser has, only what is of the hosts that are logged in at."""
+        hosts = {pattern for sheet in self.sheets.all if sheet.login is not None for pattern in sheet.hosts}
+        sites = {jar_name(pattern.removeprefix("*.")) for pattern in hosts}
+        try:
+            found = read_cookies(path)
+        except BadCookies as error:
+            raise OptionError(f"login: {error}") from None
+        self.cookies.take(one for one in found if "*" in hosts or jar_name(one.domain.removeprefix(".")) in sites)
+
+    def prepare(self, batch: Batch) -> None:
+        if self.cookies.has_changed:
+            with file_errors(self._path):
+                if not self._path.is_dir():
+                    self._path.mkdir(mode=0o700)
+                self._path.chmod(0o700)
+                self.cookies.write(self._path / FILE)
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _joined(given: bytes, ours: bytes) -> bytes:
+    """One header of a request's own cookies and ours, of which ours count."""
+    names = {pair.partition(b"=")[0] for pair in ours.split(b"; ")}
+    pairs = (pair.strip() for pair in given.split(b";"))
+    others = [
+        pair for pair in pairs if pair and pair.partition(b"=")[0] not in names and pair.partition(b"=")[2] != MASK
+    ]
+    return b"; ".join([*others, ours])
+
+
+def _masked(value: bytes) -> bytes:
+    """A Set-Cookie without what it sets."""
+    pair, semicolon, attributes = value.partition(b";")
+    return pair.partition(b"=")[0] + b"=" + MASK + semicolon + attributes

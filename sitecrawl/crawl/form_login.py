@@ -1,0 +1,131 @@
+"""Logging in by a form: its page is fetched, filled in as a browser would, sent, and what comes is looked at.
+
+What stands in the form already is sent along, so that hidden fields against forged requests are what they should be.
+A password goes to the host of the form's page and to no other, and never from https to http.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from parsel import Selector
+from scrapy import FormRequest, Request
+from scrapy.http import Response, TextResponse
+from scrapy.http.request import NO_CALLBACK
+
+from sitecrawl.base.display import printable
+from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.base.patterns import MatchTime, compiled
+from sitecrawl.crawl.causes import of_status
+from sitecrawl.crawl.requests import LOGIN
+from sitecrawl.crawl.sessions import LoginFailed, Session
+from sitecrawl.http.cookies import CookieStore
+from sitecrawl.page.refusals import has_password
+from sitecrawl.sheets.login import COOKIE, CSS
+from sitecrawl.urls.url import parse
+
+MAX_REDIRECTS: Final = 10
+_ASKING: Final = "//form[.//input[translate(@type, 'PASWORD', 'pasword') = 'password']]"
+_META: Final[Mapping[str, Any]] = {
+    LOGIN: True,
+    "dont_obey_robotstxt": True,
+    "dont_redirect": True,
+    "dont_retry": True,
+    "dont_cache": True,
+}
+_NOT_NOW: Final = frozenset({408, 425, 429})
+_AS_IT_WAS: Final = frozenset({307, 308})
+"""Redirects that ask for what was sent to be sent again (RFC 9110, section 15.4)."""
+
+Ask = Callable[[Request], Awaitable[Response]]
+
+
+async def log_in(session: Session, ask: Ask, cookies: CookieStore) -> None:
+    """Raises `LoginFailed`, and what `ask` raises."""
+    login = session.login
+    was_known = bool(cookies.header(login.url))
+    page = await _followed(Request(login.url, callback=NO_CALLBACK, dont_filter=True, meta=dict(_META)), ask)
+    form = _form(page, login.form)
+    if form is None and was_known and _why_not(session, page, cookies) is None:
+        return  # by the cookies that were kept
+    if form is None:
+        what = f"no form that matches {login.form!r}" if login.form else "no form that asks for a password"
+        raise LoginFailed(f"there is {what} at {printable(page.url, 200)}")
+    answer = await _followed(_filled_in(session, page, form), ask)
+    if (why := _why_not(session, answer, cookies)) is not None:
+        raise LoginFailed(why)
+
+
+async def _followed(request: Request, ask: Ask) -> Response:
+    """The answer behind all redirects."""
+    for _ in range(MAX_REDIRECTS):
+        response = await ask(request)
+        location = response.headers.get("Location")
+        if not 300 <= response.status < 400 or location is None:
+            return _checked(response)
+        if response.status in _AS_IT_WAS and request.method != "GET":
+            raise LoginFailed("the answer to the form asks for it to be sent to another address")
+        try:
+            target = parse(location.decode("latin-1").strip(), request.url).href
+        except InvalidUrl:
+            raise LoginFailed("it is redirected to what is no address of the web") from None
+        request = Request(target, callback=NO_CALLBACK, dont_filter=True, meta=dict(_META))
+    raise LoginFailed(f"it is redirected more than {MAX_REDIRECTS} times")
+
+
+def _checked(response: Response) -> Response:
+    if response.status >= 400:
+        lasts = response.status < 500 and response.status not in _NOT_NOW
+        raise LoginFailed(f"{printable(response.url, 200)} {of_status(response.status)}", lasts=lasts)
+    return response
+
+
+def _form(page: Response, selector: str) -> Selector | None:
+    if not isinstance(page, TextResponse):
+        return None
+    found = page.css(selector) if selector else page.xpath(_ASKING)
+    return next((one for one in found if one.root.tag == "form"), None)
+
+
+def _filled_in(session: Session, page: Response, form: Selector) -> Request:
+    assert isinstance(page, TextResponse)
+    names = dict.fromkeys(form.css("[name]").xpath("@name").getall())
+    for name in session.form_data:
+        if name not in names:
+            has = printable(", ".join(names), 200)
+            raise LoginFailed(f"the form at {printable(page.url, 200)} has no field {name!r}: it has {has}")
+    path = form.root.getroottree().getpath(form.root)
+    try:
+        request = FormRequest.from_response(
+            page, formxpath=path, formdata=session.form_data, callback=NO_CALLBACK, dont_filter=True, meta=dict(_META)
+        )
+    except (ValueError, IndexError):
+        raise LoginFailed(f"the form at {printable(page.url, 200)} cannot be filled in") from None
+    before, after = urlsplit(page.url), urlsplit(request.url)
+    if before.netloc != after.netloc or (before.scheme == "https" and after.scheme != "https"):
+        target = printable(f"{after.scheme}://{after.netloc}", 200)
+        raise LoginFailed(f"the form at {printable(page.url, 200)} sends to {target}: nothing is sent there")
+    if request.method == "GET":
+        raise LoginFailed(f"the form at {printable(page.url, 200)} would put the password into an address")
+    return request
+
+
+def _why_not(session: Session, answer: Response, cookies: CookieStore) -> str | None:
+    """Why `answer` does not look as if the crawl was logged in now."""
+    wanted = session.login.success
+    if wanted.startswith(COOKIE):
+        name = wanted.removeprefix(COOKIE)
+        return None if cookies.has(answer.url, name) else f"no cookie {name!r} was set: are name and password right?"
+    if wanted:
+        return None if _has(answer, wanted) else f"the page that came has no {wanted!r}: are name and password right?"
+    return "the page that came asks for a password again: is it right?" if has_password(answer.body) else None
+
+
+def _has(answer: Response, wanted: str) -> bool:
+    if not isinstance(answer, TextResponse):
+        return False
+    if wanted.startswith(CSS):
+        return bool(answer.css(wanted.removeprefix(CSS)))
+    return MatchTime().search(compiled(wanted), answer.text) is True

@@ -1,0 +1,154 @@
+"""One login: whether the crawl is logged in by it, and how often it may try."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from scrapy import Request
+
+from sitecrawl.base.errors import SitecrawlError
+from sitecrawl.base.patterns import MatchTime, compiled
+from sitecrawl.page.refusals import has_password
+from sitecrawl.sheets.login import Kind, Login
+from sitecrawl.urls.url import parse, target_of
+
+HOUR: Final = 3600.0
+IN_A_ROW: Final = 3
+"""Pages in a row that say that nobody is logged in, after which a login that cannot be done anew is over."""
+LOGIN_PAGE: Final = "login page"
+LOGOUT: Final = "logout link"
+"""Rules that exclude a URL, for `Fetch.exclude`."""
+
+_LOGOUT: Final = re.compile(
+    r"""(?:/|[?&;](?:[^=&;]*=)?)        # all of a folder or file of the path, or a parameter or its value
+        (?:(?:user|users|account|member|members|session|admin|wp|do|auth)[-_]?)?
+        (?:log|sign)[-_]?(?:out|off)
+        (?:\.[a-z]{2,5})?(?=[/?&;\#=]|$)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_FIELDS_LOOKED_AT: Final = 1 << 16
+"""Bytes of a page in which the login form is looked for."""
+
+
+class LoginFailed(SitecrawlError):
+    """A login that did not work; its message says why. It `lasts` where trying again would bring the same."""
+
+    def __init__(self, reason: str, *, lasts: bool = True) -> None:
+        super().__init__(reason)
+        self.lasts = lasts
+
+
+class Session:
+    """See the module. `clock` gives monotonic seconds. Raises `OptionError` for secrets that cannot be had."""
+
+    def __init__(self, login: Login, clock: Callable[[], float] = time.monotonic) -> None:
+        self.login = login
+        self.authorization = login.authorization()
+        """The value of the header; empty where cookies let the crawl in."""
+        self.form_data = login.form_data()
+        self.failure: LoginFailed | None = None
+        """Why the crawl is not logged in; None before the first attempt, and while it is."""
+        self.generation = 0
+        """Logins that have worked."""
+        self.sent_by: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
+        """The generation by which requests were sent that are under way."""
+        self._is_in = login.kind is not Kind.FORM
+        self._clock = clock
+        self._times: deque[float] = deque(maxlen=login.per_hour)
+        self._lock = asyncio.Lock()
+        self._in_a_row = 0
+        self._works = False
+        """Whether a page has come since the last login."""
+        self._pattern = compiled(login.logged_out) if login.logged_out else None
+        self._page = _place_of(login.url) if login.url else ""
+        self._fields = [_field(name) for name, _ in login.fields]
+
+    def covers(self, url: str) -> bool:
+        """Whether it may be used for `url`: what was made for TLS is sent over nothing else."""
+        return url.startswith("https://") or self.login.over_any
+
+    def forbids(self, url: str) -> str:
+        """The rule by which the crawl, being logged in, asks for no such URL; empty for none."""
+        if not self.login.has_session:
+            return ""
+        if self.is_login_page(url):
+            return LOGIN_PAGE
+        return LOGOUT if _LOGOUT.search(target_of(url)) else ""
+
+    def is_login_page(self, url: str) -> bool:
+        """Whether the form is there. A site's front page is a page, whatever form it has."""
+        return bool(self._page) and not self._page.endswith("/") and _place_of(url) == self._page
+
+    async def enter(self, log_in: Callable[[], Awaitable[None]]) -> None:
+        """Be logged in, by `log_in` where need be: once, whoever else waits for it. Raises `LoginFailed`."""
+        async with self._lock:
+            if self._is_in:
+                return
+            self._check()
+            self._times.append(self._clock())
+            try:
+                await log_in()
+            except LoginFailed as error:
+                self.failure = error
+                raise
+            self._is_in, self.failure, self._works = True, None, False
+            self.generation += 1
+
+    def _check(self) -> None:
+        if self.failure is not None and self.failure.lasts:
+            raise LoginFailed(str(self.failure))
+        if len(self._times) == self.login.per_hour and self._clock() - self._times[0] < HOUR:
+            raise LoginFailed(f"it has tried {self.login.per_hour} times within an hour", lasts=False)
+
+    def says_out(self, status: int, body: bytes, text: Callable[[], str]) -> bool:
+        """Whether an answer shows that nobody is logged in. `body` and `text` are of a page of HTML, or empty."""
+        if status == 401:
+            return True
+        if not 200 <= status < 300 or not body:
+            return False
+        if self._fields and has_password(body) and self._has_form(body[:_FIELDS_LOOKED_AT]):
+            return True
+        return self._pattern is not None and MatchTime().search(self._pattern, text()) is True
+
+    def _has_form(self, body: bytes) -> bool:
+        """A page on which one changes a password asks for one, too: only the login asks for all of its fields."""
+        return all(pattern.search(body) is not None for pattern in self._fields)
+
+    def was_in(self) -> None:
+        """A page came that is one."""
+        self._in_a_row = 0
+        self._works = True
+
+    def needless(self, logins: int) -> None:
+        """So many logins were made for a page that says the same with and without. They do not count, where other
+        pages show that the last has worked.
+        """
+        for _ in range(min(logins, len(self._times)) if self._works else 0):
+            self._times.pop()
+
+    def was_out(self, request: Request) -> bool:
+        """The answer to `request` shows that nobody is logged in; gives whether a login can change that."""
+        if self.login.kind is Kind.FORM:
+            if self.sent_by.get(request) == self.generation:  # else it was sent before the last login
+                self._is_in = False
+            return True
+        self._in_a_row += 1
+        if self._in_a_row >= IN_A_ROW and self.failure is None:
+            what = {Kind.COOKIES: "cookies", Kind.BEARER: "token", Kind.BASIC: "password"}[self.login.kind]
+            self.failure = LoginFailed(f"{IN_A_ROW} pages in a row do not take the {what}")
+        return False
+
+
+def _place_of(url: str) -> str:
+    """Scheme aside, what is the same page with any query."""
+    return parse(url).href.partition("?")[0].partition("://")[2]
+
+
+def _field(name: str) -> re.Pattern[bytes]:
+    return re.compile(rb"""\bname\s*=\s*["']?""" + re.escape(name.encode()) + rb"""(?=["'\s/>])""", re.IGNORECASE)

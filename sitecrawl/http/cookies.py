@@ -1,0 +1,208 @@
+"""Cookies by site, on disk, for those hosts alone of which somebody wants them kept.
+
+What may be set and sent is the standard library's business (`http.cookiejar`), as in Scrapy, with the Public Suffix
+List on top: a cookie for all of `co.uk` is nobody's. Each site has a jar of its own, so no cookie can be for two.
+
+On disk it is a cookies.txt as curl and browsers' extensions have it: Netscape's format, whose first line is its
+magic. It holds what lets the crawl in, so it is readable by its owner alone, from its first byte on. It is replaced
+atomically with each checkpoint that follows a change: a crash costs what was set since, and the crawl logs in again.
+
+Sizes are RFC 6265's (section 6.1): what a server sets beyond them is left out, and of all sites the one that was not
+asked for the longest time is forgotten first.
+"""
+
+from __future__ import annotations
+
+import http.cookiejar
+import warnings
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from email.message import Message
+from pathlib import Path
+from typing import Any, Final, cast
+from urllib.request import Request as StandardRequest
+
+from sitecrawl.base.errors import CorruptFile
+from sitecrawl.base.limits import COOKIES, NO_LIMIT
+from sitecrawl.crawldir.durable import write_atomically
+from sitecrawl.page.items import Headers
+from sitecrawl.urls.url import parse, site_of
+
+COOKIE_SIZE: Final = 4096
+"""Bytes of one: its name, its value and its attributes."""
+PER_SITE: Final = 50
+_MAGIC: Final = b"# Netscape HTTP Cookie File\n# Whoever has this file is logged in: keep it to yourself.\n\n"
+_HTTP_ONLY: Final = "#HttpOnly_"
+
+
+class BadCookies(CorruptFile):
+    """A file that is no cookies.txt."""
+
+
+class CookieStore:
+    """See the module. `most`: cookies of all sites, 0 for no limit."""
+
+    def __init__(self, most: int = COOKIES.default) -> None:
+        self._most = most or NO_LIMIT
+        self._jars: OrderedDict[str, http.cookiejar.CookieJar] = OrderedDict()
+        """By site; the one that was asked for last comes last."""
+        self._count = 0
+        self.has_changed = False
+        """Since it was written last."""
+        self.left_out = 0
+        """Cookies that were too large or too many, or of sites that were forgotten."""
+
+    def header(self, url: str) -> str:
+        """What to send to `url` in the header `Cookie`; empty for none."""
+        site = jar_name(parse(url).host)
+        if (jar := self._jars.get(site)) is None:
+            return ""
+        self._jars.move_to_end(site)
+        asked = StandardRequest(url)  # noqa: S310 - nothing is opened
+        jar.add_cookie_header(asked)
+        return asked.get_header("Cookie") or ""
+
+    def heard(self, url: str, headers: Headers) -> None:
+        """Take what an answer of `url` sets."""
+        message = Message()
+        for name, value in headers:
+            if name.lower() == b"set-cookie":
+                if len(value) > COOKIE_SIZE:
+                    self.left_out += 1
+                    continue
+                text = value.decode("latin-1")
+                if text.isprintable():
+                    message.add_header("Set-Cookie", text)
+        if message:
+            asked = StandardRequest(url)  # noqa: S310 - as above
+            site = jar_name(parse(url).host)
+            jar = self._jars.get(site, _new_jar())
+            before = _facts(jar)
+            made = jar.make_cookies(cast(Any, _Answer(message)), asked)  # those that it ends are out of the jar now
+            self._put(site, jar, [one for one in made if POLICY.set_ok(one, asked)], before)
+
+    def give(self, url: str, cookies: Mapping[str, str]) -> None:
+        """Set those of `cookies` that `url` would not be sent by name: what the host has set itself counts."""
+        known = {pair.partition("=")[0] for pair in self.header(url).split("; ")}
+        secure = "; Secure" if url.startswith("https://") else ""
+        found = [(b"Set-Cookie", f"{k}={v}; Path=/{secure}".encode()) for k, v in cookies.items() if k not in known]
+        self.heard(url, found)
+
+    def _put(
+        self,
+        site: str,
+        jar: http.cookiejar.CookieJar,
+        made: Iterable[http.cookiejar.Cookie],
+        before: set[tuple[Any, ...]],
+    ) -> None:
+        known = len(before)
+        names = {fact[:3] for fact in before}
+        for cookie in made:
+            if (cookie.domain, cookie.path, cookie.name) not in names and len(jar) >= PER_SITE:
+                self.left_out += 1
+            else:
+                jar.set_cookie(cookie)
+        after = _facts(jar)
+        self.has_changed |= after != before
+        self._count += len(after) - known
+        if after:
+            self._jars[site] = jar
+            self._jars.move_to_end(site)
+        else:
+            self._jars.pop(site, None)
+        while self._count > self._most and len(self._jars) > 1:
+            _, forgotten = self._jars.popitem(last=False)
+            self._count -= len(forgotten)
+            self.left_out += len(forgotten)
+
+    def has(self, url: str, name: str) -> bool:
+        """Whether `url` would be sent a cookie of this name."""
+        return any(pair.partition("=")[0] == name for pair in self.header(url).split("; "))
+
+    def forget(self, url: str) -> None:
+        """All that the site of `url` has set."""
+        if (jar := self._jars.pop(jar_name(parse(url).host), None)) is not None:
+            self._count -= len(jar)
+            self.has_changed = True
+
+    def __iter__(self) -> Iterator[http.cookiejar.Cookie]:
+        for jar in self._jars.values():
+            yield from jar
+
+    def __len__(self) -> int:
+        return self._count
+
+    # On disk
+
+    def write(self, path: Path) -> None:
+        """Replace the file at `path`. Raises `OSError`."""
+        write_atomically(path, (_MAGIC, *(_line(cookie) for cookie in self)), mode=0o600)
+        self.has_changed = False
+
+    def take(self, cookies: Iterable[http.cookiejar.Cookie]) -> None:
+        """Put in what was read from a file."""
+        for cookie in cookies:
+            site = jar_name(cookie.domain.removeprefix("."))
+            jar = self._jars.get(site, _new_jar())
+            self._put(site, jar, [cookie], _facts(jar))
+
+
+def read_cookies(path: Path) -> list[http.cookiejar.Cookie]:
+    """Those in the cookies.txt at `path` that are not over. Raises `BadCookies`, in which no cookie stands."""
+    jar = http.cookiejar.MozillaCookieJar()
+    try:
+        with warnings.catch_warnings(action="ignore"):  # it warns of what it does not expect with a traceback
+            jar.load(str(path), ignore_discard=True)
+    except (http.cookiejar.LoadError, OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no cookies.txt in Netscape's format"
+        raise BadCookies(f"{path} cannot be read: {reason}") from None
+    return list(jar)
+
+
+def _line(cookie: http.cookiejar.Cookie) -> bytes:
+    host_only = "TRUE" if cookie.domain.startswith(".") else "FALSE"
+    prefix = _HTTP_ONLY if cookie.has_nonstandard_attr("HttpOnly") else ""
+    name, value = ("", cookie.name) if cookie.value is None else (cookie.name, cookie.value)
+    ends = "" if cookie.expires is None else str(cookie.expires)
+    secure = "TRUE" if cookie.secure else "FALSE"
+    return "\t".join([prefix + cookie.domain, host_only, cookie.path, secure, ends, name, value]).encode() + b"\n"
+
+
+def jar_name(host: str) -> str:
+    """The site in whose jar the cookies of `host` are. Cookies know no ports, and `http.cookiejar` has names without
+    a dot in a domain of its own.
+    """
+    name = host.rpartition(":")[0] if ":" in host and host[-1].isdigit() else host
+    return site_of(name if "." in name else f"{name}.local")
+
+
+class _Policy(http.cookiejar.DefaultCookiePolicy):
+    """Cookies as browsers have them; none for a public suffix."""
+
+    def set_ok_domain(self, cookie: http.cookiejar.Cookie, request: StandardRequest) -> bool:
+        if cookie.domain_specified:
+            asked = jar_name(parse(request.full_url).host)
+            if jar_name(cookie.domain.removeprefix(".")) != asked:
+                return False
+        return super().set_ok_domain(cookie, request)
+
+
+POLICY: Final = _Policy()
+
+
+def _new_jar() -> http.cookiejar.CookieJar:
+    return http.cookiejar.CookieJar(POLICY)
+
+
+def _facts(jar: http.cookiejar.CookieJar) -> set[tuple[Any, ...]]:
+    return {(one.domain, one.path, one.name, one.value, one.expires) for one in jar}
+
+
+class _Answer:
+    """What `http.cookiejar` asks of a response."""
+
+    def __init__(self, headers: Message) -> None:
+        self._headers = headers
+
+    def info(self) -> Message:
+        return self._headers

@@ -1,0 +1,281 @@
+"""How a crawl logs in at the hosts of a sheet: what the sheet says, checked.
+
+Four ways, and what they take:
+
+- `form`: `url`, the page with the form; `fields`, what to write into it by their names. `form` is a CSS selector for
+  the form where the page has several with a password.
+- `bearer`: `token`, sent in `Authorization` (RFC 6750, section 2.1).
+- `basic`: `user` and `password`, sent in the same (RFC 7617).
+- `cookies`: `file`, those of somebody who has logged in in a browser, as cookies.txt (Netscape's format).
+
+A secret stands in a file that it names after an `@`, or in the environment (`env:NAME`), and nowhere else by
+preference: `exposed` says where one stands for others to read.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
+
+from cssselect import SelectorError
+from parsel.csstranslator import HTMLTranslator
+
+from sitecrawl.base.errors import OptionError, meant
+from sitecrawl.base.patterns import BadPattern, compiled
+
+COOKIE: Final = "cookie:"
+"""Before the name of a cookie, which is there when the login has worked."""
+CSS: Final = "css:"
+"""Before a selector for what the page after the login has."""
+_FILE: Final = "@"
+_ENVIRONMENT: Final = "env:"
+
+
+class Kind(StrEnum):
+    """A way to log in."""
+
+    FORM = "form"
+    BEARER = "bearer"
+    BASIC = "basic"
+    COOKIES = "cookies"
+
+
+_NEEDS: Final[Mapping[Kind, frozenset[str]]] = {
+    Kind.FORM: frozenset({"url", "fields"}),
+    Kind.BEARER: frozenset({"token"}),
+    Kind.BASIC: frozenset({"user", "password"}),
+    Kind.COOKIES: frozenset({"file"}),
+}
+_OF_ALL: Final = frozenset({"kind", "logged_out", "required", "over_http", "per_hour"})
+_ALSO: Final[Mapping[Kind, frozenset[str]]] = {
+    Kind.FORM: frozenset({"form", "success"}),
+    Kind.COOKIES: frozenset({"url"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """What nobody is to see: given as it is, as `@FILE` or as `env:NAME`. No text that shows it has it."""
+
+    given: str = field(default="", repr=False)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it stands where it was given."""
+        return not self.given.startswith((_FILE, _ENVIRONMENT))
+
+    def read(self, what: str) -> str:
+        """The secret; `what` names it in the `OptionError` that says why it cannot be had."""
+        if self.given.startswith(_FILE):
+            return self._of_file(what)
+        if self.given.startswith(_ENVIRONMENT):
+            name = self.given.removeprefix(_ENVIRONMENT)
+            if not os.environ.get(name):
+                raise OptionError(f"The {what} of the login is to be in the environment as {name}: there it is not")
+            return os.environ[name]
+        return self.given
+
+    def _of_file(self, what: str) -> str:
+        name = self.given.removeprefix(_FILE)
+        try:
+            text = Path(name).read_text().strip()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "it is no text"
+            raise OptionError(f"The {what} of the login is to be read from the file {name!r}: {reason}") from None
+        if not text:
+            raise OptionError(f"The {what} of the login is to be read from the file {name!r}: it is empty")
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """See the module. Make it with `Login.read`."""
+
+    kind: Kind
+    url: str = ""
+    """The page with the form; of cookies, the page to which the site leads whoever is logged out."""
+    fields: tuple[tuple[str, Secret], ...] = ()
+    form: str = ""
+    """A CSS selector; empty for the form that asks for a password."""
+    success: str = ""
+    """How to tell that the form was taken: `cookie:NAME`, `css:SELECTOR`, or a regular expression for the page that
+    comes then. Empty: that page is no error, and asks for no password."""
+    logged_out: str = ""
+    """A regular expression for pages that say that nobody is logged in, besides the form on a page."""
+    token: Secret = Secret()
+    user: Secret = Secret()
+    password: Secret = Secret()
+    file: str = ""
+    required: bool = True
+    """Whether pages are left alone that could only be had logged out."""
+    over_http: bool = False
+    """Whether what lets the crawl in may be sent over plain http, where anybody on the way can read it. A form at an
+    http address says so by itself."""
+    per_hour: int = 5
+    """Logins in an hour at the most, over all hosts of the sheet."""
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> Self:
+        """What a sheet's `login` says. Raises `OptionError`; files and the environment are looked at later."""
+        kind = _kind(given)
+        _check_names(given, kind)
+        values = {name: _OF_FIELDS[name](name, value) for name, value in given.items() if name != "kind"}
+        login = cls(kind, **values)
+        if login.url and urlsplit(login.url).scheme not in {"http", "https"}:
+            raise OptionError(f"login: url is {login.url!r}, and has to begin with https:// or http://")
+        return login
+
+    @property
+    def over_any(self) -> bool:
+        """Whether it may be used over plain http."""
+        return self.over_http or (self.kind is Kind.FORM and urlsplit(self.url).scheme == "http")
+
+    @property
+    def has_session(self) -> bool:
+        """Whether it stands in cookies, so that it can come to an end."""
+        return self.kind in {Kind.FORM, Kind.COOKIES}
+
+    def authorization(self) -> str:
+        """The value of the header `Authorization`; empty where cookies let the crawl in. Raises `OptionError`."""
+        if self.kind is Kind.BEARER:
+            return f"Bearer {_line(self.token.read('token'), 'token')}"
+        if self.kind is Kind.BASIC:
+            pair = f"{self.user.read('user')}:{self.password.read('password')}"
+            return f"Basic {b64encode(pair.encode()).decode()}"
+        return ""
+
+    def form_data(self) -> dict[str, str]:
+        """What goes into the form. Raises `OptionError`."""
+        return {name: value.read(f"field {name!r}") for name, value in self.fields}
+
+    @property
+    def plain(self) -> list[str]:
+        """The names of the secrets that stand in the sheet itself. Who logs in is none, nor is any other field of a
+        form whose name does not say so.
+        """
+        named = [("token", self.token), ("password", self.password), *self.fields]
+        return [name for name, value in named if value.given and value.is_plain and _is_secret(name)]
+
+
+def exposed(path: Path, logins: Iterable[Login]) -> str | None:
+    """What to say of a file at `path` that has secrets of `logins` in it, and that others may read; else None."""
+    names = sorted({name for login in logins for name in login.plain})
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return None
+    if not names or not mode & (stat.S_IRGRP | stat.S_IROTH):
+        return None
+    return (
+        f"{path} has a secret in it ({', '.join(names)}), and others here can read it: chmod 600 it, or name a file "
+        "(@FILE) or a variable (env:NAME) instead"
+    )
+
+
+def _is_secret(name: str) -> bool:
+    return any(word in name.lower() for word in ("pass", "pw", "secret", "token", "key", "pin", "code"))
+
+
+def _kind(given: Mapping[str, Any]) -> Kind:
+    if not isinstance(given, Mapping):
+        raise OptionError(f"login is a {type(given).__name__}, and has to be a table with a kind")
+    kinds = [*Kind]
+    name = given.get("kind")
+    if not isinstance(name, str) or name not in kinds:
+        said = f"is {name!r}" if "kind" in given else "is missing"
+        raise OptionError(f"login: kind {said}, and has to be one of {', '.join(kinds)}{meant(str(name), kinds)}")
+    return Kind(name)
+
+
+def _check_names(given: Mapping[str, Any], kind: Kind) -> None:
+    known = _NEEDS[kind] | _ALSO.get(kind, frozenset()) | _OF_ALL
+    for name in given:
+        if name not in known:
+            hint = meant(str(name), known) or f": it has {', '.join(sorted(known))}"
+            raise OptionError(f"login: {kind} has no {name!r}{hint}")
+    for name in sorted(_NEEDS[kind]):
+        if not given.get(name):
+            raise OptionError(f"login: {kind} takes {name!r}, which is missing")
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise OptionError(f"login: {name} is a {type(value).__name__}, and has to be a text")
+    return value
+
+
+def _line(text: str, name: str) -> str:
+    if not text.isprintable():
+        raise OptionError(f"login: {name} has more than one line, or what no header may hold")
+    return text
+
+
+def _secret(name: str, value: Any) -> Secret:
+    return Secret(_line(_text(name, value), name))
+
+
+def _form_fields(name: str, value: Any) -> tuple[tuple[str, Secret], ...]:
+    if not isinstance(value, Mapping) or not all(isinstance(one, str) for one in value):
+        raise OptionError(f"login: {name} is a {type(value).__name__}, and has to be a table of the form's fields")
+    return tuple((key, _secret(f"field {key!r}", one)) for key, one in value.items())
+
+
+def _regex(name: str, value: Any) -> str:
+    try:
+        compiled(text := _text(name, value))
+    except BadPattern as error:
+        raise OptionError(f"login: {name}: {error}") from None
+    return text
+
+
+def _selector(name: str, value: Any) -> str:
+    text = _text(name, value)
+    try:
+        HTMLTranslator().css_to_xpath(text)
+    except SelectorError as error:
+        raise OptionError(f"login: {name} is {text!r}, and that is no CSS selector: {error}") from None
+    return text
+
+
+def _success(name: str, value: Any) -> str:
+    text = _text(name, value)
+    if text.startswith(CSS):
+        _selector(name, text.removeprefix(CSS))
+        return text
+    return text if text.startswith(COOKIE) else _regex(name, text)
+
+
+def _boolean(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise OptionError(f"login: {name} is {value!r}, and has to be true or false")
+    return value
+
+
+def _number(name: str, value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise OptionError(f"login: {name} is {value!r}, and has to be a whole number from 1 on")
+    return value
+
+
+_OF_FIELDS: Final[Mapping[str, Any]] = {
+    "url": _text,
+    "fields": _form_fields,
+    "form": _selector,
+    "success": _success,
+    "logged_out": _regex,
+    "token": _secret,
+    "user": _secret,
+    "password": _secret,
+    "file": _text,
+    "required": _boolean,
+    "over_http": _boolean,
+    "per_hour": _number,
+}
+assert _OF_FIELDS.keys() == {one.name for one in fields(Login)} - {"kind"}
