@@ -168,7 +168,12 @@ def _again(runtime: Runtime, request: Request, fetch: Fetch, session: Session) -
     times = request.meta.get(LOGGED_OUT, 0)
     if times >= MOST_TIMES:
         session.needless(times)
-    if times >= MOST_TIMES or not session.was_out(request):
+        raise LoggedOut(f"{request.url} says that nobody is logged in, whoever is")
+    had_failed = session.failure is not None
+    can_enter = session.was_out(request)
+    if session.failure is not None and not had_failed:
+        runtime.refusals.met(request.url, Refusal(Refused.LOGIN_FAILED, str(session.failure)))
+    if not can_enter:
         raise LoggedOut(f"{request.url} shows that nobody is logged in")
     logger.info("Logged out: %s is asked for again after a login", request.url)
     return request.replace(dont_filter=True, meta={**request.meta, LOGGED_OUT: times + 1})

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from crawling import crawl, states_of, stats_of
+from crawling import crawl, scrapy, states_of, stats_of
 from localweb import LocalWeb, linked
 from members_web import PASSWORD, TOKEN, USER, MembersWeb
 
+from sitecrawl.crawldir.database import FAMILIES, Database
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.pagestore import PageReader
+from sitecrawl.urls.fingerprint import HASH_NAME
 
 QUICK = {"SITECRAWL_FAILURE_DELAY": 0.01, "STATS_DUMP": True, "LOG_LEVEL": "DEBUG"}
 
@@ -43,3 +47,132 @@ def test_a_form(tmp_path: Path) -> None:
         "/login",
     }
     assert stats_of(done.stderr)["login/logins"] == 1
+
+
+@pytest.mark.parametrize("shows", ["redirect", "form", "status", "text"])
+def test_a_session_that_ends(shows: str, tmp_path: Path) -> None:
+    """Whatever a site shows to who is logged out, it is no page: the crawl logs in again, and gets all pages."""
+    with MembersWeb(ends_after=4, shows=shows) as web:
+        login = form(web, logged_out="session has expired", per_hour=100)
+        done = crawl(web.root, tmp_path / "job", SITECRAWL_SHEETS=sheets(web, login), **QUICK)
+    assert titles(tmp_path / "job") == {"Members /", *(f"Members /page/{n}" for n in range(8))}
+    assert set(states_of(tmp_path / "job").values()) == {UrlState.FETCHED, UrlState.EXCLUDED}
+    assert stats_of(done.stderr)["refused/logged_out"] == web.logins - 1 > 0
+    assert f"{web.host} has logged the crawl out" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("way", "login"),
+    [
+        ("bearer", {"kind": "bearer", "token": TOKEN, "over_http": True}),
+        ("basic", {"kind": "basic", "user": USER, "password": PASSWORD, "over_http": True}),
+    ],
+)
+def test_a_header(way: str, login: dict[str, Any], tmp_path: Path) -> None:
+    """A token, or a name and a password, are sent with every request to that host, robots.txt included."""
+    with MembersWeb(way=way, shows="status") as web:
+        crawl(web.root, tmp_path / "job", SITECRAWL_SHEETS=sheets(web, login), **QUICK)
+    assert len(titles(tmp_path / "job")) == 9 + 1  # the login page is a page like any other
+    assert all("Authorization" in headers for _, _, headers in web.seen)
+
+
+@pytest.mark.parametrize("login", [{"kind": "bearer", "token": TOKEN}, {"kind": "cookies"}])
+def test_nothing_over_plain_http(login: dict[str, Any], tmp_path: Path) -> None:
+    """What lets the crawl in is not sent over http unless the sheet says so, and no page is taken logged out."""
+    with MembersWeb(extra={"/open": "<title>open</title>"}, way="bearer") as web:
+        if login["kind"] == "cookies":
+            (tmp_path / "c.txt").write_text("# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t\tsid\tsecret\n")
+            login = {**login, "file": str(tmp_path / "c.txt")}
+        crawl(f"{web.root}/open", tmp_path / "job", SITECRAWL_SHEETS=sheets(web, login), **QUICK)
+    assert not any({"Authorization", "Cookie"} & headers.keys() for _, _, headers in web.seen)
+    assert set(states_of(tmp_path / "job").values()) == {UrlState.FAILED}
+    assert titles(tmp_path / "job") == set()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"fields": {"user": USER, "password": "wrong"}}, "asks for a password again"),
+        ({"fields": {"name": USER, "password": PASSWORD}}, "has no field 'name': it has csrf, user, password"),
+        ({"form": "form.other"}, "no form that matches 'form.other'"),
+        ({"url": "/nowhere"}, "/nowhere answers 401 Unauthorized"),
+        ({"success": "cookie:other"}, "no cookie 'other' was set"),
+        ({"success": "css:#welcome"}, "the page that came has no 'css:#welcome'"),
+    ],
+)
+def test_a_login_that_fails(change: dict[str, Any], reason: str, tmp_path: Path) -> None:
+    """It is tried once and said in one line, and the host's pages are not fetched logged out."""
+    with MembersWeb(shows="status") as web:
+        change = {name: f"{web.root}{value}" if name == "url" else value for name, value in change.items()}
+        login = form(web, **change)
+        done = crawl(web.root, tmp_path / "job", SITECRAWL_SHEETS=sheets(web, login), **QUICK)
+        said = [line for line in done.stderr.splitlines() if "does not let the crawl log in" in line and "WARNING" in line]
+        assert len(said) == 1
+        assert reason in said[0]
+        assert reason in done.stdout + done.stderr
+        assert "/" not in web.paths() or "success" in change
+        assert web.logins + web.refused_logins <= 1
+
+
+def test_a_login_that_need_not_work(tmp_path: Path) -> None:
+    """With `required = false` pages are fetched as they are for everybody."""
+    with MembersWeb(extra={"/": linked("/open"), "/open": "<title>open</title>"}) as web:
+        login = form(web, fields={"user": USER, "password": "wrong"}, required=False)
+        crawl(web.root, tmp_path / "job", SITECRAWL_SHEETS=sheets(web, login), **QUICK)
+    assert titles(tmp_path / "job") == {"page", "open"}
+
+
+def test_a_failed_login_is_mended(tmp_path: Path) -> None:
+    """A crawl that could not log in keeps its pages: resumed with the right password it gets them."""
+    with MembersWeb() as web:
+        wrong = sheets(web, form(web, fields={"user": USER, "password": "wrong"}))
+        crawl(web.root, tmp_path / "job", SITECRAWL_SHEETS=wrong, **QUICK)
+        assert titles(tmp_path / "job") == set()
+        crawl(web.root, tmp_path / "job", SITECRAWL_SHEETS=sheets(web, form(web)), **QUICK)
+    assert len(titles(tmp_path / "job")) == 9
+
+
+def test_cookies_of_a_browser(tmp_path: Path) -> None:
+    """The cookies of somebody who is logged in let the crawl in, and when they do not any more it says so."""
+    with MembersWeb(ends_after=5) as web:
+        web.sessions["from-a-browser"] = 0
+        file = tmp_path / "cookies.txt"
+        file.write_text("# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t\tsid\tfrom-a-browser\n")
+        login = {"kind": "cookies", "file": str(file), "url": f"{web.root}/login", "over_http": True}
+        done = crawl(web.root, tmp_path / "job", SITECRAWL_SHEETS=sheets(web, login), **QUICK)
+    assert len(titles(tmp_path / "job")) == 5
+    assert "3 pages in a row do not take the cookies" in done.stderr
+
+
+def test_nothing_leaks(tmp_path: Path) -> None:
+    """Secrets are in no file but that of the cookies, which is its owner's alone, and in nothing that is printed."""
+    secrets = [PASSWORD, "x-key-5ec2e7", "cookie-5ec2e7"]
+    with LocalWeb({"/": "elsewhere"}) as other, MembersWeb(ends_after=5, extra={"/out": linked(other.root)}) as web:
+        (tmp_path / "password").write_text(PASSWORD)
+        login = form(web, fields={"user": USER, "password": f"@{tmp_path / 'password'}"}, per_hour=50)
+        text = sheets(web, login, headers={"X-Key": secrets[1]}, cookies={"own": secrets[2]})
+        job = tmp_path / "job"
+        done = crawl(f"{web.root} {web.root}/out", job, scope="any", SITECRAWL_SHEETS=text, **QUICK)
+        assert len(titles(job)) == 11
+        secrets += web.all_sessions
+        assert all({"X-Key", "Cookie"} <= headers.keys() for _, _, headers in web.seen)
+        assert not any({"X-Key", "Cookie"} & hit.headers.keys() for hit in other.hits)
+    cookies = job / "session/cookies.txt"
+    assert (cookies.stat().st_mode & 0o777, cookies.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert secrets[2] in cookies.read_text()
+    report = tmp_path / "report.html"
+    printed = [done.stdout, done.stderr, scrapy("report", "-d", str(job), "-o", str(report)).stdout, report.read_text()]
+    printed += [scrapy("why", f"{web.root}/logout", "-d", str(job)).stdout]
+    assert "would log the crawl out" in printed[-1]
+    for secret in secrets:
+        assert not [place for place in contents(job) if secret.encode() in place[1] and place[0] != cookies]
+        assert not [text for text in printed if secret in text]
+
+
+def contents(job: Path) -> list[tuple[Path, bytes]]:
+    """Every file of a crawl; of what is compressed, what is in it."""
+    found = [(path, path.read_bytes()) for path in job.rglob("*") if path.is_file()]
+    unpacked = [(path, gzip.decompress(data)) for path, data in found if path.suffix == ".gz"]
+    with closing(Database(job / "db", hash_name=HASH_NAME, read_only=True)) as database:
+        rows = [(job / "db", key + value) for name in FAMILIES for key, value in database.scan(name)]
+    return [*found, *unpacked, *rows]
