@@ -35,7 +35,7 @@ from sitecrawl.extensions.download_handler import FIRST_PART
 from sitecrawl.frontier.causes import OF_ERRORS, OF_HOSTS
 from sitecrawl.http import Want
 from sitecrawl.http.robots_txt import addressed, as_utf8
-from sitecrawl.urls.url import parse
+from sitecrawl.urls.url import Url, parse, target_of
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +44,8 @@ LIFETIME = 24 * 3600.0
 MAX_HOSTS = 10_000
 """Hosts whose rules are kept in memory; the longest unused is forgotten and fetched again."""
 
+EXCEPTED = "robotstxt/excepted"
+"""Counts requests for which no robots.txt counts, by a sheet."""
 _OPEN = b""
 _PROXY = ("proxy", "_auth_proxy")
 _PROXY_HEADER = "Proxy-Authorization"
@@ -96,6 +98,8 @@ class RobotsMiddleware:
         self._stats = crawler.stats
         self._parser_class: type[RobotParser] = load_object(crawler.settings["ROBOTSTXT_PARSER"])
         self._rules: OrderedDict[str, _Rules] = OrderedDict()
+        self._excepted: set[str] = set()
+        """Hosts of which was said that theirs is not obeyed everywhere."""
         self._asking: dict[str, asyncio.Event] = {}
 
     @classmethod
@@ -122,6 +126,8 @@ class RobotsMiddleware:
         root = f"{url.scheme}://{url.host}"
         rules = await self._rules_of(root, url.host, request)
         fetch = self._runtime.fetch_of(request)
+        if rules.want is None and rules.refused is None and self._is_excepted(url):
+            return None
         if rules.refused is not None:
             raise rules.refused
         if rules.want is not None and fetch is not None:
@@ -140,8 +146,23 @@ class RobotsMiddleware:
         if page.meta.get("dont_obey_robotstxt"):
             return True
         parsed = parse(url)
+        if self._is_excepted(parsed):
+            return True
         rules = await self._rules_of(f"{parsed.scheme}://{parsed.host}", parsed.host, page)
         return rules.parser is not None and rules.parser.allowed(url, self._agent)
+
+    def _is_excepted(self, url: Url) -> bool:
+        """Whether a sheet has somebody's leave for it."""
+        leave = self._runtime.access.sheets.of(url.host).robots
+        if leave is None or not leave.covers(target_of(url.href)):
+            return False
+        self._stats.inc_value(EXCEPTED)
+        if url.host not in self._excepted and len(self._excepted) < MAX_HOSTS:
+            self._excepted.add(url.host)
+            logger.warning(
+                "The robots.txt of %s is not obeyed below %s: %s", url.host, ", ".join(leave.paths), leave.reason
+            )
+        return True
 
     def _later(self, request: Request, fetch: Fetch | None, rules: _Rules) -> Request:
         """Back into the frontier; it is the frontier that gives a host up that stays silent."""

@@ -13,7 +13,7 @@ import ssl
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import localtime, strftime
 from typing import Any, Final
@@ -25,7 +25,7 @@ from sitecrawl.base import limits
 from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
 from sitecrawl.crawl.content_seen import KEEP
-from sitecrawl.crawldir.terms import Terms
+from sitecrawl.crawldir.terms import RobotsLeave, Terms
 from sitecrawl.frontier.host_terms import LiveTerms
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
@@ -255,6 +255,7 @@ def terms(settings: BaseSettings, scope: Scope | None, seeds: Sequence[Url] = ()
         ftp=settings.getbool("SITECRAWL_FTP"),
         others={**others, "seeds": listed if len(listed) <= _LISTED_SEEDS else {DIGEST: digest(" ".join(listed))}},
         sheets=tuple(kept(sheet, digest) for sheet in sheets(settings).all),
+        exceptions=tuple(robots_leaves(settings)),
     )
 
 
@@ -266,6 +267,14 @@ def _comparable(value: object) -> str | float | None:
     except ValueError:
         return None if value is None else text
     return int(number) if number.is_integer() else number
+
+
+def robots_leaves(settings: BaseSettings) -> Iterator[RobotsLeave]:
+    """Where robots.txt is not obeyed though others are: what sheets say."""
+    if settings.getbool("ROBOTSTXT_OBEY"):
+        for sheet in sheets(settings).all:
+            if sheet.robots is not None:
+                yield RobotsLeave(sheet.hosts, sheet.robots.paths, sheet.robots.reason)
 
 
 def robots_agent(settings: BaseSettings) -> str:
@@ -344,6 +353,7 @@ def warc(settings: BaseSettings, name: str, key: bytes = b"") -> WarcOptions:
         user_agent=settings.get("USER_AGENT", ""),
         operator=settings.get("SITECRAWL_CONTACT", ""),
         robots="obey" if settings.getbool("ROBOTSTXT_OBEY") else "ignore",
+        robots_exceptions=tuple(str(leave) for leave in robots_leaves(settings)),
         masked=frozenset(name.lower() for name in settings.getlist("SITECRAWL_WARC_MASKED", sorted(default.masked))),
         max_file_size=settings.getint("SITECRAWL_WARC_SIZE", default.max_file_size),
         once=settings.get("SITECRAWL_DUPLICATE_CONTENT") != KEEP,

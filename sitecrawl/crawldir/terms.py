@@ -5,11 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import PLACE, TERMS
+
+
+class RobotsLeave(NamedTuple):
+    """Where the robots.txt of hosts is not obeyed, and by whose leave, as the sheet says that names it."""
+
+    hosts: tuple[str, ...]
+    paths: tuple[str, ...]
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.hosts)} below {', '.join(self.paths)}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +53,8 @@ class Terms:
     """What is otherwise for some hosts, the same way: see `sitecrawl.sheets.kept`."""
     since: tuple[str, ...] = ()
     """What of all that was otherwise in the run before, in words."""
+    exceptions: tuple[RobotsLeave, ...] = ()
+    """Where robots.txt is not obeyed; of several for a host the last counts."""
 
     def pack(self) -> bytes:
         return json.dumps(asdict(self)).encode()
@@ -52,7 +65,9 @@ class Terms:
         try:
             fields = json.loads(data)
             lists = {name: tuple(fields.get(name, ())) for name in ("allow", "deny", "sheets", "since")}
-            return cls(**{**fields, **lists})
+            given = fields.get("exceptions", ())
+            leaves = tuple(RobotsLeave(tuple(names), tuple(paths), why) for names, paths, why in given)
+            return cls(**{**fields, **lists, "exceptions": leaves})
         except (ValueError, TypeError, LookupError) as error:
             raise CorruptFile(f"What the crawl was told cannot be read: {error}") from error
 

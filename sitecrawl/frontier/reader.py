@@ -22,7 +22,7 @@ from sitecrawl.crawldir.meta import CONTENT_TOTALS, HISTORY, LEDGER, OUTCOMES, R
 from sitecrawl.crawldir.outcomes import Outcomes
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.crawldir.refusals import RefusalTotals
-from sitecrawl.crawldir.terms import terms_of
+from sitecrawl.crawldir.terms import RobotsLeave, terms_of
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.policies import policy_named
 from sitecrawl.credit.trust import HostGraph
@@ -229,6 +229,11 @@ class FrontierReader:
     def refusals(self) -> RefusalTotals:
         """Which hosts said no, in all runs."""
         return RefusalTotals.unpack(self._database.get("meta", REFUSALS))
+
+    def exceptions(self) -> tuple[RobotsLeave, ...]:
+        """Where the last run did not obey robots.txt, and by whose leave."""
+        terms = terms_of(self._database)
+        return terms.exceptions if terms is not None else ()
 
     def outcomes(self) -> Outcomes:
         """How many pages came, and why hosts gave none."""

@@ -26,7 +26,7 @@ from sitecrawl.base.errors import CorruptFile
 from sitecrawl.base.limits import COOKIES, NO_LIMIT
 from sitecrawl.crawldir.durable import write_atomically
 from sitecrawl.page.items import Headers
-from sitecrawl.urls.url import parse, site_of
+from sitecrawl.urls.url import parse, site_of, top_level_of
 
 COOKIE_SIZE: Final = 4096
 """Bytes of one: its name, its value and its attributes."""
@@ -98,9 +98,11 @@ class CookieStore:
         known = len(before)
         names = {fact[:3] for fact in before}
         for cookie in made:
-            if (cookie.domain, cookie.path, cookie.name) not in names and len(jar) >= PER_SITE:
+            name = cookie.domain, cookie.path, cookie.name
+            if name not in names and len(names) >= PER_SITE:
                 self.left_out += 1
             else:
+                names.add(name)
                 jar.set_cookie(cookie)
         after = _facts(jar)
         self.has_changed |= after != before
@@ -173,7 +175,10 @@ def jar_name(host: str) -> str:
     a dot in a domain of its own.
     """
     name = host.rpartition(":")[0] if ":" in host and host[-1].isdigit() else host
-    return site_of(name if "." in name else f"{name}.local")
+    name = name if "." in name else f"{name}.local"
+    labels = name.split(".")
+    is_listed = labels[-1].isdigit() or top_level_of(name) != name
+    return site_of(name) if is_listed else ".".join(labels[-2:])  # as in an intranet, which has names of its own
 
 
 class _Policy(http.cookiejar.DefaultCookiePolicy):

@@ -17,6 +17,8 @@ class WarcOptions:
     """Who runs the crawl and how to reach them, for the warcinfo record; empty leaves the field out."""
     robots: str = "obey"
     """The robots.txt policy, for the warcinfo record: `obey` or `ignore`."""
+    robots_exceptions: tuple[str, ...] = ()
+    """Where it is another and by whose leave, for the same, a line each."""
     masked: frozenset[str] = frozenset({"authorization", "cookie"})
     """Headers of requests, in lower case, whose values are not written: what the crawl has been trusted with."""
     key: bytes = b""

@@ -157,7 +157,8 @@ def warcinfo(options: WarcOptions, filename: str, created: float) -> bytes:
         "http-header-user-agent": options.user_agent,
         "operator": options.operator,
     }
-    lines = (f"{name}: {_one_line(value)}\r\n" for name, value in described.items() if value)
+    fields_of = [*described.items(), *(("robots-exception", one) for one in options.robots_exceptions)]
+    lines = (f"{name}: {_one_line(value)}\r\n" for name, value in fields_of if value)
     fields = [
         ("WARC-Type", "warcinfo"),
         ("WARC-Record-ID", new_record_id()),

@@ -17,6 +17,7 @@ from sitecrawl.crawldir.directory import Manifest, manifest_of
 from sitecrawl.crawldir.history import History
 from sitecrawl.crawldir.outcomes import Outcomes
 from sitecrawl.crawldir.refusals import RefusalTotals
+from sitecrawl.crawldir.terms import RobotsLeave
 from sitecrawl.frontier.duplicates import ContentFigures
 from sitecrawl.frontier.held import HeldSet
 from sitecrawl.frontier.hosts import Host
@@ -115,6 +116,8 @@ class ReportData:
     refused: list[tuple[str, str, str]]
     """Hosts that said no most often: name, in which ways, and what can be done."""
     refused_count: int
+    exceptions: tuple[RobotsLeave, ...]
+    """Where robots.txt was not obeyed."""
     outcomes: Outcomes
     hosts: list[tuple[Host, float]]
     """The largest, with their importance."""
@@ -157,6 +160,7 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
             content=reader.content(),
             refused=list(islice(_refused(refusals), HOSTS)),
             refused_count=len(refusals),
+            exceptions=reader.exceptions(),
             outcomes=reader.outcomes(),
             hosts=[(host, urls.hosts[host.key]) for host in largest[:HOSTS]],
             host_count=len(hosts),

@@ -32,6 +32,10 @@ class RobotsException:
     paths: tuple[str, ...] = ("/",)
     """Path prefixes."""
 
+    def covers(self, target: str) -> bool:
+        """Whether it is about a URL with this path and query."""
+        return target.startswith(self.paths)
+
 
 @dataclass(frozen=True, slots=True)
 class Sheet:

@@ -14,7 +14,8 @@ from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.trap_state import Reason
 from sitecrawl.page.items import Link
 from sitecrawl.pagestore.capture import Capture
-from sitecrawl.urls.url import CRAWLED, Url, guess_url, parse
+from sitecrawl.sheets import RobotsException
+from sitecrawl.urls.url import CRAWLED, Url, guess_url, parse, target_of
 from sitecrawl.why.robots import Rule, deciding_rule
 from sitecrawl.why.source import Live, Source, content_of
 
@@ -29,6 +30,8 @@ class Robots:
     capture: Capture
     rule: Rule | None
     """The line that decides; None where none does."""
+    leave: RobotsException | None
+    """By which the crawl does not obey it."""
 
     @property
     def is_answer(self) -> bool:
@@ -37,7 +40,7 @@ class Robots:
 
     @property
     def forbids(self) -> bool:
-        return self.is_answer and self.rule is not None and not self.rule.allows
+        return self.leave is None and self.is_answer and self.rule is not None and not self.rule.allows
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,4 +174,6 @@ def _robots(source: Source, url: Url) -> Robots | None:
         return None
     capture, body = found
     agent = source.terms.agent if source.terms is not None else ""
-    return Robots(capture, deciding_rule(body, url.href, agent) if capture.status < 300 else None)
+    rule = deciding_rule(body, url.href, agent) if capture.status < 300 else None
+    leave = source.leaves.of(url.host).robots
+    return Robots(capture, rule, leave if leave is not None and leave.covers(target_of(url.href)) else None)

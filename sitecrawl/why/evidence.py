@@ -136,7 +136,10 @@ def robots(case: Case) -> Evidence | None:
         "status": found.capture.status,
         "fetched": found.capture.fetched,
     }
-    if not found.is_answer:
+    if found.leave is not None:
+        text = f"is not obeyed below {', '.join(found.leave.paths)}: {found.leave.reason} ({at})"
+        facts |= {"allowed": True, "leave": found.leave.reason}
+    elif not found.is_answer:
         text = f"cannot be had: it answered {found.capture.status} ({at}), so nothing is asked for"
     elif found.rule is None:
         text = f"allows it: no line is about it (status {found.capture.status}, {at})"

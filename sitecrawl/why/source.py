@@ -28,6 +28,7 @@ from sitecrawl.frontier.sites import pool_of
 from sitecrawl.frontier.tables import HostTable
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.reader import PageReader
+from sitecrawl.sheets import RobotsException, Sheet, Sheets
 from sitecrawl.sheets.change import changes_of
 from sitecrawl.sheets.live import LiveSheets
 from sitecrawl.sitemap.record import SitemapRecord
@@ -91,6 +92,12 @@ class Source:
         self.search_pages = search_pages
         self.most = THOROUGH if thorough else QUICK
         self._places = Places(told or database)
+
+    @property
+    def leaves(self) -> Sheets:
+        """Where robots.txt is not obeyed."""
+        found = self.terms.exceptions if self.terms is not None else ()
+        return Sheets([Sheet(one.hosts, robots=RobotsException(one.reason, one.paths)) for one in found])
 
     @property
     def schemes(self) -> Schemes:

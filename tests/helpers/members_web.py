@@ -46,7 +46,7 @@ class MembersWeb(Threaded):
         self._tokens: set[str] = set()
         self._numbers = count(1)
         self._lock = threading.Lock()
-        server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"web": self}))
         server.daemon_threads = True
         self.port = server.server_address[1]
         self.host = f"127.0.0.1:{self.port}"
@@ -94,83 +94,81 @@ class MembersWeb(Threaded):
         return [path for _, path, _ in self.seen if path != "/robots.txt"]
 
 
-def _handler(web: MembersWeb) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
+class _Handler(BaseHTTPRequestHandler):
+    web: MembersWeb
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
-        def _form(self) -> bytes:
-            return (
-                "<!doctype html><title>Log in</title><form action=/search><input name=q></form>"
-                '<form method=post action="/login"><input type=hidden name=csrf value="%s">'
-                "<input name=user><input type=password name=password><button>Log in</button></form>" % web.token()
-            ).encode()
+    def _form(self) -> bytes:
+        return (
+            "<!doctype html><title>Log in</title><form action=/search><input name=q></form>"
+            f'<form method=post action="/login"><input type=hidden name=csrf value="{self.web.token()}">'
+            "<input name=user><input type=password name=password><button>Log in</button></form>"
+        ).encode()
 
-        @property
-        def _session(self) -> str:
-            pairs = (pair.strip().partition("=") for pair in self.headers.get("Cookie", "").split(";"))
-            return next((value for name, _, value in pairs if name == "sid"), "")
+    @property
+    def _session(self) -> str:
+        pairs = (pair.strip().partition("=") for pair in self.headers.get("Cookie", "").split(";"))
+        return next((value for name, _, value in pairs if name == "sid"), "")
 
-        def _is_let_in(self) -> bool:
-            given = self.headers.get("Authorization", "")
-            if web.way == "bearer":
-                return given == f"Bearer {TOKEN}"
-            if web.way == "basic":
-                return given == "Basic bWFyaWFuYTpwYTU1LW9mLW1hcmlhbmE="
-            return web.lets_in(self._session)
+    def _is_let_in(self) -> bool:
+        given = self.headers.get("Authorization", "")
+        if self.web.way == "bearer":
+            return given == f"Bearer {TOKEN}"
+        if self.web.way == "basic":
+            return given == "Basic bWFyaWFuYTpwYTU1LW9mLW1hcmlhbmE="
+        return self.web.lets_in(self._session)
 
-        def do_GET(self) -> None:
-            web.seen.append(("GET", self.path, dict(self.headers)))
-            path = self.path.partition("?")[0]
-            if path == "/robots.txt":
-                self._answer(404, b"")
-            elif path in web.extra:
-                self._answer(200, web.extra[path].encode())
-            elif path == "/login":
-                if self._session in web.sessions:
-                    self._answer(302, b"", Location="/")
-                else:
-                    self._answer(200, self._form())
-            elif path == "/logout":
-                web.log_out(self._session)
-                self._answer(302, b"", Location="/login")
-            elif not self._is_let_in():
-                self._refuse()
-            elif path == "/" or (path.removeprefix("/page/").isdigit() and int(path[6:]) < web.pages):
-                links = "".join(f'<a href="/page/{n}">{n}</a>' for n in range(web.pages))
-                text = f"<!doctype html><title>Members {path}</title><p>For members: {path}{links}"
-                self._answer(200, f'{text}<a href="/logout">Log out</a><a href="/login">Log in</a>'.encode())
+    def do_GET(self) -> None:
+        self.web.seen.append(("GET", self.path, dict(self.headers)))
+        path = self.path.partition("?")[0]
+        if path == "/robots.txt":
+            self._answer(404, b"")
+        elif path in self.web.extra:
+            self._answer(200, self.web.extra[path].encode())
+        elif path == "/login":
+            if self._session in self.web.sessions:
+                self._answer(302, b"", Location="/")
             else:
-                self._answer(404, b"no such page")
-
-        def _refuse(self) -> None:
-            if web.shows == "redirect":
-                self._answer(302, b"", Location=f"/login?next={self.path}")
-            elif web.shows == "form":
                 self._answer(200, self._form())
-            elif web.shows == "status":
-                self._answer(401, b"<title>401</title>who are you")
-            else:
-                self._answer(200, b"<title>Sorry</title><p>Your session has expired.")
+        elif path == "/logout":
+            self.web.log_out(self._session)
+            self._answer(302, b"", Location="/login")
+        elif not self._is_let_in():
+            self._refuse()
+        elif path == "/" or (path.removeprefix("/page/").isdigit() and int(path[6:]) < self.web.pages):
+            links = "".join(f'<a href="/page/{n}">{n}</a>' for n in range(self.web.pages))
+            text = f"<!doctype html><title>Members {path}</title><p>For members: {path}{links}"
+            self._answer(200, f'{text}<a href="/logout">Log out</a><a href="/login">Log in</a>'.encode())
+        else:
+            self._answer(404, b"no such page")
 
-        def do_POST(self) -> None:
-            web.seen.append(("POST", self.path, dict(self.headers)))
-            form = parse_qs(self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode())
-            session = web.log_in(form) if self.path == "/login" else None
-            if session is None:
-                self._answer(200, self._form())
-            else:
-                self._answer(303, b"", **{"Location": "/", "Set-Cookie": f"sid={session}; Path=/; HttpOnly"})
+    def _refuse(self) -> None:
+        if self.web.shows == "redirect":
+            self._answer(302, b"", Location=f"/login?next={self.path}")
+        elif self.web.shows == "form":
+            self._answer(200, self._form())
+        elif self.web.shows == "status":
+            self._answer(401, b"<title>401</title>who are you")
+        else:
+            self._answer(200, b"<title>Sorry</title><p>Your session has expired.")
 
-        def _answer(self, status: int, body: bytes, **headers: str) -> None:
-            self.send_response(status)
-            for name, value in {"Content-Type": "text/html", **headers}.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def do_POST(self) -> None:
+        self.web.seen.append(("POST", self.path, dict(self.headers)))
+        form = parse_qs(self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode())
+        session = self.web.log_in(form) if self.path == "/login" else None
+        if session is None:
+            self._answer(200, self._form())
+        else:
+            self._answer(303, b"", **{"Location": "/", "Set-Cookie": f"sid={session}; Path=/; HttpOnly"})
 
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
+    def _answer(self, status: int, body: bytes, **headers: str) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Type": "text/html", **headers}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
-    return Handler
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from crawling import crawl, scrapy, states_of, stats_of
-from localweb import LocalWeb, linked
+from crawling import PROJECT, crawl, environment, scrapy, scrapy_command, states_of, stats_of
+from localweb import Answer, LocalWeb, linked
 from members_web import PASSWORD, TOKEN, USER, MembersWeb
+from waiting import until
 
 from sitecrawl.crawldir.database import FAMILIES, Database
 from sitecrawl.frontier.record import UrlState
@@ -29,13 +31,19 @@ def sheets(web: MembersWeb, login: dict[str, Any], **more: Any) -> str:
     return json.dumps([{"hosts": [web.host], "login": login, **more}])
 
 
+def cookies_txt(folder: Path, session: str) -> Path:
+    file = folder / "cookies.txt"
+    file.write_text(f"# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t\tsid\t{session}\n")
+    return file
+
+
 def titles(job: Path) -> set[str]:
     with PageReader(job) as reader:
         return {one.title or "" for one in reader.captures() if one.kind == "page"}
 
 
 def test_a_form(tmp_path: Path) -> None:
-    """The form is sent once, with its hidden token, and all pages come for members; logout and login are left alone."""
+    """The form is sent once, with its hidden token, and all pages come for members; logout is left alone."""
     with MembersWeb() as web:
         done = crawl(web.root, tmp_path / "job", SITECRAWL_SHEETS=sheets(web, form(web)), **QUICK)
     assert done.returncode == 0, done.stderr
@@ -81,8 +89,7 @@ def test_nothing_over_plain_http(login: dict[str, Any], tmp_path: Path) -> None:
     """What lets the crawl in is not sent over http unless the sheet says so, and no page is taken logged out."""
     with MembersWeb(extra={"/open": "<title>open</title>"}, way="bearer") as web:
         if login["kind"] == "cookies":
-            (tmp_path / "c.txt").write_text("# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t\tsid\tsecret\n")
-            login = {**login, "file": str(tmp_path / "c.txt")}
+            login = {**login, "file": str(cookies_txt(tmp_path, "secret"))}
         crawl(f"{web.root}/open", tmp_path / "job", SITECRAWL_SHEETS=sheets(web, login), **QUICK)
     assert not any({"Authorization", "Cookie"} & headers.keys() for _, _, headers in web.seen)
     assert set(states_of(tmp_path / "job").values()) == {UrlState.FAILED}
@@ -106,7 +113,7 @@ def test_a_login_that_fails(change: dict[str, Any], reason: str, tmp_path: Path)
         change = {name: f"{web.root}{value}" if name == "url" else value for name, value in change.items()}
         login = form(web, **change)
         done = crawl(web.root, tmp_path / "job", SITECRAWL_SHEETS=sheets(web, login), **QUICK)
-        said = [line for line in done.stderr.splitlines() if "does not let the crawl log in" in line and "WARNING" in line]
+        said = [line for line in done.stderr.splitlines() if "WARNING" in line and "does not let the crawl" in line]
         assert len(said) == 1
         assert reason in said[0]
         assert reason in done.stdout + done.stderr
@@ -136,9 +143,8 @@ def test_cookies_of_a_browser(tmp_path: Path) -> None:
     """The cookies of somebody who is logged in let the crawl in, and when they do not any more it says so."""
     with MembersWeb(ends_after=5) as web:
         web.sessions["from-a-browser"] = 0
-        file = tmp_path / "cookies.txt"
-        file.write_text("# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t\tsid\tfrom-a-browser\n")
-        login = {"kind": "cookies", "file": str(file), "url": f"{web.root}/login", "over_http": True}
+        file = str(cookies_txt(tmp_path, "from-a-browser"))
+        login = {"kind": "cookies", "file": file, "url": f"{web.root}/login", "over_http": True}
         done = crawl(web.root, tmp_path / "job", SITECRAWL_SHEETS=sheets(web, login), **QUICK)
     assert len(titles(tmp_path / "job")) == 5
     assert "3 pages in a row do not take the cookies" in done.stderr
@@ -161,8 +167,9 @@ def test_nothing_leaks(tmp_path: Path) -> None:
     assert (cookies.stat().st_mode & 0o777, cookies.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     assert secrets[2] in cookies.read_text()
     report = tmp_path / "report.html"
-    printed = [done.stdout, done.stderr, scrapy("report", "-d", str(job), "-o", str(report)).stdout, report.read_text()]
-    printed += [scrapy("why", f"{web.root}/logout", "-d", str(job)).stdout]
+    assert scrapy("report", "-d", str(job), "-o", str(report)).returncode == 0
+    why = scrapy("why", f"{web.root}/logout", "-d", str(job)).stdout
+    printed = [done.stdout, done.stderr, report.read_text(), why]
     assert "would log the crawl out" in printed[-1]
     for secret in secrets:
         assert not [place for place in contents(job) if secret.encode() in place[1] and place[0] != cookies]
@@ -176,3 +183,51 @@ def contents(job: Path) -> list[tuple[Path, bytes]]:
     with closing(Database(job / "db", hash_name=HASH_NAME, read_only=True)) as database:
         rows = [(job / "db", key + value) for name in FAMILIES for key, value in database.scan(name)]
     return [*found, *unpacked, *rows]
+
+
+def test_cookies_of_all_hosts(tmp_path: Path) -> None:
+    """With SITECRAWL_COOKIES a host is sent what it has set, and a resumed crawl still has it."""
+    pages = {"/": Answer(linked("/a").encode(), 200, {"Content-Type": "text/html", "Set-Cookie": "k=v1"}), "/a": "a"}
+    with LocalWeb(pages) as web:
+        crawl(web.root, tmp_path / "job", SITECRAWL_COOKIES=True, **QUICK)
+        crawl(f"{web.root}/a?again", tmp_path / "job", SITECRAWL_COOKIES=True, **QUICK)
+        sent = [(hit.path, hit.headers.get("Cookie")) for hit in web.hits if hit.path != "/robots.txt"]
+    assert sent == [("/", None), ("/a", "k=v1"), ("/a?again", "k=v1")]
+
+
+def test_a_proxy_of_one_host(tmp_path: Path) -> None:
+    """What a sheet's proxy is for goes through it, robots.txt included, and nothing else does; nor is it an address."""
+    with LocalWeb(lambda path, host: f"<title>{host}</title>by the proxy") as far, LocalWeb({"/": "near"}) as near:
+        proxy = far.root.replace("//", "//me:word-5ec2e7@")
+        text = json.dumps([{"hosts": ["far.example"], "proxy": proxy}])
+        job = tmp_path / "job"
+        done = crawl(f"http://far.example/ {near.root}", job, SITECRAWL_SHEETS=text, **QUICK)
+        assert sorted((hit.path, hit.host) for hit in far.hits) == [
+            ("http://far.example/", "far.example"),
+            ("http://far.example/robots.txt", "far.example"),
+        ]
+        assert {hit.headers["Proxy-Authorization"] for hit in far.hits} == {"Basic bWU6d29yZC01ZWMyZTc="}
+        assert sorted(near.paths(robots=True)) == ["/", "/robots.txt"]
+    assert "far.example" in titles(job)
+    for secret in (b"word-5ec2e7", b"bWU6d29yZC01ZWMyZTc="):
+        assert not [place for place in contents(job) if secret in place[1]]
+        assert secret.decode() not in done.stderr + done.stdout
+
+
+def test_killed(tmp_path: Path) -> None:
+    """A crawl that is killed in the middle goes on: with the session that it had, or another, and never with half."""
+    with MembersWeb(pages=40) as web:
+        words = ["-a", f"seeds={web.root}", "-s", "DOWNLOAD_DELAY=0.02"]
+        settings = {"JOBDIR": tmp_path / "job", "SITECRAWL_SHEETS": sheets(web, form(web)), "LOG_LEVEL": "INFO"}
+        command = scrapy_command("crawl", "generic", *words, settings=settings)
+        for pages in (8, 20):
+            crawler = subprocess.Popen(command, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL)
+            until(lambda pages=pages: len(web.paths()) > pages, "pages before the kill")
+            crawler.kill()
+            crawler.wait()
+        done = crawl(web.root, tmp_path / "job", SITECRAWL_SHEETS=sheets(web, form(web)), **QUICK)
+        assert done.returncode == 0, done.stderr
+    assert len(titles(tmp_path / "job")) == 41
+    assert web.logins <= 3
+    assert web.logouts == web.refused_logins == 0
+    assert [file.name for file in (tmp_path / "job/session").iterdir()] == ["cookies.txt"]

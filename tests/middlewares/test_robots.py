@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import codecs
+import gzip
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from crawling import crawl
+from crawling import crawl, scrapy
 from localweb import Answer, LocalWeb, Page, linked
 
 from sitecrawl.base.limits import ROBOTS_SIZE
@@ -140,3 +142,37 @@ def test_robots_txt_is_in_the_page_store(tmp_path: Path) -> None:
     crawled("User-agent: *\nDisallow: /secret", tmp_path / "job")
     with closing(sqlite3.connect(tmp_path / "job" / "pages.sqlite")) as index:
         assert list(index.execute("SELECT status FROM pages WHERE kind = 'robots'")) == [(200,)]
+
+
+def test_an_exception(tmp_path: Path) -> None:
+    """Below the paths of a sheet's exception robots.txt does not count; log, archive, report and `why` say so."""
+    text = "User-agent: *\nDisallow: /\nAllow: /$\n"
+    with LocalWeb({**SITE, "/robots.txt": text}) as web:
+        host = web.root.removeprefix("http://")
+        leave = {"reason": "ordered by <its owner>", "paths": ["/secret/", "/open"]}
+        job = tmp_path / "job"
+        sheets = json.dumps([{"hosts": [host], "robots": leave}])
+        done = crawl(web.root, job, LOG_LEVEL="INFO", STATS_DUMP=True, SITECRAWL_SHEETS=sheets)
+        assert sorted(web.paths()) == ["/", "/open", "/secret/1", "/secret/open"]
+        assert done.stderr.count(f"The robots.txt of {host} is not obeyed below /secret/, /open: ordered by") == 1
+        assert "'robotstxt/excepted': 3" in done.stderr
+        why = scrapy("why", f"{web.root}/secret/1", "-d", str(job)).stdout
+        assert "is not obeyed below /secret/, /open: ordered by <its owner>" in why
+        assert "robots.txt forbids it" in scrapy("why", f"{web.root}/a.pdf", "-d", str(job)).stdout
+    assert scrapy("report", "-d", str(job), "-o", str(tmp_path / "report.html")).returncode == 0
+    assert "ordered by &lt;its owner&gt;" in (tmp_path / "report.html").read_text()
+    (warc,) = (job / "warc").glob("*.gz")
+    assert f"robots-exception: {host} below /secret/, /open: ordered by".encode() in gzip.decompress(
+        warc.read_bytes()
+    )
+
+
+def test_an_exception_from_silence(tmp_path: Path) -> None:
+    """It holds as well where the robots.txt cannot be had, and the rest of the host waits for that."""
+    with LocalWeb({**SITE, "/": linked(*PATHS), "/robots.txt": Answer(b"", 503)}) as web:
+        leave = {"reason": "it is ours", "paths": ["/open"]}
+        sheets = json.dumps([{"hosts": [web.root.removeprefix("http://")], "robots": leave}])
+        crawl(
+            f"{web.root}/open {web.root}/a.pdf", tmp_path / "job", SITECRAWL_SHEETS=sheets, SITECRAWL_FAILURE_DELAY=0
+        )
+        assert web.paths() == ["/open"]

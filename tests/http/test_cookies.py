@@ -1,0 +1,109 @@
+"""Cookies that are kept: for which host each is, how many, and what of them is on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sitecrawl.http.cookies import COOKIE_SIZE, PER_SITE, BadCookies, CookieStore, read_cookies
+
+SITE = "https://www.shop.example"
+
+
+def setting(*cookies: str) -> list[tuple[bytes, bytes]]:
+    return [(b"Set-Cookie", cookie.encode()) for cookie in cookies]
+
+
+@pytest.mark.parametrize(
+    ("cookie", "url", "is_sent"),
+    [
+        ("a=1; Path=/", f"{SITE}/other", True),
+        ("a=1; Path=/", "https://shop.example/", False),
+        ("a=1; Domain=shop.example; Path=/", "https://blog.shop.example/", True),
+        ("a=1; Domain=example", f"{SITE}/", False),
+        ("a=1; Domain=other.example", "https://other.example/", False),
+        ("a=1; Path=/folder", f"{SITE}/folder/x", True),
+        ("a=1; Path=/folder", f"{SITE}/", False),
+        ("a=1; Secure", "http://www.shop.example/", False),
+        ("a=1; Max-Age=0", f"{SITE}/", False),
+        ("a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT", f"{SITE}/", False),
+        ("a=\x01", f"{SITE}/", False),
+        (f"a={'x' * COOKIE_SIZE}", f"{SITE}/", False),
+    ],
+)
+def test_where_a_cookie_goes(cookie: str, url: str, is_sent: bool) -> None:
+    """To the host, the path and over the scheme that it is for, until it is over."""
+    store = CookieStore()
+    store.heard(f"{SITE}/folder/page", setting(cookie))
+    assert bool(store.header(url)) is is_sent
+
+
+@pytest.mark.parametrize("site", ["a.co.uk", "a.github.io"])
+def test_no_cookie_for_a_public_suffix(site: str) -> None:
+    """Where anybody can have a name, nobody sets what all are sent."""
+    store = CookieStore()
+    store.heard(f"https://{site}/", setting(f"a=1; Domain={site.partition('.')[2]}"))
+    assert len(store) == 0
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:8000", "[::1]:8000", "intranet", "a.b.example"])
+def test_back_from_disk(host: str, tmp_path: Path) -> None:
+    """What was written is sent again after it was read, whatever the host is called."""
+    store, again = CookieStore(), CookieStore()
+    store.heard(f"http://{host}/", setting("sid=abc; HttpOnly", "flag", "later=1; Max-Age=1000; Path=/x"))
+    store.write(tmp_path / "cookies.txt")
+    again.take(read_cookies(tmp_path / "cookies.txt"))
+    for path in ("/", "/x"):
+        assert again.header(f"http://{host}{path}") == store.header(f"http://{host}{path}") != ""
+
+
+def test_only_its_owner_reads_it(tmp_path: Path) -> None:
+    """The file is its owner's from the first byte on, and no draft of it is left."""
+    store = CookieStore()
+    store.heard(SITE, setting("a=1"))
+    store.write(tmp_path / "cookies.txt")
+    assert [(file.name, file.stat().st_mode & 0o777) for file in tmp_path.iterdir()] == [("cookies.txt", 0o600)]
+
+
+def test_a_site_has_so_many() -> None:
+    """What a site sets beyond its share is left out, and what it has may still change."""
+    store = CookieStore()
+    store.heard(SITE, setting(*(f"n{n}=1" for n in range(2 * PER_SITE)), "n0=2"))
+    assert (len(store), store.left_out) == (PER_SITE, PER_SITE)
+    assert store.header(SITE).count("=") == PER_SITE
+    assert store.has(SITE, "n0")
+    assert "n0=2" in store.header(SITE)
+
+
+def test_the_longest_unused_site_goes() -> None:
+    """Beyond the limit on all sites, the one that was asked the longest time ago is forgotten."""
+    store = CookieStore(most=3)
+    for name in "abc":
+        store.heard(f"https://{name}.example/", setting("k=1"))
+    assert store.header("https://a.example/")
+    store.heard("https://d.example/", setting("k=1"))
+    assert [name for name in "abcd" if store.header(f"https://{name}.example/")] == ["a", "c", "d"]
+    assert (len(store), store.left_out) == (3, 1)
+
+
+def test_given_cookies_come_first() -> None:
+    """Cookies that a sheet gives are sent until the host sets others of the same name."""
+    store = CookieStore()
+    store.heard(SITE, setting("a=of-host"))
+    store.give(SITE, {"a": "of-sheet", "b": "of-sheet"})
+    assert set(store.header(SITE).split("; ")) == {"a=of-host", "b=of-sheet"}
+    store.heard(SITE, setting("b=of-host; Path=/"))
+    assert "b=of-host" in store.header(SITE)
+    assert "of-sheet" not in store.header(SITE)
+
+
+@pytest.mark.parametrize("text", ["", "no cookies", "# Netscape HTTP Cookie File\nsecret\tTRUE\n", "\xff\x00"])
+def test_what_is_no_cookies_txt(text: str, tmp_path: Path) -> None:
+    """It is an error of one line, in which nothing of the file stands."""
+    (tmp_path / "c.txt").write_text(text, "latin-1")
+    with pytest.raises(BadCookies, match=r"cannot be read: it is no cookies\.txt") as caught:
+        read_cookies(tmp_path / "c.txt")
+    assert "secret" not in str(caught.value)
+    with pytest.raises(BadCookies, match="No such file"):
+        read_cookies(tmp_path / "none.txt")
