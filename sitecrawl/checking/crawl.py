@@ -26,6 +26,7 @@ from sitecrawl.checking.problems import Problem
 from sitecrawl.checking.rebuilding import rebuild
 from sitecrawl.checking.salvage import finish_move, is_readable, salvage
 from sitecrawl.checking.seen import check_seen, drop_filter
+from sitecrawl.checking.session import check_session, mend_session
 from sitecrawl.checking.store import Index, PageStoreState, check_store
 from sitecrawl.checking.survey import Survey
 from sitecrawl.crawldir.database import Database
@@ -85,7 +86,7 @@ def check(directory: Path, *, quick: bool = False) -> CheckResult:
     """
     result = CheckResult(directory)
     with _alone(directory):
-        result.problems += check_places(directory)
+        result.problems += [*check_places(directory), *check_session(directory)]
         manifest = _manifest(directory, result)
         path = directory / "db"
         if damage := is_readable(path):
@@ -216,6 +217,7 @@ def repair(directory: Path) -> tuple[CheckResult, CheckResult]:
 
 def _mend(directory: Path, result: CheckResult) -> None:
     put_back(directory)
+    mend_session(directory)
     if is_readable(directory / "db"):
         damaged = salvage(directory)
         result.notes.append(f"the damaged database is kept as {damaged}: delete it when the crawl is as it should be")

@@ -22,7 +22,7 @@ from sitecrawl.crawl.sessions import Session
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.crawldir.participant import Participant
-from sitecrawl.http.cookies import BadCookies, CookieStore, jar_name, read_cookies
+from sitecrawl.http.cookies import IN_CRAWL, BadCookies, CookieStore, jar_name, read_cookies
 from sitecrawl.page.items import Headers
 from sitecrawl.pagestore.record import MASK
 from sitecrawl.sheets import Sheets
@@ -32,9 +32,6 @@ from sitecrawl.urls.url import parse
 
 logger = logging.getLogger(__name__)
 
-DIRECTORY: Final = "session"
-FILE: Final = "cookies.txt"
-"""Below `DIRECTORY` of a crawl's directory; both are their owner's alone."""
 _COOKIE: Final = b"cookie"
 
 
@@ -55,7 +52,7 @@ class Access(Participant):
     ) -> None:
         self.sheets = sheets
         self.cookies = CookieStore(most_cookies)
-        self._path = path / DIRECTORY
+        self._path = path / IN_CRAWL
         self._stats = stats
         self._all_cookies = all_cookies
         self._sessions: dict[Login, Session] = {}
@@ -143,9 +140,8 @@ class Access(Participant):
 
     def _read(self) -> None:
         """The newest last: it may be that who was logged out has logged in again in a browser."""
-        own = self._path / FILE
         given = {Path(login.file) for login in self._sessions if login.kind is Kind.COOKIES}
-        for path in sorted({own, *given}, key=_changed):
+        for path in sorted({self._path, *given}, key=_changed):
             if path in given:
                 self._read_given(path)
             elif path.exists():
@@ -167,10 +163,8 @@ class Access(Participant):
     def prepare(self, batch: Batch) -> None:
         if self.cookies.has_changed:
             with file_errors(self._path):
-                if not self._path.is_dir():
-                    self._path.mkdir(mode=0o700)
-                self._path.chmod(0o700)
-                self.cookies.write(self._path / FILE)
+                self._path.parent.mkdir(mode=0o700, exist_ok=True)
+                self.cookies.write(self._path)
 
 
 def _changed(path: Path) -> float:

@@ -51,7 +51,7 @@ ADVICE: Final[Mapping[str, str]] = {
     Kind.CHALLENGE: "It gets none, and rests. Crawl it slower (-s DOWNLOAD_DELAY=10), say who you are "
     "(-s SITECRAWL_CONTACT=...), ask its owner, or leave it out",
     Kind.RATE_LIMITED: "It rests for as long as it asks. Crawl it slower (-s DOWNLOAD_DELAY=10)",
-    Kind.LOGIN_WALL: "Leave them out (-a deny=...), or ask for an account, and log in in a spider of your own",
+    Kind.LOGIN_WALL: "Leave them out (-a deny=...), or ask for an account, and let the crawl log in (docs/login.md)",
     Kind.EMPTY_SHELL: "This site builds its pages in the browser: try -a render=1. Or look for a sitemap "
     "(-a sitemaps=1), a feed or an API of the site",
     Kind.LOGGED_OUT: "It logs in again where it can. If that happens often, others may use the same account, or a "

@@ -3,6 +3,7 @@
     crawl.json     who made it: magic, format, hash, spider, time, the key of the fingerprints
     db/            frontier and seen set (sitecrawl.crawldir.database)
     warc/, pages.sqlite   the page store (sitecrawl.pagestore)
+    session/cookies.txt   cookies that are kept, for its owner alone (sitecrawl.http.cookies)
 
 `crawl.json` is written first, atomically; a directory without it is either empty, not ours, or has lost it. The
 database has a copy.

@@ -28,6 +28,8 @@ from sitecrawl.crawldir.durable import write_atomically
 from sitecrawl.page.items import Headers
 from sitecrawl.urls.url import parse, site_of, top_level_of
 
+IN_CRAWL: Final = Path("session", "cookies.txt")
+"""In a crawl's directory; both are their owner's alone."""
 COOKIE_SIZE: Final = 4096
 """Bytes of one: its name, its value and its attributes."""
 PER_SITE: Final = 50

@@ -12,6 +12,7 @@ from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.patterns import compiled
 from sitecrawl.base.schemas import MOST_TOLD, Problem, problems, schema_in
 from sitecrawl.http.proxy import Proxy
+from sitecrawl.sheets.login import Login
 from sitecrawl.sheets.sheet import RobotsException, Sheet, Sheets
 from sitecrawl.urls.url import parse
 
@@ -43,7 +44,18 @@ def read_sheets(given: object, where: str) -> Sheets:
     if found := list(islice(problems(schema, given, READERS, SECRET), MOST_TOLD)):
         raise OptionError("\n".join(_line(where, problem) for problem in found))
     assert isinstance(given, Sequence)
+    for number, one in enumerate(given):
+        if "login" in one:
+            _check_login(one["login"], _line(where, Problem((number,), "")))
     return Sheets([sheet_of(one) for one in given])
+
+
+def _check_login(given: Mapping[str, Any], place: str) -> None:
+    """What the schema does not say of it."""
+    try:
+        Login.read(given)
+    except OptionError as error:
+        raise OptionError(f"{place}{error}") from None
 
 
 def _line(where: str, problem: Problem) -> str:

@@ -23,7 +23,7 @@ FULL: dict[str, Any] = {
     "cookies": {"lang": "en"},
     "proxy": "http://me:secret@proxy.example:3128",
     "robots": {"reason": "we own it", "paths": ["/docs/"]},
-    "login": {"kind": "basic", "user": "me"},
+    "login": {"kind": "basic", "user": "me", "password": "@word"},
 }
 
 
@@ -49,7 +49,7 @@ def test_all_options() -> None:
         cookies={"lang": "en"},
         proxy="http://me:secret@proxy.example:3128",
         robots=RobotsException("we own it", ("/docs/",)),
-        login={"kind": "basic", "user": "me"},
+        login={"kind": "basic", "user": "me", "password": "@word"},
     )
 
 
@@ -117,6 +117,7 @@ def test_no_names_of_hosts(text: str) -> None:
         ({"robots": {"reason": " "}}, "reason: say in one line by whose leave"),
         ({"robots": {"reason": "x", "paths": ["docs"]}}, "paths: a path begins with a slash"),
         ({"login": {}}, "kind is missing"),
+        ({"login": {"kind": "basic", "user": "me"}}, "login: basic takes 'password', which is missing"),
         ({"login": {"kind": "secret"}}, "kind is not of use, and has to be one of form, bearer, basic, cookies"),
     ],
 )
