@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import urlencode
 
 from parsel import Selector
-from scrapy import FormRequest, Request
+from scrapy import Request
 from scrapy.http import Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
 
@@ -28,6 +28,9 @@ from sitecrawl.urls.url import parse
 
 MAX_REDIRECTS: Final = 10
 _ASKING: Final = "//form[.//input[translate(@type, 'PASWORD', 'pasword') = 'password']]"
+_BUTTON: Final = (
+    ".//input[translate(@type, 'SUBMIT', 'submit') = 'submit'] | .//button[not(@type) or @type = 'submit']"
+)
 _META: Final[Mapping[str, Any]] = {
     LOGIN: True,
     "dont_obey_robotstxt": True,
@@ -90,26 +93,50 @@ def _form(page: Response, selector: str) -> Selector | None:
 
 
 def _filled_in(session: Session, page: Response, form: Selector) -> Request:
+    """The request by which a browser would send the form (HTML standard, "form submission")."""
     assert isinstance(page, TextResponse)
     names = dict.fromkeys(form.css("[name]").xpath("@name").getall())
     for name in session.form_data:
         if name not in names:
             has = printable(", ".join(names), 200)
             raise LoginFailed(f"the form at {printable(page.url, 200)} has no field {name!r}: it has {has}")
-    path = form.root.getroottree().getpath(form.root)
+    target = _target(page, form)
+    given = [
+        (name, value) for name, value in [*form.root.form_values(), *_clicked(form)] if name not in session.form_data
+    ]
+    return Request(
+        target,
+        method="POST",
+        headers={"Content-Type": "application/x-www-form-urlencoded", "Referer": page.url},
+        body=urlencode([*given, *session.form_data.items()], encoding=page.encoding, errors="replace"),
+        callback=NO_CALLBACK,
+        dont_filter=True,
+        meta=dict(_META),
+    )
+
+
+def _target(page: TextResponse, form: Selector) -> str:
+    """Where the form is to be sent; a `LoginFailed` if that is where no password is to go."""
+    at = f"the form at {printable(page.url, 200)}"
     try:
-        request = FormRequest.from_response(
-            page, formxpath=path, formdata=session.form_data, callback=NO_CALLBACK, dont_filter=True, meta=dict(_META)
+        target = parse(page.urljoin((form.attrib.get("action") or page.url).strip()), page.url)
+    except (InvalidUrl, ValueError):
+        raise LoginFailed(f"{at} sends to what is no address of the web") from None
+    before = parse(page.url)
+    if before.host != target.host or (before.scheme == "https" and target.scheme != "https"):
+        raise LoginFailed(
+            f"{at} sends to {printable(f'{target.scheme}://{target.host}', 200)}: nothing is sent there"
         )
-    except (ValueError, IndexError):
-        raise LoginFailed(f"the form at {printable(page.url, 200)} cannot be filled in") from None
-    before, after = urlsplit(page.url), urlsplit(request.url)
-    if before.netloc != after.netloc or (before.scheme == "https" and after.scheme != "https"):
-        target = printable(f"{after.scheme}://{after.netloc}", 200)
-        raise LoginFailed(f"the form at {printable(page.url, 200)} sends to {target}: nothing is sent there")
-    if request.method == "GET":
-        raise LoginFailed(f"the form at {printable(page.url, 200)} would put the password into an address")
-    return request
+    if form.attrib.get("method", "").strip().lower() != "post":
+        raise LoginFailed(f"{at} would put the password into an address")
+    return target.href
+
+
+def _clicked(form: Selector) -> list[tuple[str, str]]:
+    """What the first button that sends the form adds."""
+    button = next(iter(form.xpath(_BUTTON)), None)
+    name = button.attrib.get("name") if button is not None else None
+    return [(name, button.attrib.get("value", ""))] if button is not None and name else []
 
 
 def _why_not(session: Session, answer: Response, cookies: CookieStore) -> str | None:

@@ -196,7 +196,7 @@ def test_cookies_of_all_hosts(tmp_path: Path) -> None:
 
 
 def test_a_proxy_of_one_host(tmp_path: Path) -> None:
-    """What a sheet's proxy is for goes through it, robots.txt included, nothing else does, and nobody sees its password."""
+    """What a sheet's proxy is for goes through it, robots.txt included; nobody sees its password."""
     with LocalWeb(lambda path, host: f"<title>{host}</title>by the proxy") as far, LocalWeb({"/": "near"}) as near:
         proxy = far.root.replace("//", "//me:word-5ec2e7@")
         text = json.dumps([{"hosts": ["far.example"], "proxy": proxy}])

@@ -1,0 +1,154 @@
+"""What is sent for a form, to whom, and what is taken for a login that has worked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+from scrapy import Request
+from scrapy.http import HtmlResponse, Response
+
+from sitecrawl.crawl.form_login import MAX_REDIRECTS, log_in
+from sitecrawl.crawl.sessions import LoginFailed, Session
+from sitecrawl.http.cookies import CookieStore
+from sitecrawl.sheets.login import Login
+
+URL = "https://a.example/login"
+FORM = (
+    '<form method=post action="{to}"><input type=hidden name=csrf value=c1><input name=user value=you>'
+    "<input type=PASSWORD name=pw><input type=checkbox name=stay><button name=go value=in>Go</button></form>"
+)
+Answers = Mapping[str, Callable[[Request], Response] | str | int]
+
+
+def page(url: str, body: str = "<p>Welcome", status: int = 200, **headers: str) -> Response:
+    return HtmlResponse(url, status=status, body=body.encode(), headers=headers)
+
+
+def go(
+    answers: Answers, asked: list[Request] | None = None, cookies: CookieStore | None = None, **login: Any
+) -> None:
+    """Log in where URLs have these answers: a page, a status, or what a function says."""
+
+    async def ask(request: Request) -> Response:
+        if asked is not None:
+            asked.append(request)
+        answer = answers[request.url]
+        if isinstance(answer, int):
+            return page(request.url, "", answer)
+        return page(request.url, answer) if isinstance(answer, str) else answer(request)
+
+    given = {"kind": "form", "url": URL, "fields": {"user": "me", "pw": "word"}, **login}
+    asyncio.run(log_in(Session(Login.read(given)), ask, cookies if cookies is not None else CookieStore()))
+
+
+def leads(to: str, status: int = 303) -> Callable[[Request], Response]:
+    return lambda request: page(request.url, "", status, Location=to)
+
+
+def test_what_is_sent() -> None:
+    """The form's own fields go along with those of the sheet, to where the form says."""
+    asked: list[Request] = []
+    answers: Answers = {
+        URL: FORM.format(to="/enter"),
+        "https://a.example/enter": leads("/"),
+        "https://a.example/": "",
+    }
+    go(answers, asked)
+    assert [(one.method, one.url) for one in asked] == [
+        ("GET", URL),
+        ("POST", "https://a.example/enter"),
+        ("GET", "https://a.example/"),
+    ]
+    assert parse_qs(asked[1].body.decode()) == {"csrf": ["c1"], "go": ["in"], "user": ["me"], "pw": ["word"]}
+    assert all(one.meta["sitecrawl_login"] for one in asked)
+
+
+def test_the_form_that_is_named() -> None:
+    """Of several forms with a password a selector chooses one."""
+    forms = FORM.format(to="/register") + FORM.format(to="/enter").replace("<form", "<form id=in")
+    asked: list[Request] = []
+    go({URL: forms, "https://a.example/enter": "welcome"}, asked, form="form#in")
+    assert asked[1].url == "https://a.example/enter"
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        ({URL: 401}, "https://a.example/login answers 401 Unauthorized"),
+        ({URL: "<p>nothing"}, "no form that asks for a password at https://a.example/login"),
+        (
+            {URL: FORM.replace("name=user", "name=u").format(to="")},
+            "has no field 'user': it has csrf, u, pw, stay, go",
+        ),
+        ({URL: FORM.format(to="https://evil.example/x")}, "sends to https://evil.example: nothing is sent there"),
+        ({URL: FORM.format(to="http://a.example/x")}, "sends to http://a.example: nothing is sent there"),
+        ({URL: FORM.format(to="https://a.example:444/x")}, "sends to https://a.example:444"),
+        ({URL: FORM.replace("post", "get").format(to="/x")}, "would put the password into an address"),
+        ({URL: FORM.format(to="/x"), "https://a.example/x": FORM}, "asks for a password again"),
+        ({URL: FORM.format(to="/x"), "https://a.example/x": 403}, "answers 403 Forbidden"),
+        (
+            {URL: FORM.format(to="/x"), "https://a.example/x": leads("https://b.example/", 307)},
+            "to be sent to another",
+        ),
+        ({URL: leads("mailto:a@a.example")}, "no address of the web"),
+        ({URL: leads(URL)}, f"redirected more than {MAX_REDIRECTS} times"),
+    ],
+)
+def test_why_it_fails(answers: Answers, why: str) -> None:
+    """Each way to fail has its words, and what was answered once would be answered again."""
+    asked: list[Request] = []
+    with pytest.raises(LoginFailed) as caught:
+        go(answers, asked)
+    assert why in str(caught.value)
+    assert caught.value.lasts
+    assert not any(
+        "word" in one.url + one.body.decode() for one in asked if not one.url.startswith("https://a.example/")
+    )
+
+
+@pytest.mark.parametrize("status", [500, 503, 429])
+def test_it_may_work_later(status: int) -> None:
+    """A server that fails, or is asked too often, has not said no."""
+    with pytest.raises(LoginFailed) as caught:
+        go({URL: status})
+    assert not caught.value.lasts
+
+
+@pytest.mark.parametrize(
+    ("success", "works"),
+    [
+        ("css:p.name", True),
+        ("css:p.none", False),
+        ("Hello, \\w+", True),
+        ("Bye", False),
+        ("cookie:sid", True),
+        ("cookie:other", False),
+    ],
+)
+def test_success(success: str, *, works: bool) -> None:
+    """What the sheet says has to be there afterwards: an element, a text, or a cookie."""
+    cookies = CookieStore()
+
+    def enter(request: Request) -> Response:
+        cookies.heard(request.url, [(b"Set-Cookie", b"sid=1; Path=/")])
+        return page(request.url, "<p class=name>Hello, me<form><input type=password></form>")
+
+    answers: Answers = {URL: FORM.format(to="/x"), "https://a.example/x": enter}
+    if works:
+        go(answers, cookies=cookies, success=success)
+    else:
+        with pytest.raises(LoginFailed, match="are name and password right"):
+            go(answers, cookies=cookies, success=success)
+
+
+def test_still_logged_in() -> None:
+    """With cookies that are kept, a login page without a form says that nothing is to be done."""
+    cookies = CookieStore()
+    cookies.heard(URL, [(b"Set-Cookie", b"sid=1; Path=/")])
+    asked: list[Request] = []
+    go({URL: leads("/"), "https://a.example/": "<p>Welcome back"}, asked, cookies)
+    assert [one.method for one in asked] == ["GET", "GET"]
