@@ -97,14 +97,16 @@ class Access(Participant):
 
     def sent(self, url: str, host: str, headers: Headers) -> Headers:
         """What to send to `url` for a request with `headers`."""
-        found = list(self._own(url, host))
-        if not found:
-            return headers
+        ours = {name.lower(): (name, value) for name, value in self._own(url, host)}
         given = b"; ".join(value for name, value in headers if name.lower() == _COOKIE)
-        names = {name.lower() for name, _ in found}
+        if not ours and MASK not in given:
+            return headers
+        _, kept = ours.pop(_COOKIE, (b"", b""))
+        cookies = _joined(given, kept)
         return [
-            *((name, value) for name, value in headers if name.lower() not in names),
-            *((name, _joined(given, value) if name.lower() == _COOKIE else value) for name, value in found),
+            *((name, value) for name, value in headers if name.lower() not in {_COOKIE, *ours}),
+            *ours.values(),
+            *([(b"Cookie", cookies)] if cookies else []),
         ]
 
     def _own(self, url: str, host: str) -> Iterator[tuple[bytes, bytes]]:
@@ -181,7 +183,7 @@ def _joined(given: bytes, ours: bytes) -> bytes:
     others = [
         pair for pair in pairs if pair and pair.partition(b"=")[0] not in names and pair.partition(b"=")[2] != MASK
     ]
-    return b"; ".join([*others, ours])
+    return b"; ".join([*others, ours] if ours else others)
 
 
 def _masked(value: bytes) -> bytes:

@@ -77,6 +77,7 @@ def test_a_requests_own_cookies(tmp_path: Path) -> None:
     """Cookies of the request are sent as well, but for those that are kept, and those that are masked."""
     one = access(tmp_path, Sheet(("a.example",), cookies={"c": "1"}))
     assert sent(one, OURS, (b"Cookie", b"c=old; own=2; x=(masked)"))[b"Cookie"] == b"own=2; c=1"
+    assert sent(one, "https://b.example/", (b"Cookie", b"x=(masked)")) == {}
 
 
 @pytest.mark.parametrize(
