@@ -46,6 +46,8 @@ class LoginMiddleware:
     def __init__(self, crawler: Crawler, runtime: Runtime) -> None:
         self._crawler = crawler
         self._runtime = runtime
+        for host in runtime.access.login_hosts:  # a person has named it, as one names a seed
+            runtime.seed_hosts.add(host)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> LoginMiddleware:

@@ -15,6 +15,7 @@ from middlewares.capture import is_decided, retry_after
 from middlewares.outages import put_back
 from sitecrawl.base import limits
 from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.requests import host_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.page.items import pairs
 from sitecrawl.page.refusals import Kind, Refusal, has_password, refusal, returns_to
@@ -59,9 +60,9 @@ class RefusalsMiddleware:
         exchange = fetch.exchange if fetch is not None else None
         headers = exchange.headers if exchange is not None else pairs(response.headers)
         found = refusal(response.status, headers, response.body)
-        if found is not None:
+        if found is not None and not self._may_log_in(request, found):
             self._runtime.refusals.met(request.url, found)
-        elif led_by := request.meta.get("redirect_urls"):
+        elif found is None and (led_by := request.meta.get("redirect_urls")):
             self._look_for_login(led_by[-1], response)
         is_challenge = found is not None and found.kind is Kind.CHALLENGE
         wait = min(retry_after(headers, time.time()), self._max_wait) if is_challenge else 0.0
@@ -73,6 +74,10 @@ class RefusalsMiddleware:
         if fetch is not None and (again := self._again(request, fetch)) is not None:
             return again
         raise Challenge(f"{request.url} answers with a challenge", wait)
+
+    def _may_log_in(self, request: Request, found: Refusal) -> bool:
+        """Whether an account is asked for that the crawl has: what comes of that is told elsewhere."""
+        return found.kind is Kind.LOGIN_WALL and self._runtime.access.session_of(host_of(request.url)) is not None
 
     def _again(self, request: Request, fetch: Fetch) -> Request | None:
         """The request that asks once more; None when it has been asked for often enough."""

@@ -60,7 +60,8 @@ class Access(Participant):
             if sheet.login is not None:
                 login = Login.read(sheet.login)
                 self._sessions[login] = Session(login)
-        self._login_hosts = {parse(login.url).host: login for login in self._sessions if login.url}
+        self.login_hosts = {parse(login.url).host: login for login in self._sessions if login.url}
+        """Hosts of the pages at which the crawl logs in."""
         self.session_of = lru_cache(maxsize=KEPT)(self._session_of)
         self._given: set[str] = set()
         """Hosts that have been given their sheet's cookies."""
@@ -79,7 +80,7 @@ class Access(Participant):
     def _session_of(self, host: str) -> Session | None:
         """By which the crawl is logged in at `host`, if it is to be."""
         given = self.sheets.of(host).login
-        login = self._login_hosts.get(host) if given is None else Login.read(given)
+        login = self.login_hosts.get(host) if given is None else Login.read(given)
         return self._sessions[login] if login is not None else None
 
     def keeps(self, host: str) -> bool:

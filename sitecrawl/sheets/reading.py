@@ -46,14 +46,16 @@ def read_sheets(given: object, where: str) -> Sheets:
     assert isinstance(given, Sequence)
     for number, one in enumerate(given):
         if "login" in one:
-            _check_login(one["login"], _line(where, Problem((number,), "")))
+            _check_login(one, _line(where, Problem((number,), "")))
     return Sheets([sheet_of(one) for one in given])
 
 
 def _check_login(given: Mapping[str, Any], place: str) -> None:
     """What the schema does not say of it."""
+    if "*" in given["hosts"]:
+        raise OptionError(f"{place}login: hosts is *, and every host of the web would be told: name those it is for")
     try:
-        Login.read(given)
+        Login.read(given["login"])
     except OptionError as error:
         raise OptionError(f"{place}{error}") from None
 

@@ -117,6 +117,7 @@ def test_no_names_of_hosts(text: str) -> None:
         ({"robots": {"reason": " "}}, "reason: say in one line by whose leave"),
         ({"robots": {"reason": "x", "paths": ["docs"]}}, "paths: a path begins with a slash"),
         ({"login": {}}, "kind is missing"),
+        ({"hosts": ["*"], "login": {"kind": "bearer", "token": "x"}}, "every host of the web would be told"),
         ({"login": {"kind": "basic", "user": "me"}}, "login: basic takes 'password', which is missing"),
         ({"login": {"kind": "secret"}}, "kind is not of use, and has to be one of form, bearer, basic, cookies"),
     ],
