@@ -15,7 +15,7 @@ from certificates import certificate
 from http_clients import OK, Handler, answering, client, fetch, get, serving, standing
 from socks_server import Socks, pipe
 
-from sitecrawl.http import ConnectionFailed, Download, Endpoint, HttpError, Lacking, Proxy, Request, Want
+from sitecrawl.http import ConnectionFailed, Download, Endpoint, HttpError, Lacking, Proxy, Request, Want, login_in
 from sitecrawl.http import proxy as module
 
 LOGIN = b"Basic " + base64.b64encode(b"me:word")
@@ -259,3 +259,18 @@ def test_silence(run: Run, handler: Handler, want: Want | None) -> None:
                 assert not standing(ours)
 
     run(story())
+
+
+@pytest.mark.parametrize(
+    ("url", "login"),
+    [
+        ("http://proxy.example:3128", b""),
+        ("http://me:word@proxy.example", b"Basic bWU6d29yZA=="),
+        ("me:word@proxy.example:3128", b"Basic bWU6d29yZA=="),
+        ("socks5://me:w%6Frd@proxy.example", b"Basic bWU6d29yZA=="),
+        ("http://me@proxy.example", b"Basic bWU6"),
+    ],
+)
+def test_who_asks(url: str, login: bytes) -> None:
+    """Name and password in a proxy's URL are what it is told, as HTTP has them."""
+    assert login_in(url) == login
