@@ -56,7 +56,7 @@ class CookieStore:
 
     def header(self, url: str) -> str:
         """What to send to `url` in the header `Cookie`; empty for none."""
-        site = jar_name(parse(url).host)
+        site = _jar_of(url)
         if (jar := self._jars.get(site)) is None:
             return ""
         self._jars.move_to_end(site)
@@ -77,7 +77,7 @@ class CookieStore:
                     message.add_header("Set-Cookie", text)
         if message:
             asked = StandardRequest(url)  # noqa: S310 - as above
-            site = jar_name(parse(url).host)
+            site = _jar_of(url)
             jar = self._jars.get(site, _new_jar())
             before = _facts(jar)
             made = jar.make_cookies(cast(Any, _Answer(message)), asked)  # those that it ends are out of the jar now
@@ -123,12 +123,6 @@ class CookieStore:
         """Whether `url` would be sent a cookie of this name."""
         return any(pair.partition("=")[0] == name for pair in self.header(url).split("; "))
 
-    def forget(self, url: str) -> None:
-        """All that the site of `url` has set."""
-        if (jar := self._jars.pop(jar_name(parse(url).host), None)) is not None:
-            self._count -= len(jar)
-            self.has_changed = True
-
     def __iter__(self) -> Iterator[http.cookiejar.Cookie]:
         for jar in self._jars.values():
             yield from jar
@@ -172,6 +166,11 @@ def _line(cookie: http.cookiejar.Cookie) -> bytes:
     return "\t".join([prefix + cookie.domain, host_only, cookie.path, secure, ends, name, value]).encode() + b"\n"
 
 
+def _jar_of(url: str) -> str:
+    """As `jar_name`, for a URL of any length."""
+    return jar_name(parse(url, max_length=NO_LIMIT).host)
+
+
 def jar_name(host: str) -> str:
     """The site in whose jar the cookies of `host` are. Cookies know no ports, and `http.cookiejar` has names without
     a dot in a domain of its own.
@@ -188,7 +187,7 @@ class _Policy(http.cookiejar.DefaultCookiePolicy):
 
     def set_ok_domain(self, cookie: http.cookiejar.Cookie, request: StandardRequest) -> bool:
         if cookie.domain_specified:
-            asked = jar_name(parse(request.full_url).host)
+            asked = _jar_of(request.full_url)
             if jar_name(cookie.domain.removeprefix(".")) != asked:
                 return False
         return super().set_ok_domain(cookie, request)

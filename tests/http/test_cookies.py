@@ -107,3 +107,10 @@ def test_what_is_no_cookies_txt(text: str, tmp_path: Path) -> None:
     assert "secret" not in str(caught.value)
     with pytest.raises(BadCookies, match="No such file"):
         read_cookies(tmp_path / "none.txt")
+
+
+def test_a_long_address() -> None:
+    """An address that no link may have, and a spider may ask for, is sent what its host has set."""
+    store = CookieStore()
+    store.heard(f"{SITE}/?{'x' * 100_000}", setting("a=1; Path=/"))
+    assert store.header(f"{SITE}/?{'y' * 100_000}") == "a=1"
