@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from crawling import PROJECT, crawl, environment, scrapy, scrapy_command, states_of, stats_of
-from localweb import Answer, LocalWeb, linked
+from localweb import Answer, LocalWeb, Page, linked
 from members_web import PASSWORD, TOKEN, USER, MembersWeb
 from waiting import until
 
@@ -161,7 +161,10 @@ def contents(job: Path) -> list[tuple[Path, bytes]]:
 
 def test_cookies_of_all_hosts(tmp_path: Path) -> None:
     """With SITECRAWL_COOKIES a host is sent what it has set, and a resumed crawl still has it."""
-    pages = {"/": Answer(linked("/a").encode(), 200, {"Content-Type": "text/html", "Set-Cookie": "k=v1"}), "/a": "a"}
+    pages: dict[str, Page] = {
+        "/": Answer(linked("/a").encode(), 200, {"Content-Type": "text/html", "Set-Cookie": "k=v1"}),
+        "/a": "a",
+    }
     with LocalWeb(pages) as web:
         crawl(web.root, tmp_path / "job", SITECRAWL_COOKIES=True, **QUICK)
         crawl(f"{web.root}/a?again", tmp_path / "job", SITECRAWL_COOKIES=True, **QUICK)
