@@ -198,9 +198,11 @@ def test_killed(tmp_path: Path) -> None:
         settings = {"JOBDIR": tmp_path / "job", "SITECRAWL_SHEETS": sheets(web, form(web)), "LOG_LEVEL": "INFO"}
         command = scrapy_command("crawl", "generic", *words, settings=settings)
         crawler = subprocess.Popen(command, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL)
-        until(lambda: len(web.paths()) > 8, "pages before the kill")
-        crawler.kill()
-        crawler.wait()
+        try:
+            until(lambda: len(web.paths()) > 8, "pages before the kill", seconds=120)
+        finally:
+            crawler.kill()
+            crawler.wait()
         done = crawl(web.root, tmp_path / "job", SITECRAWL_SHEETS=sheets(web, form(web)), **QUICK)
         assert done.returncode == 0, done.stderr
     assert len(titles(tmp_path / "job")) == 26
