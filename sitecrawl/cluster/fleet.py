@@ -142,7 +142,7 @@ def own_redis(directory: Path) -> Iterator[str | None]:
 
     Raises `StorageError`.
     """
-    place = next((path for path in (directory, directory.parent) if (path / "redis" / "lock").is_file()), None)
+    place = next((path for path in (directory, directory.parent) if _had_redis(path)), None)
     if place is None:
         yield None
         return
@@ -152,6 +152,13 @@ def own_redis(directory: Path) -> Iterator[str | None]:
         except _Running as running:
             url = running.url
         yield url
+
+
+def _had_redis(directory: Path) -> bool:
+    try:
+        return (directory / "redis" / "lock").is_file()
+    except OSError:  # such as a name that is too long
+        return False
 
 
 class _Running(StorageError):

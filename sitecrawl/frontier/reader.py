@@ -221,7 +221,7 @@ class FrontierReader:
         """What the content-seen test found, in all runs."""
         return ContentFigures.unpack(self._database.get("meta", CONTENT_TOTALS))
 
-    def changes(self) -> tuple[str, ...]:
+    def since(self) -> tuple[str, ...]:
         """What the last run was told otherwise than the one before it, in words."""
         terms = terms_of(self._database)
         return terms.since if terms is not None else ()

@@ -107,7 +107,7 @@ class ReportData:
     manifest: Manifest
     made: float
     version: str
-    changes: tuple[str, ...]
+    since: tuple[str, ...]
     """What the last run was told otherwise than the one before it, in words."""
     urls: UrlTotals
     history: History | None
@@ -153,7 +153,7 @@ def gather(directory: Path, *, search_pages: int = SEARCHED) -> ReportData:
             manifest=manifest,
             made=time.time(),
             version=__version__,
-            changes=reader.changes(),
+            since=reader.since(),
             urls=urls,
             history=reader.history(),
             seen=reader.seen(),

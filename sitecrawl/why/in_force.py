@@ -48,5 +48,6 @@ def _by_hand(change: Change) -> Value:
 
 def _sheet(kept: Mapping[str, Any]) -> Sheet:
     """JSON knows no tuples."""
-    said = {name: kept[name] for name in _OF_HOSTS if name in kept}
-    return Sheet(**{name: tuple(value) if isinstance(value, list) else value for name, value in said.items()})
+    said: dict[str, Any] = {name: kept[name] for name in _OF_HOSTS if name in kept}
+    said |= {name: tuple(value) for name, value in said.items() if isinstance(value, list)}
+    return Sheet(**said)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from itertools import chain, islice
 from typing import Final, NamedTuple, Protocol
 
-from sitecrawl.base.errors import CorruptFile, StorageError
+from sitecrawl.base.errors import StorageError
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import Manifest
 from sitecrawl.crawldir.overlay import Overlay
