@@ -72,6 +72,8 @@ class Command(DescribedCommand):
             raise OptionError(f"{file} is no job file: those end with .toml, .yaml or .yml")
         assert self.settings is not None
         job = read_job(file)
+        if job.warning:
+            print(f"scrapy: {job.warning}", file=sys.stderr)
         crawler = Crawler(self._spider(job), self.settings)
         given = with_job_file(crawler, {"job": str(file)})
         seeds = given.get("seeds", "")

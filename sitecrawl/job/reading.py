@@ -20,7 +20,8 @@ from sitecrawl.base.schemas import MOST_TOLD, Problem, problems, schema_in
 from sitecrawl.job.document import Document, read_document
 from sitecrawl.job.formats import feed_of, readers, seeds_file
 from sitecrawl.sheets import reading
-from sitecrawl.sheets.reading import sheet_schema
+from sitecrawl.sheets.login import Login, beside, exposed
+from sitecrawl.sheets.reading import login_problem, sheet_schema
 
 _SECRET: Final = reading.SECRET | {"database"}
 _TOO_LATE: Final = frozenset(
@@ -47,6 +48,8 @@ class Job:
     own: Mapping[str, str]
     """Arguments of the spider's own; paths in them begin beside the file."""
     settings: Mapping[str, Any]
+    warning: str = ""
+    """Of secrets in the file that others can read; empty for none."""
 
 
 @cache
@@ -69,15 +72,23 @@ def read_job(path: Path) -> Job:
         dict(_arguments(values, folder)),
         {name: _text(value) for name, value in values.get("spider", {}).items()},
         {**values.get("settings", {}), **dict(_settings(values, folder))},
+        exposed(path, [Login.read(one["login"]) for one in values.get("sheets", ()) if "login" in one]) or "",
     )
 
 
 def _wrong(document: Document) -> Iterator[Problem]:
-    yield from problems(job_schema(), document.values, readers(document.path.parent), _SECRET)
+    of_schema = [*islice(problems(job_schema(), document.values, readers(document.path.parent), _SECRET), MOST_TOLD)]
+    yield from of_schema
     settings = document.values.get("settings")
     for name, value in settings.items() if isinstance(settings, dict) else ():
         if message := _wrong_setting(name, value):
             yield Problem(("settings", name), message)
+    sheets = document.values.get("sheets")
+    for number, sheet in enumerate(sheets if isinstance(sheets, list) else ()):
+        place = ("sheets", number, "login")
+        is_told = any(problem.place[:3] == place for problem in of_schema)
+        if isinstance(sheet, dict) and not is_told and (message := login_problem(sheet)):
+            yield Problem(place, message)
     crawl = document.values.get("crawl", {})
     if isinstance(crawl, dict) and "name" not in crawl:
         try:
@@ -150,5 +161,7 @@ def _settings(values: Mapping[str, Any], folder: Path) -> Iterator[tuple[str, An
     for name, value in _given(values, "x-setting"):
         if name == "FEEDS":
             yield name, {uri: options for text in value for uri, options in feed_of(text, folder).items()}
+        elif name == "SITECRAWL_SHEETS":
+            yield name, [{**one, "login": beside(one["login"], folder)} if "login" in one else one for one in value]
         elif name not in arguments:
             yield name, value

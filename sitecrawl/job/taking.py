@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +15,8 @@ from sitecrawl.job.naming import is_file
 
 if TYPE_CHECKING:
     from sitecrawl.job.reading import Job
+
+logger = logging.getLogger(__name__)
 
 PRIORITY: Final = (SETTINGS_PRIORITIES["spider"] + SETTINGS_PRIORITIES["cmdline"]) // 2
 """Of the file's settings: above those of project and spider, below those of the command line."""
@@ -32,6 +35,8 @@ def with_job_file(crawler: Crawler, given: Mapping[str, Any]) -> dict[str, Any]:
     spider = crawler.spidercls
     if job.spider not in {"", spider.name}:
         raise OptionError(f"{job.path} is for the spider {job.spider}, and not for {spider.name}")
+    if job.warning:
+        logger.warning("%s", job.warning)
     for name, value in job.settings.items():
         crawler.settings.set(name, value, PRIORITY)
     name = "" if has_directory(crawler.settings, given.get("_job", "")) else job.name

@@ -164,6 +164,19 @@ class Login:
         return [name for name, value in named if value.given and value.is_plain and _is_secret(name)]
 
 
+def beside(given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """A sheet's `login` with the files that it names below `folder`."""
+
+    def placed(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {name: placed(one) for name, one in value.items()}
+        is_file = isinstance(value, str) and value.startswith(_FILE)
+        return f"{_FILE}{folder / value.removeprefix(_FILE)}" if is_file else value
+
+    file = {"file": str(folder / given["file"])} if "file" in given else {}
+    return {**placed(given), **file}
+
+
 def exposed(path: Path, logins: Iterable[Login]) -> str | None:
     """What to say of a file at `path` that has secrets of `logins` in it, and that others may read; else None."""
     names = sorted({name for login in logins for name in login.plain})

@@ -45,19 +45,22 @@ def read_sheets(given: object, where: str) -> Sheets:
         raise OptionError("\n".join(_line(where, problem) for problem in found))
     assert isinstance(given, Sequence)
     for number, one in enumerate(given):
-        if "login" in one:
-            _check_login(one, _line(where, Problem((number,), "")))
+        if message := login_problem(one):
+            raise OptionError(_line(where, Problem((number,), message)))
     return Sheets([sheet_of(one) for one in given])
 
 
-def _check_login(given: Mapping[str, Any], place: str) -> None:
-    """What the schema does not say of it."""
-    if "*" in given["hosts"]:
-        raise OptionError(f"{place}login: hosts is *, and every host of the web would be told: name those it is for")
+def login_problem(given: Mapping[str, Any]) -> str:
+    """What is wrong with the `login` of a sheet beyond what the schema says; empty for nothing, and for no login."""
+    if "login" not in given:
+        return ""
+    if "*" in given.get("hosts", ()):
+        return "login: hosts is *, and every host of the web would be told: name those it is for"
     try:
         Login.read(given["login"])
     except OptionError as error:
-        raise OptionError(f"{place}{error}") from None
+        return str(error)
+    return ""
 
 
 def _line(where: str, problem: Problem) -> str:

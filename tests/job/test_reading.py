@@ -250,3 +250,45 @@ class TestSchema:
         assert sorted(keys["crawl.scope"]["enum"]) == sorted(KINDS)
         assert sorted(keys["crawl.order"]["enum"]) == sorted(ORDERS)
         assert sorted(keys["crawl.links"]["enum"]) == sorted(LINKS)
+
+
+LOGIN = """
+[crawl]
+seeds = "https://a.example/"
+
+[[sheets]]
+hosts = ["a.example"]
+login = {kind = "form", url = "https://a.example/login", fields = {user = "me", password = "@secret", file = "x"}}
+
+[[sheets]]
+hosts = ["b.example"]
+login = {kind = "cookies", file = "cookies.txt"}
+"""
+
+
+def test_files_of_logins_are_beside_the_job(tmp_path: Path) -> None:
+    """A secret that a file has, and a file of cookies; a field of the form that is called so is none."""
+    form, cookies = read_job(written(tmp_path, LOGIN)).settings["SITECRAWL_SHEETS"]
+    assert form["login"]["fields"] == {"user": "me", "password": f"@{tmp_path / 'secret'}", "file": "x"}
+    assert cookies["login"] == {"kind": "cookies", "file": str(tmp_path / "cookies.txt")}
+
+
+def test_a_login_that_makes_no_sense(tmp_path: Path) -> None:
+    """It is told with the line of its sheet."""
+    with pytest.raises(OptionError, match="line 11: login: cookies takes 'file', which is missing"):
+        read_job(written(tmp_path, LOGIN.replace(', file = "cookies.txt"', "")))
+    with pytest.raises(OptionError, match="line 7: login: hosts is"):
+        read_job(written(tmp_path, LOGIN.replace('["a.example"]', '["*"]')))
+
+
+def test_a_secret_that_others_can_read(tmp_path: Path) -> None:
+    """A file with a password in it is to be its owner's alone; one that names where it stands may be anybody's."""
+    file = written(tmp_path, LOGIN.replace("@secret", "letmein"))
+    file.chmod(0o644)
+    assert "chmod 600" in read_job(file).warning
+    assert "letmein" not in read_job(file).warning
+    file.chmod(0o600)
+    assert not read_job(file).warning
+    file = written(tmp_path, LOGIN)
+    file.chmod(0o644)
+    assert not read_job(file).warning
