@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, fields
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,8 @@ from sitecrawl.dashboard.figures import Figures
 from sitecrawl.dashboard.metrics import Metric, metrics
 from sitecrawl.telemetry.instruments import name_and_unit
 
-NOTHING = Figures(**{one.name: 0 for one in fields(Figures) if one.default_factory is MISSING})
+NO_NUMBERS: dict[str, Any] = {one.name: 0 for one in fields(Figures) if one.default_factory is MISSING}
+NOTHING = Figures(**NO_NUMBERS)
 METRICS = metrics(NOTHING, paused=False, wants={})
 SUFFIXES = {"By": "_bytes", "s": "_seconds", "1": "_ratio", "": ""}
 
