@@ -80,7 +80,7 @@ class CaptureMiddleware:
 
     def _shown(self, request: Request) -> Headers:
         access = self._runtime.access
-        return access.shown(request.url, host_of(request.url)) if request.url.startswith("http") else ()
+        return access.shown(request.url, host_of(request.url)) if access and request.url.startswith("http") else ()
 
     def process_exception(self, request: Request, exception: Exception) -> Request | None:
         fetch = self._runtime.fetch_of(request)

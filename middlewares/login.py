@@ -156,7 +156,7 @@ class LoginRedirectsMiddleware:
 
 def _of(runtime: Runtime, request: Request) -> tuple[Fetch, Session] | None:
     """The fetch that `request` is for, and the login of its host, if both are there."""
-    fetch = None if LOGIN in request.meta else runtime.fetch_of(request)
+    fetch = runtime.fetch_of(request) if runtime.access.has_logins and LOGIN not in request.meta else None
     if fetch is None or not request.url.startswith("http"):
         return None
     session = runtime.access.session_of(host_of(request.url))

@@ -68,6 +68,14 @@ class Access(Participant):
         if self.has_cookies:
             self._read()
 
+    def __bool__(self) -> bool:
+        """Whether any host is asked otherwise than Scrapy's request says."""
+        return bool(self.sheets) or self._all_cookies
+
+    @property
+    def has_logins(self) -> bool:
+        return bool(self._sessions)
+
     @property
     def has_cookies(self) -> bool:
         """Whether there is any host whose cookies are kept."""

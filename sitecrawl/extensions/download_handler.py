@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from time import monotonic
 from typing import Any, Final
 
@@ -36,6 +36,7 @@ from sitecrawl import http
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.limits import NO_LIMIT
+from sitecrawl.crawl.access import Access
 from sitecrawl.crawl.requests import REDIRECTS_SIZE
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import (
@@ -80,7 +81,11 @@ class DownloadHandler(BaseDownloadHandler):
         self._bind = bind_address(settings.get("DOWNLOAD_BIND_ADDRESS"))
         self._client = client_of(crawler)
         self._watch = Watch(crawler, self._client.pool.prune)
-        self._access = Runtime.of(crawler).access
+
+    @cached_property
+    def _access(self) -> Access:
+        """Asked for when something is fetched: Scrapy logs what goes wrong while it makes a handler, and goes on."""
+        return Runtime.of(self.crawler).access
 
     async def download_request(self, request: Request) -> Response:
         try:

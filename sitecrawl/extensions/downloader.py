@@ -103,8 +103,12 @@ class Downloader(ScrapyDownloader):
     def _get_slot(self, request: Request, spider: Spider | None = None) -> tuple[str, Slot]:
         key, slot = super()._get_slot(request)
         if self._runtime is not None and key not in self.per_slot_settings:
-            self._adjust(key, slot, host_of(request.url), self._runtime.terms)
+            self._adjust(key, slot, self._host_of(request.url), self._runtime.terms)
         return key, slot
+
+    def _host_of(self, url: str) -> str:
+        """Its name; none where all hosts are treated alike."""
+        return host_of(url) if self._runtime is not None and self._runtime.terms.sheets else ""
 
     def _adjust(self, key: str, slot: Slot, host: str, terms: LiveTerms) -> None:
         """Scrapy's AutoThrottle may have given the others delays of their own."""
@@ -125,6 +129,6 @@ class Downloader(ScrapyDownloader):
             if slot.latercall is not None:
                 slot.close()
             waiting = slot.queue[0][0] if slot.queue else None
-            host = host_of(waiting.url) if waiting is not None else self._adjusted.get(key, key)
+            host = self._host_of(waiting.url) if waiting is not None else self._adjusted.get(key, key)
             self._adjust(key, slot, host, self._runtime.terms)
             self._process_queue(slot)

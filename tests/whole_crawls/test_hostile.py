@@ -202,6 +202,7 @@ ELSEWHERE = (
     EXTRACT_SIZE,
     EXTRACT_TIME,
     REGEX_TIME,
+    limits.COOKIES,
     limits.FTP_ENTRIES,
     limits.REQUISITES,
     limits.RENDER_TIME,
