@@ -23,7 +23,7 @@ from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.host_terms import LiveTerms
 from sitecrawl.frontier.scope import Scope
-from sitecrawl.sheets.change import SETTINGS, Change, Value, changes_of, check_thing, checked, pack_changes
+from sitecrawl.sheets.change import SETTINGS, Change, Value, changes_of, check_thing, checked, last_of, pack_changes
 
 logger = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class Changes(Participant):
         self._configured = {option: self._now(option, "") for option in ("delay", "max_pages", "max_depth")}
         for option in _PATTERNS if scope is not None else ():
             self._configured[option] = self._now(option, "")
-        for change in self._last().values():
+        for change in last_of(self.all).values():
             self._resume(change)
         if any(change.option in _SCOPE for change in self.all):
             terms.is_out = self._is_out
@@ -133,7 +133,7 @@ class Changes(Participant):
             return
         if any(known.number == change.number for known in self.all):
             return
-        last = self._last().get(change.thing)
+        last = last_of(self.all).get(change.thing)
         self._keep(change)
         if (last is None or last.order < change.order) and change.configured == self._said(*change.thing):
             self._apply(change)
@@ -142,14 +142,10 @@ class Changes(Participant):
     def _keep(self, change: Change) -> None:
         self.all = sorted([*self.all, change], key=lambda one: one.order)
         if len(self.all) > MOST:
-            last = {one.number for one in self._last().values()}
+            last = {one.number for one in last_of(self.all).values()}
             oldest = next((one for one in self.all if one.number not in last), self.all[0])
             self.all.remove(oldest)
         self._is_new = True
-
-    def _last(self) -> dict[tuple[str, str], Change]:
-        """Of each thing the change that counts."""
-        return {change.thing: change for change in self.all}
 
     # What holds
 
@@ -182,7 +178,7 @@ class Changes(Participant):
         option, host, terms = change.option, change.host, self._runtime.terms
         before = self._delay(host)
         if host:
-            terms.change_host(host, {option: change.after if change.after != change.configured else None})
+            terms.change_host(host, {option: change.by_hand})
         elif option in _PATTERNS and self._scope is not None:
             self._scope.change(option, change.after if isinstance(change.after, tuple) else ())
         elif isinstance(change.after, int | float):

@@ -242,6 +242,7 @@ def terms(settings: BaseSettings, scope: Scope | None, seeds: Sequence[Url] = ()
     listed = [seed.href for seed in seeds]
     others = {name: _comparable(settings.get(name)) for name in _DECIDING}
     allow, deny = scope.patterns if scope is not None else ([], [])
+    found = sheets(settings)
     return Terms(
         begun=time.time(),
         scope=scope.kind if scope is not None else "",
@@ -254,8 +255,8 @@ def terms(settings: BaseSettings, scope: Scope | None, seeds: Sequence[Url] = ()
         robots=settings.getbool("ROBOTSTXT_OBEY"),
         ftp=settings.getbool("SITECRAWL_FTP"),
         others={**others, "seeds": listed if len(listed) <= _LISTED_SEEDS else {DIGEST: digest(" ".join(listed))}},
-        sheets=tuple(kept(sheet, digest) for sheet in sheets(settings).all),
-        exceptions=tuple(robots_leaves(settings)),
+        sheets=tuple(kept(sheet, digest) for sheet in found.all),
+        exceptions=tuple(robots_leaves(settings, found)),
     )
 
 
@@ -269,10 +270,10 @@ def _comparable(value: object) -> str | float | None:
     return int(number) if number.is_integer() else number
 
 
-def robots_leaves(settings: BaseSettings) -> Iterator[RobotsLeave]:
-    """Where robots.txt is not obeyed though others are: what sheets say."""
+def robots_leaves(settings: BaseSettings, found: Sheets) -> Iterator[RobotsLeave]:
+    """Where robots.txt is not obeyed though others are: what the sheets say."""
     if settings.getbool("ROBOTSTXT_OBEY"):
-        for sheet in sheets(settings).all:
+        for sheet in found.all:
             if sheet.robots is not None:
                 yield RobotsLeave(sheet.hosts, sheet.robots.paths, sheet.robots.reason)
 
@@ -353,7 +354,7 @@ def warc(settings: BaseSettings, name: str, key: bytes = b"") -> WarcOptions:
         user_agent=settings.get("USER_AGENT", ""),
         operator=settings.get("SITECRAWL_CONTACT", ""),
         robots="obey" if settings.getbool("ROBOTSTXT_OBEY") else "ignore",
-        robots_exceptions=tuple(str(leave) for leave in robots_leaves(settings)),
+        robots_exceptions=tuple(str(leave) for leave in robots_leaves(settings, sheets(settings))),
         masked=frozenset(name.lower() for name in settings.getlist("SITECRAWL_WARC_MASKED", sorted(default.masked))),
         max_file_size=settings.getint("SITECRAWL_WARC_SIZE", default.max_file_size),
         once=settings.get("SITECRAWL_DUPLICATE_CONTENT") != KEEP,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -56,6 +56,11 @@ class Change:
         return self.option, self.host
 
     @property
+    def by_hand(self) -> Value:
+        """What a host has of its own; None where its sheets, or the crawl, decide as they are configured."""
+        return self.after if self.after != self.configured else None
+
+    @property
     def order(self) -> tuple[float, str]:
         """Changes are put in this order, whoever hears of them first."""
         return self.at, self.number
@@ -84,6 +89,11 @@ class Change:
         check_thing(option, host)
         values = {name: checked(option, fields[name]) for name in ("before", "after", "configured")}
         return cls(fields["number"][:16], float(at), option, host, **values, by=fields["by"])
+
+
+def last_of(changes: Iterable[Change]) -> dict[tuple[str, str], Change]:
+    """Of each thing the change that counts; `changes` in their order."""
+    return {change.thing: change for change in changes}
 
 
 def check_thing(option: str, host: str) -> None:

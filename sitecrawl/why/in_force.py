@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.terms import Terms
-from sitecrawl.sheets.change import Change, Value
+from sitecrawl.sheets.change import Change, last_of
 from sitecrawl.sheets.live import LiveSheets
 from sitecrawl.sheets.sheet import Sheet, Sheets
 
@@ -20,7 +20,9 @@ _OF_HOSTS: Final = ("hosts", "max_pages", "max_depth", "allow", "deny")
 def in_force(terms: Terms | None, changes: Sequence[Change]) -> Terms | None:
     """The terms of the crawl itself."""
     changed: dict[str, Any] = {
-        change.option: change.after for change in _last(changes) if not change.host and change.option in _OF_CRAWL
+        change.option: change.after
+        for change in last_of(changes).values()
+        if not change.host and change.option in _OF_CRAWL
     }
     return terms if terms is None or not changed else replace(terms, **changed)
 
@@ -31,19 +33,10 @@ def sheets_in_force(kept: Iterable[Mapping[str, Any]], changes: Sequence[Change]
         sheets = LiveSheets(Sheets([_sheet(one) for one in kept]))
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise CorruptFile(f"The sheets that the crawl was told cannot be read: {error}") from error
-    for change in _last(changes):
+    for change in last_of(changes).values():
         if change.host:
-            sheets.change(change.host, {change.option: _by_hand(change)})
+            sheets.change(change.host, {change.option: change.by_hand})
     return sheets
-
-
-def _last(changes: Iterable[Change]) -> Iterable[Change]:
-    """Of each thing the change that counts."""
-    return {change.thing: change for change in changes}.values()
-
-
-def _by_hand(change: Change) -> Value:
-    return change.after if change.after != change.configured else None
 
 
 def _sheet(kept: Mapping[str, Any]) -> Sheet:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cached_property
 from itertools import chain, islice
 from typing import Final, NamedTuple, Protocol
 
@@ -117,7 +118,7 @@ class Source:
         scope.lay(self.sheets.of)
         return scope
 
-    @property
+    @cached_property
     def sheets(self) -> LiveSheets:
         """What is otherwise for some hosts. Raises `CorruptFile`."""
         return sheets_in_force(self.terms.sheets if self.terms is not None else (), self._changes)
