@@ -23,6 +23,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from sitecrawl import __version__
 from sitecrawl.base import limits
 from sitecrawl.base.errors import OptionError
+from sitecrawl.base.secret_files import secret_in
 from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
 from sitecrawl.crawl.content_seen import KEEP
 from sitecrawl.crawldir.terms import RobotsLeave, Terms
@@ -477,13 +478,7 @@ def secret(settings: BaseSettings, name: str) -> str:
 
 def revealed(text: str, *, name: str) -> str:
     """`text`, of the setting `name`, or what is in the file that it names after an `@`. Raises `OptionError`."""
-    if not text.startswith("@"):
-        return text
-    try:
-        return Path(text[1:]).read_text().strip()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
-        raise OptionError(f"{name} is to be read from the file {text[1:]!r}: {reason}") from error
+    return secret_in(text[1:], name) if text.startswith("@") else text
 
 
 def seen(settings: BaseSettings) -> SeenOptions:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from sitecrawl.base.errors import OptionError
+from sitecrawl.base.secret_files import some_secret_in
 
 WHOLE: Final = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"})
 """Object stores: an object is there when its upload has ended, and not before."""
@@ -93,7 +93,7 @@ def _opened(storage: Mapping[str, Any], secrets: list[str]) -> Iterator[tuple[st
         if isinstance(value, Mapping):
             yield name, dict(_opened(value, secrets))
         elif isinstance(value, str) and value.startswith("@"):
-            secrets.append(_text_of(name, value[1:]))
+            secrets.append(some_secret_in(value[1:], f"SITECRAWL_REMOTE_OPTIONS: {name}"))
             yield name, secrets[-1]
         elif isinstance(value, str) and value and _SECRET.search(name):
             raise OptionError(
@@ -102,14 +102,3 @@ def _opened(storage: Mapping[str, Any], secrets: list[str]) -> Iterator[tuple[st
             )
         else:
             yield name, value
-
-
-def _text_of(name: str, file: str) -> str:
-    try:
-        text = Path(file).read_text().strip()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is no text"
-        raise OptionError(f"SITECRAWL_REMOTE_OPTIONS: {name} is to be read from {file!r}: {reason}") from error
-    if not text:
-        raise OptionError(f"SITECRAWL_REMOTE_OPTIONS: {name} is to be read from {file!r}, which is empty")
-    return text

@@ -29,6 +29,7 @@ from parsel.csstranslator import HTMLTranslator
 
 from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.base.patterns import BadPattern, compiled
+from sitecrawl.base.secret_files import some_secret_in
 
 COOKIE: Final = "cookie:"
 """Before the name of a cookie, which is there when the login has worked."""
@@ -74,24 +75,13 @@ class Secret:
     def read(self, what: str) -> str:
         """The secret; `what` names it in the `OptionError` that says why it cannot be had."""
         if self.given.startswith(_FILE):
-            return self._of_file(what)
+            return some_secret_in(self.given.removeprefix(_FILE), f"The {what} of the login")
         if self.given.startswith(_ENVIRONMENT):
             name = self.given.removeprefix(_ENVIRONMENT)
             if not os.environ.get(name):
                 raise OptionError(f"The {what} of the login is to be in the environment as {name}: there it is not")
             return os.environ[name]
         return self.given
-
-    def _of_file(self, what: str) -> str:
-        name = self.given.removeprefix(_FILE)
-        try:
-            text = Path(name).read_text().strip()
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "it is no text"
-            raise OptionError(f"The {what} of the login is to be read from the file {name!r}: {reason}") from None
-        if not text:
-            raise OptionError(f"The {what} of the login is to be read from the file {name!r}: it is empty")
-        return text
 
 
 @dataclass(frozen=True, slots=True)
