@@ -293,9 +293,9 @@ class TestRun:
 
     def test_time_is_up_for_all(self, redis: Server, web: Web, tmp_path: Path) -> None:
         """It is the run's time, whenever a worker has begun."""
-        settings = {"CLOSESPIDER_TIMEOUT": 3600, "SITECRAWL_CLUSTER_WATCH": True}
+        settings = {"CLOSESPIDER_TIMEOUT": 3600, "SITECRAWL_CLUSTER_WATCH": True, "DOWNLOAD_DELAY": 1}
         with fleet(tmp_path, 2, web.url(0), redis.url, **settings) as workers, redis.client() as client:
-            until(lambda: client.hlen("sitecrawl:{generic.0}:tallies") == 2, "both have begun")
+            until(lambda: all(worker.pages() for worker in workers), "both have a page")
             client.hset("sitecrawl:{generic.0}:run", "begun", 0)
             assert [worker.wait() for worker in workers] == [0, 0]
             assert [reasons(worker) for worker in workers] == [["closespider_timeout"]] * 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
@@ -75,11 +76,10 @@ def kinds(table: Row) -> list[str]:
 
 async def until_table(peer: Peer, wanted: tuple[list[str], list[str]]) -> None:
     """A machine that is busy may be late: so it is asked again."""
-    found = None
-    for _ in range(20):
+    found, until = None, time.monotonic() + 60
+    while found != wanted and time.monotonic() < until:
         table = await peer.tables.named["errors"]({})
-        if (found := (kinds(table), table["missing"])) == wanted:
-            return
+        found = kinds(table), table["missing"]
     assert found == wanted
 
 
@@ -113,17 +113,21 @@ def test_one_is_silent(redis: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         two.hears = False
         wanted = ["one", "three"], ["the worker two"]
         await until_table(one, wanted)
+        babbles.set()
         life = asyncio.create_task(babble(two, one))
         await until_table(one, wanted)
-        life.cancel()
+        babbles.clear()
+        await life  # not cancelled: a connection is not left in the middle of a command
         two.hears = True
+        monkeypatch.setattr(everyone, "PATIENCE", 60.0)
         await until_table(one, (sorted(NAMES), []))
 
     async def babble(peer: Peer, asking: Peer) -> None:
-        while True:
+        while babbles.is_set():
             await peer.board.answer(asking.tables._heard[-1], "[1e999")
             await asyncio.sleep(0.01)
 
+    babbles = asyncio.Event()
     among(redis, "silent", story)
 
 
