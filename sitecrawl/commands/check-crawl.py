@@ -21,22 +21,21 @@ from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
 
 
 class Command(DescribedCommand):
-    """Verify a crawl's directory: files, credit, counts, queue and stored pages, each against the others. Without a
-    directory it is the newest below crawls/. The crawl must not be running. With the URL of a Redis it is what a
-    crawl of many workers has there, which SITECRAWL_CLUSTER_CRAWL names: its keys, and each partition as a crawl's
-    directory. Behind the URL stand the workers' directories: all of them, or the one that they are below. Then what
-    they have stored is held against it. Exit codes: 0 when the crawl is sound, 1 when it is not, 2 when it cannot be
-    checked.
+    """Check a crawl's directory: files, credit, counts, queue and stored pages, each against the others. Without a
+    directory it is the newest below crawls/. The crawl must not be running. With the URL of a Redis, check the crawl
+    of many workers that SITECRAWL_CLUSTER_CRAWL names: its keys, and each partition like a crawl's directory. If the
+    workers' directories follow, all of them or the one above them, what they have stored is checked, too. Exit codes:
+    0 if the crawl is sound, 1 if it is not, 2 if it cannot be checked.
     """
 
     usage = "[options] [directory | redis://... [worker's directory ...]]"
-    summary = "Verify a crawl's directory, and repair it"
+    summary = "Check a crawl's directory, and repair it"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         how = parser.add_mutually_exclusive_group()
-        how.add_argument("--quick", action="store_true", help="read back a sample of the stored pages, not all")
-        how.add_argument("--repair", action="store_true", help="rebuild what can be rebuilt from what is there")
+        how.add_argument("--quick", action="store_true", help="read back only a sample of the stored pages")
+        how.add_argument("--repair", action="store_true", help="rebuild what can be rebuilt")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if args and args[0].startswith(SCHEMES):

@@ -25,9 +25,9 @@ from sitecrawl.pagestore.workers import WorkersReader
 
 
 class Command(DescribedCommand, BaseRunSpiderCommand):
-    """Start a Redis and some workers, which share one crawl; end when it is done. The same directory goes on with the
-    same crawl. With `recover` a crawl whose workers have lost disks for good: what lies in none of the directories
-    that are left is to be fetched again. No worker may be at work.
+    """Start a Redis and some workers, which share one crawl, and end when it is done. With the same directory the
+    same crawl goes on. `recover` is for workers' directories that are lost for good: pages that are in none of the
+    remaining directories are fetched again. No worker may be running then.
     """
 
     usage = "[options] <spider> | recover <directory, or redis://... and the workers' directories>"
@@ -35,8 +35,8 @@ class Command(DescribedCommand, BaseRunSpiderCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--workers", type=int, default=4, metavar="N", help="how many (default: 4)")
-        parser.add_argument("--redis", metavar="URL", help="a Redis that runs already, instead of one of its own")
+        parser.add_argument("--workers", type=int, default=4, metavar="N", help="how many workers (default: 4)")
+        parser.add_argument("--redis", metavar="URL", help="a running Redis, instead of starting one")
         parser.add_argument("--directory", "-d", metavar="DIR", help="default: a new one below crawls/")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

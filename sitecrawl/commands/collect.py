@@ -15,17 +15,17 @@ from sitecrawl.pagestore.workers import stores_below
 
 
 class Command(SharedCommand):
-    """Write what the workers of a crawl have stored into one new directory: WARC files and page index, every page
-    once. The workers' directories stay as they are. What they have stored up to their last checkpoints is taken, so
-    they may be at work.
+    """Copy what the workers of a crawl have stored into one new directory: WARC files and page index, every page
+    once. The workers' directories are not changed. The workers may be running: what they have stored up to their last
+    checkpoints is taken.
     """
 
     usage = "[options] <worker's directory, or that of all> ..."
-    summary = "Write the pages of many workers into one place"
+    summary = "Copy the pages of many workers into one directory"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("-o", "--output", metavar="DIR", help="where to; it must be empty, or new")
+        parser.add_argument("-o", "--output", metavar="DIR", help="the new directory, or an empty one")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         assert self.settings is not None

@@ -12,13 +12,13 @@ from sitecrawl.console.base_command import DescribedCommand
 
 
 class Command(DescribedCommand):
-    """Print a script with which a shell completes commands, options, spiders, their arguments, settings and the
+    """Print a script that lets a shell complete commands, options, spiders, their arguments, settings and the
     directories of crawls.
     """
 
     requires_project = False
     usage = f"<{' | '.join(SHELLS)}>"
-    summary = "Print a script with which a shell completes what is typed after scrapy"
+    summary = "Print a script that completes scrapy's commands in a shell"
     words = tuple(SHELLS)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -37,22 +37,26 @@ _FORMS = ("pages", "graph", "wacz")
 
 class Command(ReadingCommand):
     """Write the pages of a crawl as a table (JSON lines, CSV or Parquet), the links between them as a graph (Parquet,
-    or an arc list and its URLs), or all of it as one archive that replays (WACZ). The end of the file's name says
-    which of them is wanted. Works while the crawl runs.
+    or an arc list and its URLs), or everything as one archive that replays (WACZ). The ending of the file's name
+    chooses the format. Works while the crawl runs.
     """
 
     usage = "[options] [pages | graph | wacz]"
-    summary = "Write a crawl's pages, their links or all of it for other programs"
+    summary = "Write a crawl's pages, links or archive for other programs"
     words = _FORMS
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         add_filters(parser, kind="page", since=f"; {_LAST}: the last export with --since {_LAST}")
-        parser.add_argument("-o", "--output", metavar="FILE", default=_STDOUT, help="or a URL; default: - for stdout")
-        parser.add_argument("--format", choices=tuple(WRITERS), help="default: what the name of the file says")
+        parser.add_argument(
+            "-o", "--output", metavar="FILE", default=_STDOUT, help="a file or a URL (default: -, stdout)"
+        )
+        parser.add_argument("--format", choices=tuple(WRITERS), help="default: by the file's name; jsonl for stdout")
         parser.add_argument("--fields", metavar="NAMES", help="columns, separated by commas (default: all but links)")
-        parser.add_argument("--all", action="store_true", help="every stored version, not the newest of each URL")
-        parser.add_argument("--limit", type=int, metavar="N", help="at most so many pages")
+        parser.add_argument(
+            "--all", action="store_true", help="every stored version, not only the newest of each URL"
+        )
+        parser.add_argument("--limit", type=int, metavar="N", help="at most this many pages")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         form = args[0] if args else _FORMS[0]

@@ -18,16 +18,16 @@ from sitecrawl.frontier.reader import FrontierReader
 from sitecrawl.frontier.rule_orders import order_rule
 
 _ORDERS: Final = {
-    State.ORDERED: ("--trust-rule", "let a rule hold without tests"),
-    State.REFUSED: ("--refuse-rule", "let a rule not hold, and fetch what it joined"),
-    State.CANDIDATE: ("--reset-rule", "forget what was said of a rule by hand, and its evidence"),
+    State.ORDERED: ("--trust-rule", "declare a rule right, without tests"),
+    State.REFUSED: ("--refuse-rule", "declare a rule wrong, and fetch what it joined"),
+    State.CANDIDATE: ("--reset-rule", "forget what was declared about a rule, and its evidence"),
 }
 """What a person may say of a rule, by the state that it makes of it."""
 
 
 class Command(ListingCommand):
-    """List the hosts and sections with URLs waiting, what is held back as traps and why; with --urls the URLs
-    themselves, in their order. Works while the crawl runs.
+    """List the hosts and sections with waiting URLs, and what is held back as traps, and why. With --urls, list the
+    URLs themselves, in their order. Works while the crawl runs.
     """
 
     summary = "List what waits to be fetched"
@@ -35,15 +35,19 @@ class Command(ListingCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--host", help="only this host (with :port where it is not the scheme's own)")
+        parser.add_argument("--host", help="only this host (with :port if it is not the scheme's own)")
         parser.add_argument("--demoted", action="store_true", help="only what is held back, with evidence and URLs")
-        parser.add_argument("--urls", action="store_true", help="list the waiting URLs, one a line: a list of seeds")
         parser.add_argument(
-            "--retry-given-up", action="store_true", help="let the crawl ask the hosts again that were given up"
+            "--urls", action="store_true", help="list the waiting URLs, one a line; can serve as seeds"
         )
-        parser.add_argument("--rules", action="store_true", help="what was learnt of URLs: what chooses no content")
+        parser.add_argument(
+            "--retry-given-up", action="store_true", help="make the crawl ask hosts again that were given up"
+        )
+        parser.add_argument(
+            "--rules", action="store_true", help="list what was learnt about URLs: which parts do not matter"
+        )
         for state, (option, meaning) in _ORDERS.items():
-            text = f"{meaning} (ID: as --rules lists it; no crawl may run)"
+            text = f"{meaning} (ID: from --rules; the crawl must not be running)"
             parser.add_argument(option, metavar="ID", dest=state.name, help=text)
 
     def list(self, opts: argparse.Namespace) -> None:

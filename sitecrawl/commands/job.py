@@ -30,8 +30,8 @@ from sitecrawl.spiders.site import SiteSpider
 
 
 class Command(DescribedCommand):
-    """init: write a job file with every key there is, commented. check: say what a job will do, and what it will do
-    with URLs; nothing is fetched. schema: print the JSON Schema of job files.
+    """init: write a job file with every key and comments. check: say what a job will do, and what it will do with
+    URLs; nothing is fetched. schema: print the JSON Schema of job files.
     """
 
     usage = "init [<file>] | check [--json] <file> [<url> ...] | schema"
@@ -39,7 +39,7 @@ class Command(DescribedCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--json", action="store_true", help="of check: as one JSON object")
+        parser.add_argument("--json", action="store_true", help="for check: print one JSON object")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         match args:

@@ -17,8 +17,8 @@ from sitecrawl.pagestore.workers import Reader
 
 
 class Command(ReadingCommand):
-    """Print the body of a stored page as it was, content coding removed. On a terminal, control characters are
-    written out. Works while the crawl runs.
+    """Print the body of a stored page, with its content coding removed. On a terminal, control characters are shown
+    as escapes. Works while the crawl runs.
     """
 
     usage = "[options] <url>"

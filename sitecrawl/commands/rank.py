@@ -11,8 +11,8 @@ from sitecrawl.frontier.reader import FrontierReader
 
 
 class Command(ListingCommand):
-    """List the URLs, or with --sites the sites, that are the most important: those to which the most credit has come
-    along links. Works while the crawl runs.
+    """List the most important URLs, or with --sites the most important sites: those that got the most credit along
+    links. Works while the crawl runs.
     """
 
     summary = "List the most important URLs or sites"

@@ -26,7 +26,7 @@ class Command(ReadingCommand):
     """
 
     usage = "[options] [directory]"
-    summary = "Write a crawl's figures, pictures and faults into one HTML file"
+    summary = "Write a report of a crawl as one HTML file"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
@@ -35,19 +35,19 @@ class Command(ReadingCommand):
             "--output",
             metavar="FILE",
             default="report.html",
-            help="or URL; default: report.html; - for stdout",
+            help="a file or a URL (default: report.html; -: stdout)",
         )
         parser.add_argument(
             "--json",
             metavar="FILE",
-            help="write what the crawl tells of the web as one JSON object, and no report; - for stdout",
+            help="instead of the report, write what the crawl tells of the web as one JSON object (-: stdout)",
         )
         parser.add_argument(
             "--search-pages",
             type=int,
             metavar="N",
             default=SEARCHED,
-            help=f"look for links to dead pages in so many stored pages (default: {SEARCHED})",
+            help=f"how many stored pages to search for dead links (default: {SEARCHED})",
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

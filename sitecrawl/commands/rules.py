@@ -51,8 +51,8 @@ class _Trial(SiteSpider):
 
 
 class Command(DescribedCommand):
-    """Check a file of rules; every error is told with file and line. With a URL, fetch that page alone, keep nothing,
-    and show for every rule and field what was found and what came of it.
+    """Check a file of rules; each error is printed with file and line. With a URL, also fetch that page, store
+    nothing, and show for every rule and field what was found and what it became.
     """
 
     usage = "[options] <file> [<url>]"

@@ -16,9 +16,9 @@ from sitecrawl.pagestore.console import exit_code_on_error
 
 
 class Command(ListingCommand):
-    """Find the stored pages that have all of the words, the best first: "in quotation marks" beside one another, and
-    begin* whatever goes on from there. The first search makes an index of the crawl's pages, each further one adds
-    what was stored since. Works while the crawl runs.
+    """Find the stored pages that contain all of the words, the best first. "Words in quotation marks" have to stand
+    next to one another; begin* finds words that begin so. The first search builds an index of the crawl's pages, and
+    each further one adds what was stored since. Works while the crawl runs.
     """
 
     usage = "[options] <words>"
@@ -27,7 +27,9 @@ class Command(ListingCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--no-update", action="store_true", help="search what the index has, and add nothing")
+        parser.add_argument(
+            "--no-update", action="store_true", help="search only what is in the index, and add nothing"
+        )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         opts.words = " ".join(args)

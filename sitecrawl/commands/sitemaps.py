@@ -27,9 +27,9 @@ from sitecrawl.urls.url import Canonicalizer, guess_url
 
 
 class Command(ListingCommand):
-    """List the sitemaps, feeds and hub pages that a crawl has found, those that bring the most new links first; show
-    all that is known of one; export the addresses of those that are valid; or add some, which the crawl visits at
-    once, or when it is resumed. All of it works while the crawl runs.
+    """List the sitemaps, feeds and hub pages that a crawl has found; those that bring the most new links come first.
+    `show` prints all that is known about one, `export` the addresses of all that are valid. `add` adds some: a
+    running crawl visits them at once, any other when it is resumed. Works while the crawl runs.
     """
 
     usage = "[options] [list | show <url> | add <url>... | export]"
@@ -37,8 +37,8 @@ class Command(ListingCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--host", help="only this host (with :port where it is not the scheme's own)")
-        parser.add_argument("--all", action="store_true", help="also addresses where there was none")
+        parser.add_argument("--host", help="only this host (with :port if it is not the scheme's own)")
+        parser.add_argument("--all", action="store_true", help="also addresses without a sitemap")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         what, *urls = args or ["list"]

@@ -24,11 +24,11 @@ from sitecrawl.urls.fingerprint import HASH_NAME
 
 
 class Command(ReadingCommand):
-    """Send the WARC files and the page index of a crawl to the store that SITECRAWL_REMOTE names: those that it has
-    not yet. A crawl that runs does so itself.
+    """Send the WARC files and the page index that the store in SITECRAWL_REMOTE does not have yet. A running crawl
+    does this itself.
     """
 
-    summary = "Send a crawl's files to S3 and the like"
+    summary = "Send a crawl's files to S3 or another store"
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         if args:

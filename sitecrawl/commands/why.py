@@ -27,8 +27,8 @@ _SEARCHED: Final = 1_000
 
 
 class Command(ReadingCommand):
-    """Say of a URL whether the crawl knows it, since when and from which page; whether it was fetched, and what came;
-    and if not, why not, and what would make it be fetched. Works while the crawl runs.
+    """Say why a URL was fetched, waits, was left out, or is not known; with the evidence, and what would help. Works
+    while the crawl runs.
     """
 
     usage = "[options] <url>"
@@ -36,13 +36,13 @@ class Command(ReadingCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        parser.add_argument("--json", action="store_true", help="as one JSON object")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
         parser.add_argument(
             "--search-pages",
             type=int,
             metavar="N",
             default=_SEARCHED,
-            help=f"look for links to a URL that is not known in so many stored pages (default: {_SEARCHED:,})",
+            help=f"how many stored pages to search for links to an unknown URL (default: {_SEARCHED:,})",
         )
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -149,7 +149,7 @@ class ListingCommand(ReadingCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
         default = "" if self.limit is None else f" (default: {self.limit})"
-        parser.add_argument("--limit", type=int, metavar="N", default=self.limit, help=f"at most so many{default}")
+        parser.add_argument("--limit", type=int, metavar="N", default=self.limit, help=f"at most this many{default}")
         parser.add_argument("--format", choices=self.formats, default="table", help="default: table")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:

@@ -17,7 +17,7 @@ def add_filters(parser: argparse.ArgumentParser, *, kind: str | None = None, sin
     """The options of `filter_of`. `kind` is the default of that, `since` what else that takes."""
     default = f" (default: {kind})" if kind else ""
     parser.add_argument("--status", type=int, metavar="N", help="only responses with this HTTP status")
-    parser.add_argument("--host", help="only this host (with :port where it is not the scheme's own)")
+    parser.add_argument("--host", help="only this host (with :port if it is not the scheme's own)")
     parser.add_argument("--type", metavar="TYPE", help="only this media type, such as text/html or image")
     parser.add_argument("--url-like", metavar="PART", help="only URLs with this in them; * stands for anything")
     parser.add_argument("--since", metavar="TIME", help=f"only what was fetched since: 2026-11-21, 12h, 7d{since}")
