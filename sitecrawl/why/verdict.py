@@ -82,7 +82,7 @@ def _by_robots(case: Case, first: str) -> Verdict:
     found = case.robots
     rule = found.rule if found is not None and found.forbids else None
     line = f", line {rule.number}: {rule.text}" if rule is not None else ""
-    return Verdict("robots", f"{first}: robots.txt forbids it{line}", "ask who runs the site for leave")
+    return Verdict("robots", f"{first}: robots.txt forbids it{line}", "ask the owner of the site for permission")
 
 
 def _as_requisite(_case: Case, record: UrlRecord) -> Verdict:
