@@ -9,7 +9,7 @@ from sitecrawl.crawl.configuration import is_job
 BOT_NAME = "sitecrawl"
 SPIDER_MODULES = ["sitecrawl.spiders"]
 NEWSPIDER_MODULE = "sitecrawl.spiders"
-COMMANDS_MODULE = "sitecrawl.commands"
+COMMANDS_MODULE = "sitecrawl.console.named"
 ADDONS = {"sitecrawl.addon.Addon": 500}
 
 LOG_LEVEL = "INFO" if is_job() else "WARNING"  # of a job there is no more to see than its log

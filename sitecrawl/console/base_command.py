@@ -1,6 +1,6 @@
 """The bases of our commands, and of those that read a crawl.
 
-They stand outside `sitecrawl.commands`, where every command class becomes a command named after its file.
+They stand outside `sitecrawl.commands`, where every file is a command of its name.
 """
 
 from __future__ import annotations

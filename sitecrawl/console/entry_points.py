@@ -6,7 +6,6 @@ first asks it for anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, ClassVar
@@ -103,6 +102,6 @@ class Why(Later):
     name = "why"
 
 
-def commands_are_here(settings: Mapping[str, Any]) -> bool:
-    """Whether `scrapy pages` and the like are commands in a project with these settings."""
-    return settings.get("COMMANDS_MODULE") == _PACKAGE or bool(entry_points(group=_GROUP, name=Pages.name))
+def commands_are_here() -> bool:
+    """Whether `scrapy pages` and the like are commands: sitecrawl may be on the path without being installed."""
+    return bool(entry_points(group=_GROUP, name=Pages.name))

@@ -384,7 +384,7 @@ def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
         directory=runtime.path,
         remote=str(runtime.copy.figures()) if runtime.copy is not None else "",
         has_pages=(runtime.path / INDEX_FILE).is_file(),
-        has_commands=commands_are_here(runtime.crawler.settings),
+        has_commands=commands_are_here(),
         resume=again,
     )
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from crawling import PROJECT, environment
-from scrapy.settings import Settings
 
+from sitecrawl.console import named
 from sitecrawl.console.entry_points import Later, commands_are_here
 
 SCRAPYS = {"crawl", "settings", "genspider", "version"}
@@ -40,6 +40,18 @@ def test_each_becomes_its_command(name: str, place: str) -> None:
     assert type(later) is import_module(f"sitecrawl.commands.{name}").Command
 
 
+@pytest.mark.parametrize("name", sorted(SCRAPYS - {"genspider"}))
+def test_scrapys_own(name: str) -> None:
+    """They are this project's alone, and become their commands, too; what they ask for is known before."""
+    module = import_module(f"{named.__name__}.{name}")
+    (kind,) = (found for found in vars(module).values() if getattr(found, "__module__", None) == module.__name__)
+    later, command = kind(), import_module(f"sitecrawl.commands.{name}").Command
+    assert isinstance(later, Later)
+    assert later.requires_project == command.requires_project
+    later.syntax()
+    assert type(later) is command
+
+
 def test_none_is_loaded_before() -> None:
     """Scrapy makes all of them whatever it is asked to do."""
     code = f"""
@@ -48,7 +60,9 @@ from importlib import import_module
 for place in {[*entries().values()]}:
     module, _, name = place.partition(":")
     getattr(import_module(module), name)()
-print(*sorted(name for name in sys.modules if name.startswith("sitecrawl.")))
+for name in {sorted(SCRAPYS - {"genspider"})}:
+    import_module("{named.__name__}." + name)
+print(*sorted(name for name in sys.modules if name.startswith("sitecrawl.") and "named" not in name))
 """
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=PROJECT, env=environment(), capture_output=True, text=True, check=True
@@ -57,7 +71,7 @@ print(*sorted(name for name in sys.modules if name.startswith("sitecrawl.")))
 
 
 def test_where_they_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """In our project, and where sitecrawl is installed: what is only on the path brings none."""
+    """Where sitecrawl is installed: what is only on the path brings none."""
+    assert commands_are_here()
     monkeypatch.setattr("sitecrawl.console.entry_points.entry_points", lambda **_: ())
-    assert commands_are_here(Settings({"COMMANDS_MODULE": "sitecrawl.commands"}))
-    assert not commands_are_here(Settings({"COMMANDS_MODULE": ""}))
+    assert not commands_are_here()
