@@ -85,7 +85,7 @@ class Project:
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=120,
         )
         assert "Traceback" not in done.stderr, done.stderr
         return done.stderr

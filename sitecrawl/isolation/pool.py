@@ -202,7 +202,7 @@ class _Worker:
 
     def _how_it_ended(self) -> str:
         """As it may have ended because the crawl does, this asks and does not say that it failed."""
-        self.end(wait=1.0)
+        self.end(wait=5.0)
         status = self._process.returncode
         if status == NO_MEMORY:
             return "memory"

@@ -108,10 +108,10 @@ class TestFleet:
             try:
                 until(lambda: len(web.paths()) > 1, "requests")
                 fleet.send_signal(signal.SIGHUP)
-                assert fleet.wait(30) == 0
+                assert fleet.wait(120) == 0
             finally:
                 fleet.terminate()
-                fleet.wait(30)
+                fleet.wait(120)
         assert "The crawl was interrupted" in (tmp_path / "worker-1.log").read_text()
         with fleet_redis(tmp_path):
             pass  # the other has ended, or this one would be refused

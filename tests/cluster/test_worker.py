@@ -86,7 +86,7 @@ class TestSeeds:
                 until(lambda: client.llen("generic:start_urls") == 0, "Redis has the seeds in the crawl")
             finally:
                 worker.send(signal.SIGTERM)
-                assert worker.wait(20) == 0
+                assert worker.wait(120) == 0
             assert "No URL in generic:start_urls" in worker.log
 
 
@@ -146,7 +146,7 @@ class TestFaults:
                 client.script_flush()
                 return workers[0].process.poll() is not None
 
-            until(flushed_to_the_end, "the end of the worker", 60)
+            until(flushed_to_the_end, "the end of the worker")
             assert workers[0].process.returncode == 0, workers[0].log[-2000:]
             assert stored(workers).keys() == urls_of(web)
 
@@ -196,7 +196,7 @@ def test_idle_worker_costs_little(redis: Server, tmp_path: Path) -> None:
             sent = sum(calls(client, name) for name in names)
         assert 0 < sent < seconds * 2 * 16
         workers[0].send(signal.SIGTERM)
-        assert workers[0].wait(20) == 0
+        assert workers[0].wait(120) == 0
 
 
 def look_for_seeds(client: Any, times: int) -> None:

@@ -55,7 +55,7 @@ def hunt(*words: object, cwd: Path = PROJECT) -> tuple[int, str, str]:
         env=environment(PYTHONPATH=str(PROJECT)),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     return done.returncode, done.stdout, done.stderr
@@ -178,15 +178,15 @@ def test_interrupted() -> None:
             return linked("/slow")
         if path == "/slow":
             asked.set()
-            over.wait(60)
+            over.wait(120)
         return None
 
     with LocalWeb(answer) as web:
         words = hunter(*FAST, "-s", "SITECRAWL_SHUTDOWN_TIME=0", web.root, "x")
         process = subprocess.Popen(words, cwd=PROJECT, env=environment(), stderr=subprocess.PIPE, text=True)
-        assert asked.wait(20)
+        assert asked.wait(120)
         os.kill(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=120)
         over.set()
     assert process.returncode == 130
     assert "interrupted; not found on 1 pages" in errors

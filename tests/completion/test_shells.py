@@ -100,7 +100,7 @@ def test_the_shell_reads_it(name: str, tmp_path: Path) -> None:
         pytest.skip(f"there is no {name}")
     path = tmp_path / "script"
     path.write_text(command("completion", name).stdout)
-    subprocess.run([shell, "-n", str(path)], check=True, timeout=60)
+    subprocess.run([shell, "-n", str(path)], check=True, timeout=120)
 
 
 def test_fish_is_quoted() -> None:

@@ -360,11 +360,11 @@ class Terminal:
         """All that the process wrote until its end."""
         while self._read():
             pass
-        assert self.process.wait(60) == 0, self.output
+        assert self.process.wait(120) == 0, self.output
         return self.output
 
     def _read(self) -> bool:
-        if not select.select([self._master], [], [], 60)[0]:
+        if not select.select([self._master], [], [], 120)[0]:
             return False
         try:
             data = os.read(self._master, 1 << 16)
@@ -546,7 +546,7 @@ class TestWithoutATerminal:
                 env=environment(PYTHONDONTWRITEBYTECODE="1"),
                 capture_output=True,
                 text=True,
-                timeout=60,
+                timeout=120,
                 check=True,
             )
         assert re.search(r"responses +1  ", done.stderr)

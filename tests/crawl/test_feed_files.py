@@ -34,17 +34,17 @@ def test_a_kill_costs_no_item(tmp_path: Path, form: str) -> None:
     def site(path: str, host: str) -> Page | None:
         if path == "/slow":
             asked.set()
-            killed.wait(20)
+            killed.wait(120)
         return linked("/slow", title="first") if path == "/" else None
 
     with LocalWeb(site) as web:
         words = ("crawl", "generic", "-a", f"seeds={web.root}/", "-o", str(feed))
         command = scrapy_command(*words, settings={"JOBDIR": tmp_path / "job", "SITECRAWL_DELAY_FACTOR": 0})
         process = subprocess.Popen(command, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL)
-        assert asked.wait(30)
+        assert asked.wait(120)
         until(lambda: is_done(tmp_path / "job", f"{web.root}/"), "a checkpoint with the first page")
         process.kill()
-        process.wait(10)
+        process.wait(120)
         killed.set()
     line = feed.read_text().splitlines()[form == "csv"]
     assert (json.loads(line)["url"] if form == "jsonl" else line.partition(",")[0]) == f"{web.root}/"

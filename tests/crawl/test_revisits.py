@@ -71,7 +71,7 @@ def start(web: LocalWeb, folder: Path, settings: Mapping[str, object] = SETTINGS
 
 def stop(process: subprocess.Popen[str]) -> str:
     process.send_signal(signal.SIGINT)
-    log = process.communicate(timeout=60)[0]
+    log = process.communicate(timeout=120)[0]
     assert process.returncode == 0, log
     assert "Traceback" not in log, log
     return log
@@ -179,11 +179,11 @@ def test_it_stays_while_its_site_is_down(tmp_path: Path) -> None:
     settings = SETTINGS | limits | {"SITECRAWL_RECRAWL_MAX_INTERVAL": 0.5, "RETRY_ENABLED": False}
     with LocalWeb(lambda path, host: lost if down.is_set() else linked("/a") if path == "/" else None) as web:
         process = start(web, tmp_path, settings)
-        until(lambda: web.paths().count("/") >= 2, "a visit", 60)
+        until(lambda: web.paths().count("/") >= 2, "a visit")
         down.set()
         asked = len(web.hits)
         # The first visit may be sent twice, for its connection was a kept one; the third request is of a later visit.
-        until(lambda: len(web.hits) >= asked + 3 or process.poll() is not None, "visits while the host is down", 60)
+        until(lambda: len(web.hits) >= asked + 3 or process.poll() is not None, "visits while the host is down")
         assert process.poll() is None
         down.clear()
         asked = web.paths().count("/")
@@ -192,7 +192,7 @@ def test_it_stays_while_its_site_is_down(tmp_path: Path) -> None:
         )
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
     assert process.returncode == 0
 
 

@@ -60,7 +60,7 @@ def test_two_crawls_that_begin_at_once(tmp_path):
     """One makes the directory and the other finds it made: both know the same key, and it stays."""
     words = [sys.executable, "-c", MAKER, str(tmp_path)]
     makers = [subprocess.Popen([*words, *names], stdout=subprocess.PIPE, text=True) for names in ("ab", "ba")]
-    first, second = (maker.communicate(timeout=90)[0].split() for maker in makers)
+    first, second = (maker.communicate(timeout=120)[0].split() for maker in makers)
     assert len(first) == 50
     assert first == second
     for number, key in enumerate(first):

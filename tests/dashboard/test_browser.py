@@ -41,7 +41,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(60_000)
         yield context.new_page()
 
 
@@ -262,7 +262,7 @@ class TestForEverybody:
         seen = threading.Event()
 
         def answer(path: str, host: str) -> str:
-            seen.wait(60)
+            seen.wait(120)
             return "<p>"
 
         with LocalWeb(answer) as web, Crawl(web.root, tmp_path / "job") as crawl:

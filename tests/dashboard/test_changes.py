@@ -90,7 +90,7 @@ def test_a_change_survives_a_kill(web, tmp_path):
         ]  # fmt: skip
         until(lambda: len(web.paths()) >= 2, "a request after the pause was taken back")
         crawl.process.send_signal(signal.SIGKILL)
-        crawl.process.wait(20)
+        crawl.process.wait(120)
     asked = len(web.paths())
     with Crawl(web.root, job, DOWNLOAD_DELAY=SLOW, ROBOTSTXT_OBEY=False) as crawl:
         assert crawl.end() == 0

@@ -162,7 +162,7 @@ class TestWhoGetsWhat:
         port = urlsplit(crawl.url).port
         assert port is not None
         with pytest.raises(OSError):  # noqa: PT011 - refused or unreachable
-            socket.create_connection(("127.0.0.2", port), timeout=1)
+            socket.create_connection(("127.0.0.2", port), timeout=120)
 
     def test_files(self, crawl: Crawl) -> None:
         """The page and all it names are served, with headers that forbid everything else."""
@@ -242,9 +242,9 @@ class TestWhoGetsWhat:
         """It is no matter that bytes go on coming, and that something was answered."""
         port = urlsplit(crawl.url).port
         assert port is not None
-        slow = socket.create_connection(("127.0.0.1", port), timeout=5)
+        slow = socket.create_connection(("127.0.0.1", port), timeout=120)
         slow.sendall(b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\n")
-        until(lambda: is_closed(slow, b"X: y\r\n"), "the end of a slow request", 30)
+        until(lambda: is_closed(slow, b"X: y\r\n"), "the end of a slow request")
         slow.close()
 
     @staticmethod
@@ -258,7 +258,7 @@ class TestWhoGetsWhat:
     def open_stream(crawl: Crawl) -> socket.socket:
         parts = urlsplit(crawl.url)
         assert parts.port is not None
-        connection = socket.create_connection(("127.0.0.1", parts.port), timeout=10)
+        connection = socket.create_connection(("127.0.0.1", parts.port), timeout=120)
         connection.sendall(f"GET {parts.path}stream HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode())
         return connection
 
@@ -312,7 +312,7 @@ class TestWhatItTells:
 
     def test_errors(self, crawl: Crawl, web: LocalWeb) -> None:
         """Each kind with examples, and where they were found."""
-        rows = until(lambda: crawl.json("errors")["rows"], "an error", 40)
+        rows = until(lambda: crawl.json("errors")["rows"], "an error")
         example = rows[0]["examples"][0]
         assert (rows[0]["kind"], example["url"], example["referrer"]) == ("404", f"{web.root}/gone", f"{web.root}/")
 
@@ -323,14 +323,14 @@ class TestWhatItTells:
 
         def pages(path: str, host: str) -> Answer | str | None:
             if path == "/last":
-                is_over.wait(60)
+                is_over.wait(120)
             return linked("/a", "/b", "/last") if path == "/" else refused if path in {"/a", "/b"} else None
 
         def rows(crawl: Crawl) -> list[str]:
             return [row["said_no"] for row in crawl.json("hosts")["rows"]]
 
         with LocalWeb(pages) as web, Crawl(web.root, tmp_path / "job", "-a", "order=bfs") as crawl:
-            until(lambda: rows(crawl) == ["login walls 2"], "both of them", 40)
+            until(lambda: rows(crawl) == ["login walls 2"], "both of them")
             until(
                 lambda: crawl.json("overview")["workers"][0]["figures"]["refusals"] == {"login_wall": 2}, "a sample"
             )
@@ -562,7 +562,7 @@ class TestWhatIsDone:
             LocalWeb({"/": linked("/a"), "/a": "<p>"}) as web,
             Crawl(web.root, tmp_path / "job", SPIDER_MIDDLEWARES=odd, SITECRAWL_SUMMARY=False) as crawl,
         ):
-            assert crawl.process.wait(40) == 0, crawl.log
+            assert crawl.process.wait(120) == 0, crawl.log
         with FrontierReader(tmp_path / "job") as reader:
             assert sum(record.status == 200 for _, record in reader.records()) == 2
         assert "The crawl's history cannot be kept" in crawl.log

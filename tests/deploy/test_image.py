@@ -101,10 +101,10 @@ def test_compose_s_crawl(installed: Environment, web: LocalWeb, tmp_path: Path) 
                 lambda: f"all is stored: {(tmp_path / 'log').read_text()}",
             )
             process.terminate()
-            assert process.wait(60) == 0
+            assert process.wait(120) == 0
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(120)
             log.close()
         assert health(**asked).returncode == 1
     told = "".join(path.read_text() for path in (tmp_path / "log", *crawled.glob("*.log")))
@@ -131,7 +131,7 @@ def test_scrapyd_of_the_image(installed: Environment, web: LocalWeb, tmp_path: P
     try:
         assert scrapyd.get("listspiders", project="sitecrawl")["spiders"].count("generic") == 1
         job = scrapyd.schedule(f"{web.root}/")
-        until(lambda: scrapyd.jobs("finished")[job] == 1, lambda: f"the job is over: {scrapyd.log()}", 60)
+        until(lambda: scrapyd.jobs("finished")[job] == 1, lambda: f"the job is over: {scrapyd.log()}")
         assert health(f"{scrapyd.url}/daemonstatus.json").returncode == 0
     finally:
         scrapyd.close()

@@ -40,7 +40,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     def tell(story: Callable[[Crawl], Awaitable[None]], **how: Any) -> None:
         async def whole() -> None:
             async with crawling(request.param, Setting(tmp_path, redis=redis, **how)) as crawl:
-                await asyncio.wait_for(story(crawl), 60)
+                await asyncio.wait_for(story(crawl), 120)
 
         asyncio.run(whole())
 

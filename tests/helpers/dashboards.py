@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import forks
 from crawling import environment, with_settings
-from waiting import until
+from waiting import PATIENCE, until
 
 _numbers = itertools.count(1)
 """Of logs."""
@@ -47,7 +47,7 @@ class Crawl:
     def log(self) -> str:
         return self._log.read_text()
 
-    def line(self, begin: str, timeout: float = 30) -> str:
+    def line(self, begin: str, timeout: float = PATIENCE) -> str:
         """The first whole line that begins so."""
         found = re.compile(rf"^{re.escape(begin)}.*\n", re.MULTILINE)
         return until(lambda: found.search(self.log), lambda: f"{begin!r} in {self.log}", timeout)[0]
@@ -59,7 +59,7 @@ class Crawl:
 
     def end(self) -> int:
         """Wait for the crawl's own end, at which nothing may have gone wrong; returns the exit code."""
-        code = self.process.wait(40)
+        code = self.process.wait(120)
         assert "Traceback" not in self.log, self.log
         return code
 
@@ -69,10 +69,10 @@ class Crawl:
     def __exit__(self, *_: object) -> None:
         self.process.send_signal(signal.SIGINT)
         try:
-            self.process.wait(20)
+            self.process.wait(120)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.wait(10)
+            self.process.wait(120)
 
     # Its dashboard
 
@@ -87,7 +87,7 @@ class Crawl:
     ) -> tuple[int, dict[str, str], bytes]:
         """Status, headers (in lower case) and body; `path` follows the token, or with `raw` replaces it."""
         parts = urlsplit(self.url)
-        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=20)
+        connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=PATIENCE)
         sent = {"Content-Type": "application/json"} if body is not None else {}
         data = json.dumps(body).encode() if body is not None and not isinstance(body, bytes) else body
         try:

@@ -94,7 +94,7 @@ class Worker:
         self.process.kill()
         self.process.wait()
 
-    def wait(self, seconds: float = 60) -> int:
+    def wait(self, seconds: float = 120) -> int:
         return self.process.wait(seconds)
 
     @property

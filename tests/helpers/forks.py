@@ -47,7 +47,7 @@ class _Server:
 
     def close(self) -> None:
         self._orders.close()
-        self._process.wait(30)
+        self._process.wait(120)
         self._answers.close()
 
 

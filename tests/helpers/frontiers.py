@@ -257,4 +257,4 @@ async def crawling(kind: str, setting: Setting) -> AsyncIterator[Crawl]:
     try:
         yield crawl
     finally:
-        await asyncio.wait_for(crawl.close(), 20)
+        await asyncio.wait_for(crawl.close(), 120)

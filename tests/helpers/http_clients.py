@@ -56,7 +56,7 @@ async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncI
         server.close()
         for writer in writers:
             writer.transport.abort()
-        await asyncio.wait_for(asyncio.gather(*handlers), 30)
+        await asyncio.wait_for(asyncio.gather(*handlers), 120)
         await asyncio.gather(*(writer.wait_closed() for writer in writers), return_exceptions=True)
 
 

@@ -90,7 +90,7 @@ class Environment:
     def scrapy(self, *words: str, cwd: Path, **changes: str) -> subprocess.CompletedProcess[str]:
         command = [self.python, "-m", "scrapy", *words]
         return subprocess.run(
-            command, cwd=cwd, env=environment(**changes), capture_output=True, text=True, timeout=60, check=False
+            command, cwd=cwd, env=environment(**changes), capture_output=True, text=True, timeout=120, check=False
         )
 
     def where(self, module: str, cwd: Path) -> str:

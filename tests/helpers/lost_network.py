@@ -64,7 +64,7 @@ def main(directory: Path, hosts: int) -> int:
             loopback(up=False)
             until(lambda: "The crawl pauses" in log.read_text(), "the pause")
             loopback(up=True)
-            code = crawl.wait(60)
+            code = crawl.wait(120)
         finally:
             crawl.kill()
         print(json.dumps([hit.host for hit in web.hits if hit.path == "/"]))

@@ -76,4 +76,4 @@ class MariaDb:
 
     def stop(self) -> None:
         self._process.kill()  # its data goes as well
-        self._process.wait(timeout=60)
+        self._process.wait(timeout=120)

@@ -44,7 +44,7 @@ class Postgres:
             self.process = subprocess.Popen(
                 [program, *arguments], user=self.user, cwd=self.directory, stdout=log, stderr=log
             )
-        until(self._answers, lambda: f"PostgreSQL: {(self.directory / 'log').read_text()}", 60)
+        until(self._answers, lambda: f"PostgreSQL: {(self.directory / 'log').read_text()}")
 
     def _answers(self) -> bool:
         try:
@@ -56,7 +56,7 @@ class Postgres:
     def stop(self) -> None:
         if self.process is not None:
             self.process.send_signal(signal.SIGINT)
-            self.process.wait(timeout=60)
+            self.process.wait(timeout=120)
             self.process = None
 
     @property

@@ -86,7 +86,7 @@ class RealWeb:
 
     def close(self) -> None:
         self._process.terminate()
-        self._process.wait(10)
+        self._process.wait(120)
         assert self._process.stdout is not None
         self._process.stdout.close()
 

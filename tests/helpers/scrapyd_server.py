@@ -72,7 +72,7 @@ class Scrapyd:
         return self._ask(f"{self.url}/{service}.json", urllib.parse.urlencode(pairs).encode())
 
     def _ask(self, url: str, data: bytes | None = None) -> dict[str, Any]:
-        with _WITHOUT_PROXY.open(url, data, timeout=30) as response:
+        with _WITHOUT_PROXY.open(url, data, timeout=120) as response:
             answer: dict[str, Any] = json.load(response)
         assert answer["status"] == "ok", answer
         return answer
@@ -95,7 +95,7 @@ class Scrapyd:
 
     def wait(self, job: str, *, times: int = 1) -> str:
         """Until the job is over, for the so-many-th time; gives its log."""
-        until(lambda: self.jobs("finished")[job] >= times, lambda: f"job {job} is over: {self.log()}", 60)
+        until(lambda: self.jobs("finished")[job] >= times, lambda: f"job {job} is over: {self.log()}")
         return self.job_log(job)
 
     def job_log(self, job: str, spider: str = "generic") -> str:
@@ -111,5 +111,5 @@ class Scrapyd:
 
     def close(self) -> None:
         self._process.terminate()
-        self._process.wait(30)
+        self._process.wait(120)
         self._log.close()

@@ -11,12 +11,15 @@ Found = TypeVar("Found")
 What = str | Callable[[], str]
 """What is awaited, for the message when it does not come; a function is asked only then, as for the end of a log."""
 
+PATIENCE = 120.0
+"""Seconds that anything is waited for: far more than it takes where every processor has five times as much to do."""
+
 _PAUSE = 0.02
 """Seconds between two looks."""
 
 
-def until(condition: Callable[[], Found | None], what: What, seconds: float = 30) -> Found:
-    """What `condition` gives, once it is something. Fails after so many seconds: far more than it may ever take."""
+def until(condition: Callable[[], Found | None], what: What, seconds: float = PATIENCE) -> Found:
+    """What `condition` gives, once it is something. Fails after so many seconds."""
     __tracebackhide__ = True
     deadline = time.monotonic() + seconds
     while not (found := condition()):
@@ -25,7 +28,7 @@ def until(condition: Callable[[], Found | None], what: What, seconds: float = 30
     return found
 
 
-async def until_async(condition: Callable[[], Found | None], what: What, seconds: float = 30) -> Found:
+async def until_async(condition: Callable[[], Found | None], what: What, seconds: float = PATIENCE) -> Found:
     """The same, for what happens on the event loop of the test itself."""
     __tracebackhide__ = True
     deadline = time.monotonic() + seconds

@@ -166,7 +166,7 @@ def test_a_download_ends_when_it_is_told_to() -> None:
             with client(never if connects else look_up) as ours:
                 download = Download(ours, get(port))  # by name
                 running = asyncio.create_task(download.run(max_size=10))
-                await asyncio.wait_for(waits.wait(), 30)
+                await asyncio.wait_for(waits.wait(), 120)
                 download.end(TimeoutError("enough"))
                 await running
 

@@ -14,6 +14,7 @@ import uvloop
 from certificates import certificate
 from http_clients import OK, Handler, answering, client, fetch, get, serving, standing
 from socks_server import Socks, pipe
+from waiting import PATIENCE
 
 from sitecrawl.http import ConnectionFailed, Download, Endpoint, HttpError, Lacking, Proxy, Request, Want, login_in
 from sitecrawl.http import proxy as module
@@ -29,7 +30,7 @@ def run(request: pytest.FixtureRequest) -> Run:
 
     def running(story: Coroutine[object, object, None]) -> None:
         with asyncio.Runner(loop_factory=factory) as runner:
-            runner.run(asyncio.wait_for(story, 30))
+            runner.run(asyncio.wait_for(story, 120))
 
     return running
 
@@ -247,7 +248,7 @@ def test_silence(run: Run, handler: Handler, want: Want | None) -> None:
 
     async def story() -> None:
         async with serving(handler) as port:
-            with client(patience=0.2) as ours:
+            with client(patience=0.2 if handler is _is_silent else PATIENCE) as ours:
                 download = Download(ours, far(Proxy("socks5", "127.0.0.1", port)))
                 running = asyncio.ensure_future(download.run(max_size=10))
                 done, _ = await asyncio.wait([running], timeout=0.3)

@@ -67,7 +67,7 @@ def test_a_document_that_breaks_its_reader(breaking: IsolatedDocuments, body: by
 
 def test_a_document_on_which_its_reader_hangs() -> None:
     """After its time the process is killed; the next document has a new one."""
-    rations = PoolOptions(1, seconds=1.5, memory=RATIONS.memory)
+    rations = PoolOptions(1, seconds=4.0, memory=RATIONS.memory)
     with closing(IsolatedDocuments(rations=rations, module=BREAKING)) as documents:
         assert documents.read("pdf", b"hang") is None
         assert documents.unread == {"timeout": 1}

@@ -160,7 +160,7 @@ class TestFullDisk:
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=120,
             check=False,
         )
         return done.returncode, done.stderr

@@ -114,7 +114,7 @@ def test_hosts_that_were_given_up_are_asked_at_once(tmp_path: Path) -> None:
     port, job, is_over = nobody(), tmp_path / "job", threading.Event()
 
     def slow(path: str, host: str) -> str | None:
-        return "slow" if path == "/" and is_over.wait(60) else None
+        return "slow" if path == "/" and is_over.wait(120) else None
 
     def told() -> str:
         return scrapy("frontier", "-d", str(job), "--retry-given-up").stdout
@@ -125,12 +125,12 @@ def test_hosts_that_were_given_up_are_asked_at_once(tmp_path: Path) -> None:
         command = scrapy_command("crawl", "generic", "-a", seeds, settings=settings)
         process = subprocess.Popen(command, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL)
         try:
-            until(lambda: "for 1 URLs" in told(), "the host is given up", 60)
-            until(lambda: not (job / "retry-given-up").exists(), "the crawl has heard it", 60)
+            until(lambda: "for 1 URLs" in told(), "the host is given up")
+            until(lambda: not (job / "retry-given-up").exists(), "the crawl has heard it")
             with LocalWeb({"/": "here"}, port=port) as web:
-                until(lambda: told() and "/" in web.paths(), "the host is asked again", 60)
+                until(lambda: told() and "/" in web.paths(), "the host is asked again")
                 is_over.set()
-                assert process.wait(60) == 0
+                assert process.wait(120) == 0
         finally:
             is_over.set()
             process.kill()

@@ -174,7 +174,7 @@ def test_sitemaps_in_a_spider(folder: Path, web: LocalWeb) -> None:
 
 async def fetch(url: str) -> Fetched | None:
     try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=10) as response:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=120) as response:
             headers = [(name.encode(), value.encode()) for name, value in response.headers.items()]
             return Fetched(response.url, response.status, response.read(), headers)
     except urllib.error.HTTPError as error:

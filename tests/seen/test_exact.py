@@ -309,7 +309,7 @@ def test_a_full_disk_says_so(tmp_path: Path) -> None:
     script = 'mount -t tmpfs -o size=8m none "$1" && exec "$2" -c "$3" "$1/set"'
     args = ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh", str(tmp_path), sys.executable]
     try:
-        done = subprocess.run([*args, FULL_DISK], capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run([*args, FULL_DISK], capture_output=True, text=True, check=False, timeout=120)
     except FileNotFoundError:
         pytest.skip("no unshare on this machine")
     if "unshare" in done.stderr or "mount" in done.stderr:

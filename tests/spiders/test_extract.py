@@ -102,7 +102,7 @@ def test_a_dry_run_whose_reader_has_enough(web: LocalWeb, rules: Path) -> None:
         assert run.stderr is not None
         run.stdout.close()
         assert run.stderr.read() == ""
-        assert run.wait(30) == 0
+        assert run.wait(120) == 0
 
 
 def test_a_dry_run_that_fails(web: LocalWeb, rules: Path) -> None:

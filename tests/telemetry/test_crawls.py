@@ -199,7 +199,7 @@ def test_a_collector_that_hangs(web: LocalWeb, tmp_path: Path) -> None:
     over = threading.Event()
 
     def answer(path: str, host: str) -> str:
-        over.wait(100)
+        over.wait(120)
         return ""
 
     with LocalWeb(answer) as hangs:

@@ -129,7 +129,7 @@ class Gated(LocalWeb):
         if path == "/robots.txt":
             return None
         if path != "/":
-            self.gate.wait(30)
+            self.gate.wait(120)
         number = int(path.strip("/") or "0")
         return linked(f"/{number + 1}")
 
@@ -141,6 +141,12 @@ def gated() -> Iterator[Gated]:
         served.gate.set()
 
 
+def responses_at(receiver: Receiver, event: str) -> int | None:
+    """How many responses there were when it was told last."""
+    told = [one["figures"]["responses"] for one in receiver.told if one["event"] == event]
+    return told[-1] if told else None
+
+
 def test_stall_and_kill(gated: Gated, receiver: Receiver, tmp_path: Path) -> None:
     """A stall is told once, and its end; signs of life come meanwhile. After a kill the next start tells of it."""
     every = ["start", "end", "stall", "resumed", "heartbeat"]
@@ -148,15 +154,17 @@ def test_stall_and_kill(gated: Gated, receiver: Receiver, tmp_path: Path) -> Non
         "SITECRAWL_WEBHOOKS": hooks(receiver, events=every), "SITECRAWL_STALL": 1.5, "SITECRAWL_HEARTBEAT": 1,
     }  # fmt: skip
     with Crawl(gated.root, tmp_path / "job", **settings) as first:
-        stall = receiver.first("stall")
-        assert stall["lasts"] >= 1.5
-        assert stall["figures"]["responses"] == 1
+        until(
+            lambda: responses_at(receiver, "stall") == 1, "a stall after the first page"
+        )  # a slow start may be one, too
+        assert receiver.first("stall")["lasts"] >= 1.5
         gated.gate.set()
         assert receiver.first("resumed")["lasts"] >= 1.5
         until(lambda: receiver.events.count("heartbeat") > 2, "signs of life")
         first.process.send_signal(signal.SIGKILL)
-        first.process.wait(20)
-    assert receiver.events.count("stall") == 1
+        first.process.wait(120)
+    turns = [event for event in receiver.events if event in {"stall", "resumed"}]
+    assert turns == [("stall", "resumed")[number % 2] for number in range(len(turns))]
     assert "end" not in receiver.events
     with Crawl(gated.root, tmp_path / "job", **settings) as second:
         again = until(lambda: [one for one in receiver.told if one["event"] == "start"][1:], "another start")

@@ -100,7 +100,7 @@ def test_a_name_server_that_is_gone_for_a_while(tmp_path: Path) -> None:
             until(lambda: "The crawl pauses, and goes on by itself: no name server" in log.read_text(), "the pause")
             assert len(web.paths()) < 40
             gone.unlink()
-            assert crawl.wait(60) == 0
+            assert crawl.wait(120) == 0
         finally:
             crawl.kill()
         assert len(web.paths()) == 40
@@ -185,7 +185,7 @@ def test_a_proxy_that_is_down_for_a_while(tmp_path: Path) -> None:
         try:
             until(lambda: "goes on by itself: no proxy answers" in log.read_text(), "the pause")
             with LocalWeb(proxied, address=address, port=port) as web:
-                assert crawl.wait(60) == 0
+                assert crawl.wait(120) == 0
         finally:
             crawl.kill()
     assert states_of(tmp_path / "job") == dict.fromkeys(seeds, UrlState.FETCHED)

@@ -39,7 +39,7 @@ _REMEMBERED: Final = 1_000
 _DIGEST: Final = 4
 """Bytes of each that are kept for that."""
 _UNPROVEN: Final = 20
-"""Pages that a visit may have fetched again on the word of a sitemap that has not proved true yet."""
+"""Pages that may be fetched again at a time on the word of a sitemap that has not proved true yet."""
 _PROOF: Final = 4
 """By what factor they become more with each word that has."""
 
@@ -71,8 +71,10 @@ class Reading:
         self._listed: dict[bytes, bool] = {}
         """The first links of this visit, by what is kept of them: whether their site is another worker's."""
         self._sitemaps: list[Entry] = []
-        self._refetches = int(_UNPROVEN * _PROOF ** int(answer.record.right))
-        """Pages that may be fetched again, in this visit."""
+        under_way = sum(sitemap == answer.key for sitemap in refetched.values())
+        self._refetches = max(0, int(_UNPROVEN * _PROOF ** int(answer.record.right)) - under_way)
+        """Pages that may be fetched again, besides those that earlier visits have asked for, of which nobody has heard
+        yet."""
 
     async def run(self) -> int | None:
         """Take what the sitemap lists; gives how many links to pages were new, or None if it is no sitemap.
