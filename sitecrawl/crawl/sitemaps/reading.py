@@ -73,8 +73,7 @@ class Reading:
         self._sitemaps: list[Entry] = []
         under_way = sum(sitemap == answer.key for sitemap in refetched.values())
         self._refetches = max(0, int(_UNPROVEN * _PROOF ** int(answer.record.right)) - under_way)
-        """Pages that may be fetched again, besides those that earlier visits have asked for, of which nobody has heard
-        yet."""
+        """Pages that may be fetched again, besides those of earlier visits that have not come yet."""
 
     async def run(self) -> int | None:
         """Take what the sitemap lists; gives how many links to pages were new, or None if it is no sitemap.
