@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from crawling import PROJECT, environment, scrapy
+from crawling import PROJECT, environment, forked, scrapy
 from localweb import Answer, LocalWeb, Page, linked
 
 from sitecrawl.commands.keywordhunter import main, read_words
@@ -44,21 +44,13 @@ def web() -> Iterator[LocalWeb]:
         yield served
 
 
-def hunter(*words: object, cwd: Path = PROJECT) -> list[str]:
+def hunter(*words: object) -> list[str]:
     return [sys.executable, "-m", "sitecrawl.commands.keywordhunter", *map(str, words)]
 
 
 def hunt(*words: object, cwd: Path = PROJECT) -> tuple[int, str, str]:
-    done = subprocess.run(
-        hunter(*words),
-        cwd=cwd,
-        env=environment(PYTHONPATH=str(PROJECT)),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
+    done = forked("KeywordHunter", *map(str, words), env=environment(), cwd=cwd)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 def test_the_command_is_installed() -> None:

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from crawling import forked
 from pagestore_helpers import STARTED, exchange, page
 
 from sitecrawl.pagestore import WarcStore
@@ -44,7 +45,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def scrapy(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(command(*arguments), cwd=cwd, env=ENVIRONMENT, capture_output=True, check=False)
+    return forked(*arguments, env=ENVIRONMENT, cwd=cwd)
 
 
 def test_the_page_goes_to_a_pipe_byte_for_byte(crawls):

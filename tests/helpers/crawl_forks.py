@@ -2,8 +2,9 @@
 
     python crawl_forks.py
 
-Reads a JSON array from each line: the command's words, its environment, and the paths where its output and its errors
-go. Answers with the fork's process id, and when it has ended with its exit code. `forks` has the other side.
+Reads a JSON array from each line: the command's words, its environment, the folder where it runs, and the paths where
+its output and its errors go. `KeywordHunter` in the place of a command is the program of that name. Answers with the
+fork's process id, and when it has ended with its exit code. `forks` has the other side.
 """
 
 from __future__ import annotations
@@ -48,15 +49,20 @@ def main() -> None:
     sys.path[0] = str(Path.cwd())  # as `python -m scrapy` has it
     from scrapy.cmdline import execute
 
+    from sitecrawl.commands import keywordhunter
+
     import_everything()
     gc.freeze()  # what a fork does not look at, it does not copy
     for line in sys.stdin:
-        words, environment, out, errors = json.loads(line)
+        words, environment, folder, out, errors = json.loads(line)
         child = os.fork()
         if not child:
             become(words, environment)
             redirect(out, errors)
-            execute()  # which ends the process
+            os.chdir(folder)
+            if words[0] == "KeywordHunter":
+                keywordhunter.main(words[1:])  # which ends the process
+            execute()  # and so does this
         print(child, flush=True)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 

@@ -19,6 +19,8 @@ from sitecrawl.urls.fingerprint import HASH_NAME
 
 HELPERS = Path(__file__).resolve().parent
 PROJECT = HELPERS.parents[1]
+_PROXIES = frozenset({"http_proxy", "https_proxy", "no_proxy"})
+"""Variables that are read only when a crawl begins."""
 
 
 def with_settings(*words: str, settings: Mapping[str, object] | None = None) -> list[str]:
@@ -45,11 +47,12 @@ def scrapy(
 ) -> subprocess.CompletedProcess[str]:
     """Run a scrapy command to its end; the caller looks at the exit code.
 
-    A Python that has everything imported forks for it, unless it is to begin in another environment or folder: that
-    may be another project, or import other things.
+    A Python that has everything imported forks for it, unless it is to begin in another folder, or with variables
+    that are not those of proxies: that may be another project, or import other things.
     """
-    if env is None and cwd == PROJECT:
-        return _forked(with_settings(*words, settings=settings), timeout)
+    if cwd == PROJECT and {*(env or {})} <= _PROXIES:
+        done = forked(*with_settings(*words, settings=settings), env=environment(**(env or {})), timeout=timeout)
+        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
     return subprocess.run(
         scrapy_command(*words, settings=settings),
         cwd=cwd,
@@ -61,16 +64,19 @@ def scrapy(
     )
 
 
-def _forked(words: list[str], timeout: float) -> subprocess.CompletedProcess[str]:
+def forked(
+    *words: str, env: Mapping[str, str], cwd: Path = PROJECT, timeout: float = 120
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a scrapy command to its end, by a fork."""
     with TemporaryDirectory(prefix="scrapy-") as name:
         out, errors = Path(name, "out"), Path(name, "errors")
-        fork = forks.start(words, environment(), out, errors)
+        fork = forks.start(words, env, out, errors, folder=cwd)
         try:
             code = fork.wait(timeout)
         finally:
             fork.kill()
             fork.wait()
-        return subprocess.CompletedProcess(words, code, out.read_text(), errors.read_text())
+        return subprocess.CompletedProcess(words, code, out.read_bytes(), errors.read_bytes())
 
 
 def crawl(seeds: str, jobdir: Path, **arguments: object) -> subprocess.CompletedProcess[str]:

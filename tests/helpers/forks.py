@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 _PROGRAM = Path(__file__).with_name("crawl_forks.py")
+PROJECT = _PROGRAM.resolve().parents[2]
 _idle: list[_Server] = []
 """Those that wait for a command."""
 _all: list[_Server] = []
@@ -27,7 +28,7 @@ class _Server:
         # Unbuffered: a line that waited in a buffer would be one that `select` does not see.
         self._process = subprocess.Popen(
             [sys.executable, str(_PROGRAM)],
-            cwd=_PROGRAM.parents[2],
+            cwd=PROJECT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             bufsize=0,
@@ -90,11 +91,21 @@ def prepare(commands: int) -> None:
         _idle.append(_all[-1])
 
 
-def start(words: Sequence[str], environment: Mapping[str, str], out: Path, errors: Path | None = None) -> Fork:
-    """`scrapy` with `words` begins now. What it prints is added to `out`; so are errors, unless they have a file."""
+def start(
+    words: Sequence[str],
+    environment: Mapping[str, str],
+    out: Path,
+    errors: Path | None = None,
+    *,
+    folder: Path = PROJECT,
+) -> Fork:
+    """`scrapy` with `words` begins now, in `folder`. What it prints is added to `out`; so are errors, unless they have a
+    file.
+    """
     prepare(1)
     server = _idle.pop()
-    return Fork(server, server.order(json.dumps([words, dict(environment), str(out), str(errors or out)])))
+    order = [words, dict(environment), str(folder), str(out), str(errors or out)]
+    return Fork(server, server.order(json.dumps(order)))
 
 
 @atexit.register

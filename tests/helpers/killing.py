@@ -20,7 +20,7 @@ from random import Random
 from typing import Protocol
 from urllib.request import ProxyHandler, build_opener
 
-from crawling import PROJECT, environment, scrapy_command
+from crawling import PROJECT, environment, forked, scrapy_command
 from waiting import until
 
 from sitecrawl.pagestore import PageReader
@@ -215,6 +215,11 @@ def start(crawler: Crawler, web: Web) -> subprocess.Popen[str]:
 
 def run(crawler: Crawler, web: Web) -> tuple[int, str]:
     """To its end: exit code and log."""
+    if crawler.name == "sitecrawl":
+        done = forked(
+            *crawler.command(web.root)[3:], env=environment(), timeout=_PATIENCE
+        )  # without `python -m scrapy`
+        return done.returncode, done.stderr.decode()
     process = start(crawler, web)
     log = process.communicate(timeout=_PATIENCE)[1]
     return process.returncode, log

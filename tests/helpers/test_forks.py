@@ -24,6 +24,14 @@ def test_what_a_command_prints_and_how_it_ends(tmp_path: Path) -> None:
     assert "There is no spider 'nobody'" in out.read_text()
 
 
+def test_another_folder(tmp_path: Path) -> None:
+    """Paths are those of the folder that it runs in, as it sees them."""
+    (tmp_path / "empty").mkdir()
+    words = ["pages", "-d", "empty"]
+    assert start(words, environment(), tmp_path / "out", folder=tmp_path).wait(120) == 1
+    assert "empty holds no stored pages" in (tmp_path / "out").read_text()
+
+
 def test_words_are_seen_as_those_of_a_process(tmp_path: Path) -> None:
     """The summary names the command that goes on, as it was given."""
     with LocalWeb({"/": linked("/a"), "/a": "a"}) as web:
