@@ -99,8 +99,9 @@ def start(
     *,
     folder: Path = PROJECT,
 ) -> Fork:
-    """`scrapy` with `words` begins now, in `folder`. What it prints is added to `out`; so are errors, unless they have a
-    file.
+    """`scrapy` with `words` begins now, in `folder`. What it prints is added to `out`.
+
+    So are errors, unless they have a file.
     """
     prepare(1)
     server = _idle.pop()
