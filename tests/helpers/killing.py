@@ -216,9 +216,8 @@ def start(crawler: Crawler, web: Web) -> subprocess.Popen[str]:
 def run(crawler: Crawler, web: Web) -> tuple[int, str]:
     """To its end: exit code and log."""
     if crawler.name == "sitecrawl":
-        done = forked(
-            *crawler.command(web.root)[3:], env=environment(), timeout=_PATIENCE
-        )  # without `python -m scrapy`
+        _, _, _, *words = crawler.command(web.root)  # without `python -m scrapy`
+        done = forked(*words, env=environment(), timeout=_PATIENCE)
         return done.returncode, done.stderr.decode()
     process = start(crawler, web)
     log = process.communicate(timeout=_PATIENCE)[1]
