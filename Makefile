@@ -30,6 +30,10 @@ SITE := .venv-site
 # wacz asks for frictionless, with fifty packages.
 WACZ := .venv-wacz
 
+# What is built where a C compiler is. `make lint` has it compiled with all warnings, into nothing.
+C := $(wildcard sitecrawl/compiled/*.c sitecrawl/compiled/*.h)
+COMPILE_C := -std=c11 -O2 -Wall -Wextra -Wconversion -Wshadow -Werror -DPy_LIMITED_API=0x030B0000 -c -o /dev/null
+
 .PHONY: crawl cluster deploy test docs docs-version lint format screenshots replay scrapys-tests lock audit sbom clean
 
 crawl: $(VENV)/.crawl
@@ -65,6 +69,9 @@ lint: $(VENV)/.lint
 	$(BIN)/mypy
 	$(BIN)/mypy --config-file tests/mypy.ini tests benchmarks
 	$(BIN)/lint-imports
+	@command -v cc >/dev/null || { echo "There is no cc: nobody has looked at the C"; exit 0; }; \
+	headers=$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))'); \
+	for file in $(filter %.c,$(C)); do cc $(COMPILE_C) -isystem "$$headers" "$$file" || exit 1; done
 
 format: $(VENV)/.lint
 	$(BIN)/ruff check --fix .
@@ -104,7 +111,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-$(VENV)/.crawl: pyproject.toml setup.py $(LOCK) | $(BIN)/python
+$(VENV)/.crawl: pyproject.toml setup.py $(C) $(LOCK) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --require-hashes --requirement $(LOCK)
 	$(BIN)/python -m pip install --quiet --no-deps --editable .
 	@touch $@
@@ -121,14 +128,14 @@ $(PYWB)/.ready $(RELEASE)/.ready $(SCRAPYS)/.ready $(SITE)/.ready $(WACZ)/.ready
 	$(@D)/bin/python -m pip install --quiet $(WANTED)
 	@touch $@
 
-$(VENV)/.deploy: pyproject.toml setup.py | $(BIN)/python
+$(VENV)/.deploy: pyproject.toml setup.py $(C) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[fast,deploy]'
 	@touch $@ $(VENV)/.crawl
 
-$(VENV)/.test: pyproject.toml setup.py | $(BIN)/python
+$(VENV)/.test: pyproject.toml setup.py $(C) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[fast,test]'
 	@touch $@ $(VENV)/.crawl $(VENV)/.deploy
 
-$(VENV)/.lint: pyproject.toml setup.py | $(BIN)/python
+$(VENV)/.lint: pyproject.toml setup.py $(C) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[fast,test,lint]'
 	@touch $@ $(VENV)/.test $(VENV)/.crawl $(VENV)/.deploy

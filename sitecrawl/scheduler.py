@@ -21,6 +21,7 @@ from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.request import RequestFingerprinter
 from twisted.internet.defer import Deferred
 
+from sitecrawl import compiled
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.crawl import configuration
@@ -84,6 +85,7 @@ class Scheduler(BaseScheduler):
 
     def open(self, spider: Spider) -> Deferred[None] | None:
         self._spider = spider
+        logger.info("Compiled core: %s", compiled.IN_USE)
         self._told = self._runtime.told = self._tell(spider)  # before what was changed by hand is laid over it
         self._runtime.changes.begin(self._runtime.scope)
         if self._runtime.directory.resumed:

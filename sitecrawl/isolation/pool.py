@@ -24,6 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+from sitecrawl import compiled
 from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.isolation.facts import BadAnswer
 from sitecrawl.isolation.framing import BadFrame, Ended, frame, read_frame
@@ -33,8 +34,8 @@ _T = TypeVar("_T")
 
 _START_SECONDS: Final = 60.0
 """In which a worker has to be ready. It imports for a third of a second, and machines can be busy."""
-_VARIABLES: Final = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
-"""By which a Python may find its own libraries."""
+_VARIABLES: Final = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME", compiled.PURE)
+"""By which a Python may find its own libraries; and whether it is to do without our C."""
 _LIFETIME: Final = 60.0
 """Seconds of work after which a worker is replaced: some 40,000 pages of HTML."""
 

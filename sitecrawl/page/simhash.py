@@ -9,6 +9,8 @@ Bit i of the result is set if it is set in most features' hashes. That is 64 cou
 fast on long integers: all hashes side by side are one number, which is halved and added to itself until one hash's
 width is left. The sums are kept as *planes*, plane k with the k-th binary digit of every count, so an addition is a
 full adder's `&`, `|` and `^` over all counts at once.
+
+`sitecrawl/compiled/simhash.c` is the same in C, in a quarter of the time.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from array import array
 from typing import Final
 
 from cityhash import CityHash64
+
+from sitecrawl.compiled import native
 
 MAX_WORDS: Final = 1024
 """Words that are looked at, from the start of the text: what is longer is told apart by its beginning."""
@@ -29,6 +33,12 @@ _ALL: Final = (1 << BITS) - 1
 
 def simhash(text: str) -> int:
     """The SimHash of `text`, from 0 to 2^64 - 1; 0 for a text without words."""
+    value = None if native is None else native.simhash(text if text.isascii() else text.lower())
+    return simhash_in_python(text) if value is None else value
+
+
+def simhash_in_python(text: str) -> int:
+    """The same without C."""
     hashes = array("Q", list(map(CityHash64, text.lower().split(maxsplit=MAX_WORDS)[:MAX_WORDS])))
     side_by_side, count = int.from_bytes(hashes.tobytes(), "little"), len(hashes)
     if count > 1:

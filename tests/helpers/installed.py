@@ -24,7 +24,7 @@ _FILES = ("pyproject.toml", "setup.py", "scrapy.cfg", "Makefile", "README.md", "
 def copy_of_project(folder: Path) -> Path:
     """What a clean checkout has of the packages and the files that build them."""
     for part in PARTS:
-        shutil.copytree(PROJECT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(PROJECT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
     for name in _FILES:
         shutil.copy(PROJECT / name, folder / name)
     return folder

@@ -1,4 +1,4 @@
-"""Texts that are nearly equal have SimHashes that are nearly equal."""
+"""Texts that are nearly equal have SimHashes that are nearly equal: by the Python, and by the C."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 from cityhash import CityHash64
+from compiled_core import both_ways
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from sitecrawl.page.markup import elements
 from sitecrawl.page.simhash import MAX_DISTANCE, distance, simhash
 
 WORDS = [f"word{n}" for n in range(5000)]
+
+both = both_ways("sitecrawl.page.simhash.native")
 
 
 def text(seed: int, length: int = 400) -> list[str]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
+import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from crawling import PROJECT, scrapy
-from installed import PARTS, Environment, build_egg, build_wheel, copy_of_project
+from installed import PARTS, Environment, build_egg, build_wheel, copy_of_project, run
 from localweb import LocalWeb, linked
 
 CONFIGURATION = "[settings]\ndefault = sitecrawl.settings\n"
@@ -44,19 +46,38 @@ def environ(
 
 @pytest.mark.parametrize("kind", ["egg", "wheel"])
 def test_everything_is_in_it(artefacts: dict[str, Path], kind: str) -> None:
-    """Every file of the packages that is under version control, data included; no tests, no settings of anybody."""
+    """Every file of the packages that is under version control, data included; no tests, no settings of anybody.
+
+    What is written in C is in the wheel as it was built, and nowhere as its source.
+    """
     command = ["git", "ls-files", "-co", "--exclude-standard", "--", *PARTS]
     listed = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False).stdout.split()
-    files = {name for name in listed if (PROJECT / name).exists()} or {
+    found = {name for name in listed if (PROJECT / name).exists()} or {
         path.relative_to(PROJECT).as_posix()
         for part in PARTS
         for path in (PROJECT / part).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     packed = {name for name in zipfile.ZipFile(artefacts[kind]).namelist() if not name.endswith(".pyc")}
+    files = {name for name in found if not name.endswith((".c", ".h"))}
+    built = {name for name in packed if name.endswith(".so")}
     assert len(files) > 100
     assert files <= packed
-    assert {name.partition("/")[0] for name in packed - files} <= {"EGG-INFO", "scrapy_sitecrawl-0.2.0.dist-info"}
+    assert packed.isdisjoint(found - files)
+    assert built <= {"sitecrawl/compiled/_native.abi3.so"} if kind == "wheel" else not built
+    added = {name.partition("/")[0] for name in packed - files - built}
+    assert added <= {"EGG-INFO", "scrapy_sitecrawl-0.2.0.dist-info"}
+
+
+def test_the_source_of_the_c_is_in_the_sdist(tmp_path: Path) -> None:
+    """Of which others build wheels for their machines."""
+    project = copy_of_project(tmp_path / "project")
+    run([sys.executable, "setup.py", "--quiet", "sdist", "--dist-dir", str(tmp_path)], cwd=project)
+    with tarfile.open(next(tmp_path.glob("scrapy_sitecrawl-*.tar.gz"))) as packed:
+        names = {name.partition("/")[2] for name in packed.getnames()}
+    c = {path.relative_to(project).as_posix() for path in project.rglob("*.[ch]")}
+    assert "sitecrawl/compiled/_native.c" in c
+    assert c <= names
 
 
 def test_only_the_artefact_is_found(environ: Environment, artefacts: dict[str, Path], tmp_path: Path) -> None:

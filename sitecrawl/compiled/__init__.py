@@ -1,0 +1,41 @@
+"""The inner loops in C, for where they could be built: `native` has them, and is None elsewhere.
+
+Each has a twin in Python, which gives the same results: `sitecrawl.page.simhash` is one. docs/design/compiled.md says
+what is worth being here, and how the two are kept the same.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Final, Protocol, cast
+
+PURE: Final = "SITECRAWL_PURE"
+"""The variable of the environment that has everything done in Python, unless it is empty or 0."""
+INTERFACE: Final = 1
+"""Of the C: who changes what its functions take, give or mean adds one here and in `_native.c`."""
+
+
+class Native(Protocol):
+    """What is in C. What a function does not know it answers with None, and its twin is asked."""
+
+    INTERFACE: int
+
+    def simhash(self, text: str, /) -> int | None:
+        """Of a text whose letters beyond ASCII are in lower case."""
+
+
+def load(pure: str) -> tuple[Native | None, str]:
+    """The C, if it is there and wanted, and in words whether it is in use; `pure` is the value of `PURE`."""
+    if pure not in {"", "0"}:
+        return None, f"no, {PURE} is set"
+    try:
+        found = cast("Native", import_module("sitecrawl.compiled._native"))
+    except ImportError as error:
+        return None, f"no, it was not built here, and Python does its work ({error})"
+    if found.INTERFACE != INTERFACE:
+        return None, "no, another version of sitecrawl has built it: install this one again"
+    return found, "yes"
+
+
+native, IN_USE = load(os.environ.get(PURE, ""))

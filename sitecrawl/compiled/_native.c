@@ -1,0 +1,65 @@
+/* The module `sitecrawl.compiled._native`: what Python sees of the C beside it, by the limited API of Python 3.11.
+
+   No function here raises for what a page can hold. What one of them does not know it answers with None, and its twin
+   in Python is asked. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "simhash.h"
+
+/* Borrowed UTF-8 of a str; NULL without an exception where it is none, or has surrogates. */
+static const char *utf8(PyObject *text, Py_ssize_t *length) {
+    const char *bytes = PyUnicode_CheckExact(text) ? PyUnicode_AsUTF8AndSize(text, length) : NULL;
+    if (bytes == NULL) {
+        PyErr_Clear();
+    }
+    return bytes;
+}
+
+PyDoc_STRVAR(simhash_doc, "simhash(text, /)\n--\n\nOf a text whose letters beyond ASCII are in lower case.");
+
+static PyObject *simhash(PyObject *Py_UNUSED(module), PyObject *text) {
+    Py_ssize_t length;
+    const char *bytes = utf8(text, &length);
+    char *room;
+    uint64_t hash;
+    if (bytes == NULL) {
+        Py_RETURN_NONE;
+    }
+    room = PyMem_Malloc((size_t)length + 1);
+    if (room == NULL) {
+        return PyErr_NoMemory();
+    }
+    hash = simhash_of(bytes, (size_t)length, room);
+    PyMem_Free(room);
+    return PyLong_FromUnsignedLongLong(hash);
+}
+
+static PyMethodDef methods[] = {
+    {"simhash", simhash, METH_O, simhash_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static int execute(PyObject *module) {
+    return PyModule_AddIntConstant(module, "INTERFACE", 1);
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, (void *)execute},
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_native",
+    .m_doc = "The inner loops in C.",
+    .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__native(void);
+
+PyMODINIT_FUNC PyInit__native(void) {
+    return PyModuleDef_Init(&definition);
+}

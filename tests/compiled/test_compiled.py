@@ -1,0 +1,55 @@
+"""Whether there is a compiled core, and what is said of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from compiled_core import in_c
+from crawling import PROJECT, environment
+
+from sitecrawl import compiled
+
+LOOK = "from sitecrawl import compiled; print(compiled.native is None, compiled.IN_USE, sep='|')"
+
+
+def looked(folder: Path = PROJECT, **changes: str) -> str:
+    """What a Python of its own says, which finds the sitecrawl of `folder` first."""
+    return subprocess.run(
+        [sys.executable, "-c", LOOK],
+        env=environment(**changes),
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+
+
+def test_it_is_used_where_it_is() -> None:
+    """Without being asked for."""
+    in_c()
+    assert looked(SITECRAWL_PURE="") == looked(SITECRAWL_PURE="0") == "False|yes"
+
+
+def test_python_alone() -> None:
+    """A variable of the environment has everything done in Python, and the words say so."""
+    assert looked(SITECRAWL_PURE="1") == "True|no, SITECRAWL_PURE is set"
+
+
+def test_one_that_was_never_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a compiler sitecrawl works, in Python, and says why."""
+    monkeypatch.setitem(sys.modules, "sitecrawl.compiled._native", None)
+    native, words = compiled.load("")
+    assert native is None
+    assert words.startswith("no, it was not built here")
+
+
+def test_one_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an earlier checkout has left built, and has other functions, is not used."""
+    other = ModuleType("sitecrawl.compiled._native")
+    vars(other)["INTERFACE"] = compiled.INTERFACE + 1
+    monkeypatch.setitem(sys.modules, "sitecrawl.compiled._native", other)
+    assert compiled.load("") == (None, "no, another version of sitecrawl has built it: install this one again")
