@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 
 from scrapy.commands.version import Command as ScrapyVersion
 
-from sitecrawl import __version__
+from sitecrawl import __version__, compiled
 from sitecrawl.base.extras import DISTRIBUTION
 from sitecrawl.console.version import Versioned
 
@@ -22,7 +22,7 @@ class Command(Versioned, ScrapyVersion):
         if not opts.verbose:
             print(f"sitecrawl {__version__}")
             return
-        rows = [("sitecrawl", __version__), *_libraries()]
+        rows = [("sitecrawl", __version__), *_libraries(), ("compiled core", compiled.IN_USE)]
         width = max(len(name) for name, _ in rows)
         for name, number in rows:
             print(f"{name:<{width}} : {number}")

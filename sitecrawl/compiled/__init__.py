@@ -7,6 +7,7 @@ what is worth being here, and how the two are kept the same.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from importlib import import_module
 from typing import Final, Protocol, cast
 
@@ -17,12 +18,15 @@ INTERFACE: Final = 1
 
 
 class Native(Protocol):
-    """What is in C. What a function does not know it answers with None, and its twin is asked."""
+    """What is in C. What a function does not know it leaves to its twin."""
 
     INTERFACE: int
 
     def simhash(self, text: str, /) -> int | None:
-        """Of a text whose letters beyond ASCII are in lower case."""
+        """Of a text whose letters beyond ASCII are in lower case; None where the twin has to make it."""
+
+    anchors: Callable[..., int]
+    """Adds the links of a page's elements, and returns how many: `_Links.read` in `sitecrawl.page.links` calls it."""
 
 
 def load(pure: str) -> tuple[Native | None, str]:

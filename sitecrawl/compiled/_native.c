@@ -1,11 +1,11 @@
 /* The module `sitecrawl.compiled._native`: what Python sees of the C beside it, by the limited API of Python 3.11.
 
-   No function here raises for what a page can hold. What one of them does not know it answers with None, and its twin
-   in Python is asked. */
+   No function here raises for what a page can hold. What one of them does not know it leaves to its twin in Python. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include "anchors.h"
 #include "simhash.h"
 
 /* Borrowed UTF-8 of a str; NULL without an exception where it is none, or has surrogates. */
@@ -37,6 +37,7 @@ static PyObject *simhash(PyObject *Py_UNUSED(module), PyObject *text) {
 }
 
 static PyMethodDef methods[] = {
+    {"anchors", anchors, METH_VARARGS, anchors_doc},
     {"simhash", simhash, METH_O, simhash_doc},
     {NULL, NULL, 0, NULL},
 };

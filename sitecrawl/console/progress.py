@@ -30,6 +30,7 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
+from sitecrawl import compiled
 from sitecrawl.base.display import duration, printable, size, visible
 from sitecrawl.base.errors import OptionError
 from sitecrawl.console.entry_points import commands_are_here
@@ -254,7 +255,11 @@ class Progress:
 
     @staticmethod
     def _announce(seen: SeenSet) -> None:
-        """Which tiers the URL-seen test has. A job's log has that by itself, and so has one of lost pages."""
+        """Whether C is used, and which tiers the URL-seen test has. A job's log has that by itself, and so has one of
+        lost pages.
+        """
+        if not is_job() and not _log_shows_info():
+            print(f"Compiled core: {compiled.IN_USE}", file=sys.stderr, flush=True)
         if not is_job() and seen.exact is not None:
             print(f"URL-seen test: {seen.describe()}", file=sys.stderr, flush=True)
 

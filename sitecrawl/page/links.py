@@ -2,7 +2,8 @@
 
 Facts, not filters: a `nofollow` link is a link, with a flag. What to fetch is the frontier's question.
 
-docs/urls.md says what is a link and what is not.
+docs/urls.md says what is a link and what is not. `sitecrawl/compiled/anchors.c` does the same for most links of most
+pages, in a third of the time.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Final, Protocol
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import LINKS, REQUISITES, SCHEMES, URL_LENGTH, Limit
+from sitecrawl.compiled import native
 from sitecrawl.page import charset, requisites
 from sitecrawl.page import media_type as media
 from sitecrawl.page.directives import Robots, header_links, refresh_target, robots_of_headers, robots_of_meta
@@ -102,6 +104,17 @@ class _Links:
         is_none = _parsed(target, self._base, sys.maxsize, self._schemes) is None
         self.met[SCHEMES if is_none else URL_LENGTH] += 1
 
+    def read(self, found: list[Element], read_one: Callable[[Element], None]) -> None:
+        """Add the links of all elements in their order: by `read_one`, but for what the C takes, if it is there."""
+        if native is None:
+            for element in found:
+                read_one(element)
+            return
+        places = _ANY_ORIGIN, self._origin, self._directory
+        bounds = self._max_url_length, self._schemes, _REMEMBERED_LENGTH
+        taken = native.anchors(found, read_one, self._targets, self._links, _remembered, Link, places, *bounds)
+        self.hrefs += taken  # `read_one` has counted as well meanwhile
+
     def all(self) -> list[Link]:
         return list(self._links.values())
 
@@ -182,11 +195,15 @@ def read_page(
     links = _Links(document, query_charset, options, met)
     _read_headers(headers, page, links)
     links.rebase(page.base)
-    for element in found:
+
+    def read_one(element: Element) -> None:
+        nonlocal robots
         if element.tag == "meta":
             robots |= _read_meta(element, links, agent)
         elif element.tag in _READERS:
             _READERS[element.tag](element, page, links)
+
+    links.read(found, read_one)
     page.noindex, page.nofollow = robots
     page.language = declared_language(found, _values(headers, b"content-language"))
     page.links, page.hrefs = links.all(), links.hrefs

@@ -458,12 +458,14 @@ class TestWithoutATerminal:
         return subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, timeout=120, check=True)
 
     def test_no_line_but_a_summary(self, tmp_path: Path) -> None:
-        """The dashboard's address, the URL-seen test's tiers and the summary, without control characters."""
+        """The dashboard's address, what is in use and the summary, without control characters."""
         with slow_site(3) as web:
             done = self.run(command(web), tmp_path)
         assert done.stdout == ""
         assert re.match(
-            r"Dashboard: http://127\.0\.0\.1:\d+/[\w-]{32}/\nURL-seen test: .*\n\nThe crawl finished", done.stderr
+            r"Dashboard: http://127\.0\.0\.1:\d+/[\w-]{32}/\n"
+            r"Compiled core: .*\nURL-seen test: .*\n\nThe crawl finished",
+            done.stderr,
         )
         assert "\x1b" not in done.stderr
         directory = next((tmp_path / "crawls").iterdir())

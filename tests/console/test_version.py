@@ -13,7 +13,7 @@ import scrapy
 from console import command
 from crawling import PROJECT, environment
 
-from sitecrawl import __version__
+from sitecrawl import __version__, compiled
 from sitecrawl.commands import keywordhunter
 
 LINE = re.compile(
@@ -69,3 +69,4 @@ def test_scrapy_version_in_full() -> None:
     assert numbers["sitecrawl"] == __version__
     assert {"rocksdict", "httptools", "scrapy-redis", "Twisted", "Python"} <= numbers.keys()
     assert "pytest" not in numbers
+    assert numbers["compiled core"] == compiled.IN_USE
