@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 from compiled_core import in_c
 from crawling import PROJECT, environment
+from installed import copy_of_project
 
 from sitecrawl import compiled
 
@@ -37,6 +38,23 @@ def test_it_is_used_where_it_is() -> None:
 def test_python_alone() -> None:
     """A variable of the environment has everything done in Python, and the words say so."""
     assert looked(SITECRAWL_PURE="1") == "True|no, SITECRAWL_PURE is set"
+
+
+def built(project: Path, compiler: str) -> list[Path]:
+    """What an installation of `project` makes of the C."""
+    words = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace", "--force"]
+    subprocess.run(words, cwd=project, env=environment(CC=compiler), check=True, capture_output=True)
+    return list((project / "sitecrawl").rglob("*.so"))
+
+
+def test_an_installation_without_a_compiler(tmp_path: Path) -> None:
+    """It is as good as any, has no C, and says so; with a compiler there is one file, for every later Python."""
+    in_c()
+    project = copy_of_project(tmp_path / "project")
+    assert built(project, "/nowhere/cc") == []
+    assert looked(project, PYTHONPATH=str(project)).startswith("True|no, it was not built here")
+    assert [file.name for file in built(project, "cc")] == ["_native.abi3.so"]
+    assert looked(project, PYTHONPATH=str(project)) == "False|yes"
 
 
 def test_one_that_was_never_built(monkeypatch: pytest.MonkeyPatch) -> None:
