@@ -105,7 +105,7 @@ sbom: $(RELEASE)/.ready
 		--output-file dist/sitecrawl.cdx.json
 
 clean:
-	rm -rf $(VENV) .venv-* build dist site *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) .venv-* build dist site *.egg-info sitecrawl/compiled/*.so .mypy_cache .ruff_cache .pytest_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
