@@ -18,10 +18,10 @@ LOOK = "from sitecrawl import compiled; print(compiled.native is None, compiled.
 
 
 def looked(folder: Path = PROJECT, **changes: str) -> str:
-    """What a Python of its own says, which finds the sitecrawl of `folder` first."""
+    """What a Python of its own says, which finds the sitecrawl of `folder` first, whatever this one is to do."""
     return subprocess.run(
         [sys.executable, "-c", LOOK],
-        env=environment(**changes),
+        env=environment(**{compiled.PURE: ""} | changes),
         cwd=folder,
         check=True,
         capture_output=True,
