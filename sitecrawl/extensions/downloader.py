@@ -10,12 +10,13 @@ decided by the time that a request comes here; so slots of hosts for which somet
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from typing import Any, Final
 
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.core.downloader import Downloader as ScrapyDownloader
 from scrapy.core.downloader import Slot
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
@@ -30,6 +31,7 @@ from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.extensions.shorter_way import shorten
 from sitecrawl.frontier.host_terms import LiveTerms
 
 _FEW: Final = 1_000
@@ -93,6 +95,8 @@ class Downloader(ScrapyDownloader):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScrapyDeprecationWarning)  # Scrapy's manager has just said the same
             self.middleware = MiddlewareManager(*self.middleware.middlewares, crawler=crawler)
+        self._crawler = crawler
+        crawler.signals.connect(self._shorten, signals.engine_started)
         self._adjusted: dict[str, str] = {}
         """Slots that have something else than the settings say, and the host that they have it of."""
         if has_our_scheduler(crawler.settings):
@@ -100,8 +104,27 @@ class Downloader(ScrapyDownloader):
             self._said = configuration.politeness(crawler.settings)
             self._runtime.changes.on_changed.append(self._look_again)
 
+    def _shorten(self) -> None:
+        assert self._crawler.engine is not None
+        shorten(self._crawler.engine)
+
+    async def _enqueue_request(self, request: Request) -> Response:
+        """At once where nobody waits for the slot: without a deferred and a task for the turn that is there."""
+        key, slot = self._get_slot(request)
+        if slot.delay or slot.queue or slot.latercall is not None or slot.free_transfer_slots() <= 0:
+            return await super()._enqueue_request(request)
+        request.meta[self.DOWNLOAD_SLOT] = key
+        slot.active.add(request)
+        self.signals.send_catch_log(signals.request_reached_downloader, request=request, spider=self._crawler.spider)
+        slot.lastseen = time.monotonic()
+        try:
+            return await self._download(slot, request)
+        finally:
+            slot.active.remove(request)
+
     def _get_slot(self, request: Request, spider: Spider | None = None) -> tuple[str, Slot]:
-        key, slot = super()._get_slot(request)
+        key = self.get_slot_key(request)
+        slot = self.slots.get(key) or super()._get_slot(request)[1]
         if self._runtime is not None and key not in self.per_slot_settings:
             self._adjust(key, slot, self._host_of(request.url), self._runtime.terms)
         return key, slot

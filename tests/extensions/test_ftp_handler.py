@@ -101,7 +101,7 @@ def rows(job: Path) -> list[Capture]:
 def test_a_folder_without_a_slash(tmp_path: Path) -> None:
     """It is listed where no file has its name, and what is in it has the right URL."""
     with LocalFtp(FILES) as server:
-        stored, _, _ = crawled(server, tmp_path, "/pub/deep", max_pages=3)
+        stored, _, _ = crawled(server, tmp_path, "/pub/deep", max_pages=5)
     assert stored["/pub/deep"].title == f"Index of {server.root}/pub/deep/"
     assert "/pub/deep/page.html" in stored
 

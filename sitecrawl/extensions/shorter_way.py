@@ -1,0 +1,188 @@
+"""A shorter way for a request through Scrapy's engine and scraper.
+
+Scrapy hands each on by deferreds, coroutines and queues: fourteen tasks and deferreds a page, with four workers and a
+queue for what may be one item. Here one task follows a request from the scheduler to the end of its pipelines. What
+is called on the way is Scrapy's own, in its order and with its signals.
+
+What is replaced has no public name. `shorten` does so for the versions of Scrapy that this was written for;
+any other keeps its own way, which costs more and does the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterable
+from typing import Any, Final
+from weakref import WeakSet
+
+import scrapy
+from scrapy import Request, signals
+from scrapy.core.engine import ExecutionEngine
+from scrapy.core.scraper import Scraper as ScrapyScraper
+from scrapy.http import Response
+from scrapy.utils.asyncgen import as_async_generator
+from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.defer import aiter_errback, ensure_awaitable, iter_errback
+from scrapy.utils.log import logformatter_adapter
+from scrapy.utils.misc import warn_on_generator_with_return_value
+from scrapy.utils.spider import iterate_spider_output
+from twisted.python.failure import Failure
+
+KNOWN: Final = ((2, 19),)
+"""Versions of Scrapy that this was held against."""
+_AT_ONCE: Final = 16
+"""Outputs of one callback after which others have their turn."""
+
+logger = logging.getLogger("scrapy.core.engine")
+
+
+def shorten(engine: ExecutionEngine) -> bool:
+    """Let an engine go the shorter way, if it and its scraper are Scrapy's own, of a version that is known. Whether
+    they are.
+    """
+    scraper = engine.scraper
+    if (
+        scrapy.version_info[:2] not in KNOWN
+        or type(engine) is not ExecutionEngine
+        or type(scraper) is not ScrapyScraper
+        or not is_asyncio_available()
+    ):
+        return False
+    # Neither has a setting that names its class.
+    engine.__class__, scraper.__class__ = Engine, Scraper
+    return True
+
+
+class Engine(ExecutionEngine):
+    """One task a request."""
+
+    scraper: Scraper
+
+    def _start_scheduled_request(self) -> bool:
+        assert self._slot is not None
+        request = self._slot.scheduler.next_request()
+        if request is None:
+            self.signals.send_catch_log(signals.scheduler_empty)
+            return False
+        self._slot.add_request(request)
+        self.downloader.active.add(request)
+        task = asyncio.get_running_loop().create_task(self._work(request))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return True
+
+    @property
+    def _tasks(self) -> set[asyncio.Task[None]]:
+        """The loop holds its tasks weakly."""
+        held: set[asyncio.Task[None]] = self.__dict__.setdefault("_held_tasks", set())
+        return held
+
+    async def _work(self, request: Request) -> None:
+        slot = self._slot
+        assert slot is not None
+        try:
+            result = await self._downloaded(request)
+            slot.nextcall.schedule()
+            if isinstance(result, Request):
+                self.crawl(result)
+            else:
+                await self.scraper.scrape(result, request)
+        except Exception:
+            logger.exception("Error while handling downloader output", extra={"spider": self.spider})
+        finally:
+            slot.remove_request(request)
+            slot.nextcall.schedule()
+
+    async def _downloaded(self, request: Request) -> Response | Request | Failure:
+        downloader = self.downloader
+        try:
+            try:
+                result = await downloader.middleware.download_async(
+                    downloader._enqueue_request,  # noqa: SLF001 - see the module
+                    request,
+                )
+            finally:
+                downloader.active.remove(request)
+            if not isinstance(result, Request):
+                self._note(result, request)
+        except Exception:  # noqa: BLE001 - the errback's
+            return Failure()
+        return result
+
+    def _note(self, response: Response, request: Request) -> None:
+        if not isinstance(response, Response):
+            raise TypeError(f"Incorrect type: expected Response or Request, got {type(response)}: {response!r}")
+        if response.request is None:
+            response.request = request
+        line = self.logformatter.crawled(response.request, response, self.spider)
+        if line is not None:
+            logger.log(*logformatter_adapter(line), extra={"spider": self.spider})
+        self.signals.send_catch_log(
+            signal=signals.response_received, response=response, request=response.request, spider=self.spider
+        )
+
+
+class Scraper(ScrapyScraper):
+    """No task for a response; one for each of its items."""
+
+    async def scrape(self, result: Response | Failure, request: Request) -> None:
+        """What `enqueue_scrape` does: up to the end of the pipelines."""
+        assert self.slot is not None
+        self.slot.add_response_request(result, request)
+        self.slot.next_response_request_deferred()
+        try:
+            await self._scrape(result, request)
+        except Exception:
+            logger.exception("Scraper bug processing %s", request, extra={"spider": self.crawler.spider})
+        finally:
+            self.slot.finish_response(result, request)
+            self._check_if_closing()
+
+    async def call_spider_async(
+        self, result: Response | Failure, request: Request
+    ) -> Iterable[Any] | AsyncIterator[Any]:
+        """Scrapy's, without a turn of the loop before each callback, and with one look at each callback's source.
+
+        Scrapy remembers what it saw there by the bound method, which is another object with each response.
+        """
+        if not isinstance(result, Response):
+            return await super().call_spider_async(result, request)
+        if result.request is None:
+            result.request = request
+        spider = self.crawler.spider
+        assert spider is not None
+        callback = result.request.callback or spider._parse  # noqa: SLF001 - see the module
+        function = getattr(callback, "__func__", callback)
+        if function not in self._looked_at:
+            self._looked_at.add(function)
+            warn_on_generator_with_return_value(spider, callback)
+        output = callback(result, **result.request.cb_kwargs)
+        return await ensure_awaitable(iterate_spider_output(output))
+
+    @property
+    def _looked_at(self) -> WeakSet[Any]:
+        known: WeakSet[Any] = self.__dict__.setdefault("_functions", WeakSet())
+        return known
+
+    async def handle_spider_output_async(
+        self, result: Iterable[Any] | AsyncIterator[Any], request: Request, response: Response | Failure
+    ) -> None:
+        outputs = (
+            aiter_errback(result, self.handle_spider_error, request, response)
+            if isinstance(result, AsyncIterator)
+            else as_async_generator(iter_errback(result, self.handle_spider_error, request, response))
+        )
+        loop, items, number = asyncio.get_running_loop(), set[asyncio.Task[None]](), 0
+        async for output in outputs:
+            number += 1
+            if not isinstance(output, Request):
+                items.add(loop.create_task(self._process_spidermw_output_async(output, response)))
+                if len(items) >= self.concurrent_items:
+                    _, items = await asyncio.wait(items, return_when=asyncio.FIRST_COMPLETED)
+            else:
+                await self._process_spidermw_output_async(output, response)
+                if number % _AT_ONCE == 0:
+                    await asyncio.sleep(0)
+        for task in items:
+            await task

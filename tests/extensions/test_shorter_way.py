@@ -1,0 +1,294 @@
+"""Our way through Scrapy's engine and scraper does what Scrapy's does, in its order; that is held against it here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from scrapy import Request, Spider, signals
+from scrapy.core.engine import ExecutionEngine
+from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider, DropItem, IgnoreRequest
+from scrapy.http import Response
+from scrapy.utils.test import get_crawler
+
+from sitecrawl.extensions import shorter_way
+from sitecrawl.extensions.shorter_way import Engine, shorten
+
+SETTINGS = {
+    "TWISTED_REACTOR_ENABLED": False,
+    "TELNETCONSOLE_ENABLED": False,
+    "LOG_ENABLED": False,
+    "CONCURRENT_REQUESTS": 1,
+    "CONCURRENT_ITEMS": 2,
+    "ITEM_PIPELINES": {f"{__name__}.Pipeline": 1},
+    "DOWNLOADER_MIDDLEWARES": {f"{__name__}.Middleware": 1},
+}
+SENT = {
+    name: getattr(signals, name)
+    for name in (
+        "engine_started", "spider_opened", "request_scheduled", "request_reached_downloader", "response_downloaded",
+        "request_left_downloader", "response_received", "item_scraped", "item_dropped", "item_error", "spider_error",
+        "spider_closed",
+    )
+}  # fmt: skip
+URLS = tuple(
+    f"data:,{what}" for what in ("items", "async", "again", "error", "halfway", "away", "ignored", "nothing")
+)
+
+
+class Pipeline:
+    """Drops `bad`, fails with `wrong`, and notes how many items are with it at a time."""
+
+    at_once = 0
+    most = 0
+
+    async def process_item(self, item: dict[str, str]) -> dict[str, str]:
+        kind = type(self)
+        kind.at_once += 1
+        kind.most = max(kind.most, kind.at_once)
+        await asyncio.sleep(0)
+        kind.at_once -= 1
+        if "bad" in item:
+            raise DropItem("it is bad")
+        if "wrong" in item:
+            raise ValueError("it is wrong")
+        return item
+
+
+class Middleware:
+    """One request is another, one fails, one is ignored."""
+
+    def process_request(self, request: Request) -> Request | None:
+        if request.url == "data:,again":
+            return request.replace(url="data:,items", dont_filter=True)
+        if request.url == "data:,away":
+            raise OSError("there is no such host")
+        if request.url == "data:,ignored":
+            raise IgnoreRequest("it is not wanted")
+        return None
+
+
+class Noting(Spider):
+    """Its callbacks do what the URL says; it notes all that it is told, in order."""
+
+    name = "noting"
+    urls: tuple[str, ...] = URLS
+    short = True
+    is_shorter: bool | None = None
+    noted: list[str]
+    hearing: list[Any]
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Noting:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        spider.noted: list[str] = []
+        spider.hearing = [spider.hears(name) for name in SENT]
+        for signal, heard in zip(SENT.values(), spider.hearing, strict=True):
+            crawler.signals.connect(heard, signal)
+        if cls.short:
+            crawler.signals.connect(spider.begins, signals.engine_started)
+        return spider
+
+    def begins(self) -> None:
+        self.is_shorter = shorten(self.crawler.engine)
+
+    def hears(self, name: str) -> Any:
+        def heard(**told: Any) -> None:
+            about = told.get("item") or told.get("request") or told.get("response") or ""
+            self.noted.append(f"{name} {getattr(about, 'url', about)}")
+
+        return heard
+
+    async def start(self) -> AsyncIterator[Any]:
+        for url in self.urls:
+            yield Request(url, errback=self.failed)
+
+    def parse(self, response: Response) -> Any:
+        self.noted.append(f"callback {response.url} of {response.request.url if response.request else None}")
+        what = response.text
+        if what == "async":
+            return self.later()
+        if what == "error":
+            raise KeyError("callback")
+        return self.outputs(what)
+
+    def outputs(self, what: str) -> Any:
+        if what == "items":
+            yield {"good": "1"}
+            yield {"bad": "2"}
+            yield Request("data:,nothing")
+            yield {"wrong": "3"}
+            yield {"good": "4"}
+        if what == "halfway":
+            yield {"good": "5"}
+            raise KeyError("halfway")
+        if what == "enough":
+            yield {"good": "6"}
+            raise CloseSpider("enough")
+
+    async def later(self) -> AsyncIterator[Any]:
+        yield {"good": "7"}
+        await asyncio.sleep(0)
+        yield Request("data:,nothing")
+
+    def failed(self, failure: Any) -> Any:
+        self.noted.append(f"errback {failure.type.__name__} {failure.request.url}")
+        yield {"failed": failure.request.url}
+
+
+class Stock(Noting):
+    short = False
+
+
+def run(spider: type[Noting], **settings: Any) -> tuple[Noting, Crawler]:
+    crawler = get_crawler(spider, {**SETTINGS, **settings})
+    asyncio.run(crawler.crawl_async())
+    assert isinstance(crawler.spider, Noting)
+    return crawler.spider, crawler
+
+
+def one_by_one(spider: Noting) -> tuple[list[str], list[str]]:
+    """What is noted of the first request, and of what a callback made of it: both are under way at once."""
+    second = [note for note in spider.noted if note.endswith("nothing")]
+    return [note for note in spider.noted if note not in second], second
+
+
+@pytest.mark.parametrize("url", URLS)
+def test_what_is_sent_and_called(url: str) -> None:
+    """The same signals, callbacks and errbacks as without it, in the same order, with the same statistics."""
+    Noting.urls = (url,)
+    try:
+        (ours, crawler), (stock, stocks) = run(Noting), run(Stock)
+    finally:
+        Noting.urls = URLS
+    assert (ours.is_shorter, stock.is_shorter) == (True, None)
+    assert isinstance(crawler.engine, Engine)
+    assert type(stocks.engine) is ExecutionEngine
+    assert one_by_one(ours) == one_by_one(stock)
+    assert crawler.stats is not None
+    assert stocks.stats is not None
+    changing = ("elapsed", "_time", "memusage", "log_count")
+    found, wanted = (
+        {name: value for name, value in stats.get_stats().items() if not any(word in name for word in changing)}
+        for stats in (crawler.stats, stocks.stats)
+    )
+    assert found == wanted
+
+
+def test_nothing_is_left() -> None:
+    """At the end no request is under way in the engine, the downloader or the scraper, and no task is held."""
+    spider, crawler = run(Noting)
+    assert {"errback OSError data:,away", "errback IgnoreRequest data:,ignored"} <= {*spider.noted}
+    assert sum(note.startswith("spider_error") for note in spider.noted) == 2
+    assert sum(note.startswith("item_scraped") for note in spider.noted) == 8
+    engine = crawler.engine
+    assert isinstance(engine, Engine)
+    assert not engine.downloader.active
+    assert engine.scraper.slot is not None
+    assert engine.scraper.slot.is_idle()
+    assert engine.scraper.slot.active_size == 0
+    assert not engine._tasks
+
+
+def test_items_of_one_response() -> None:
+    """CONCURRENT_ITEMS of them are in the pipelines at a time, and not more."""
+
+    class Many(Noting):
+        urls = ("data:,many",)
+
+        def outputs(self, what: str) -> Any:
+            yield from ({"good": str(number)} for number in range(10))
+
+    for wanted in (1, 3):
+        Pipeline.most = 0
+        spider, _ = run(Many, CONCURRENT_ITEMS=wanted)
+        assert sum(note.startswith("item_scraped") for note in spider.noted) == 10
+        assert Pipeline.most == wanted
+
+
+def test_requests_without_end() -> None:
+    """A callback that yields many lets others have their turn between them."""
+
+    class Endless(Noting):
+        urls = ("data:,endless",)
+        turns = 0
+
+        def outputs(self, what: str) -> Any:
+            if what == "endless":
+                asyncio.get_running_loop().call_soon(self.turn)
+                for number in range(10_000):
+                    if self.turns == 3:
+                        self.noted.append(f"stopped at {number}")
+                        return
+                    yield Request(f"data:,nothing{number}")
+
+        def turn(self) -> None:
+            self.turns += 1
+            asyncio.get_running_loop().call_soon(self.turn)
+
+    spider, _ = run(Endless)
+    assert any(note.startswith("stopped at") for note in spider.noted)
+
+
+def test_a_callback_that_closes() -> None:
+    """What is under way comes in, and the reason is the callback's."""
+
+    class Closing(Noting):
+        urls = ("data:,enough", "data:,items")
+
+    spider, crawler = run(Closing)
+    assert crawler.stats is not None
+    assert crawler.stats.get_value("finish_reason") == "enough"
+    assert "item_scraped {'good': '6'}" in spider.noted
+
+
+def test_a_generator_that_returns_something() -> None:
+    """Scrapy warns of it, and here once for each callback."""
+
+    class Returning(Noting):
+        async def start(self) -> AsyncIterator[Any]:
+            for url in ("data:,one", "data:,two"):
+                yield Request(url, self.returning)
+
+        def returning(self, response: Response) -> Any:
+            yield {"good": "1"}
+            return 5
+
+    with pytest.warns(UserWarning, match="return") as warned:
+        run(Returning)
+    assert len([one for one in warned if "returning" in str(one.message)]) == 1
+
+
+def test_another_scrapy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a version that this was not written for everything stays Scrapy's."""
+    monkeypatch.setattr(shorter_way, "KNOWN", ((2, 0),))
+    spider, crawler = run(Noting)
+    assert spider.is_shorter is False
+    assert type(crawler.engine) is ExecutionEngine
+
+
+def test_what_goes_wrong_in_the_engine(caplog: pytest.LogCaptureFixture) -> None:
+    """It is logged with its request, and the crawl goes on."""
+
+    class Failing(Noting):
+        urls = ("data:,one", "data:,two")
+
+        def begins(self) -> None:
+            super().begins()
+            self.crawler.engine.scraper._scrape = self.breaks  # type: ignore[method-assign]
+
+        async def breaks(self, result: Any, request: Request) -> None:
+            raise KeyError(request.url)
+
+    with caplog.at_level(logging.ERROR):
+        _, crawler = run(Failing, LOG_ENABLED=True)
+    assert [record.getMessage() for record in caplog.records if "Scraper bug" in record.getMessage()] == [
+        "Scraper bug processing <GET data:,one>",
+        "Scraper bug processing <GET data:,two>",
+    ]
+    assert crawler.stats is not None
+    assert crawler.stats.get_value("finish_reason") == "finished"
