@@ -107,7 +107,7 @@ class Engine(ExecutionEngine):
             if not isinstance(result, Request):
                 self._note(result, request)
         except Exception:  # noqa: BLE001 - the errback's
-            return Failure()
+            return Failure()  # type: ignore[no-untyped-call]
         return result
 
     def _note(self, response: Response, request: Request) -> None:
@@ -115,6 +115,7 @@ class Engine(ExecutionEngine):
             raise TypeError(f"Incorrect type: expected Response or Request, got {type(response)}: {response!r}")
         if response.request is None:
             response.request = request
+        assert self.spider is not None
         line = self.logformatter.crawled(response.request, response, self.spider)
         if line is not None:
             logger.log(*logformatter_adapter(line), extra={"spider": self.spider})

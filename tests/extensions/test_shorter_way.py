@@ -85,7 +85,7 @@ class Noting(Spider):
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Noting:
         spider = super().from_crawler(crawler, *args, **kwargs)
-        spider.noted: list[str] = []
+        spider.noted = []
         spider.hearing = [spider.hears(name) for name in SENT]
         for signal, heard in zip(SENT.values(), spider.hearing, strict=True):
             crawler.signals.connect(heard, signal)
