@@ -26,6 +26,12 @@ def test_all_pages_by_one_worker() -> None:
     assert run("cluster.py", *given)[-1].startswith("| sitecrawl | 60 | ")
 
 
+def test_steps_of_many_workers() -> None:
+    """Redis takes all of them, and each number of workers has a row."""
+    rows = run("workers.py", "--steps", "1,3", "--seconds", "2")[2:]
+    assert [row.split("|")[1].strip() for row in rows] == ["1", "3"]
+
+
 def recorded_site(folder: Path) -> None:
     """Of 40 pages, each with links to the next five."""
     urls = ["http://a.example/", *(f"http://a.example/item/{page}.html" for page in range(39))]
