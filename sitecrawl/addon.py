@@ -23,11 +23,13 @@ from sitecrawl import __version__
 from sitecrawl.base.errors import OptionError, meant
 from sitecrawl.base.limits import DEFAULTS
 from sitecrawl.base.shadowing import hidden_by, hides
+from sitecrawl.cluster.line import to_parent
 from sitecrawl.crawl.checked_settings import check_scrapys, near_misses
 from sitecrawl.crawl.checkpoints import has_our_scheduler
-from sitecrawl.crawl.configuration import only_looks, sheets, verify_tls
+from sitecrawl.crawl.configuration import only_looks, sheets, verify_tls, workers
 from sitecrawl.crawl.content_seen import DUPLICATE_CONTENT, REVISIT
 from sitecrawl.crawl.own_dupefilter import own_class
+from sitecrawl.crawl.worker_feeds import name_own_feeds
 from sitecrawl.credit.policies import POLICIES
 from sitecrawl.frontier.order import LINKS, ORDERS
 from sitecrawl.http import Proxy, Verify
@@ -87,6 +89,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_SEEN_CACHE": 65_536,
     "SITECRAWL_SEEN_CACHE_POLICY": "clock",
     "SITECRAWL_SEEN_EXACT": True,
+    "SITECRAWL_WORKERS": "1",
     "SITECRAWL_CLUSTER": "",
     "SITECRAWL_CLUSTER_CRAWL": "",
     "SITECRAWL_CLUSTER_REPLICAS": 0,
@@ -223,6 +226,8 @@ class Addon:
             if settings.get(name) not in _NOTHING:
                 extension: Any = load_object(path)
                 settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, 0)
+        if to_parent() is not None:
+            name_own_feeds(settings)
         _replace_decoding(settings)
         _without_tunnels(settings)
         handlers = {**_HANDLERS, **_FTP_HANDLER, **settings.getdict("DOWNLOAD_HANDLERS")}
@@ -244,6 +249,7 @@ def check_settings(settings: BaseSettings) -> None:
             kind = _KINDS[type(SETTINGS[name])]
             raise OptionError(f"{name} is {settings.get(name)!r}, and has to be {_RANGES.get(name, kind)}")
     sheets(settings)
+    workers(settings)
 
 
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {

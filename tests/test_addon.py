@@ -116,6 +116,7 @@ OTHERS = {
     "SITECRAWL_SHEETS": [{"hosts": ["a.example"]}],
     "SITECRAWL_ERROR_THRESHOLD": 0.25,
     "SITECRAWL_VERIFY_TLS": "require",
+    "SITECRAWL_WORKERS": "auto",
 }
 """Values that are of use and not the default, where not every value is."""
 

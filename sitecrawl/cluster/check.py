@@ -22,7 +22,7 @@ from sitecrawl.checking.problems import Problem
 from sitecrawl.checking.store import Index
 from sitecrawl.checking.survey import Survey
 from sitecrawl.cluster.copy import Copying, Losses, forget_partitions
-from sitecrawl.cluster.outside import FIELDS, CrawlOnRedis, fields_of
+from sitecrawl.cluster.outside import FIELDS, REPAIR, CrawlOnRedis, fields_of
 from sitecrawl.cluster.records import Records, read_records, spoilt
 from sitecrawl.cluster.stores import untold_captures
 from sitecrawl.crawldir.database import Database
@@ -30,9 +30,6 @@ from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.pagestore.merging import merge
 from sitecrawl.pagestore.workers import WorkersReader
 from sitecrawl.urls.fingerprint import HASH_NAME
-
-REPAIR: Final = "repair"
-"""Who has all partitions while the crawl is repaired, in the place of a worker's session."""
 
 _AT_WORK: Final = "workers are at work, so what keys say of one another, and stored pages, were not checked"
 _IN_RECORDS: Final = {"state", "tokens", "senders", "outbox"}

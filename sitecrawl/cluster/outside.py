@@ -21,6 +21,7 @@ from sitecrawl.cluster.connection import connect
 from sitecrawl.cluster.join import FORMAT
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.run import PLACE
+from sitecrawl.cluster.standing import Standing, Totals, Whole
 from sitecrawl.crawldir.directory import manifest_of
 from sitecrawl.frontier.counts import PartCounts
 from sitecrawl.frontier.territory import Territory
@@ -31,6 +32,8 @@ FIELDS: Final = (b"format", b"spider", b"hash", b"shards", b"split", b"order", b
 """What has to be known of a crawl before it can be read."""
 FAR: Final = 86_400_000
 """Milliseconds in which every worker that is alive says so again: a time that is later has been spoilt."""
+REPAIR: Final = "repair"
+"""Who has all partitions while the crawl is repaired, in the place of a worker's session."""
 _PIECE: Final = 16
 """Entries that are asked for at once."""
 
@@ -97,6 +100,22 @@ class CrawlOnRedis:
             return int(self.client.zcount(self.keys.base(PLACE) + "workers", now, now + FAR))
         except ResponseError:
             return 0
+
+    def let_go_of_workers(self) -> None:
+        """None is alive, whatever is said of those that were killed: others may have at once what they were lent.
+        What a repair has stays with it.
+        """
+        for number in self.partitions:
+            lease = self.keys.base(number) + "lease"
+            held: bytes | None = self.client.get(lease)
+            if held is not None and held.partition(b":")[2] != REPAIR.encode():
+                self.client.delete(lease)
+        self.client.delete(self.keys.base(PLACE) + "workers")
+
+    def totals(self) -> Totals:
+        """The crawl's counts, as its partitions' workers have told them last. Raises `CorruptFile`."""
+        tallies = [self.client.hget(self.keys.base(number) + "state", "tally") for number in self.partitions]
+        return Whole([Standing(0, tally or b"", 0, 0) for tally in tallies]).totals()
 
     def fingerprint(self, href: str) -> bytes:
         """The key of a URL that is fetched by GET."""

@@ -25,10 +25,10 @@ from sitecrawl.checking.numbers import load_counts
 from sitecrawl.checking.pages import mend_pages, without_capture
 from sitecrawl.checking.store import Index
 from sitecrawl.checking.survey import Survey, readable, records
-from sitecrawl.cluster.check import REPAIR, check
+from sitecrawl.cluster.check import check
 from sitecrawl.cluster.compaction import URLS
 from sitecrawl.cluster.copy import Copying, Losses
-from sitecrawl.cluster.outside import CrawlOnRedis
+from sitecrawl.cluster.outside import REPAIR, CrawlOnRedis
 from sitecrawl.cluster.records import is_count, is_session, read_records, spoilt
 from sitecrawl.cluster.run import PLACE
 from sitecrawl.cluster.snapshots import pack_part

@@ -8,15 +8,17 @@ from pathlib import Path
 
 from scrapy.exceptions import UsageError
 
+from sitecrawl.base.errors import StorageError
 from sitecrawl.checking import CheckResult, check, repair
 from sitecrawl.cluster.address import SCHEMES
 from sitecrawl.cluster.check import check as check_redis
 from sitecrawl.cluster.outside import opened
+from sitecrawl.cluster.own_redis import had_redis, own_redis
 from sitecrawl.cluster.repair import repair as repair_redis
 from sitecrawl.console.base_command import DescribedCommand
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.configuration import CRAWLS
-from sitecrawl.crawldir.directory import workers_below
+from sitecrawl.crawldir.directory import manifest_of, workers_below
 from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
 
 
@@ -24,8 +26,9 @@ class Command(DescribedCommand):
     """Check a crawl's directory: files, credit, counts, queue and stored pages, each against the others. Without a
     directory it is the newest below crawls/. The crawl must not be running. With the URL of a Redis, check the crawl
     of many workers that SITECRAWL_CLUSTER_CRAWL names: its keys, and each partition like a crawl's directory. If the
-    workers' directories follow, all of them or the one above them, what they have stored is checked, too. Exit codes:
-    0 if the crawl is sound, 1 if it is not, 2 if it cannot be checked.
+    workers' directories follow, all of them or the one above them, what they have stored is checked, too. So is the
+    directory of a crawl whose workers have a Redis of their own. With --repair, pages that are in none of the
+    directories are fetched again. Exit codes: 0 if the crawl is sound, 1 if it is not, 2 if it cannot be checked.
     """
 
     usage = "[options] [directory | redis://... [worker's directory ...]]"
@@ -42,20 +45,34 @@ class Command(DescribedCommand):
             if opts.quick:
                 raise UsageError("what is on Redis is checked wholly")
             with exit_code_on_error(self, 2):
-                self.exitcode = self._on_redis(args[0], args[1:], repairs=opts.repair)
+                self.exitcode = self._on_redis(args[0], args[1:], "generic", repairs=opts.repair)
             return
         if len(args) > 1:
             raise UsageError(f"unknown argument {args[1]!r}")
         with exit_code_on_error(self, 2):
             directory = crawl_directory(args[0] if args else None, CRAWLS)
+            if had_redis(directory):
+                self._by_many(directory, opts)
+                return
             result = _repair(directory) if opts.repair else check(directory, quick=opts.quick)
             _tell(result, checked="sampled" if opts.quick else "read back")
             self.exitcode = 0 if result.is_sound else 1
 
-    def _on_redis(self, url: str, named: list[str], *, repairs: bool) -> int:
+    def _by_many(self, directory: Path, opts: argparse.Namespace) -> None:
+        """What is in the directories of its workers, and on its Redis."""
+        if opts.quick:
+            raise UsageError("what is on Redis is checked wholly")
+        workers = workers_below(directory)
+        if not workers:
+            raise StorageError(f"{directory} holds no crawl: no worker has begun")
+        with own_redis(directory) as url:
+            assert url is not None
+            self.exitcode = self._on_redis(url, [str(directory)], manifest_of(workers[0]).spider, repairs=opts.repair)
+
+    def _on_redis(self, url: str, named: list[str], spider: str, *, repairs: bool) -> int:
         assert self.settings is not None
         self.settings.set("SITECRAWL_CLUSTER", url, "cmdline")
-        params, name = configuration.redis_of(self.settings), configuration.shared_name(self.settings, "generic")
+        params, name = configuration.redis_of(self.settings), configuration.shared_name(self.settings, spider)
         assert params is not None
         directories = [worker for path in map(Path, named) for worker in workers_below(path) or [path]]
         with opened(params, name) as crawl:
@@ -64,6 +81,8 @@ class Command(DescribedCommand):
                 if found.before:
                     print(f"Found before the repair: {len(found.before)}")
                 _list(found.before, found.notes)
+                if found.queued:
+                    print(f"{found.queued:,} pages are stored nowhere any more, and will be fetched again")
                 faults: Sequence[str] = found.after
             else:
                 checked = check_redis(crawl, directories)

@@ -6,24 +6,37 @@ import argparse
 import asyncio
 import logging
 import sys
-from typing import Final
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
 
 from scrapy.commands.crawl import Command as ScrapyCrawl
 from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
+from scrapy.settings import BaseSettings
 
-from sitecrawl.base.errors import SitecrawlError
+from sitecrawl.addon import check_settings
+from sitecrawl.base.errors import OptionError, SitecrawlError
+from sitecrawl.cluster.line import to_parent
+from sitecrawl.console.many_workers import ManyWorkers, Outcome, was_begun_by_many, was_begun_by_one
 from sitecrawl.console.version import Versioned
+from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checked_settings import check_scrapys, not_loaded
 from sitecrawl.crawl.checkpoints import MEMORY_ERRORS
 from sitecrawl.crawl.configuration import is_job
 from sitecrawl.crawl.outcomes import NO_PAGE
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.reading import NO_PARSER
+from sitecrawl.crawl.worker_feeds import check_feeds
+from sitecrawl.job.naming import is_file
+from sitecrawl.job.reading import read_job
+from sitecrawl.job.taking import PRIORITY, has_directory
 from sitecrawl.rendering.outcome import NO_BROWSER
+from sitecrawl.spiders.site import SiteSpider
 
 logger = logging.getLogger(__name__)
 
+FAILED: Final = 1
 IN_WANT: Final = 3
 """The exit code of a crawl that can go on when this machine and its network can."""
 _BY_HAND: Final = frozenset({"cancelled", "dashboard", "shutdown"})
@@ -54,6 +67,33 @@ class Command(Versioned, ScrapyCrawl):
         except KeyError:
             known = ", ".join(self.crawler_process.spider_loader.list())
             raise UsageError(f"There is no spider {args[0]!r}; there are: {known}", print_help=False) from None
+        if (line := to_parent()) is not None:
+            if crawler.settings.getbool("LOG_ENABLED"):
+                line.relay_log(crawler.settings["LOG_LEVEL"])
+            self._crawl(crawler, opts)
+            line.close()
+            return
+        try:
+            many = many_workers(crawler, opts.spargs)
+            if many is not None:
+                self.exitcode = _code_of(many.run())
+                return
+        except SitecrawlError as error:
+            self._refuse(str(error))
+            return
+        self._crawl(crawler, opts)
+
+    def _refuse(self, reason: str) -> None:
+        """Say why the crawl cannot begin."""
+        if (line := to_parent()) is not None:
+            line.tell(error=reason)
+        print(f"sitecrawl: {reason}", file=sys.stderr)
+        if is_job():  # nobody sees its stderr
+            logger.error("%s", reason)
+        self.exitcode = FAILED
+
+    def _crawl(self, crawler: Crawler, opts: argparse.Namespace) -> None:
+        assert self.crawler_process
         task = asyncio.ensure_future(self.crawler_process.crawl(crawler, **opts.spargs))
         self.crawler_process.start()
         error = task.exception() if task.done() and not task.cancelled() else None
@@ -61,18 +101,64 @@ class Command(Versioned, ScrapyCrawl):
             "" if error is None else str(error) if isinstance(error, SitecrawlError) else not_loaded(crawler.settings)
         )
         if reason:
-            print(f"sitecrawl: {reason}", file=sys.stderr)
-            if is_job():  # nobody sees its stderr
-                logger.error("%s", reason)
-            self.exitcode = 1
+            self._refuse(reason)
         elif error is not None:
             raise error
         elif self.crawler_process.bootstrap_failed or _had_to_stop(crawler):
-            self.exitcode = 1
+            self.exitcode = FAILED
         elif _was_in_want(crawler):
             self.exitcode = IN_WANT
         elif _has_no_page(crawler):
             self.exitcode = crawler.settings.getint("SITECRAWL_NO_PAGE_CODE")
+
+
+def many_workers(crawler: Crawler, given: Mapping[str, Any]) -> ManyWorkers | None:
+    """The crawl, if it is one by many workers: because it is to be, or was begun as one. Its spider is made once
+    here, so that what is wrong with its arguments is told before anything is begun. Raises `SitecrawlError`.
+    """
+    spider = crawler.spidercls
+    settings, name = _peeked(crawler, given)
+    wanted, is_automatic = configuration.workers(settings)
+    job = given.get("_job", "")
+    place = configuration.named_directory(settings, name, job)
+    if place is not None and was_begun_by_one(place):
+        if wanted > 1 and not is_automatic:
+            raise OptionError(
+                f"{place} was begun by one process, which has all of the crawl in one database: go on with "
+                "SITECRAWL_WORKERS=1, or begin anew in another directory"
+            )
+        return None
+    if wanted == 1 and (place is None or not was_begun_by_many(place)):
+        return None
+    check_settings(settings)
+    spider.from_crawler(crawler, **given)
+    check_feeds(crawler.settings)
+    besides = ["-a", "job="] if name and not is_file(given["job"]) else []
+    directory = configuration.directory(crawler.settings, spider.name, job)
+    return ManyWorkers(crawler.settings, spider.name, directory, wanted, job, besides)
+
+
+def _peeked(crawler: Crawler, given: Mapping[str, Any]) -> tuple[BaseSettings, str]:
+    """The settings that the crawl will have by its job file, and the name of its job; empty where it has none."""
+    settings, named = crawler.settings.copy(), given.get("job", "")
+    if not issubclass(crawler.spidercls, SiteSpider):
+        return settings, ""
+    if not is_file(named):
+        return settings, named
+    job = read_job(Path(named))
+    for name, value in job.settings.items():
+        settings.set(name, value, PRIORITY)
+    return settings, "" if has_directory(settings, given.get("_job", "")) else job.name
+
+
+def _code_of(outcome: Outcome) -> int:
+    """The worst of the workers'; whether there is a page only all of them can say."""
+    shares = outcome.shares
+    if outcome.errors or not shares or FAILED in outcome.codes:
+        return FAILED
+    if IN_WANT in outcome.codes:
+        return IN_WANT
+    return 0 if outcome.has_pages or any(share.reason in _BY_HAND for share in shares) else shares[0].no_page_code
 
 
 def _was_in_want(crawler: Crawler) -> bool:

@@ -72,7 +72,7 @@ class Vocabulary:
 
 
 _PLAIN: Final = re.compile(r"[\w.:+/-]+", re.ASCII).fullmatch
-_OF_SPIDERS: Final = frozenset({"check", "cluster", "crawl", "edit"})
+_OF_SPIDERS: Final = frozenset({"check", "crawl", "edit"})
 _OF_CRAWLS: Final = frozenset({"check-crawl", "report"})
 _KINDS: Final = {"-a": Kind.ARGUMENT, "-s": Kind.SETTING, "-d": Kind.CRAWL, "--spider": Kind.SPIDER}
 """Of options that mean the same in all commands that have them."""

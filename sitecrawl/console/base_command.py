@@ -17,8 +17,8 @@ from scrapy.exceptions import UsageError
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.copy import copied
-from sitecrawl.cluster.fleet import own_redis
 from sitecrawl.cluster.outside import CrawlOnRedis, opened
+from sitecrawl.cluster.own_redis import own_redis
 from sitecrawl.cluster.stores import void_captures
 from sitecrawl.console.listing import FORMATS
 from sitecrawl.console.version import Versioned
@@ -92,7 +92,7 @@ class ReadingCommand(SharedCommand):
     @contextmanager
     def shared(self, opts: argparse.Namespace) -> Iterator[CrawlOnRedis | None]:
         """The crawl that is meant, if it is one on Redis: on the one that SITECRAWL_CLUSTER names, or on the one that
-        `scrapy cluster` began in its directory, which is started if it does not run. Raises `StorageError`.
+        its workers have had in its directory, which is started if it does not run. Raises `StorageError`.
         """
         with self.on_redis() as named:
             if named is not None:

@@ -41,11 +41,6 @@ class CheckCrawl(Later):
     name = "check-crawl"
 
 
-class Cluster(Later):
-    name = "cluster"
-    requires_project = True  # it starts a spider of the project's
-
-
 class Collect(Later):
     name = "collect"
 

@@ -14,7 +14,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -33,8 +34,10 @@ from twisted.internet.task import LoopingCall
 from sitecrawl import compiled
 from sitecrawl.base.display import duration, printable, size, visible
 from sitecrawl.base.errors import OptionError
+from sitecrawl.cluster.line import Line, say, to_parent
 from sitecrawl.console.entry_points import commands_are_here
 from sitecrawl.console.rests import in_words, long_rests
+from sitecrawl.console.share import Share
 from sitecrawl.console.summary import CrawlTotals, Summary, resume_command
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import is_job
@@ -45,6 +48,7 @@ from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.site_facts import SiteFacts
 from sitecrawl.crawl.told import Told
 from sitecrawl.crawl.traffic import RATE_SECONDS, Rate, Traffic
+from sitecrawl.crawldir.outcomes import Outcomes
 from sitecrawl.frontier.left import full_hosts, last_fetches
 from sitecrawl.pagestore.warc_store import INDEX_FILE
 from sitecrawl.seen.tiered import SeenSet
@@ -52,6 +56,8 @@ from sitecrawl.seen.tiered import SeenSet
 logger = logging.getLogger(__name__)
 
 REDRAW_SECONDS: Final = 0.25
+STATUS_SECONDS: Final = 0.5
+"""How often one of many workers says how it fares."""
 NAMED_HOSTS: Final = 3
 MAX_HOSTS: Final = 10_000
 """Hosts with errors that are remembered; of more, those with the most errors."""
@@ -187,7 +193,8 @@ class Progress:
     `SITECRAWL_SUMMARY`: the summary; `SITECRAWL_SUMMARY_SEEN`: the URL-seen test in it; `LOGSTATS_INTERVAL`: seconds
     between lines where no live line is, in the log at level INFO, and on stderr where the log does not show them.
 
-    Under another scheduler than ours it shows what Scrapy's statistics know.
+    Under another scheduler than ours it shows what Scrapy's statistics know. One of many workers shows nothing: it
+    tells all of it the process that has started it (`console.team`).
     """
 
     def __init__(
@@ -200,6 +207,7 @@ class Progress:
         ours: bool,
         seen: bool = False,
         aloud: bool = False,
+        parent: Line | None = None,
     ) -> None:
         assert crawler.stats
         self._crawler = crawler
@@ -207,7 +215,8 @@ class Progress:
         self._ours = ours
         self._summary = summary
         self._seen = seen
-        self._interval = REDRAW_SECONDS if live else interval
+        self._parent = parent
+        self._interval = STATUS_SECONDS if parent is not None else REDRAW_SECONDS if live else interval
         self._line = LiveLine() if live else None
         self._aloud = aloud
         """Whether stderr has the lines that go to the log, which does not lead there."""
@@ -226,14 +235,16 @@ class Progress:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Progress:
         settings = crawler.settings
-        live, summary = wants_line(settings), settings.getbool("SITECRAWL_SUMMARY", default=True)
+        parent = to_parent()
+        live = wants_line(settings) and parent is None
+        summary = settings.getbool("SITECRAWL_SUMMARY", default=True)
         interval = settings.getfloat("LOGSTATS_INTERVAL")
-        if not (live or summary or interval):
+        if not (live or summary or interval or parent is not None):
             raise NotConfigured  # as the user has it: Scrapy would warn of a reason
         seen = settings.getbool("SITECRAWL_SUMMARY_SEEN")
         ours = has_our_scheduler(settings)
-        aloud = settings.get("SITECRAWL_PROGRESS", "auto") == "auto" and not is_job() and not _log_shows_info()
-        progress = cls(crawler, live=live, summary=summary, interval=interval, ours=ours, seen=seen, aloud=aloud)
+        kinds = {"live": live, "summary": summary, "ours": ours, "seen": seen, "aloud": is_aloud(settings)}
+        progress = cls(crawler, interval=interval, parent=parent, **kinds)
         crawler.signals.connect(progress.spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(progress.spider_closed, signal=signals.spider_closed)
         return progress
@@ -261,13 +272,13 @@ class Progress:
         if not is_job() and not _log_shows_info():
             print(f"Compiled core: {compiled.IN_USE}", file=sys.stderr, flush=True)
         if not is_job() and seen.exact is not None:
-            print(f"URL-seen test: {seen.describe()}", file=sys.stderr, flush=True)
+            say(f"URL-seen test: {seen.describe()}")
 
     @staticmethod
     def _say_what_changed(told: Told | None) -> None:
         """Where the log does not, which has it at level INFO."""
         if told is not None and told.since and not is_job() and not _log_shows_info():
-            print(f"Since the last run: {visible('; '.join(told.since))}", file=sys.stderr, flush=True)
+            say(f"Since the last run: {visible('; '.join(told.since))}")
 
     def spider_closed(self, reason: str) -> None:
         """The scheduler has closed all files: from here on only what is in memory may be asked."""
@@ -275,22 +286,17 @@ class Progress:
             self._task.stop()
         if self._line is not None:
             self._line.stop()
-        if self._started:
-            self._sum_up(self.summary(reason))
-
-    def _sum_up(self, told: Summary) -> None:
-        if not told.has_pages_fetched and (is_job() or not self._summary):
-            logger.error("%s", told.first_line())
-        if not self._summary:
-            return
-        lines = [*told.lines()]
-        if is_job():  # nobody sees its stderr
-            logger.info("%s", "\n".join(lines))
-        else:
-            print("", *lines, "", sep="\n", file=sys.stderr, flush=True)
+        if self._started and self._parent is not None:
+            self._parent.tell(share=asdict(self._share(reason)))
+        elif self._started:
+            say_summary(self.summary(reason), wanted=self._summary)
 
     def _tell(self) -> None:
-        line = self.status().line()
+        status = self.status()
+        if self._parent is not None:
+            self._parent.tell(status=asdict(status))
+            return
+        line = status.line()
         if self._line is not None:
             self._line.show(line)
         else:
@@ -338,6 +344,21 @@ class Progress:
         self._last = "" if last is None else str(last)
         self._look_again = now + max(1.0, 100 * (time.monotonic() - now))
 
+    def _share(self, reason: str) -> Share:
+        """What is to be said of this run, of one of many workers."""
+        settings, runtime = self._crawler.settings, self._runtime
+        outcomes = runtime.outcomes.whole if runtime is not None else Outcomes()
+        return Share.of(
+            self.summary(reason),
+            self._stats.get_stats(),
+            reason=reason,
+            pages=outcomes.pages,
+            others=outcomes.others,
+            max_pages=settings.getint("SITECRAWL_MAX_PAGES"),
+            max_depth=runtime.terms.crawl.max_depth if runtime is not None else 0,
+            no_page_code=settings.getint("SITECRAWL_NO_PAGE_CODE"),
+        )
+
     def _full_hosts(self) -> list[str]:
         return full_hosts(self._runtime.local) if self._runtime is not None else []
 
@@ -371,7 +392,7 @@ class Progress:
 def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
     """Add what the frontier knows. What was in flight and is not done waits again."""
     frontier, counts = runtime.frontier, runtime.frontier.counts
-    again = _how_to_resume(runtime) if counts.queued or not finished else None
+    again = how_to_resume(runtime.job, runtime.path) if counts.queued or not finished else None
     rests = long_rests(frontier.hosts.live(), time.monotonic())
     return replace(
         told,
@@ -394,11 +415,30 @@ def _with_crawl(told: Summary, runtime: Runtime, *, finished: bool) -> Summary:
     )
 
 
-def _how_to_resume(runtime: Runtime) -> str | None:
-    if not runtime.job:
-        return resume_command(sys.orig_argv, runtime.path)
-    name = "jobid" if runtime.path.name == runtime.job else "job"
-    return f"schedule the spider again, with the same arguments and {name}={runtime.path.name}"
+def how_to_resume(job: str, path: Path) -> str | None:
+    """The command that goes on with the crawl in `path`; `job` is scrapyd's name for this run, if it is one."""
+    if not job:
+        return resume_command(sys.orig_argv, path)
+    name = "jobid" if path.name == job else "job"
+    return f"schedule the spider again, with the same arguments and {name}={path.name}"
+
+
+def say_summary(told: Summary, *, wanted: bool) -> None:
+    """To whoever reads it; of a crawl without a page at least that, if it is not `wanted`."""
+    if not told.has_pages_fetched and (is_job() or not wanted):
+        logger.error("%s", told.first_line())
+    if not wanted:
+        return
+    lines = [*told.lines()]
+    if is_job():  # nobody sees its stderr
+        logger.info("%s", "\n".join(lines))
+    else:
+        print("", *lines, "", sep="\n", file=sys.stderr, flush=True)
+
+
+def is_aloud(settings: BaseSettings) -> bool:
+    """Whether stderr has the lines that go to the log, which does not lead there."""
+    return settings.get("SITECRAWL_PROGRESS", "auto") == "auto" and not is_job() and not _log_shows_info()
 
 
 def _log_shows_info() -> bool:

@@ -22,6 +22,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from sitecrawl import __version__
 from sitecrawl.base import limits
+from sitecrawl.base.cores import usable_cores
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.secret_files import secret_in
 from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
@@ -101,6 +102,29 @@ def _claimed(name: str) -> Path:
             return path  # who opens it says why it cannot be used
         else:
             return path
+
+
+def named_directory(settings: BaseSettings, name: str, scrapyd_job: str) -> Path | None:
+    """Where the crawl lives that JOBDIR names, or `name`, of a job; None for one that gets a new directory. Raises
+    `OptionError`.
+    """
+    if name:
+        return job_directory(settings, name, scrapyd_job)
+    jobdir = settings.get("JOBDIR")
+    return Path(jobdir) if jobdir else None
+
+
+def workers(settings: BaseSettings) -> tuple[int, bool]:
+    """How many processes are to share the crawl, and whether that was left to us. Raises `OptionError`."""
+    given = str(settings.get("SITECRAWL_WORKERS", 1))
+    if given == "auto":
+        return min(usable_cores(), ClusterOptions.MOST_SHARDS), True
+    if not given.isascii() or not given.isdigit() or not 1 <= int(given) <= ClusterOptions.MOST_SHARDS:
+        raise OptionError(
+            f"SITECRAWL_WORKERS is {given!r}, and has to be auto, for one each core, or a whole number from 1 to "
+            f"{ClusterOptions.MOST_SHARDS}"
+        )
+    return int(given), False
 
 
 def job_directory(settings: BaseSettings, name: str, scrapyd_job: str) -> Path:

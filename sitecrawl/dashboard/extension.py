@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Final
@@ -17,6 +16,7 @@ from twisted.internet.error import CannotListenError
 from twisted.internet.task import LoopingCall
 
 from sitecrawl.base.errors import StorageError
+from sitecrawl.cluster.line import say
 from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import has_our_scheduler
@@ -175,7 +175,7 @@ class Dashboard:
             logger.error("There is no dashboard: SITECRAWL_DASHBOARD_PORT %d cannot be had (%s)", port, error)
             return
         if self._announces:
-            print(f"Dashboard: {self._server.told}", file=sys.stderr, flush=True)
+            say(f"Dashboard: {self._server.told}")
         else:
             logger.info("Dashboard: %s", self._server.told)
 

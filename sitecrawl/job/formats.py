@@ -31,7 +31,13 @@ def readers(folder: Path) -> Mapping[str, Callable[[str], object]]:
         "url": lambda text: seeds_of([text]),
         "feed": _feed,
         "setting-name": _setting,
+        "workers": _workers,
     }
+
+
+def _workers(text: str) -> None:
+    if text != "auto":
+        raise ValueError("it has to be a number, or auto, for one each core")
 
 
 def _name(text: str) -> None:

@@ -13,6 +13,7 @@ import redis
 from certificates import Authority
 from console import command
 from crawling import PROJECT, scrapy
+from fleet import two_workers
 from localweb import LocalWeb, linked
 from redis_servers import Sentinel, Server, program, server, valkey, watched
 from stalling import Proxy
@@ -34,8 +35,8 @@ def redis_server() -> Iterator[Server]:
 def crawl_and_look(url: str, folder: Path) -> None:
     """A crawl by a fleet, and all commands that take the URL of a Redis: none of them has anything to object."""
     with LocalWeb(SITE) as web:
-        words = ("--workers", "1", "--redis", url, "-d", str(folder), "-a", f"seeds={web.root}/")
-        done = scrapy("cluster", "generic", *words, settings=QUICK)
+        settings = {**QUICK, **two_workers(url, folder)}
+        done = scrapy("crawl", "generic", "-a", f"seeds={web.root}/", settings=settings)
         assert done.returncode == 0, done.stderr + (folder / "worker-1.log").read_text()
         assert set(web.paths()) == {"/", "/a", "/b"}
     checked = command("check-crawl", url, "--repair", str(folder))

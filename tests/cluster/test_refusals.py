@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from console import command
-from crawling import PROJECT, environment, scrapy, scrapy_command
+from crawling import scrapy
+from fleet import two_workers
 from localweb import Answer, LocalWeb, linked
 from redis_servers import Server
 from scrapy.settings import Settings
@@ -18,7 +17,6 @@ from waiting import until
 
 from sitecrawl.addon import SETTINGS
 from sitecrawl.base.errors import OptionError, StorageError
-from sitecrawl.cluster.fleet import redis_server as fleet_redis
 from sitecrawl.cluster.join import join
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.outside import opened
@@ -91,32 +89,6 @@ class TestJoining:
             assert joining.result(30).options == self.options(redis)
 
 
-class TestFleet:
-    def test_second_redis_in_one_directory(self, tmp_path: Path) -> None:
-        """Two servers would write into one append-only file; the second is told who has it."""
-        with fleet_redis(tmp_path) as url, pytest.raises(StorageError, match=f"--redis {url}"):
-            fleet_redis(tmp_path).__enter__()
-        with fleet_redis(tmp_path) as again:
-            assert again
-
-    def test_closed_terminal(self, tmp_path: Path) -> None:
-        """Workers and their Redis end with the terminal, and none of them stays behind."""
-        with LocalWeb(lambda path, _: linked(f"{path}a", f"{path}b")) as web:
-            words = ("cluster", "generic", "--workers", "1", "-d", str(tmp_path), "-a", f"seeds={web.root}/")
-            command_line = scrapy_command(*words, settings={"DOWNLOAD_DELAY": 0.3, "ROBOTSTXT_OBEY": False})
-            fleet = subprocess.Popen(command_line, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL)
-            try:
-                until(lambda: len(web.paths()) > 1, "requests")
-                fleet.send_signal(signal.SIGHUP)
-                assert fleet.wait(120) == 0
-            finally:
-                fleet.terminate()
-                fleet.wait(120)
-        assert "The crawl was interrupted" in (tmp_path / "worker-1.log").read_text()
-        with fleet_redis(tmp_path):
-            pass  # the other has ended, or this one would be refused
-
-
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory, redis_server: Server) -> Path:
     """The directory of a crawl by two workers that has ended, and its site's address in the file `root`."""
@@ -129,10 +101,9 @@ def place(tmp_path_factory: pytest.TempPathFactory, redis_server: Server) -> Pat
         return Answer(listed, 200, XML) if path == "/s.xml" else linked() if path in {"/", "/a"} else None
 
     with LocalWeb(pages) as web:
-        words = ("-a", "sitemaps=1", "-a", f"seeds={web.root}/", "--workers", "2", "-d", str(place))
-        done = scrapy(
-            "cluster", "generic", "--redis", redis_server.url, *words, settings={"SITECRAWL_DELAY_FACTOR": 0}
-        )
+        words = ("-a", "sitemaps=1", "-a", f"seeds={web.root}/")
+        settings = {"SITECRAWL_DELAY_FACTOR": 0, **two_workers(redis_server.url, place)}
+        done = scrapy("crawl", "generic", *words, settings=settings)
         assert done.returncode == 0, done.stderr
         (place / "root").write_text(web.root)
     return place

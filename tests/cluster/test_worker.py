@@ -11,17 +11,15 @@ from typing import Any
 
 import pytest
 from crawling import scrapy
-from fleet import Worker, fleet, stored, told, urls_of, web_of
+from fleet import Worker, fleet, stored, told, two_workers, urls_of, web_of
 from localweb import Answer, LocalWeb, linked
 from partitions import are_lent, totals
-from redis import Redis
 from redis_servers import Server, free_port, server
 from stalling import Proxy
 from syntheticweb import Web
 from waiting import until
 
 from sitecrawl.cluster.copy import copied
-from sitecrawl.cluster.fleet import redis_server
 from sitecrawl.cluster.outside import opened
 from sitecrawl.frontier.reader import FrontierReader
 
@@ -210,38 +208,6 @@ def calls(client: Any, command: str) -> int:
     return int(found["calls"]) if found else 0
 
 
-def test_cluster_command(tmp_path: Path, web: Web) -> None:
-    """`scrapy cluster` starts a Redis and workers, says where the page is, and ends; all commands read the crawl, and
-    start its Redis again where they need it.
-    """
-    place = tmp_path / "crawl"
-    settings = {"SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_ALLOW_PRIVATE": True}
-    words = ("--workers", "2", "-d", str(place), "-a", f"seeds={web.url(0)}", "-a", "scope=any")
-    done = scrapy("cluster", "generic", *words, settings=settings)
-    assert done.returncode == 0, done.stderr
-    assert f"{web.pages} pages" in done.stderr
-    (address,) = [line for line in done.stderr.splitlines() if line.startswith("Dashboard: http://127.0.0.1:")]
-    assert address in (place / "worker-1.log").read_text().splitlines()
-    assert "Dashboard: " not in (place / "worker-2.log").read_text()
-    listed = scrapy("pages", "-d", str(place), "--kind", "page", "--format", "urls")
-    assert set(listed.stdout.split()) == urls_of(web)
-    checked = scrapy("check-crawl", str(place / "worker-1"))
-    assert checked.returncode == 0, checked.stdout
-    assert "on Redis" in checked.stdout
-    assert b"Page 7" in scrapy("page", "-d", str(place), web.url(7)).stdout.encode()
-    for directory in (place, place / "worker-1"):
-        why = json.loads(scrapy("why", "-d", str(directory), "--json", web.url(0)).stdout)
-        said = {one["about"]: one for one in why["evidence"]}
-        assert (why["verdict"], said["known"]["seed"]) == ("fetched", True)
-        assert said["known"]["since"] < said["last answer"]["at"] + 1
-    ranked = scrapy("rank", "-d", str(place), "--limit", "1000", "--format", "jsonl").stdout.splitlines()
-    assert {json.loads(line)["url"] for line in ranked} == urls_of(web)
-    with redis_server(place) as url:  # nothing of theirs holds it
-        asked = scrapy("rank", "-d", str(place), "--limit", "1000", "--format", "jsonl")
-        assert asked.stdout.splitlines() == ranked, f"one that runs is asked: {asked.stderr}"
-        assert Redis.from_url(url).info("clients")["connected_clients"] == 1
-
-
 def test_sitemaps_of_a_shared_crawl(redis: Server, tmp_path: Path) -> None:
     """A sitemap that one worker finds is read by whichever gets its answer: all pages come in, each once."""
     maps = "".join(f"<sitemap><loc>{{root}}/map{n}.xml</loc></sitemap>" for n in range(6))
@@ -260,9 +226,8 @@ def test_sitemaps_of_a_shared_crawl(redis: Server, tmp_path: Path) -> None:
         return f"<title>{path}</title>" if path == "/" or name.startswith("map") else None
 
     with LocalWeb(pages) as web:
-        words = ("-a", "sitemaps=1", "-a", f"seeds={web.root}/", "--workers", "2", "-d", str(tmp_path / "crawl"))
-        settings = {"SITECRAWL_DELAY_FACTOR": 0}
-        done = scrapy("cluster", "generic", "--redis", redis.url, *words, settings=settings)
+        settings = {"SITECRAWL_DELAY_FACTOR": 0, **two_workers(redis.url, tmp_path / "crawl")}
+        done = scrapy("crawl", "generic", "-a", "sitemaps=1", "-a", f"seeds={web.root}/", settings=settings)
         assert done.returncode == 0, done.stderr
         asked = [path for path in web.paths() if "-" in path]
     assert sorted(asked) == sorted(f"/map{m}-{n}" for m in range(6) for n in range(10))

@@ -50,7 +50,6 @@ def test_commands(script: Path) -> None:
 def test_spiders(script: Path) -> None:
     """Of this project, where a command takes one."""
     assert completed(script, "crawl", "") == ["extract", "focused", "generic", "keyword", "sitemap"]
-    assert completed(script, "cluster", "gen") == ["generic"]
     assert completed(script, "pages", "") == []
 
 
@@ -58,7 +57,7 @@ def test_options(script: Path) -> None:
     """Of the command that is typed, and no other's."""
     assert {"--limit", "--format", "--directory", "-d", "--version"} <= {*completed(script, "pages", "-")}
     assert completed(script, "pages", "--work") == []
-    assert completed(script, "cluster", "--work") == ["--workers"]
+    assert completed(script, "check-crawl", "--rep") == ["--repair"]
 
 
 def test_arguments(script: Path) -> None:

@@ -123,6 +123,11 @@ def fleet(folder: Path, number: int, seeds: str, redis: str, **settings: Any) ->
                 worker.kill()
 
 
+def two_workers(redis: str, directory: Path) -> dict[str, object]:
+    """The settings of a crawl by two workers that one command starts."""
+    return {"SITECRAWL_WORKERS": 2, "SITECRAWL_CLUSTER": redis, "JOBDIR": directory}
+
+
 def stored(workers: Sequence[Worker]) -> Counter[str]:
     """How often each URL's page is stored, over all workers."""
     return Counter(url for worker in workers for url in worker.pages())

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from crawling import PROJECT, environment, scrapy
 from localweb import LocalWeb, linked
-from scrapy.commands import BaseRunSpiderCommand, ScrapyCommand
+from scrapy.commands import ScrapyCommand
 from scrapy.commands.crawl import Command as ScrapyCrawl
 from scrapy.commands.genspider import Command as ScrapyGenspider
 from scrapy.commands.settings import Command as ScrapySettings
@@ -120,19 +120,8 @@ class Plain(ScrapyCommand):
         raise NotImplementedError
 
 
-class PlainRun(BaseRunSpiderCommand):
-    """The options that every command has which runs a spider."""
-
-    def short_desc(self) -> str:
-        return ""
-
-    def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        raise NotImplementedError
-
-
 BASES: dict[str, type[ScrapyCommand]] = {
     "crawl": ScrapyCrawl,
-    "cluster": PlainRun,
     "genspider": ScrapyGenspider,
     "settings": ScrapySettings,
     "version": ScrapyVersion,

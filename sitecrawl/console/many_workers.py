@@ -1,0 +1,210 @@
+"""A crawl by many workers on this machine: where, on which Redis, and what came of it in the end.
+
+Every worker is the very command that was given, with a directory of its own and the Redis that they share, so what a
+crawl can be told, its workers can. Whatever ends this process, ends them, and then Redis.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+
+from sitecrawl.base.errors import OptionError, StorageError
+from sitecrawl.cluster.fleet import POLL, Fleet, alone_in, places_in
+from sitecrawl.cluster.options import ClusterOptions
+from sitecrawl.cluster.outside import CrawlOnRedis, opened
+from sitecrawl.cluster.own_redis import OwnRedis, Running, had_redis, redis_server
+from sitecrawl.cluster.standing import Totals
+from sitecrawl.console.entry_points import commands_are_here
+from sitecrawl.console.progress import how_to_resume, is_aloud, say_summary, wants_line
+from sitecrawl.console.share import Share, summary_of
+from sitecrawl.console.summary import CrawlTotals
+from sitecrawl.console.team import Shown, Team
+from sitecrawl.crawl import configuration
+from sitecrawl.crawl.ending import BY_ITSELF, Left
+from sitecrawl.crawldir.directory import read_manifest, workers_below
+from sitecrawl.pagestore.workers import stores_of
+
+logger = logging.getLogger(__name__)
+
+_PATIENCE: Final = 60.0
+"""Seconds for which the workers of a run are waited for whose first process was killed."""
+_FEWEST: Final = ClusterOptions({}, "").shards
+_LEASE_SECONDS: Final = 120.0
+"""Of workers on a Redis of their own. One that is killed starts again and has what it had, so nobody waits for that;
+but one that gets too little of a busy machine to say in time that it lives would have its pages fetched again."""
+_FOR_EACH: Final = 4
+"""Partitions for each worker, where that makes more than there are by default: sites are unequal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of it. Without shares it could not begin, for `errors`."""
+
+    codes: Sequence[int]
+    """The workers' exit codes."""
+    shares: Sequence[Share]
+    errors: Sequence[str]
+    has_pages: bool
+    """Whether any page was fetched, in any run."""
+
+
+@dataclass(frozen=True, slots=True)
+class ManyWorkers:
+    """A crawl of `spider` in `directory`. `settings` are the crawl's, with all that its arguments say."""
+
+    settings: BaseSettings
+    spider: str
+    directory: Path
+    workers: int
+    job: str = ""
+    """scrapyd's name for this run; empty without scrapyd."""
+    besides: Sequence[str] = ()
+    """What is to be added to the workers' command line."""
+
+    def run(self) -> Outcome:
+        """The crawl. Raises `StorageError` or `OptionError` if it cannot begin."""
+        settings, is_resumed = self.settings, bool(workers_below(self.directory))
+        interval = settings.getfloat("LOGSTATS_INTERVAL")
+        shown = Shown(live=wants_line(settings), interval=interval, aloud=is_aloud(settings))
+        team = Team(self.directory, shown)
+        with alone_in(self.directory), self._redis() as redis:
+            besides = [*self.besides, *self._on(redis)]
+            places = places_in(self.directory, self.workers)
+            logger.info("%d workers crawl; what they print is in %s", self.workers, self.directory / "worker-*.log")
+            alive = () if redis.alive is None else (redis.alive,)
+            fleet = Fleet(lambda place: command(place, besides, is_first=place == places[0]), places, team, alive)
+            team.start()
+            try:
+                codes = fleet.run()
+            finally:
+                team.stop()
+            has_pages = self._sum_up(team.shares, redis.url, resumed=is_resumed)
+        return Outcome(codes, [*team.shares.values()], team.errors, has_pages)
+
+    @contextmanager
+    def _redis(self) -> Iterator[OwnRedis]:
+        """The one that is named, or else the crawl's own. Raises `StorageError`."""
+        is_named = configuration.redis_of(self.settings) is not None
+        with nullcontext(OwnRedis("")) if is_named else _redis_in(self.directory) as redis:
+            yield redis
+
+    def _on(self, redis: OwnRedis) -> list[str]:
+        """What the workers have to know of it. Raises `OptionError` if they are too many."""
+        name = "SITECRAWL_CLUSTER_SHARDS"
+        shards = self.settings.getint(name, _FEWEST)
+        told = {}
+        if redis.url:
+            found = self._begun(redis.url)
+            told["SITECRAWL_CLUSTER"] = redis.url
+            if self._is_ours_to_say(name):
+                shards = found or min(max(_FEWEST, _FOR_EACH * self.workers), ClusterOptions.MOST_SHARDS)
+                told[name] = str(shards)
+            if self._is_ours_to_say("SITECRAWL_LEASE_SECONDS"):
+                told["SITECRAWL_LEASE_SECONDS"] = str(_LEASE_SECONDS)
+        if self.workers > shards:
+            raise OptionError(
+                f"The crawl in {self.directory} has {shards} partitions ({name}), and so work for at most {shards} "
+                f"workers: SITECRAWL_WORKERS={shards}"
+            )
+        return [word for setting, value in told.items() for word in ("-s", f"{setting}={value}")]
+
+    def _is_ours_to_say(self, setting: str) -> bool:
+        """Whether nobody has set it."""
+        return (self.settings.getpriority(setting) or 0) <= SETTINGS_PRIORITIES["addon"]
+
+    def _begun(self, url: str) -> int:
+        """How many partitions the crawl was begun with, 0 if it was not. Of its workers none is alive: the Redis at
+        `url` would have run as long.
+        """
+        with self._crawl(url) as crawl:
+            if crawl is None:
+                return 0
+            crawl.let_go_of_workers()
+            return crawl.keys.shards
+
+    @contextmanager
+    def _crawl(self, url: str) -> Iterator[CrawlOnRedis | None]:
+        """That on the Redis at `url`, or on the one that is named; None where there is none."""
+        params = {"url": url} if url else configuration.redis_of(self.settings)
+        assert params is not None
+        with ExitStack() as stack:
+            try:
+                crawl = stack.enter_context(opened(params, configuration.shared_name(self.settings, self.spider)))
+            except StorageError:
+                crawl = None
+            yield crawl
+
+    def _sum_up(self, shares: Mapping[str, Share], url: str, *, resumed: bool) -> bool:
+        """Say it; gives whether there are pages."""
+        if not shares:
+            return False
+        with self._crawl(url) as crawl:
+            totals = crawl.totals() if crawl is not None else Totals()
+        left = Left(totals.queued, totals.held, totals.joined, totals.silent, totals.silent_hosts, totals.failed)
+        finished = all(share.reason in BY_ITSELF for share in shares.values())
+        told = replace(
+            summary_of(shares, left, totals.fetched),
+            totals=CrawlTotals(
+                fetched=totals.fetched,
+                failed=totals.failed,
+                waiting=totals.queued,
+                resumed=resumed,
+                held=left.held.urls.total(),
+                joined=left.joined,
+                silent=left.silent,
+            ),
+            directory=self.directory,
+            has_pages=bool(stores_of(self.directory)),
+            has_commands=commands_are_here(self.settings),
+            resume=how_to_resume(self.job, self.directory) if totals.queued or not finished else None,
+        )
+        say_summary(told, wanted=self.settings.getbool("SITECRAWL_SUMMARY", default=True))
+        return told.has_pages_fetched
+
+
+def was_begun_by_one(directory: Path) -> bool:
+    """Whether it is the directory of one process. Raises `StorageError`."""
+    return read_manifest(directory) is not None
+
+
+def was_begun_by_many(directory: Path) -> bool:
+    """Whether it has the Redis of its workers."""
+    return had_redis(directory)
+
+
+def command(place: Path, besides: Sequence[str], *, is_first: bool) -> list[str]:
+    """That of the worker in `place`. What concerns all of them, or whoever looks, is left out."""
+    own = ["-s", f"JOBDIR={place}", "-s", "LOG_FILE=", *besides]
+    if not is_first:  # the first one's page shows all
+        own += ["-s", "SITECRAWL_DASHBOARD=False"]
+    return [sys.executable, *sys.orig_argv[1:], *own]
+
+
+@contextmanager
+def _redis_in(directory: Path) -> Iterator[OwnRedis]:
+    """The crawl's own. If one runs there, it is that of a command that reads the crawl, or of a run whose first
+    process was killed: both end soon. Raises `StorageError` where they do not.
+    """
+    until, is_told = time.monotonic() + _PATIENCE, False
+    with ExitStack() as stack:
+        while True:
+            try:
+                redis = stack.enter_context(redis_server(directory))
+                break
+            except Running:
+                if time.monotonic() > until:
+                    raise
+            if not is_told:
+                print("The Redis of this crawl runs still: waiting until nobody needs it", file=sys.stderr)
+                is_told = True
+            time.sleep(POLL)
+        yield redis

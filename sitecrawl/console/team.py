@@ -1,0 +1,127 @@
+"""What a person sees of a crawl by many workers: one live line, what their logs warn of, and one summary."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from sitecrawl.base.display import visible
+from sitecrawl.cluster.fleet import log_of
+from sitecrawl.console.progress import REDRAW_SECONDS, LiveLine, Status
+from sitecrawl.console.share import Share
+from sitecrawl.crawl.traffic import RATE_SECONDS, Rate
+
+logger = logging.getLogger(__name__)
+
+_REMEMBERED: Final = 1000
+"""Messages: what all workers say is shown once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is wanted of it."""
+
+    live: bool
+    interval: float
+    """Seconds between two lines in the log, and on stderr where `aloud`, if there is no live line; 0 for none."""
+    aloud: bool
+
+
+class Team:
+    """A `cluster.fleet.Listener`. After the end `shares` has what each worker has said last, and `errors` why any
+    could not begin.
+    """
+
+    def __init__(self, directory: Path, shown: Shown) -> None:
+        self.shares: dict[str, Share] = {}
+        self.errors: list[str] = []
+        self._directory = directory
+        self._interval = REDRAW_SECONDS if shown.live else shown.interval
+        self._line = LiveLine() if shown.live else None
+        self._aloud = shown.aloud
+        self._statuses: dict[str, Status] = {}
+        self._said: deque[tuple[str, str]] = deque(maxlen=_REMEMBERED)
+        self._rate = Rate(max(RATE_SECONDS, self._interval))
+        self._began = time.monotonic()
+        self._show_at = self._began + self._interval
+
+    def start(self) -> None:
+        if self._line is not None:
+            self._line.start()
+
+    def stop(self) -> None:
+        if self._line is not None:
+            self._line.stop()
+
+    # Of the fleet
+
+    def heard(self, worker: str, said: Mapping[str, Any]) -> None:
+        for kind, what in said.items():
+            if kind == "status":
+                self._statuses[worker] = Status(**what)
+            elif kind == "share":
+                self.shares[worker] = Share(**what)
+            elif kind == "error" and what not in self.errors:
+                self.errors.append(what)
+            elif kind == "say" and self._is_new(worker, what):
+                print(visible(what), file=sys.stderr, flush=True)
+            elif kind == "log":
+                self._log(worker, *what)
+
+    def ended(self, worker: str, code: int, *, again: bool) -> None:
+        self._statuses.pop(worker, None)
+        if again:
+            logger.warning("%s was ended by signal %d, and starts again", worker, -code)
+        elif code not in {0, -2} and worker not in self.shares and not self.errors:
+            how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+            logger.error("%s %s: %s says why", worker, how, log_of(self._directory / worker))
+
+    def tick(self) -> None:
+        if not self._interval or (now := time.monotonic()) < self._show_at:
+            return
+        self._show_at = now + self._interval
+        line = f"{together([*self._statuses.values()], self._rate, now - self._began).line()}"
+        if self._line is not None:
+            self._line.show(line)
+        else:
+            logger.info("%s", line)
+            if self._aloud:
+                print(time.strftime("%H:%M:%S"), line, file=sys.stderr, flush=True)
+
+    def _log(self, worker: str, name: str, level: int, text: str) -> None:
+        if self._is_new(worker, text):
+            logging.getLogger(name).log(level, "%s: %s", worker, text)
+
+    def _is_new(self, worker: str, text: str) -> bool:
+        """What all workers say is said once; what one says, as often as it does."""
+        if any(other != worker and before == text for other, before in self._said):
+            return False
+        self._said.append((worker, text))
+        return True
+
+
+def together(found: Sequence[Status], rate: Rate, seconds: float) -> Status:
+    """How it stands with the crawl. Each worker knows how many URLs all of them have fetched, and the one that has
+    heard of the most has heard last.
+    """
+    latest = max(found, key=lambda one: one.pages, default=None)
+    pages = latest.pages if latest is not None else 0
+    return Status(
+        pages=pages,
+        rate=rate.update(time.monotonic(), pages),
+        received=sum(one.received for one in found),
+        duplicates=sum(one.duplicates for one in found),
+        errors=sum(one.errors for one in found),
+        seconds=seconds,
+        waiting=latest.waiting if latest is not None else 0,
+        resting=sum(one.resting for one in found),
+        active=sorted({name for one in found for name in one.active}),
+        paused=next((one.paused for one in found if one.paused), ""),
+        rests=next((one.rests for one in found if one.rests), ""),
+    )

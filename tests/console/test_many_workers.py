@@ -1,0 +1,243 @@
+"""`scrapy crawl` with SITECRAWL_WORKERS: one crawl by many processes, which a user meets as one of one process."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import forks
+import pytest
+from console import command
+from crawling import PROJECT, environment, scrapy, scrapy_command, with_settings
+from fleet import urls_of, web_of
+from localweb import LocalWeb, linked
+from redis import Redis
+from syntheticweb import Web
+from waiting import until
+
+from sitecrawl.cluster.own_redis import redis_server
+from sitecrawl.pagestore import PageReader
+from sitecrawl.pagestore.workers import stores_below
+
+QUICK = {"SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_ALLOW_PRIVATE": True, "SITECRAWL_LEASE_SECONDS": 4}
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[Web]:
+    with web_of(150) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def crawl(web: Web, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The directory of a crawl by two workers that has ended, and what was said on stderr."""
+    place = tmp_path_factory.mktemp("crawl") / "job"
+    words = ("crawl", "generic", "-a", f"seeds={web.url(0)}", "-a", "scope=any", "-O", f"{place}.jsonl")
+    done = scrapy(*words, settings={**QUICK, "SITECRAWL_WORKERS": 2, "JOBDIR": place})
+    assert done.returncode == 0, done.stderr
+    return place, done.stderr
+
+
+class TestWhole:
+    def test_what_it_says(self, crawl: tuple[Path, str], web: Web) -> None:
+        """One address, one summary, and how to read all of it; nothing else."""
+        place, said = crawl
+        lines = said.splitlines()
+        assert sum(line.startswith("Dashboard: http://127.0.0.1:") for line in lines) == 1
+        assert sum(line.startswith("URL-seen test: ") for line in lines) == 1
+        assert lines.count("The crawl finished: nothing is left to fetch.") == 1
+        (pages,) = [line.split() for line in lines if "2xx pages" in line]
+        assert pages[2:] == [str(web.pages)]
+        assert f"  read      scrapy pages -d {place}" in lines
+        assert "resume" not in said
+
+    def test_who_reads_it(self, crawl: tuple[Path, str], web: Web) -> None:
+        """All commands that read a crawl take the directory for one crawl, which has ended."""
+        place, _ = crawl
+        listed = command("pages", "-d", str(place), "--kind", "page", "--format", "urls").stdout.split()
+        assert Counter(listed) == Counter(urls_of(web))
+        assert "Page 7" in command("page", "-d", str(place), web.url(7)).stdout
+        why = json.loads(command("why", "-d", str(place), "--json", web.url(0)).stdout)
+        said = {one["about"]: one for one in why["evidence"]}
+        assert (why["verdict"], said["known"]["seed"]) == ("fetched", True)
+        ranked = command("rank", "-d", str(place), "--limit", "1000", "--format", "jsonl").stdout.splitlines()
+        assert {json.loads(line)["url"] for line in ranked} == urls_of(web)
+        assert web.url(7) in command("search", "Page 7", "-d", str(place)).stdout
+        table = place.parent / "pages.csv"
+        assert command("export", "-d", str(place), "-o", str(table)).returncode == 0
+        assert len(table.read_text().splitlines()) == 1 + web.pages
+        report = place.parent / "report.html"
+        assert command("report", str(place), "-o", str(report)).returncode == 0
+        assert "<html" in report.read_text()
+
+    def test_check(self, crawl: tuple[Path, str]) -> None:
+        """What is on Redis is held against what is in the workers' directories, and a lost one is fetched again."""
+        place, _ = crawl
+        checked = command("check-crawl", str(place))
+        assert (checked.returncode, checked.stderr) == (0, "")
+        assert checked.stdout.endswith(" is sound\n")
+        broken = place.parent / "broken"
+        shutil.copytree(place, broken, ignore=shutil.ignore_patterns("socket"))
+        lost = len((Path(f"{place}-worker-2.jsonl")).read_text().splitlines())
+        shutil.rmtree(broken / "worker-2")
+        assert command("check-crawl", str(broken)).returncode == 1
+        mended = command("check-crawl", "--repair", str(broken))
+        assert f"{lost} pages are stored nowhere any more, and will be fetched again" in mended.stdout
+        assert mended.returncode == 0, mended.stdout
+
+    def test_feeds(self, crawl: tuple[Path, str], web: Web) -> None:
+        """Each worker writes one of its own, and together they have each page once."""
+        place, _ = crawl
+        items = [
+            json.loads(line) for n in (1, 2) for line in Path(f"{place}-worker-{n}.jsonl").read_text().splitlines()
+        ]
+        assert Counter(item["url"] for item in items) == Counter(urls_of(web))
+
+
+def pid_of_worker(place: Path, number: int) -> int:
+    """Of the process that has the worker's directory; 0 where there is none."""
+    said = f"JOBDIR={place}/worker-{number}".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if said in words:
+            return int(process.name)
+    return 0
+
+
+@contextmanager
+def running(words: list[str], said: Path) -> Iterator[forks.Fork]:
+    """A crawl that is under way; what it says goes into a file. It is killed if it has not ended."""
+    process = forks.start(words, environment(), said)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(60)
+
+
+class TestKills:
+    def test_whoever_is_killed(self, tmp_path: Path, web: Web) -> None:
+        """A worker, Redis, at last the process that has started both: nobody stays behind, the same command goes on,
+        with as many workers as one likes, and every page is there once.
+        """
+        place, said = tmp_path / "job", tmp_path / "said"
+        slow = {**QUICK, "SITECRAWL_WORKERS": 2, "JOBDIR": place, "DOWNLOAD_DELAY": 0.3}
+        words = ["crawl", "generic", "-a", f"seeds={web.url(0)}", "-a", "scope=any"]
+        with running(with_settings(*words, settings=slow), said):
+            until(lambda: stored(place) > 5, said.read_text, 120)
+            with Redis(unix_socket_path=f"{place}/redis/socket") as redis:
+                os.kill(int(redis.info("server")["process_id"]), signal.SIGKILL)
+            first = pid_of_worker(place, 1)
+            os.kill(first, signal.SIGKILL)
+            until(lambda: pid_of_worker(place, 1) not in {0, first}, "another one has its place", 120)
+            assert "worker-1 was ended by signal 9, and starts again" in said.read_text()
+            before = stored(place)
+            until(lambda: stored(place) > before + 5, said.read_text, 120)
+        until(lambda: not (pid_of_worker(place, 1) or pid_of_worker(place, 2)), "both workers have ended", 120)
+        done = scrapy(*words, settings={**slow, "SITECRAWL_WORKERS": 1, "DOWNLOAD_DELAY": 0})
+        assert done.returncode == 0, done.stderr
+        assert f"  fetched in all    {web.pages:>10}  URLs" in done.stderr
+        listed = command("pages", "-d", str(place), "--kind", "page", "--format", "urls").stdout.split()
+        assert Counter(listed) == Counter(urls_of(web))
+        with redis_server(place):
+            pass  # the other has ended, or this one would be refused
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=["Ctrl-C", "closed terminal"])
+    def test_an_end(self, tmp_path: Path, number: signal.Signals) -> None:
+        """A second command is told who is at work; then all processes end, and the command that goes on is named."""
+        said = tmp_path / "said"
+        settings = {
+            "DOWNLOAD_DELAY": 0.3,
+            "ROBOTSTXT_OBEY": False,
+            "SITECRAWL_WORKERS": 2,
+            "JOBDIR": tmp_path / "job",
+        }
+        with LocalWeb(lambda path, _: linked(f"{path}a", f"{path}b")) as web:
+            words = with_settings("crawl", "generic", "-a", f"seeds={web.root}/", settings=settings)
+            with running(words, said) as crawl:
+                until(lambda: len(web.paths()) > 1, said.read_text, 120)
+                second = scrapy("crawl", "generic", "-a", f"seeds={web.root}/", settings=settings)
+                assert f"is at work already: process {crawl.pid}" in second.stderr
+                assert second.returncode == 1
+                crawl.send_signal(number)
+                assert crawl.wait(120) == 0
+        assert "The crawl was interrupted." in said.read_text()
+        (resume,) = [line for line in said.read_text().splitlines() if line.startswith("  resume ")]
+        assert f"SITECRAWL_WORKERS=2 -s JOBDIR={tmp_path}/job" in resume
+        with redis_server(tmp_path / "job"):
+            pass
+
+
+def stored(place: Path) -> int:
+    """How many pages there are in all workers' directories."""
+    with ExitStack() as stack:
+        readers = [stack.enter_context(PageReader(store)) for store in stores_below(place)]
+        return sum(capture.kind == "page" for reader in readers for capture in reader.pages())
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (("-s", "SITECRAWL_WORKERS=many"), "SITECRAWL_WORKERS is 'many', and has to be auto"),
+            (("-s", "SITECRAWL_WORKERS=0"), "SITECRAWL_WORKERS is '0', and has to be auto"),
+            (("-s", "SITECRAWL_WORKERS=2", "-o", "-:jsonl"), "Many workers cannot write their items to stdout"),
+            (("-s", "SITECRAWL_WORKERS=2", "-a", "max_pages=many"), "max_pages must be a whole number"),
+            (("-s", "SITECRAWL_WORKERS=2", "-s", "SITECRAWL_CLUSTER_SHARDS=1"), "work for at most 1 workers"),
+            (("-s", "SITECRAWL_WORKERS=2", "-s", "SITECRAWL_ORDER=none"), "SITECRAWL_ORDER is 'none'"),
+        ],
+    )
+    def test_one_line(self, words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+        """What is wrong is said once, and not by each worker; nobody is asked anything."""
+        with LocalWeb({"/": ""}) as web:
+            done = scrapy(
+                "crawl", "generic", "-a", f"seeds={web.root}/", *words, settings={"JOBDIR": tmp_path / "job"}
+            )
+            assert web.hits == []
+        assert done.returncode == 1
+        assert said in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+    def test_a_crawl_begun_by_one(self, tmp_path: Path) -> None:
+        """Many workers cannot go on with it, and are told who can; `auto` goes on with one."""
+        place = tmp_path / "job"
+        with LocalWeb({"/": linked()}) as web:
+            words = ("crawl", "generic", "-a", f"seeds={web.root}/")
+            assert scrapy(*words, settings={"JOBDIR": place}).returncode == 0
+            done = scrapy(*words, settings={"JOBDIR": place, "SITECRAWL_WORKERS": 2})
+            assert done.returncode == 1
+            assert "was begun by one process" in done.stderr
+            assert scrapy(*words, settings={"JOBDIR": place, "SITECRAWL_WORKERS": "auto"}).returncode == 0
+        assert not (place / "worker-1").exists()
+
+
+class TestJobs:
+    def test_no_page(self, tmp_path: Path) -> None:
+        """What no worker knows alone, that there is no page at all, is in the exit code; the job file says how many
+        workers, and its name where they are.
+        """
+        job = tmp_path / "nothing.toml"
+        with LocalWeb({}) as one, LocalWeb({}, address="127.0.0.2") as other:
+            seeds = json.dumps([f"{one.root}/", f"{other.root}/"])
+            job.write_text(f"[crawl]\nseeds = {seeds}\nworkers = 2\n[settings]\nSITECRAWL_NO_PAGE_CODE = 7\n")
+            done = subprocess.run(
+                scrapy_command("crawl", "generic", "-a", f"job={job}", settings=QUICK),
+                cwd=tmp_path,
+                env=environment(SCRAPY_SETTINGS_MODULE="sitecrawl.settings", PYTHONPATH=str(PROJECT)),
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        assert "The crawl fetched no page" in done.stderr, done.stderr
+        assert done.returncode == 7
+        assert (tmp_path / "crawls" / "nothing" / "worker-2").is_dir()

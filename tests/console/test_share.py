@@ -1,0 +1,74 @@
+"""The one summary of many workers."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+from sitecrawl.console.share import Share, reason_of, summary_of
+from sitecrawl.console.summary import Summary
+from sitecrawl.crawl.ending import Left
+from sitecrawl.crawl.traffic import Traffic
+from sitecrawl.crawldir.outcomes import CauseCount
+from sitecrawl.crawldir.refusals import HostRefusals
+from sitecrawl.seen.figures import SeenFigures
+
+STATS = {"downloader/response_status_count/200": 3, "downloader/response_bytes": 500, "start_time": object()}
+
+
+def share(reason: str = "finished", *, pages: int = 3, others: int = 0, **told: Any) -> Share:
+    """One that has gone over the line."""
+    said = Summary("finished", 2.0, Traffic.read(STATS), **told)
+    one = Share.of(said, STATS, reason=reason, pages=pages, others=others, max_pages=6)
+    return Share(**json.loads(json.dumps(asdict(one))))
+
+
+def test_sums() -> None:
+    """What each has counted is added up, and what both know is said once."""
+    about: dict[str, Any] = {
+        "hosts": Counter({"a:80": 2}),
+        "facts": ["a is slow"],
+        "causes": [CauseCount("no answer", 1, "b")],
+        "certificates": [CauseCount("expired", 2, "c")],
+        "refusals": [HostRefusals("d", "challenge", 2, "somebody")],
+        "seen": SeenFigures(cache_hits=4, new=1),
+        "resting": 1,
+    }
+    told = summary_of({"worker-1": share(**about), "worker-2": share(**about)}, Left(), 6)
+    assert (told.traffic.responses, told.traffic.received, told.seconds) == (6, 1000, 2.0)
+    assert told.hosts == {"a:80": 4}
+    assert list(told.facts) == ["a is slow"]
+    assert list(told.causes) == [CauseCount("no answer", 2, "b")]
+    assert list(told.certificates) == [CauseCount("expired", 4, "c")]
+    assert list(told.refusals) == [HostRefusals("d", "challenge", 4, "somebody")]
+    assert told.seen == SeenFigures(cache_hits=8, new=2)
+    assert told.resting == 2
+
+
+def test_what_spiders_say() -> None:
+    """Once, if it is the same; otherwise each says which part it is of."""
+    one, other = share(report=[("harvest", "90%")]), share(report=[("harvest", "80%")])
+    assert list(summary_of({"worker-1": one, "worker-2": one}, Left(), 6).report) == [("harvest", "90%")]
+    assert list(summary_of({"worker-1": one, "worker-2": other}, Left(), 6).report) == [
+        ("harvest", "worker-1: 90%"),
+        ("harvest", "worker-2: 80%"),
+    ]
+
+
+def test_why_it_ended() -> None:
+    """What went wrong with one counts; of crawls that ended by themselves, what is left of the whole."""
+    odd = {"worker-1": share("finished"), "worker-2": share("shutdown"), "worker-3": share("storage_error")}
+    assert reason_of([*odd.values()]) == "storage_error"
+    both = {"worker-1": share("finished"), "worker-2": share("max_pages")}
+    assert "max_pages is reached, and 4 URLs wait" in summary_of(both, Left(waiting=4), 6).ending
+    assert summary_of(both, Left(), 5).ending == "finished: nothing is left to fetch"
+
+
+def test_no_page() -> None:
+    """It is so if none of the workers has one, whatever each of them knows of the others."""
+    nothing = {"worker-1": share(pages=0, others=1), "worker-2": share(pages=0, others=2)}
+    assert not summary_of(nothing, Left(), 3).has_pages_fetched
+    assert summary_of(nothing, Left(), 4).has_pages_fetched, "a worker's that has not come back"
+    assert summary_of({**nothing, "worker-2": share(pages=1)}, Left(), 3).has_pages_fetched
