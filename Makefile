@@ -136,8 +136,8 @@ $(VENV)/.deploy: pyproject.toml setup.py $(C) | $(BIN)/python
 
 $(VENV)/.test: pyproject.toml setup.py $(C) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[fast,test]'
-	@touch $@ $(VENV)/.crawl $(VENV)/.deploy
+	@touch $@ $(VENV)/.crawl $(VENV)/.deploy $(VENV)/.workers
 
 $(VENV)/.lint: pyproject.toml setup.py $(C) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable '.[fast,test,lint]'
-	@touch $@ $(VENV)/.test $(VENV)/.crawl $(VENV)/.deploy
+	@touch $@ $(VENV)/.test $(VENV)/.crawl $(VENV)/.deploy $(VENV)/.workers

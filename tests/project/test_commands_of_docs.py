@@ -112,7 +112,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory, world: dict[str, str]) -> Pa
         (folder / name).write_text(content)
     (folder / ".venv").mkdir()
     (folder / ".venv" / "bin").symlink_to(Path(shutil.which("scrapy", path=PROJECT / ".venv" / "bin") or "").parent)
-    for stamp in ("crawl", "test", "deploy", "lint"):
+    for stamp in ("crawl", "test", "deploy", "lint", "workers"):
         (folder / ".venv" / f".{stamp}").touch()
     words = ("-a", "seeds=https://example.com", "-a", "sitemaps=1", "-s", "JOBDIR=crawls/mine")
     said = run(" ".join(("scrapy", "crawl", "generic", *words)), folder, world)
