@@ -46,6 +46,7 @@ from sitecrawl.cluster.steps import Steps  # noqa: E402
 from sitecrawl.crawl.frontiers import FrontierFactory  # noqa: E402
 from sitecrawl.crawldir.database import Database  # noqa: E402
 from sitecrawl.frontier.moving import parts_of  # noqa: E402
+from sitecrawl.sheets import Sheets  # noqa: E402
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter  # noqa: E402
 
 CRAWL = "taken"
@@ -130,7 +131,11 @@ def worker(folder: Path, url: str) -> Iterator[tuple[SharedFrontier, Database]]:
     try:
         fingerprints = Fingerprinter(KEY)
         make = FrontierFactory(
-            settings, folder / "seen.bloom", host_key=fingerprints.host, fingerprint=fingerprinted(fingerprints)
+            settings,
+            Sheets(),
+            folder / "seen.bloom",
+            host_key=fingerprints.host,
+            fingerprint=fingerprinted(fingerprints),
         )
         yield make.of_worker(database, join(options_of(url)), Unheard()), database
     finally:

@@ -111,7 +111,8 @@ class Scheduler(BaseScheduler):
         scope, runtime = self._runtime.scope, self._runtime
         seeds = getattr(getattr(spider, "arguments", None), "seeds", ())
         key = runtime.directory.manifest.fingerprint_key
-        told = Told(configuration.terms(self._crawler.settings, scope, seeds, key), scope, runtime.database)
+        terms = configuration.terms(self._crawler.settings, runtime.sheets, scope, seeds, key)
+        told = Told(terms, scope, runtime.database)
         if told.since:
             logger.info("Since the last run: %s", "; ".join(told.since))
         return told

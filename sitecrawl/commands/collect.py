@@ -34,7 +34,8 @@ class Command(SharedCommand):
         target = Path(opts.output)
         with exit_code_on_error(self):
             workers = [worker for path in map(Path, args) for worker in stores_below(path) or [path]]
-            found = collect(workers, target, configuration.warc(self.settings, target.name), self.void(workers))
+            warc = configuration.warc(self.settings, configuration.sheets(self.settings), target.name)
+            found = collect(workers, target, warc, self.void(workers))
             print(f"{found.captures:,} captures, {found.pages:,} of them pages: scrapy pages -d {target}")
             if found.left_out:
                 print(f"Left out: {found.left_out:,} that do not count, as other workers have stored these pages")

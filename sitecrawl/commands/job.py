@@ -18,6 +18,7 @@ from sitecrawl.base.display import visible
 from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.address import SCHEMES, shown
 from sitecrawl.console.base_command import DescribedCommand
+from sitecrawl.crawl import configuration
 from sitecrawl.crawl.configuration import CRAWLS
 from sitecrawl.job.commented import commented
 from sitecrawl.job.explained import Plan, lines, lines_of_url
@@ -89,7 +90,8 @@ class Command(DescribedCommand):
         AddonManager(crawler).load_settings(crawler.settings)
         directory = Path(crawler.settings.get("JOBDIR") or CRAWLS / job.name)
         where = _redis(elsewhere) if elsewhere else ""
-        return Plan(spider.name, directory, crawler.settings, arguments.scope, arguments.seeds, where)
+        sheets = configuration.sheets(crawler.settings)
+        return Plan(spider.name, directory, crawler.settings, sheets, arguments.scope, arguments.seeds, where)
 
     def _spider(self, job: Job) -> type[SiteSpider]:
         """The one that the file is for; where it names none, the plainest."""

@@ -52,7 +52,9 @@ class Command(ReadingCommand):
                 raise OptionError("Say where to: -s SITECRAWL_REMOTE=s3://BUCKET/PREFIX")
             remote = open_place(options, manifest, session)
             position = database.get("meta", PAGES)
-            warc = configuration.warc(self.settings, path.name, manifest.fingerprint_key)
+            warc = configuration.warc(
+                self.settings, configuration.sheets(self.settings), path.name, manifest.fingerprint_key
+            )
             with closing(WarcStore(path, warc)) as store:
                 store.recover(json.loads(position) if position else None)
                 done, figures = send_all(remote, store, database)

@@ -201,10 +201,9 @@ def frontier(settings: BaseSettings) -> FrontierOptions:
     )
 
 
-def live_terms(settings: BaseSettings) -> LiveTerms:
+def live_terms(settings: BaseSettings, found: Sheets) -> LiveTerms:
     """What holds for the crawl and its hosts at the start. Raises `OptionError` for what cannot be kept."""
-    options, found = frontier(settings), sheets(settings)
-    chosen = order(settings)
+    options, chosen = frontier(settings), order(settings)
     if options.max_depth > 0 and chosen.by_level and any(sheet.max_pages for sheet in found.all):
         raise OptionError(
             "A sheet of SITECRAWL_SHEETS has max_pages, and the crawl has a depth limit (max_depth, DEPTH_LIMIT): no "
@@ -257,7 +256,9 @@ _DECIDING: Final = (
 _LISTED_SEEDS: Final = 100
 
 
-def terms(settings: BaseSettings, scope: Scope | None, seeds: Sequence[Url] = (), key: bytes = b"") -> Terms:
+def terms(
+    settings: BaseSettings, found: Sheets, scope: Scope | None, seeds: Sequence[Url] = (), key: bytes = b""
+) -> Terms:
     """What the crawl is told, as far as that explains what it does. `key`, of the crawl, is that of digests."""
 
     def digest(text: str) -> str:
@@ -267,7 +268,6 @@ def terms(settings: BaseSettings, scope: Scope | None, seeds: Sequence[Url] = ()
     listed = [seed.href for seed in seeds]
     others = {name: _comparable(settings.get(name)) for name in _DECIDING}
     allow, deny = scope.patterns if scope is not None else ([], [])
-    found = sheets(settings)
     return Terms(
         begun=time.time(),
         scope=scope.kind if scope is not None else "",
@@ -370,7 +370,7 @@ _NO_PARSE_LIMIT: Final = 3600.0
 """Seconds for a page where there is to be no limit: whoever waits for ever cannot end, either."""
 
 
-def warc(settings: BaseSettings, name: str, key: bytes = b"") -> WarcOptions:
+def warc(settings: BaseSettings, found: Sheets, name: str, key: bytes = b"") -> WarcOptions:
     default = WarcOptions()
     return WarcOptions(
         name=name,
@@ -379,7 +379,7 @@ def warc(settings: BaseSettings, name: str, key: bytes = b"") -> WarcOptions:
         user_agent=settings.get("USER_AGENT", ""),
         operator=settings.get("SITECRAWL_CONTACT", ""),
         robots="obey" if settings.getbool("ROBOTSTXT_OBEY") else "ignore",
-        robots_exceptions=tuple(str(leave) for leave in robots_leaves(settings, sheets(settings))),
+        robots_exceptions=tuple(str(leave) for leave in robots_leaves(settings, found)),
         masked=frozenset(name.lower() for name in settings.getlist("SITECRAWL_WARC_MASKED", sorted(default.masked))),
         max_file_size=settings.getint("SITECRAWL_WARC_SIZE", default.max_file_size),
         once=settings.get("SITECRAWL_DUPLICATE_CONTENT") != KEEP,

@@ -28,6 +28,7 @@ from sitecrawl.frontier.contract import Listener
 from sitecrawl.frontier.crawl_seen import CrawlSeen, SeenKeeper
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.territory import Territory
+from sitecrawl.sheets import Sheets
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 HOST_KEYS_KEPT: Final = 16_384
@@ -49,13 +50,14 @@ class FrontierFactory:
     def __init__(
         self,
         settings: BaseSettings,
+        sheets: Sheets,
         filter_file: Path,
         *,
         host_key: Callable[[str], bytes],
         fingerprint: Callable[[str], bytes],
     ) -> None:
         self._settings = settings
-        self.terms = configuration.live_terms(settings)
+        self.terms = configuration.live_terms(settings, sheets)
         self._filter_file = filter_file
         self._host_key = lru_cache(maxsize=HOST_KEYS_KEPT)(host_key)
         self._fingerprint = fingerprint

@@ -54,6 +54,7 @@ from sitecrawl.http import Want
 from sitecrawl.page.items import Exchange, Link, PageItem
 from sitecrawl.pagestore import WarcStore
 from sitecrawl.pagestore.link_counts import LinkCounter
+from sitecrawl.sheets import Sheets
 from sitecrawl.urls.fingerprint import HASH_NAME
 from sitecrawl.urls.url import Canonicalizer, Schemes, Url
 
@@ -125,7 +126,11 @@ class Runtime:
         try:
             keep_copy(self.database, self.directory)
             make = FrontierFactory(
-                settings, self.path / SEEN_FILE, host_key=self.fingerprints.host, fingerprint=self._fingerprint
+                settings,
+                self.sheets,
+                self.path / SEEN_FILE,
+                host_key=self.fingerprints.host,
+                fingerprint=self._fingerprint,
             )
             listener = FrontierListener(self)
             if joined is None:
@@ -195,6 +200,11 @@ class Runtime:
         return self.local.terms
 
     @property
+    def sheets(self) -> Sheets:
+        """What is otherwise for some hosts, as the settings have it."""
+        return self.access.sheets
+
+    @property
     def schemes(self) -> Schemes:
         """Of the URLs that are crawled."""
         return configuration.schemes(self.crawler.settings)
@@ -229,7 +239,7 @@ class Runtime:
         """Open the WARC page store, cut back to the last checkpoint. Without this, nothing is stored."""
         if self.store is None:
             key = self.directory.manifest.fingerprint_key
-            options = configuration.warc(self.crawler.settings, self.path.name, key)
+            options = configuration.warc(self.crawler.settings, self.sheets, self.path.name, key)
             counter = LinkCounter(self.key_of, self.has if self.team is not None else None)
             store = WarcStore(self.path, options, counter)
             position = self.database.get("meta", PAGES)

@@ -35,14 +35,11 @@ class Plan:
     spider: str
     directory: Path
     settings: BaseSettings
+    sheets: Sheets
     scope: Scope
     seeds: Sequence[Url]
     seeds_elsewhere: str = ""
     """Where seeds come from that are not read here."""
-
-    @property
-    def sheets(self) -> Sheets:
-        return configuration.sheets(self.settings)
 
     def facts(self) -> dict[str, Any]:
         """What the crawl will do, for JSON."""
@@ -79,7 +76,7 @@ class Plan:
                 before = terms_of(database)
         except SitecrawlError as error:
             return {"state": f"there, and cannot be read: {error}", "since_last_run": []}
-        now = configuration.terms(self.settings, self.scope, self.seeds, manifest.fingerprint_key)
+        now = configuration.terms(self.settings, self.sheets, self.scope, self.seeds, manifest.fingerprint_key)
         return {"state": "resumed", "since_last_run": [*changes(before, now)] if before is not None else []}
 
     def of_url(self, text: str) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from sitecrawl.crawl.frontiers import FrontierFactory
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import Link
+from sitecrawl.sheets import Sheets
 from sitecrawl.urls.fingerprint import HASH_NAME
 
 
@@ -38,7 +39,9 @@ class Worker:
         settings.setdict(
             {"SITECRAWL_DELAY_FACTOR": 0, "DEPTH_LIMIT": options.get("max_depth", 0)}, priority="cmdline"
         )
-        make = FrontierFactory(settings, folder / "seen", host_key=FINGERPRINTS.host, fingerprint=FINGERPRINTS.url)
+        make = FrontierFactory(
+            settings, Sheets(), folder / "seen", host_key=FINGERPRINTS.host, fingerprint=FINGERPRINTS.url
+        )
         joined = join(ClusterOptions({"url": redis.url}, "test", **options))
         self.frontier = make.of_worker(self.database, joined, self.heard)
 
