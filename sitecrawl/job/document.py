@@ -13,11 +13,10 @@ import yaml
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.schemas import Place, Problem
+from sitecrawl.base.text_files import Wrong, text_in
 from sitecrawl.job.toml_lines import lines_of
-from sitecrawl.rules.yamlnodes import Wrong, compose
+from sitecrawl.rules.yamlnodes import compose
 
-MAX_SIZE: Final = 1 << 20
-"""Bytes. Seeds by the million have a file of their own."""
 MAX_DEPTH: Final = 16
 """Tables and lists within one another: the deepest that a job has is a header in a sheet, or a feed's option."""
 _LONG_KEY: Final = re.compile(r"""(?<![A-Za-z0-9_-])(?:(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){100}""")
@@ -48,50 +47,37 @@ def _line(lines: dict[Place, int], place: Place) -> int:
 
 def read_document(path: Path) -> Document:
     """Raises `OptionError`, which names the file, and the line where there is one."""
-    if path.suffix.lower() == ".toml":
-        return _toml(path)
-    lines: dict[Place, int] = {(): 1}
     try:
-        values = _plain(compose(path, "jobs"), (), lines)
+        return _toml(path) if path.suffix.lower() == ".toml" else _yaml(path)
     except Wrong as error:
         raise OptionError(f"{path}, line {error.line}: {error}") from error
+
+
+def _yaml(path: Path) -> Document:
+    lines: dict[Place, int] = {(): 1}
+    values = _plain(compose(path, "job"), (), lines)
     if not isinstance(values, dict):
-        raise OptionError(f"{path}, line 1: a job is made of tables such as crawl:, and this is none")
+        raise Wrong(1, "a job is made of tables such as crawl:, and this is none")
     return Document(path, values, lambda: lines)
 
 
 def _toml(path: Path) -> Document:
-    text = _text(path)
+    text = text_in(path, "job")
     if found := _LONG_KEY.search(text):
-        raise OptionError(f"{path}, line {text.count(chr(10), 0, found.start()) + 1}: {_TOO_DEEP}")
+        raise Wrong(text.count("\n", 0, found.start()) + 1, _TOO_DEEP)
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         message = str(error)
         at = re.search(r" \(at line (\d+), column \d+\)$", message)
-        line = at[1] if at else max(1, text.count("\n") + (not text.endswith("\n")))
-        raise OptionError(f"{path}, line {line}: {re.sub(r' [(]at .*[)]$', '', message)}") from None
+        line = int(at[1]) if at else max(1, text.count("\n") + (not text.endswith("\n")))
+        raise Wrong(line, re.sub(r" [(]at .*[)]$", "", message)) from None
     except (RecursionError, ValueError) as error:  # the latter: a whole number of thousands of digits
         why = _TOO_DEEP if isinstance(error, RecursionError) else str(error)
         raise OptionError(f"{path}: {why}") from None
     if _is_too_deep(values):
         raise OptionError(f"{path}: {_TOO_DEEP}")
     return Document(path, values, lambda: lines_of(text))
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_SIZE + 1)
-    except OSError as error:
-        raise OptionError(f"The job {path} cannot be read: {error.strerror}") from error
-    if len(content) > MAX_SIZE:
-        raise OptionError(f"The job {path} has more than {MAX_SIZE} bytes: give seeds a file of their own")
-    try:
-        return content.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise OptionError(f"{path}, line {line}: this is no UTF-8") from None
 
 
 def _is_too_deep(values: object) -> bool:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from sitecrawl.base.errors import OptionError
+from sitecrawl.base.text_files import Wrong
 from sitecrawl.rules import sources
 from sitecrawl.rules.rule import Field, Rule, RuleSet
 from sitecrawl.rules.sources import BadSource, Source
 from sitecrawl.rules.values import TYPES, Conversion, Unfit, is_format
-from sitecrawl.rules.yamlnodes import Part, Wrong, read_yaml
+from sitecrawl.rules.yamlnodes import Part, read_yaml
 
 _MAKERS: Final[dict[str, Callable[[str, Any], Source]]] = {
     "css": sources.css,

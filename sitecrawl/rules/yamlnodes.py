@@ -13,23 +13,14 @@ from typing import Final, TypeVar
 import yaml
 
 from sitecrawl.base.errors import OptionError, meant
+from sitecrawl.base.text_files import Wrong, text_in
 
-MAX_SIZE: Final = 1 << 20
-"""Bytes of a file of rules."""
 MAX_PARTS: Final = 100_000
 """Texts, lists and mappings of a file, each as often as aliases name it."""
 _YES_AND_NO: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
 Made = TypeVar("Made")
-
-
-class Wrong(Exception):
-    """What is wrong in a line of the file."""
-
-    def __init__(self, line: int, message: str) -> None:
-        super().__init__(message)
-        self.line = line
 
 
 class Part:
@@ -115,29 +106,20 @@ def compose(path: Path, what: str) -> yaml.Node:
     """The same as YAML's own node. Raises `OptionError` for a file that cannot be read, which is to hold `what`, and
     `Wrong` for what is no YAML.
     """
+    text = text_in(path, what)
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_SIZE + 1)
-    except OSError as error:
-        raise OptionError(f"The {what} {path} cannot be read: {error.strerror}") from error
-    if len(content) > MAX_SIZE:
-        raise OptionError(f"The {what} {path} cannot be read: more than {MAX_SIZE} bytes")
-    try:
-        node = yaml.compose(content.decode("utf-8-sig"), Loader=yaml.SafeLoader)
-    except UnicodeDecodeError as error:
-        raise Wrong(content.count(b"\n", 0, error.start) + 1, "this is no UTF-8") from error
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise Wrong(mark.line + 1 if mark else 1, str(error.problem or error.context)) from error
     except yaml.reader.ReaderError as error:
-        line = content.decode("utf-8-sig").count("\n", 0, error.position) + 1
-        raise Wrong(line, "a character that YAML does not allow") from error
+        raise Wrong(text.count("\n", 0, error.position) + 1, "a character that YAML does not allow") from error
     except RecursionError:
         raise Wrong(1, "too many lists or mappings within one another") from None
     if node is None:
-        raise Wrong(1, f"there are no {what} in this file")
+        raise Wrong(1, "there is nothing in this file")
     if _size(node) > MAX_PARTS:
-        raise Wrong(1, f"too many {what}, with all that aliases (`*name`) repeat")
+        raise Wrong(1, "there is too much in this file, with all that aliases (`*name`) repeat")
     return node
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.schemas import Problem
-from sitecrawl.job.document import MAX_SIZE, read_document
+from sitecrawl.base.text_files import MAX_SIZE
+from sitecrawl.job.document import read_document
 
 
 def written(tmp_path: Path, name: str, content: bytes | str) -> Path:
@@ -58,12 +59,12 @@ HOSTILE: list[tuple[str, bytes | str, str]] = [
     ("a.toml", "crawl:\n  seeds: a\n", "line 1: "),
     ("a.yaml", b"\xff\xfea\x00", "line 1: this is no UTF-8"),
     ("a.yaml", b"\x00", "a character that YAML does not allow"),
-    ("a.yaml", "", "there are no jobs in this file"),
+    ("a.yaml", "", "there is nothing in this file"),
     ("a.yaml", "- a", "line 1: a job is made of tables"),
     ("a.yaml", "just text", "line 1: a job is made of tables"),
     ("a.yaml", "a: 1\nb: 2\na: 3", "line 3: 'a' stands here twice"),
     ("a.yaml", "? [a]\n: 1", "line 1: a key is a text"),
-    ("a.yaml", "a: &a [*a]", "too many"),
+    ("a.yaml", "a: &a [*a]", "too much"),
     ("a.yaml", "a: " + "[" * 100_000, "too many"),
     ("a.yaml", "a: " + "[" * 20 + "]" * 20, "too many lists or tables within one another"),
     ("a.yaml", "a: [1\nb: 2", "line 2: "),
