@@ -6,6 +6,9 @@ once, and that needs neither.
 
 Its slots have the delay and the seats that Scrapy's settings give all hosts. The frontier, which knows better, has
 decided by the time that a request comes here; so slots of hosts for which something else holds have that, too.
+
+The page that comes after a robots.txt waits here for the pause between the two, which may be long. A crawl that is
+told to stop does not wait for it.
 """
 
 from __future__ import annotations
@@ -23,18 +26,23 @@ from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.crawler import Crawler
 from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.http import Response
+from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.python import global_object_name
+from twisted.internet.task import LoopingCall
 
 from sitecrawl.base import descriptors
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import has_our_scheduler
+from sitecrawl.crawl.engine import is_closing
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.extensions.download_errors import Interrupted
 from sitecrawl.extensions.shorter_way import shorten
 from sitecrawl.frontier.host_terms import LiveTerms
 
 _FEW: Final = 1_000
+_LOOK_SECONDS: Final = 1.0
 
 
 class MiddlewareManager(DownloaderMiddlewareManager):
@@ -99,6 +107,8 @@ class Downloader(ScrapyDownloader):
         crawler.signals.connect(self._shorten, signals.engine_started)
         self._adjusted: dict[str, str] = {}
         """Slots that have something else than the settings say, and the host that they have it of."""
+        self._looks: AsyncioLoopingCall | LoopingCall | None = None
+        """As long as a request waits in a slot."""
         if has_our_scheduler(crawler.settings):
             self._runtime = Runtime.of(crawler)
             self._said = configuration.politeness(crawler.settings)
@@ -142,6 +152,31 @@ class Downloader(ScrapyDownloader):
                 self._adjusted = {one: name for one, name in self._adjusted.items() if one in self.slots}
             self._adjusted[key] = host
             slot.delay, slot.concurrency = held.delay, held.per_host
+
+    def _process_queue(self, slot: Slot) -> None:
+        super()._process_queue(slot)
+        if slot.queue and self._looks is None:
+            self._looks = create_looping_call(self._look_for_the_end)
+            self._looks.start(_LOOK_SECONDS, now=False)
+
+    def _look_for_the_end(self) -> None:
+        """What waits in a slot is not under way: it is for the next run."""
+        waiting = [slot.queue for slot in self.slots.values() if slot.queue]
+        if not waiting:
+            self._look_no_more()
+        elif is_closing(self.crawler):
+            for queue in waiting:
+                while queue:
+                    queue.popleft()[1].errback(Interrupted("The crawl is being stopped"))
+
+    def _look_no_more(self) -> None:
+        if self._looks is not None:
+            self._looks.stop()
+            self._looks = None
+
+    def close(self) -> None:
+        self._look_no_more()
+        super().close()
 
     def _look_again(self) -> None:
         """The pauses that are under way in the slots are as long as was said before."""

@@ -103,6 +103,18 @@ def test_one_signal_ends_the_crawl_although_a_host_hangs(
     finish(web, pages, tmp_path)
 
 
+def test_one_signal_ends_a_pause(web: LocalWeb, pages: HangingWeb, tmp_path: Path) -> None:
+    """A page that waits for the pause after its host's robots.txt is left to the next run at once."""
+    process = start(web, tmp_path, DOWNLOAD_DELAY=1000)
+    until(lambda: any(hit.path == "/robots.txt" for hit in web.hits), "the request for robots.txt")
+    process.send_signal(signal.SIGTERM)
+    log = process.communicate(timeout=50)[0]
+    assert "was interrupted." in log
+    assert "Traceback" not in log
+    assert not web.paths()
+    finish(web, pages, tmp_path)
+
+
 def test_two_signals_end_the_crawl_at_once(web: LocalWeb, pages: HangingWeb, tmp_path: Path) -> None:
     """The last checkpoint counts, and nothing is lost or stored twice."""
     process = start(web, tmp_path, LOG_LEVEL="INFO")
