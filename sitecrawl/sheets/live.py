@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from sitecrawl.sheets.sheet import Sheet, Sheets
+from sitecrawl.sheets.sheet import Sheet, Sheets, undotted
 
 OPTIONS: Final = frozenset({"delay", "concurrency", "priority", "max_pages", "max_depth", "allow", "deny"})
 """What may be set by hand. None of it is a secret."""
@@ -25,8 +25,8 @@ class LiveSheets:
 
     def of(self, host: str) -> Sheet:
         """What is otherwise for the host of that name, or for the pool."""
-        sheet = self._sheets.of(host)
-        return replace(sheet, **self._by_hand[host]) if host in self._by_hand else sheet
+        sheet, by_hand = self._sheets.of(host), self._by_hand.get(undotted(host))
+        return replace(sheet, **by_hand) if by_hand else sheet
 
     def configured(self, host: str) -> Sheet:
         """The same without what was set by hand."""

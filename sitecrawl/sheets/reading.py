@@ -13,7 +13,7 @@ from sitecrawl.base.patterns import compiled
 from sitecrawl.base.schemas import MOST_TOLD, Problem, problems, schema_in
 from sitecrawl.http.proxy import Proxy
 from sitecrawl.sheets.login import Login
-from sitecrawl.sheets.sheet import RobotsException, Sheet, Sheets
+from sitecrawl.sheets.sheet import RobotsException, Sheet, Sheets, undotted
 from sitecrawl.urls.url import parse
 
 SECRET: Final = frozenset({"headers", "cookies", "proxy", "login"})
@@ -101,7 +101,7 @@ def host_pattern(text: str) -> str:
         raise ValueError(f"{text!r} {_NO_HOSTS}") from None
     if star and ":" in found:
         raise ValueError(f"{text!r} has a port: *. names hosts on all ports, so leave it out")
-    return star + found
+    return star + undotted(found)
 
 
 def _matching(pattern: re.Pattern[str], wanted: str) -> Callable[[str], None]:

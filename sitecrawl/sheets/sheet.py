@@ -5,7 +5,8 @@ A sheet names hosts and says what holds for them; what it leaves out it leaves a
 the later counts, option by option; headers and cookies are joined by their names.
 
 Names of hosts are as URLs have them after canonicalisation: in small letters, in Punycode, with a port where the URL
-has one that is not its scheme's.
+has one that is not its scheme's. A dot at the end of a name means nothing: whoever links to `example.com.` gets no
+other sheet.
 
 - `example.com`, `example.com:8080`: this host, on this port
 - `*.example.com`: all names below `example.com`, on any port, and not itself
@@ -98,8 +99,15 @@ class Sheets:
         return found
 
 
+def undotted(host: str) -> str:
+    """`example.com` for `example.com.`, the same name written out to its root (RFC 1034, section 3.1)."""
+    name, colon, port = host.partition(":")
+    return f"{name.removesuffix('.')}{colon}{port}"
+
+
 def names(pattern: str, host: str) -> bool:
     """Whether `pattern`, of a sheet, names the host."""
+    host = undotted(host)
     if pattern.startswith("*."):
         return host.partition(":")[0].endswith(pattern[1:])
     return pattern in {"*", host}
