@@ -23,7 +23,17 @@ from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.host_terms import LiveTerms
 from sitecrawl.frontier.scope import Scope
-from sitecrawl.sheets.change import SETTINGS, Change, Value, changes_of, check_thing, checked, last_of, pack_changes
+from sitecrawl.sheets.change import (
+    SETTINGS,
+    Change,
+    Value,
+    changes_of,
+    check_thing,
+    checked,
+    in_words,
+    last_of,
+    pack_changes,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -110,6 +120,15 @@ class Changes(Participant):
         if self._runtime.team is not None:
             self._runtime.team.exchange.scope.add(PREFIX + change.pack())
         return change
+
+    def expect(self, option: str, host: str, was: object) -> None:
+        """Raises `OptionError` if it is not `was`: somebody else has changed it since a person has looked."""
+        check_thing(option, host)
+        now = self._now(option, host)
+        if (list(now) if isinstance(now, tuple) else now) != was:
+            raise OptionError(
+                f"{option} has been changed since you looked, to {in_words(option, now)}: look again, and change that"
+            )
 
     def _check(self, option: str, host: str) -> None:
         if option in _PATTERNS and self._scope is None:

@@ -17,6 +17,7 @@ from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.meta import OPERATOR_SEEDS
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.by_hand import BLOCK, RELEASE, Act
+from sitecrawl.sheets.change import host_named
 from sitecrawl.urls.url import CRAWLED, Url, parse
 
 logger = logging.getLogger(__name__)
@@ -154,10 +155,12 @@ class Actions(Participant):
 
     def _set(self, fields: Fields) -> str:
         """`option` of `host`, or of the crawl where that is empty, becomes the text `value`, of patterns one a line;
-        null for what the settings say.
+        null for what the settings say. Where there is a `was`, of JSON, it has to be that until now.
         """
-        host, option = _text(fields, "host").lower(), _text(fields, "option")
+        host, option = host_named(_text(fields, "host")), _text(fields, "option")
         value = None if fields.get("value") is None else _text(fields, "value")
+        if "was" in fields:
+            self._runtime.changes.expect(option, host, fields["was"])
         change = self._runtime.changes.change(option, host, value)
         self._runtime.checkpoints.run()  # a person has been told that it holds
         return f"{change}{_MEANING.get(option, '')}"

@@ -6,7 +6,7 @@ from typing import Final
 
 from sitecrawl.crawl.changes import Changes
 from sitecrawl.dashboard.tables import Fields, Row
-from sitecrawl.sheets.change import Change, check_thing, in_words
+from sitecrawl.sheets.change import Change, host_named, in_words
 
 SHOWN: Final = 200
 """Changes, the newest first."""
@@ -25,8 +25,7 @@ class ChangedTables:
 
     async def terms(self, fields: Fields) -> Row:
         """What holds for the host in the field `host`, or for the crawl. Raises `OptionError`."""
-        host = fields.get("host", "").strip().lower()
-        check_thing("delay", host)
+        host = host_named(fields.get("host", ""))
         return {"host": host, "values": self._changes.values(host)}
 
 

@@ -14,6 +14,7 @@ from sitecrawl.base.patterns import BadPattern, compiled
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import CHANGES
 from sitecrawl.sheets.live import OPTIONS
+from sitecrawl.sheets.reading import host_pattern
 
 Value = float | int | tuple[str, ...] | None
 """None of a host's option: its sheets, or the crawl, decide."""
@@ -87,7 +88,7 @@ class Change:
         if not isinstance(at, int | float) or not math.isfinite(at) or fields["by"] not in {HAND, SETTINGS}:
             raise OptionError("A change by hand cannot be read")
         check_thing(option, host)
-        values = {name: checked(option, fields[name]) for name in ("before", "after", "configured")}
+        values = {name: _read(option, fields[name]) for name in ("before", "after", "configured")}
         return cls(fields["number"][:16], float(at), option, host, **values, by=fields["by"])
 
 
@@ -106,8 +107,34 @@ def check_thing(option: str, host: str) -> None:
         raise OptionError("Name a host as its URLs do, as in example.com or example.com:8080")
 
 
+def host_named(text: str) -> str:
+    """The host that a person means, as URLs have its name; empty for the crawl. Raises `OptionError`."""
+    if not text.strip():
+        return ""
+    try:
+        host = host_pattern(text)
+    except ValueError as error:
+        raise OptionError(str(error)) from None
+    if host == "*":
+        raise OptionError("* is every host: name none to change the whole crawl")
+    return host
+
+
 def checked(option: str, value: object) -> Value:
-    """`value` as the option has it; text is read. Raises `OptionError` for what makes no sense."""
+    """`value`, which a person asks for, as the option has it; text is read. Raises `OptionError` for what makes no
+    sense.
+    """
+    found = _read(option, value)
+    if isinstance(found, tuple):
+        if len(found) > MOST_PATTERNS or any(len(pattern) > _LONGEST for pattern in found):
+            raise OptionError(f"{option} has at most {MOST_PATTERNS} patterns of {_LONGEST:,} characters")
+    elif found is not None and found > _GREATEST:
+        raise OptionError(f"{option} is at most {_GREATEST:,}, and not {found:g}")
+    return found
+
+
+def _read(option: str, value: object) -> Value:
+    """The same for what may come of the settings, too, which have no such limits."""
     return None if value is None else _READERS[option](option, value)
 
 
@@ -142,7 +169,7 @@ def _number(option: str, value: object, *, least: float, whole: bool = False) ->
         number = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
     except (ValueError, OverflowError):
         number = math.nan
-    if not least <= number <= _GREATEST or (whole and not number.is_integer()):
+    if not least <= number < math.inf or (whole and not number.is_integer()):
         kind = "a whole number" if whole else "a number"
         raise OptionError(f"{option} is {kind} from {least:g} on, and not {str(value)[:100]!r}")
     return number
@@ -154,8 +181,6 @@ def _patterns(option: str, value: object) -> tuple[str, ...]:
     if not isinstance(lines, list | tuple) or not all(isinstance(line, str) for line in lines):
         raise OptionError(f"{option} is a list of regular expressions")
     found = tuple(dict.fromkeys(line.strip() for line in lines if line.strip()))
-    if len(found) > MOST_PATTERNS or any(len(pattern) > _LONGEST for pattern in found):
-        raise OptionError(f"{option} has at most {MOST_PATTERNS} patterns of {_LONGEST:,} characters")
     for pattern in found:
         try:
             compiled(pattern)

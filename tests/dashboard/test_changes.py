@@ -102,6 +102,21 @@ def test_a_change_survives_a_kill(web, tmp_path):
     assert "/b/ | /never" in report
 
 
+def test_two_operators(web, tmp_path):
+    """What another has changed since somebody looked is not overwritten: who comes second is told so."""
+    with Crawl(web.root, tmp_path / "job", DOWNLOAD_DELAY=SLOW, ROBOTSTXT_OBEY=False) as crawl:
+        until(web.paths, "a request")
+        seen = crawl.json("terms?host=")["values"]
+        crawl.act("set", option="deny", host="", value="/a/", was=seen["deny"])
+        told = refused(crawl, option="deny", host="", value="/b/", was=seen["deny"])
+        assert told == "deny has been changed since you looked, to /a/: look again, and change that"
+        now = crawl.json("terms?host=")["values"]["deny"]
+        crawl.act("set", option="deny", host="", value="/a/\n/b/", was=now)
+        host = f"127.0.0.1.:{web.port}"  # as nobody writes it, and the change is of that host still
+        crawl.act("set", option="delay", host=host, value="7", was=None)
+        assert crawl.json(f"terms?host={host_of(web)}")["values"]["delay"] == 7
+
+
 def test_settings_that_are_changed_count(web, tmp_path):
     """A resume whose settings say something else of a thing than they did then takes it from them, and says so."""
     job, host = tmp_path / "job", host_of(web)

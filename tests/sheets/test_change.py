@@ -10,7 +10,7 @@ from sitecrawl.base.errors import CorruptFile, OptionError
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import CHANGES
 from sitecrawl.sheets import Sheet, Sheets
-from sitecrawl.sheets.change import Change, changes_of, check_thing, checked, in_words, pack_changes
+from sitecrawl.sheets.change import Change, changes_of, check_thing, checked, host_named, in_words, pack_changes
 from sitecrawl.sheets.live import LiveSheets
 
 
@@ -85,6 +85,36 @@ def test_what_another_may_have_written(wrong):
     """Of a text that no worker has written nothing is believed."""
     with pytest.raises(OptionError):
         Change.unpack(json.dumps({**json.loads(change().pack()), **wrong}))
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [("max_pages", 10**12), ("delay", 1e12), ("deny", tuple(f"/{n}" for n in range(300))), ("allow", ("a" * 3000,))],
+)
+def test_what_the_settings_said_comes_back(option, said):
+    """The limits of what people may ask for are none of what the settings say: the crawl can be resumed."""
+    changed = Change.new(1.0, option, "", before=said, after=checked(option, "5"), configured=said)
+    assert Change.unpack(changed.pack()) == changed
+
+
+@pytest.mark.parametrize(
+    ("text", "host"),
+    [
+        ("", ""), (" EXAMPLE.com. ", "example.com"),
+        ("example.com:80", "example.com"), ("example.com:443", "example.com"),
+        ("bücher.example", "xn--bcher-kva.example"), ("[::1]:8080", "[::1]:8080"), ("*.example.com", "*.example.com"),
+    ],
+)  # fmt: skip
+def test_hosts_are_named_as_urls_have_them(text, host):
+    """However a person writes a host, the change is of that host."""
+    assert host_named(text) == host
+
+
+@pytest.mark.parametrize("text", ["*", "a b", "https://example.com/", "example.com/x"])
+def test_what_is_no_host(text):
+    """A URL, and what no host can be called, is refused: the change would hold for nothing."""
+    with pytest.raises(OptionError):
+        host_named(text)
 
 
 def test_words():

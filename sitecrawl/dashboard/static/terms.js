@@ -51,7 +51,7 @@ export async function askTerms(host = "") {
   return ask({
     title: "Change what holds", yes: "Change", action: "set",
     text: "It holds at once, and for every run that resumes the crawl, until the settings say something else.",
-    fields: () => ({ host: name.value.trim(), option: option.value, value: reset.checked ? null : value.querySelector("#terms-value").value }),
+    fields: () => ({ host: name.value.trim(), option: option.value, value: reset.checked ? null : value.querySelector("#terms-value").value, was: values[option.value] }),
     more: [
       el("label", { for: "terms-host" }, "Host, empty for the whole crawl"), name,
       el("label", { for: "terms-option" }, "What"), option, value,
