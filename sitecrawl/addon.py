@@ -28,6 +28,7 @@ from sitecrawl.crawl.checked_settings import check_scrapys, near_misses
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import only_looks, sheets, verify_tls, workers
 from sitecrawl.crawl.content_seen import DUPLICATE_CONTENT, REVISIT
+from sitecrawl.crawl.outputs import check_outputs
 from sitecrawl.crawl.own_dupefilter import own_class
 from sitecrawl.crawl.worker_feeds import name_own_feeds
 from sitecrawl.credit.policies import POLICIES
@@ -78,6 +79,8 @@ SETTINGS: Final[dict[str, Any]] = {
     "SITECRAWL_REMOTE_OPTIONS": {},
     "SITECRAWL_REMOTE_WAIT": 300.0,
     "SITECRAWL_DATABASE_URL": "",
+    "SITECRAWL_EXPORTS": [],
+    "SITECRAWL_REPORT": "",
     "SITECRAWL_DATABASE_TABLE": "pages",
     "SITECRAWL_SEARCH_INDEX": False,
     "SITECRAWL_ITEMS_TABLE": "items",
@@ -250,6 +253,7 @@ def check_settings(settings: BaseSettings) -> None:
             raise OptionError(f"{name} is {settings.get(name)!r}, and has to be {_RANGES.get(name, kind)}")
     sheets(settings)
     workers(settings)
+    check_outputs(settings)
 
 
 _CHOICES: Final[dict[str, tuple[str, ...]]] = {

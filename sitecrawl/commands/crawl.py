@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import logging
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any, Final
 from scrapy.commands.crawl import Command as ScrapyCrawl
 from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
-from scrapy.settings import BaseSettings
+from scrapy.settings import BaseSettings, Settings
 
 from sitecrawl.addon import check_settings
 from sitecrawl.base.errors import OptionError, SitecrawlError
@@ -25,8 +26,10 @@ from sitecrawl.crawl.checked_settings import check_scrapys, not_loaded
 from sitecrawl.crawl.checkpoints import MEMORY_ERRORS
 from sitecrawl.crawl.configuration import is_job
 from sitecrawl.crawl.outcomes import NO_PAGE
+from sitecrawl.crawl.outputs import REPORT, Output, outputs
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.reading import NO_PARSER
+from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.worker_feeds import check_feeds
 from sitecrawl.job.naming import is_file
 from sitecrawl.job.reading import read_job
@@ -44,7 +47,8 @@ _BY_HAND: Final = frozenset({"cancelled", "dashboard", "shutdown"})
 
 
 class Command(Versioned, ScrapyCrawl):
-    """Exit codes: 0 when the crawl ended by itself, 1 when it could not begin or had to stop, 2 for a wrong call,
+    """Exit codes: 0 when the crawl ended by itself, 1 when it could not begin, had to stop, or when what was to be
+    written at its end could not be, 2 for a wrong call,
     3 when it stopped for want of something on this machine, or of the network, and `SITECRAWL_NO_PAGE_CODE`, which is
     4, when no page was fetched.
     """
@@ -108,8 +112,55 @@ class Command(Versioned, ScrapyCrawl):
             self.exitcode = FAILED
         elif _was_in_want(crawler):
             self.exitcode = IN_WANT
-        elif _has_no_page(crawler):
-            self.exitcode = crawler.settings.getint("SITECRAWL_NO_PAGE_CODE")
+        else:
+            if _has_no_page(crawler):
+                self.exitcode = crawler.settings.getint("SITECRAWL_NO_PAGE_CODE")
+            self._write_outputs(crawler)
+
+    def _write_outputs(self, crawler: Crawler) -> None:
+        """What is to be written when the crawl has ended. What goes wrong with one does not keep the others back."""
+        runtime, wanted = Runtime.made(crawler), outputs(crawler.settings)
+        if runtime is None or not wanted:
+            return
+        if crawler.stats.get_value("finish_reason") in _BY_HAND:
+            names = ", ".join(output.target for output in wanted)
+            print(f"sitecrawl: not written, for the crawl was stopped: {names}", file=sys.stderr)
+            return
+        for number in (signal.SIGINT, signal.SIGTERM):  # Scrapy's handlers would end a crawl that has ended
+            signal.signal(number, signal.default_int_handler)
+        for output in wanted:
+            try:
+                _write(output, runtime.path, crawler.settings)
+                logger.info("Written: %s", output.target)
+            except SitecrawlError as error:
+                _complain(f"{output.target} is not written: {error}")
+                self.exitcode = self.exitcode or 1
+            except KeyboardInterrupt:
+                _complain(f"{output.target} is not written, nor what comes after it: interrupted")
+                self.exitcode = self.exitcode or 1
+                return
+
+
+def _write(output: Output, directory: Path, settings: Settings) -> None:
+    """By the command that is there for it. Raises `SitecrawlError`."""
+    from sitecrawl.commands.export import Command as ExportCommand  # noqa: PLC0415 - most crawls need neither
+    from sitecrawl.commands.report import Command as ReportCommand  # noqa: PLC0415
+
+    command = ReportCommand() if output.what == REPORT else ExportCommand()
+    command.settings = settings
+    parser = argparse.ArgumentParser(conflict_handler="resolve")
+    command.add_options(parser)
+    opts = parser.parse_args(["-d", str(directory), "-o", output.target])
+    if isinstance(command, ReportCommand):
+        command.write(opts)
+    else:
+        command.write(output.what, opts)
+
+
+def _complain(reason: str) -> None:
+    print(f"sitecrawl: {reason}", file=sys.stderr)
+    if is_job():  # nobody sees its stderr
+        logger.error("%s", reason)
 
 
 def many_workers(crawler: Crawler, given: Mapping[str, Any]) -> ManyWorkers | None:

@@ -63,13 +63,17 @@ class Command(ReadingCommand):
         if form not in _FORMS or len(args) > 1:
             raise UsageError(f"name one of: {', '.join(_FORMS)}", print_help=False)
         ListingCommand.check_limit(opts)
+        with exit_code_on_error(self):
+            self.write(form, opts)
+
+    def write(self, form: str, opts: argparse.Namespace) -> None:
+        """Write `pages`, `graph` or `wacz`. Raises `SitecrawlError`."""
         assert self.settings is not None
         export = {"pages": self._table, "graph": self._graph, "wacz": self._wacz}[form]
-        with exit_code_on_error(self):
-            with output(opts.output, self.settings) as target:
-                written = export(opts, target)
-            written.taken()
-            _report(opts.output, written)
+        with output(opts.output, self.settings) as target:
+            written = export(opts, target)
+        written.taken()
+        _report(opts.output, written)
 
     def _table(self, opts: argparse.Namespace, target: str) -> Written:
         form = _format(opts)

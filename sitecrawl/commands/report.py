@@ -59,11 +59,15 @@ class Command(ReadingCommand):
             raise UsageError(f"--search-pages: {opts.search_pages} is no number of pages", print_help=False)
         with exit_code_on_error(self):
             opts.directory = args[0] if args else opts.directory
-            with self.crawl(opts, with_pages=True) as directory:
-                if opts.json is not None:
-                    self._write(opts.json, json.dumps(gather_web(directory), indent=1) + "\n")
-                else:
-                    self._write(opts.output, render(gather(directory, search_pages=opts.search_pages)))
+            self.write(opts)
+
+    def write(self, opts: argparse.Namespace) -> None:
+        """Raises `SitecrawlError`."""
+        with self.crawl(opts, with_pages=True) as directory:
+            if opts.json is not None:
+                self._write(opts.json, json.dumps(gather_web(directory), indent=1) + "\n")
+            else:
+                self._write(opts.output, render(gather(directory, search_pages=opts.search_pages)))
 
     def _write(self, name: str, document: str) -> None:
         """UTF-8, whatever the terminal has. Raises `SitecrawlError`."""

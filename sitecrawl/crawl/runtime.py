@@ -180,9 +180,15 @@ class Runtime:
     @classmethod
     def of(cls, crawler: Crawler) -> Runtime:
         """The runtime of `crawler`, made at the first call. It stays with the crawler, also when it is closed."""
-        runtime: Runtime | None = vars(crawler).get(_ATTRIBUTE)
+        runtime = cls.made(crawler)
         if runtime is None:
             runtime = vars(crawler)[_ATTRIBUTE] = cls(crawler)
+        return runtime
+
+    @staticmethod
+    def made(crawler: Crawler) -> Runtime | None:
+        """The same; None where nothing has asked for one."""
+        runtime: Runtime | None = vars(crawler).get(_ATTRIBUTE)
         return runtime
 
     @property

@@ -21,6 +21,7 @@ MAX_DEPTH: Final = 16
 """Tables and lists within one another: the deepest that a job has is a header in a sheet, or a feed's option."""
 _LONG_KEY: Final = re.compile(r"""(?<![A-Za-z0-9_-])(?:(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*\.[ \t]*){100}""")
 """A dotted key of so many parts takes `tomllib` their square, seconds for some thousands."""
+_MERGE: Final = "tag:yaml.org,2002:merge"
 _TOO_DEEP: Final = "too many lists or tables within one another"
 
 
@@ -103,6 +104,8 @@ def _plain(node: yaml.Node, place: Place, lines: dict[Place, int]) -> Any:
     values: dict[str, Any] = {}
     for key, value in node.value:
         at = key.start_mark.line + 1
+        if key.tag == _MERGE:
+            raise Wrong(at, "YAML 1.2 has no merge keys (<<): write out what they would bring")
         if not isinstance(key, yaml.ScalarNode):
             raise Wrong(at, "a key is a text, and not a list or a table")
         if key.value in values:

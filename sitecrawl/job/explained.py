@@ -12,6 +12,7 @@ from scrapy.settings import BaseSettings
 
 from sitecrawl.base.errors import InvalidUrl, SitecrawlError
 from sitecrawl.crawl import configuration
+from sitecrawl.crawl.outputs import outputs
 from sitecrawl.crawldir.changed_terms import changes
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import read_manifest
@@ -63,6 +64,7 @@ class Plan:
             "concurrency": politeness.per_host,
             "sheets": [", ".join(sheet.hosts) for sheet in self.sheets.all],
             "feeds": [str(uri) for uri in self.settings.getdict("FEEDS")],
+            "at_its_end": [output.target for output in outputs(self.settings)],
         }
 
     def _standing(self) -> dict[str, Any]:

@@ -12,8 +12,10 @@ from scrapy.utils.conf import feed_process_params_from_cli
 
 from sitecrawl.cluster.address import SCHEMES
 from sitecrawl.crawl.configuration import check_job_name
+from sitecrawl.crawl.outputs import check_target, form_of
 from sitecrawl.crawl.seeds import names_file, read_seeds, seeds_of
 from sitecrawl.job.naming import is_file
+from sitecrawl.remote.options import is_remote
 from sitecrawl.sheets import reading
 from sitecrawl.urls.url import CRAWLED
 
@@ -30,6 +32,8 @@ def readers(folder: Path) -> Mapping[str, Callable[[str], object]]:
         "seeds": lambda text: _seeds(text, folder),
         "url": lambda text: seeds_of([text]),
         "feed": _feed,
+        "export": lambda text: _export(text, folder),
+        "report": lambda text: _report(text, folder),
         "setting-name": _setting,
         "workers": _workers,
     }
@@ -83,6 +87,20 @@ def feed_of(text: str, folder: Path) -> dict[str, dict[str, object]]:
         raise ValueError(f"{text!r} names no format: end it with .csv, .json, .jsonl or .xml") from error
     below = Path(str(folder).replace("%", "%%"))  # Scrapy fills in what stands behind a percent sign
     return {uri if _URI.match(uri) else str(below / uri): options}
+
+
+def _export(text: str, folder: Path) -> None:
+    form_of(text)
+    _report(text, folder)
+
+
+def _report(text: str, folder: Path) -> None:
+    check_target(target_of(text, folder), Settings())
+
+
+def target_of(text: str, folder: Path) -> str:
+    """The file below `folder`, or the URL, that an export or the report goes to."""
+    return text if is_remote(text) else str(folder / text)
 
 
 def _setting(text: str) -> None:

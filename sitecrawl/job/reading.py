@@ -18,7 +18,7 @@ from sitecrawl.addon import check_settings
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.schemas import MOST_TOLD, Problem, problems, schema_in
 from sitecrawl.job.document import Document, read_document
-from sitecrawl.job.formats import feed_of, readers, seeds_file
+from sitecrawl.job.formats import feed_of, readers, seeds_file, target_of
 from sitecrawl.sheets import reading
 from sitecrawl.sheets.login import Login, beside, exposed
 from sitecrawl.sheets.reading import login_problem, sheet_schema
@@ -44,7 +44,7 @@ class Job:
     spider: str
     """The only one that may run it; empty for any."""
     arguments: Mapping[str, Any]
-    """Of the spider, as it takes them: texts, and lists of texts for `seeds`, `allow` and `deny`."""
+    """Of the spider, as it takes them: texts, and lists of texts, whose commas are their own."""
     own: Mapping[str, str]
     """Arguments of the spider's own; paths in them begin beside the file."""
     settings: Mapping[str, Any]
@@ -79,6 +79,10 @@ def read_job(path: Path) -> Job:
 def _wrong(document: Document) -> Iterator[Problem]:
     of_schema = [*islice(problems(job_schema(), document.values, readers(document.path.parent), _SECRET), MOST_TOLD)]
     yield from of_schema
+    own = document.values.get("spider")
+    for name in own if isinstance(own, dict) else ():
+        if message := _wrong_own(name):
+            yield Problem(("spider", name), message)
     settings = document.values.get("settings")
     for name, value in settings.items() if isinstance(settings, dict) else ():
         if message := _wrong_setting(name, value):
@@ -95,6 +99,13 @@ def _wrong(document: Document) -> Iterator[Problem]:
             readers(Path())["job-name"](document.path.stem)
         except ValueError as error:
             yield Problem(("crawl",), f"the file's name is the crawl's, where name is missing. {error}")
+
+
+def _wrong_own(name: str) -> str:
+    if name == "job" or name.startswith("_"):
+        return f"{name} is no argument of a spider's own"
+    table = next((table for table, key, schema in _keys() if schema.get("x-argument") == name), "")
+    return f"{name} is {name} in [{table}]: write it there" if table else ""
 
 
 def _wrong_setting(name: str, value: object) -> str:
@@ -139,17 +150,13 @@ def _given(values: Mapping[str, Any], kind: str) -> Iterator[tuple[str, Any]]:
                 yield schema[kind], values[table][key]
 
 
-_LISTS: Final = frozenset({"seeds", "allow", "deny"})
-"""Arguments that may be lists: their commas are their own."""
-
-
 def _arguments(values: Mapping[str, Any], folder: Path) -> Iterator[tuple[str, Any]]:
     for name, value in _given(values, "x-argument"):
         if name == "seeds" and isinstance(value, str):
             path = seeds_file(value, folder)
             yield name, value if path is None else f"@{path}"
         else:
-            yield name, [*value] if name in _LISTS else ",".join(value) if isinstance(value, list) else _text(value)
+            yield name, [*value] if isinstance(value, list) else _text(value)
 
 
 def _text(value: Any) -> str:
@@ -161,6 +168,10 @@ def _settings(values: Mapping[str, Any], folder: Path) -> Iterator[tuple[str, An
     for name, value in _given(values, "x-setting"):
         if name == "FEEDS":
             yield name, {uri: options for text in value for uri, options in feed_of(text, folder).items()}
+        elif name == "SITECRAWL_EXPORTS":
+            yield name, [target_of(text, folder) for text in value]
+        elif name == "SITECRAWL_REPORT":
+            yield name, target_of(value, folder)
         elif name == "SITECRAWL_SHEETS":
             yield name, [{**one, "login": beside(one["login"], folder)} if "login" in one else one for one in value]
         elif name not in arguments:

@@ -177,11 +177,17 @@ def _switch(given: Mapping[str, Any], name: str) -> bool:
 
 def _sitemaps(given: Mapping[str, Any]) -> tuple[bool, list[Url]]:
     """Whether to look for sitemaps, and the sitemaps and hubs that are named: `1` or `0`, some, or `1` and some."""
-    first, _, rest = str(given.get("sitemaps", "0")).partition(",")
-    is_switch = first in _SWITCH
-    named = rest if is_switch else str(given["sitemaps"])
-    found = [url for text in (named, given.get("hubs")) if text for url in read_seeds(text)]
-    return is_switch and _SWITCH[first], found
+    sitemaps, is_on = given.get("sitemaps", "0"), False
+    if not isinstance(sitemaps, list):
+        first, _, rest = str(sitemaps).partition(",")
+        if first in _SWITCH:
+            is_on, sitemaps = _SWITCH[first], rest
+    return is_on, [url for some in (sitemaps, given.get("hubs")) if some for url in _urls(some)]
+
+
+def _urls(given: str | list[str]) -> list[Url]:
+    """Those of a list of a job file have commas of their own."""
+    return seeds_of(given) if isinstance(given, list) else read_seeds(given)
 
 
 def _patterns(given: str | list[str]) -> list[str]:

@@ -27,7 +27,7 @@ class SitemapSpider(SiteSpider):
         if "domains" in kwargs:
             kwargs["seeds"] = kwargs.pop("domains")
         elif "seeds" not in kwargs and (named := SiteArguments.named_in(kwargs)):
-            kwargs = {"sitemaps": "0", **kwargs, "seeds": " ".join(url.href for url in named)}
+            kwargs = {"sitemaps": "0", **kwargs, "seeds": [url.href for url in named]}
         return super().from_crawler(crawler, *args, **{"sitemaps": "1", **kwargs})
 
     def admits(self, link: Link) -> bool:

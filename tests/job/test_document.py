@@ -63,6 +63,7 @@ HOSTILE: list[tuple[str, bytes | str, str]] = [
     ("a.yaml", "- a", "line 1: a job is made of tables"),
     ("a.yaml", "just text", "line 1: a job is made of tables"),
     ("a.yaml", "a: 1\nb: 2\na: 3", "line 3: 'a' stands here twice"),
+    ("a.yaml", "a: &a {b: 1}\nc:\n  <<: *a", "line 3: YAML 1.2 has no merge keys"),
     ("a.yaml", "? [a]\n: 1", "line 1: a key is a text"),
     ("a.yaml", "a: &a [*a]", "too much"),
     ("a.yaml", "a: " + "[" * 100_000, "too many"),

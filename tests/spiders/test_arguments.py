@@ -37,6 +37,13 @@ def test_start_urls_stand_in_for_seeds():
     assert [url.href for url in read(seeds="c.example", start_urls=urls).seeds] == ["http://c.example/"]
 
 
+def test_urls_of_a_job_file_have_commas_of_their_own():
+    """Sitemaps and hubs that are a list are the URLs that they say, and no parts of them."""
+    arguments = read(seeds="a.example", sitemaps=["http://a.example/x,y.xml"], hubs=["http://a.example/1,2"])
+    assert [url.href for url in arguments.named] == ["http://a.example/x,y.xml", "http://a.example/1,2"]
+    assert not arguments.sitemaps
+
+
 @pytest.mark.parametrize("given", [{}, {"seeds": ""}, {"seeds": " "}])
 def test_no_seeds_at_all(given):
     """Without seeds there is nothing to crawl, and the error shows how to give some."""
