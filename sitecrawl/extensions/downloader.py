@@ -154,6 +154,11 @@ class Downloader(ScrapyDownloader):
             slot.delay, slot.concurrency = held.delay, held.per_host
 
     def _process_queue(self, slot: Slot) -> None:
+        """Not of a slot in which nothing waits: its alarm, of the delay that holds now, would hold up whoever comes
+        when another one holds.
+        """
+        if not slot.queue:
+            return
         super()._process_queue(slot)
         if slot.queue and self._looks is None:
             self._looks = create_looping_call(self._look_for_the_end)

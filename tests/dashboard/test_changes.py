@@ -102,6 +102,16 @@ def test_a_change_survives_a_kill(web, tmp_path):
     assert "/b/ | /never" in report
 
 
+def test_a_host_is_hurried_after_the_crawl_was_changed(web, tmp_path):
+    """A delay of one host holds at once, whatever delay of all hosts was set by hand before it."""
+    with Crawl(web.root, tmp_path / "job", DOWNLOAD_DELAY=SLOW, ROBOTSTXT_OBEY=False) as crawl:
+        until(lambda: crawl.figures()["waiting"] == 10, "all links")
+        crawl.act("set", option="delay", host="", value="999")
+        crawl.act("set", option="delay", host=host_of(web), value="0")
+        assert crawl.end() == 0
+    assert len(web.paths()) == 11
+
+
 def test_two_operators(web, tmp_path):
     """What another has changed since somebody looked is not overwritten: who comes second is told so."""
     with Crawl(web.root, tmp_path / "job", DOWNLOAD_DELAY=SLOW, ROBOTSTXT_OBEY=False) as crawl:
