@@ -1,4 +1,4 @@
-# Two commands do all the set-up: `make crawl SEEDS=https://example.com` and `make test`.
+# Two commands do all the set-up: `make crawl SEEDS=https://example.com`, or with JOB=site.toml, and `make test`.
 PYTHON ?= python3
 ifneq ($(PYTHON),python3)
 # Another Python has an environment of its own, such as .venv-3.12. pyenv may have it without having it on the PATH.
@@ -38,8 +38,9 @@ COMPILE_C := -std=c11 -O2 -Wall -Wextra -Wconversion -Wshadow -Werror -DPy_LIMIT
 .PHONY: crawl deploy test docs docs-version lint format screenshots replay scrapys-tests lock audit sbom clean
 
 crawl: $(VENV)/$(if $(filter 1,$(WORKERS)),.crawl,.workers)
-	@test -n "$(SEEDS)" || { echo "Say what to crawl: make crawl SEEDS=https://example.com"; exit 2; }
-	$(BIN)/scrapy crawl generic -a "seeds=$(SEEDS)" $(if $(filter 1,$(WORKERS)),,-s SITECRAWL_WORKERS=$(WORKERS)) $(ARGS)
+	@test -n "$(SEEDS)$(JOB)" || { echo "Say what to crawl: make crawl SEEDS=https://example.com, or JOB=site.toml"; exit 2; }
+	$(BIN)/scrapy crawl generic $(if $(JOB),-a "job=$(JOB)") $(if $(SEEDS),-a "seeds=$(SEEDS)") \
+		$(if $(filter 1,$(WORKERS)),,-s SITECRAWL_WORKERS=$(WORKERS)) $(ARGS)
 
 deploy: $(VENV)/.deploy
 	$(BIN)/scrapyd-deploy $(TARGET) $(ARGS)
