@@ -83,6 +83,8 @@ class Changes(Participant):
             self._configured[option] = self._now(option, "")
         for change in last_of(self.all).values():
             self._resume(change)
+            if change.by != SETTINGS:
+                self._tell(change)  # again: this worker may have been killed before it did
         if any(change.option in _SCOPE for change in self.all):
             terms.is_out = self._is_out
         self._runtime.local.readmit()
@@ -117,9 +119,13 @@ class Changes(Participant):
         )
         self._keep(change)
         self._apply(change)
+        self._tell(change)
+        return change
+
+    def _tell(self, change: Change) -> None:
+        """The other workers, which take what they know already for nothing."""
         if self._runtime.team is not None:
             self._runtime.team.exchange.scope.add(PREFIX + change.pack())
-        return change
 
     def expect(self, option: str, host: str, was: object) -> None:
         """Raises `OptionError` if it is not `was`: somebody else has changed it since a person has looked."""

@@ -191,6 +191,21 @@ def test_all_workers_on_one_page(redis: Server, web: Web, tmp_path: Path) -> Non
     assert sum(one["received"] for one in figures) == received
 
 
+def test_a_change_is_told_after_a_kill(redis: Server, tmp_path: Path) -> None:
+    """A worker that was killed before it told the others of a change tells them when it is there again."""
+    settings = {"SITECRAWL_CLUSTER_CRAWL": "changed", "SITECRAWL_CLUSTER_WATCH": True}
+    with fleet(tmp_path, 1, "", redis.url, **settings) as (first,):
+        Page(first).act("set", {"option": "delay", "host": "a.example", "value": "7"})
+        first.kill()
+        with redis.client() as client:
+            for key in client.scan_iter("*{changed.*scope"):
+                client.delete(key)  # it has not come so far, or as if it had not
+        first.start()
+        with fleet(tmp_path / "more", 1, "", redis.url, **settings) as (second,):
+            page = Page(second)
+            until(lambda: page.table("terms?host=a.example")["values"]["delay"] == 7, "the other has heard of it")
+
+
 def test_last_fetches(redis: Server, tmp_path: Path) -> None:
     """When only a maze is left, which one worker samples, the pages of both say so; before, neither does."""
     goes_on = Event()
