@@ -109,6 +109,7 @@ OTHERS = {
     "SITECRAWL_ORDER": "bfs",
     "SITECRAWL_PROGRESS": "False",
     "SITECRAWL_DUPLICATE_CONTENT": "keep",
+    "SITECRAWL_EXPORTS": ["pages.csv"],
     "SITECRAWL_RENDER": "auto",
     "SITECRAWL_SEEN_BLOOM": "rbloom",
     "SITECRAWL_SEEN_CACHE_POLICY": "lru",

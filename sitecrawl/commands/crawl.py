@@ -115,11 +115,15 @@ class Command(Versioned, ScrapyCrawl):
         else:
             if _has_no_page(crawler):
                 self.exitcode = crawler.settings.getint("SITECRAWL_NO_PAGE_CODE")
-            self._write_outputs(crawler)
+            try:
+                self._write_outputs(crawler, outputs(crawler.settings))
+            except SitecrawlError as error:  # of a project without the add-on, which says it at the start
+                _complain(str(error))
+                self.exitcode = self.exitcode or 1
 
-    def _write_outputs(self, crawler: Crawler) -> None:
+    def _write_outputs(self, crawler: Crawler, wanted: list[Output]) -> None:
         """What is to be written when the crawl has ended. What goes wrong with one does not keep the others back."""
-        runtime, wanted = Runtime.made(crawler), outputs(crawler.settings)
+        runtime = Runtime.made(crawler)
         if runtime is None or not wanted:
             return
         if crawler.stats.get_value("finish_reason") in _BY_HAND:
