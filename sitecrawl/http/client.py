@@ -47,6 +47,7 @@ _CLOSING_SECONDS: Final = 0.01
 """The loop closes an aborted connection in its next rounds."""
 SHUT_OUT: Final = 407
 """The status by which a proxy asks for a name and a password, and no host does (RFC 9110, section 15.5.8)."""
+_SHUTS_OUT: Final = "wants another name or password"
 _REPEATABLE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _WITH_LENGTH: Final = frozenset({"POST", "PUT", "PATCH"})
 _METHOD: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+").fullmatch
@@ -255,7 +256,7 @@ class Download:
             self._client.blame.answered(self._address, (request.proxy or request.endpoint).port)
             if request.proxy is not None and not request.has_tunnel and reader.status == SHUT_OUT:
                 connection.abort()
-                raise self._shut_out(request.proxy)
+                raise self._unusable(request.proxy, _SHUTS_OUT)
             self._client.proxies.heard(request.proxy)
             if reader.is_reusable:
                 pool.give(key, connection, asyncio.get_running_loop().time())
@@ -359,7 +360,7 @@ class Download:
         return opened[1]
 
     async def _socks_tunnel(self, connection: socket.socket) -> None:
-        from sitecrawl.http.socks import ShutOut, tunnel  # noqa: PLC0415 - an extra
+        from sitecrawl.http.socks import NoSocks, ShutOut, tunnel  # noqa: PLC0415 - an extra
 
         self._seeks_proxy = False
         request = self._request
@@ -367,7 +368,9 @@ class Download:
         try:
             await tunnel(connection, request.endpoint, request.proxy_login)
         except ShutOut as error:
-            raise self._shut_out(request.proxy) from error
+            raise self._unusable(request.proxy, _SHUTS_OUT) from error
+        except NoSocks as error:
+            raise self._unusable(request.proxy, "speaks no SOCKS 5") from error
         self._client.proxies.heard(request.proxy)
 
     async def _tunnel(self, connection: Connection, proxy: Proxy) -> None:
@@ -377,14 +380,13 @@ class Download:
         reader = ResponseReader(self._client.limits, has_body=False)
         await connection.ask(_message(f"CONNECT {authority} HTTP/1.1", headers), reader)
         if reader.status == SHUT_OUT:
-            raise self._shut_out(proxy)
+            raise self._unusable(proxy, _SHUTS_OUT)
         self._client.proxies.heard(proxy)
         if not 200 <= reader.status < 300:
             raise ConnectionFailed(f"The proxy answers {reader.status} when asked for {authority}")
 
-    def _shut_out(self, proxy: Proxy) -> Lacking:
-        want = self._client.proxies.shut_out(proxy)
-        return Lacking(want, f"The proxy {proxy.authority} wants another name or password")
+    def _unusable(self, proxy: Proxy, why: str) -> Lacking:
+        return Lacking(self._client.proxies.unusable(proxy, why), f"The proxy {proxy.authority} {why}")
 
     async def _secure(self, connection: Connection, endpoint: Endpoint | Proxy) -> None:
         try:

@@ -3,7 +3,7 @@
 The hosts have no part in it that their proxy is down. One that cannot be connected to is; one that is silent, or
 breaks off, is asked for what no other server has a part in: OPTIONS with Max-Forwards: 0 (RFC 9110, section 7.6.2),
 or in which way it is to be told who asks (RFC 1928, section 3). Whatever it answers, it is there, and the host is to
-blame. One that wants another name and password is as good as down.
+blame. One that wants another name and password, or speaks no SOCKS where it should, is as good as down.
 
 A proxy that is down is left alone for a while, twice as long each time: what would go through it fails at once until
 then. As long as there is another way on which somebody was heard from of late, another proxy or none, only this one
@@ -86,13 +86,10 @@ class Proxies:
         if stands and await self._is_there(proxy):
             self.heard(proxy)
             return None
-        return self._down_for(proxy, "does not answer")
+        return self.unusable(proxy, "does not answer")
 
-    def shut_out(self, proxy: Proxy) -> Want:
-        """What is lacking when `proxy` takes no name and password that it was given, or wants some."""
-        return self._down_for(proxy, "wants another name or password")
-
-    def _down_for(self, proxy: Proxy, why: str) -> Want:
+    def unusable(self, proxy: Proxy, why: str) -> Want:
+        """What is lacking when `proxy` lets nobody through; `why` says what it does instead."""
         self._suffer(proxy, why)
         return self._want(proxy)
 

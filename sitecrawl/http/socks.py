@@ -20,6 +20,10 @@ class ShutOut(HttpError):
     """A proxy that wants another name or password."""
 
 
+class NoSocks(HttpError):
+    """A proxy that speaks something else, such as HTTP."""
+
+
 class _Standing(Socks):
     """What stands before the proxy: a connection to it."""
 
@@ -34,7 +38,8 @@ async def tunnel(standing: socket.socket, endpoint: Endpoint, login: bytes) -> N
     """Let `standing`, a connection to the proxy, lead to `endpoint`. It is closed where that fails.
 
     `login`: name and password, as in `Request.proxy_login`. Raises `ConnectionFailed` for what the proxy says of the
-    host, `ShutOut` for what it says of the login, and `ConnectionLost` where it breaks off, or says what is no SOCKS.
+    host, `ShutOut` for what it says of the login, `NoSocks` where it speaks something else, and `ConnectionLost` where
+    it breaks off.
     """
     name, _, password = b64decode(login.partition(b" ")[2]).decode("latin-1").partition(":")
     try:
@@ -45,7 +50,9 @@ async def tunnel(standing: socket.socket, endpoint: Endpoint, login: bytes) -> N
             raise ConnectionFailed(f"The proxy says of {endpoint.authority}: {error}") from error
         if "authentication" in str(error):
             raise ShutOut(str(error)) from error
-        raise ConnectionLost(f"The proxy is none of SOCKS 5: {error or 'it broke off'}") from error
+        if "version" in str(error):
+            raise NoSocks(str(error)) from error
+        raise ConnectionLost(f"The proxy broke off: {error}") from error
     except OSError as error:
         raise ConnectionLost(f"The proxy broke off: {error}") from error
     except ValueError as error:  # neither fits into a byte's length or ASCII

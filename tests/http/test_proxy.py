@@ -224,6 +224,21 @@ def test_what_it_says_of_a_host_is_the_hosts(run: Run, reply: int) -> None:
     run(story())
 
 
+def test_one_that_speaks_no_socks(run: Run) -> None:
+    """It is named, and as good as down: no host behind it has been asked."""
+
+    async def story() -> None:
+        async with serving(_says_http) as port:
+            with client() as ours:
+                download = Download(ours, far(Proxy("socks5", "127.0.0.1", port)))
+                with pytest.raises(Lacking, match=f"The proxy 127.0.0.1:{port} speaks no SOCKS 5") as caught:
+                    await download.run(max_size=10)
+                assert await download.lacks(caught.value) is Want.PROXIES
+                assert not standing(ours)
+
+    run(story())
+
+
 async def _breaks_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await reader.read(1)
 
@@ -241,7 +256,7 @@ async def _waits(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 @pytest.mark.parametrize(
     ("handler", "want"),
-    [(_breaks_off, Want.PROXIES), (_is_silent, Want.PROXIES), (_says_http, None), (_waits, None)],
+    [(_breaks_off, Want.PROXIES), (_is_silent, Want.PROXIES), (_waits, None)],
 )
 def test_silence(run: Run, handler: Handler, want: Want | None) -> None:
     """One that answers when it is greeted is there, and waits for the host."""
