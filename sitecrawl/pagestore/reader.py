@@ -25,7 +25,7 @@ _Values = Sequence[str | float] | Mapping[str, str | float]
 
 _CHUNK = 500
 """Rows a query. Between two, no transaction is open that would keep a running crawl's WAL from shrinking."""
-_BY_GET = "kind = 'page' AND method = 'GET'"
+_COUNT_ONCE = "kind IN ('page', 'rendered', 'view') AND method = 'GET'"
 _MAX_HEADS = 1 << 20
 """Bytes of a record that are no body: its own head, with a URL, and that of the HTTP message."""
 _SAME_TIME = 2e-6
@@ -158,11 +158,11 @@ class PageReader:
         return self._walk("id > :after AND id <= :end AND ", {"after": after, "end": last})
 
     def last_pages(self, keys: Collection[str], without: Collection[int] = ()) -> list[tuple[str, float]]:
-        """When pages with these keys were fetched last by GET, in Unix seconds: (key, time). Captures with the ids of
-        `without` are none.
+        """When pages with these keys, or what browsers made of them, were fetched last by GET, in Unix seconds: (key,
+        time). Captures with the ids of `without` are none.
         """
         marks = ", ".join("?" * len(keys))
-        query = f"SELECT url_key, fetched, id FROM pages WHERE url_key IN ({marks}) AND {_BY_GET} ORDER BY fetched"  # noqa: S608 - only marks
+        query = f"SELECT url_key, fetched, id FROM pages WHERE url_key IN ({marks}) AND {_COUNT_ONCE} ORDER BY fetched"  # noqa: S608 - only marks
         return list(
             {key: fetched for key, fetched, row in self.rows(query, list(keys)) if row not in without}.items()
         )

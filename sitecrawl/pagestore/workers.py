@@ -3,7 +3,7 @@
 A worker that is killed may have stored pages that it never told of. Its partitions go to other workers, which fetch
 them again, and those pages are the crawl's. Which pages are void by that only Redis can say (`cluster.stores`). Where
 it is not asked, of pages that several workers have stored the one that was fetched last counts, and the others are
-not shown.
+not shown. So it is with what their browsers made of a page.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from sitecrawl.crawldir.directory import WORKER_PREFIX
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.reader import PageFilter, PageReader, StoredPage
+from sitecrawl.pagestore.record import RENDERED, SCREENSHOT
 from sitecrawl.pagestore.warc_store import INDEX_FILE
 
 _CHUNK: Final = 500
@@ -60,11 +61,11 @@ class WorkersReader:
             if not self._once:
                 yield from chunk
                 continue
-            newest = self._newest({capture.url_key for capture in chunk if is_page(capture)})
+            newest = self._newest({capture.url_key for capture in chunk if _counts_once(capture)})
             yield from (
                 capture
                 for capture in chunk
-                if not is_page(capture) or newest.get(capture.url_key, (0.0, own))[1] == own
+                if not _counts_once(capture) or newest.get(capture.url_key, (0.0, own))[1] == own
             )
 
     def _newest(self, keys: Collection[str]) -> dict[str, tuple[float, int]]:
@@ -99,6 +100,11 @@ def stores_below(directory: Path) -> list[Path]:
 def is_page(capture: Capture) -> bool:
     """Whether it is a page that a URL stands for: it came by GET."""
     return capture.kind == "page" and capture.method == "GET"
+
+
+def _counts_once(capture: Capture) -> bool:
+    """Whether others of its name are other versions of it: a page, its DOM, its picture."""
+    return is_page(capture) or capture.kind in {RENDERED, SCREENSHOT}
 
 
 Reader = PageReader | WorkersReader

@@ -6,7 +6,11 @@ from pathlib import Path
 
 from pagestore_helpers import STARTED, exchange, page
 
+from sitecrawl.page.items import Exchange
+from sitecrawl.pagestore.collecting import collect
+from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.pagestore.reader import PageFilter, PageReader
+from sitecrawl.pagestore.record import RENDERED, SCREENSHOT, urn
 from sitecrawl.pagestore.warc_store import WarcStore
 from sitecrawl.pagestore.workers import WorkersReader, open_pages
 
@@ -36,6 +40,24 @@ def test_a_page_that_two_workers_have_stored(tmp_path: Path) -> None:
         assert [capture.url[-1] for capture in reader.pages(PageFilter(url_like="b"), limit=5)] == ["b"]
         (found,) = reader.find(ROOT + "b", all=True)
         assert found.fetched == STARTED + 5
+
+
+def test_what_two_browsers_made_of_a_page(tmp_path: Path) -> None:
+    """DOM and picture go with the page that counts, and not with the other worker's."""
+    for number, seconds in ((1, 1), (2, 5)):
+        written = WarcStore(tmp_path / f"worker-{number}")
+        for kind in (RENDERED, SCREENSHOT):
+            name, body = urn(kind, ROOT), f"{kind} {number}".encode()
+            written.put(Exchange(name, STARTED + seconds, 0.0, 200, (), [(b"Content-Type", b"text/html")], body), None)
+        found = exchange(ROOT, started=STARTED + seconds)
+        written.put(found, page(found))
+        written.checkpoint()
+        written.close()
+    with WorkersReader(tmp_path) as reader:
+        for kind in (RENDERED, SCREENSHOT):
+            (counting,) = reader.pages(PageFilter(kind=kind))
+            assert reader.read(counting).body == f"{kind} 2".encode()
+    assert collect([tmp_path / "worker-1", tmp_path / "worker-2"], tmp_path / "all", WarcOptions()) == (3, 1, 3)
 
 
 def test_of_two_at_one_moment_one_counts(tmp_path: Path) -> None:
