@@ -123,7 +123,7 @@ class CaptureMiddleware:
             self._runtime.stats.inc_value(f"{GUESSES}{exchange.status}")
         if fetch.visit.is_requisite:
             self._runtime.stats.inc_value(f"{OF_REQUISITES}{exchange.status}")
-        if self._runtime.renders and fetch.may_be_rendered:
+        if self._runtime.browser is not None and fetch.may_be_rendered:
             return  # its host is free when that is done
         busy = exchange.status in BUSY
         is_open = self._runtime.refusals.are_looked_for and not is_decided(exchange.status)

@@ -64,7 +64,7 @@ class RenderingMiddleware:
             self._runtime.checkpoints.add(self._sections)
         self._retries = crawler.settings.getbool("RETRY_ENABLED")
         self._priority_adjust = crawler.settings.getint("RETRY_PRIORITY_ADJUST")
-        self._runtime.renders = True
+        self._runtime.browser = self._renderer.load
         self._runtime.on_finish.append(self._finished)
         crawler.signals.connect(self._close, signals.engine_stopped)
 

@@ -24,6 +24,7 @@ from sitecrawl.cluster.join import Joined
 from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.access import Access
+from sitecrawl.crawl.browser_load import BrowserLoad
 from sitecrawl.crawl.changes import Changes
 from sitecrawl.crawl.checkpoints import Checkpoints
 from sitecrawl.crawl.content_seen import ContentSeen
@@ -99,8 +100,9 @@ class Runtime:
     frontier: Frontier
     whole: DiskFrontier | None = None
     """The crawl as a whole, all of it in this process: hosts, sections, credit; None on a cluster."""
-    renders = False
-    """Whether a middleware renders pages: their hosts are not free before that is done."""
+    browser: Callable[[], BrowserLoad] | None = None
+    """Says what a browser has to do that renders pages: their hosts are not free before that is done. None where
+    pages are taken as they come."""
     asks_robots = False
     """Whether a host is asked for its robots.txt before anything else, and `on_robots` is called."""
     captures = False

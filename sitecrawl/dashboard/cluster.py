@@ -13,7 +13,7 @@ from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.dashboard.actions import ClusterActions
 from sitecrawl.dashboard.figures import Figures
-from sitecrawl.dashboard.heartbeat import GONE, LIVE, Worker, process_name, read, worker_of
+from sitecrawl.dashboard.heartbeat import GONE, NOTHING, Worker, process_name, read, worker_of
 from sitecrawl.dashboard.monitor import Monitor
 from sitecrawl.dashboard.streams import to_json
 from sitecrawl.frontier.left import last_fetches
@@ -213,5 +213,5 @@ def _shown(session: str, age: float, worker: Worker) -> Worker:
     """One that is gone has counted what it has counted, and does nothing now."""
     state = "lost" if age >= LOST_SECONDS and worker["state"] != "ended" else worker["state"]
     if state in GONE:
-        worker["figures"] |= dict.fromkeys(LIVE, 0)
+        worker["figures"] |= NOTHING
     return {**worker, "id": session, "age": round(age, 1), "state": state}

@@ -100,6 +100,8 @@ class Figures:
     """Of `RemoteFigures.stats`; empty where the pages stay here."""
     rendering: Mapping[str, int] = field(default_factory=dict)
     """What became of pages in the browser, and of what it asked for: see `middlewares.rendering`."""
+    browser: Mapping[str, int] = field(default_factory=dict)
+    """Of `BrowserLoad`; empty where pages are taken as they come."""
 
     def of_class(self, digit: int) -> int:
         """Responses with a status of that first digit."""
@@ -166,6 +168,7 @@ class Sampler:
             content=self._runtime.content.figures().counts(),
             sitemaps=_under(stats, "sitemaps/"),
             rendering={name: number for name, number in _under(stats, "rendering/").items() if "/" not in name},
+            browser=browser()._asdict() if (browser := self._runtime.browser) is not None else {},
             remote=self._runtime.copy.figures().stats() if self._runtime.copy is not None else {},
             **counts,
         )

@@ -24,10 +24,12 @@ NUMBERS: Final = (
 )  # fmt: skip
 COUNTERS: Final = (
     "statuses", "failures", "refusals", "without_page", "certificates", "seen", "content", "sitemaps", "rendering",
-    "remote",
+    "remote", "browser",
 )  # fmt: skip
 LIVE: Final = ("rate", "byte_rate", "in_flight", "waiting", "hosts", "active", "memory", "cpu", "partitions")
 """What a worker that is gone has none of."""
+NOTHING: Final[Mapping[str, Any]] = {**dict.fromkeys(LIVE, 0), "browser": {}}
+"""Its figures of that."""
 GONE: Final = frozenset({"ended", "lost"})
 """States of such a worker."""
 STATES: Final = frozenset({"running", "paused", "stopping", "ended"})

@@ -89,7 +89,7 @@ def _metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> tuple[t
     }
     seen = {tier: f.seen.get(name, 0) for tier, name in _TIERS.items()}
     same = {name: f.content.get(name, 0) for name in ("equal", "near", "links_skipped")}
-    r = f.remote
+    r, tabs = f.remote, {state: f.browser.get(state, 0) for state in ("shown", "waiting")}
     events = {name.replace("/", "_"): number for name, number in sorted(f.sitemaps.items())}
     return (
         ("urls", "gauge", "URLs of the crawl by state, over all of its runs.", ("state", states)),
@@ -147,6 +147,8 @@ def _metrics(f: Figures, *, paused: bool, wants: Mapping[str, float]) -> tuple[t
         ("remote_sent_bytes_total", "counter", "Bytes sent to the store elsewhere.", r.get("bytes", 0)),
         ("remote_failures_total", "counter", "Attempts to send a file that came to nothing.", r.get("failures", 0)),
         ("rendering_events_total", "counter", "What became of pages in the browser.", ("event", f.rendering)),
+        ("browser_pages", "gauge", "Pages in the browser, and pages that wait for it.", ("state", tabs)),
+        ("browser_memory_bytes", "gauge", "Memory of the browser's processes.", f.browser.get("memory", 0)),
         ("checkpoints_total", "counter", "Checkpoints of this run.", f.checkpoints),
         ("checkpoint_age_seconds", "gauge", "Since the last checkpoint.", f.checkpoint_age),
         ("database_bytes", "gauge", "Size of the crawl's database on disk.", f.database),

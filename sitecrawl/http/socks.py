@@ -38,8 +38,8 @@ async def tunnel(standing: socket.socket, endpoint: Endpoint, login: bytes) -> N
     """Let `standing`, a connection to the proxy, lead to `endpoint`. It is closed where that fails.
 
     `login`: name and password, as in `Request.proxy_login`. Raises `ConnectionFailed` for what the proxy says of the
-    host, `ShutOut` for what it says of the login, `NoSocks` where it speaks something else, and `ConnectionLost` where
-    it breaks off.
+    host, `ShutOut` for what it says of the login, `NoSocks` where it speaks something else, and `ConnectionLost`
+    where it breaks off.
     """
     name, _, password = b64decode(login.partition(b" ")[2]).decode("latin-1").partition(":")
     try:

@@ -162,7 +162,8 @@ class PageReader:
         time). Captures with the ids of `without` are none.
         """
         marks = ", ".join("?" * len(keys))
-        query = f"SELECT url_key, fetched, id FROM pages WHERE url_key IN ({marks}) AND {_COUNT_ONCE} ORDER BY fetched"  # noqa: S608 - only marks
+        terms = f"url_key IN ({marks}) AND {_COUNT_ONCE}"
+        query = f"SELECT url_key, fetched, id FROM pages WHERE {terms} ORDER BY fetched"  # noqa: S608 - only marks
         return list(
             {key: fetched for key, fetched, row in self.rows(query, list(keys)) if row not in without}.items()
         )

@@ -162,6 +162,8 @@ class Browser:
         self._names = (f"page-{number}" for number in count())
         self._visits: dict[Page, _Visit] = {}
         self._guard: asyncio.Task[None] | None = None
+        self._processes: dict[int, str] = {}
+        """The browser's, as it last told them: their ids, and of what kind each is."""
 
     async def begin(self) -> None:
         """Have a browser. Raises `NoBrowser`."""
@@ -232,6 +234,7 @@ class Browser:
         if self._guard is not None:
             self._guard.cancel()
         handler, self._handler = self._handler, None
+        self._processes = {}
         if handler is not None:
             with contextlib.suppress(Exception):  # what it drives may have ended
                 await asyncio.wait_for(handler.close(), _CLOSING)
@@ -307,6 +310,11 @@ class Browser:
 
     # Memory
 
+    @property
+    def memory(self) -> int:
+        """Bytes that the browser's processes have."""
+        return sum(_memory(pid, shared=kind == "browser") for pid, kind in self._processes.items())
+
     async def _watch_memory(self) -> None:
         """End processes of pages that have come to be too large: a page in one of them has crashed then."""
         browser = self._browser
@@ -316,11 +324,12 @@ class Browser:
             session = await browser.new_browser_cdp_session()
             while self._visits and browser.is_connected():
                 found = await session.send("SystemInfo.getProcessInfo")
-                for process in found["processInfo"]:
-                    if process["type"] == "renderer" and _memory(process["id"]) > self._options.memory:
+                self._processes = {process["id"]: process["type"] for process in found["processInfo"]}
+                for pid, kind in self._processes.items():
+                    if kind == "renderer" and _memory(pid) > self._options.memory:
                         logger.info("A page takes more memory than %s allows", limits.RENDER_MEMORY.setting)
                         self._stats.inc_value(limits.RENDER_MEMORY.stat)
-                        os.kill(process["id"], signal.SIGKILL)
+                        os.kill(pid, signal.SIGKILL)
                 await asyncio.sleep(_MEMORY_LOOK)
             await session.detach()
 
@@ -356,10 +365,13 @@ def _in_a_line(error: Exception) -> str:
     return " ".join(str(error).split())[:500] or type(error).__name__
 
 
-def _memory(pid: int) -> int:
-    """Bytes that a process has in memory; 0 of one that has ended, or where that cannot be told."""
+def _memory(pid: int, *, shared: bool = True) -> int:
+    """Bytes that a process has in memory, with or without what it shares with others; 0 of one that has ended, or
+    where that cannot be told.
+    """
     try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE_SIZE
+        _, resident, common = map(int, Path(f"/proc/{pid}/statm").read_text().split()[:3])
+        return (resident if shared else resident - common) * _PAGE_SIZE
     except (OSError, IndexError, ValueError):
         return 0
 

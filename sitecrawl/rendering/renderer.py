@@ -13,6 +13,7 @@ from scrapy.exceptions import DownloadTimeoutError
 from scrapy.http import Response
 
 from sitecrawl.base import limits
+from sitecrawl.crawl.browser_load import BrowserLoad
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import InWant
@@ -47,6 +48,8 @@ class Renderer:
         self._network = Network(self._handler, allows, self.kept, self._shown, crawler.stats, options, self._max_size)
         self._watch = Watch(crawler)
         self._seats = asyncio.Semaphore(options.pages)
+        self._wanted = 0
+        """Pages that are being rendered, or wait for that."""
 
     def _shown(self, url: str) -> Headers:
         return self._access.shown(url, host_of(url))
@@ -56,15 +59,27 @@ class Renderer:
 
         Raises `NotRendered`, `NoBrowser`, `InWant`, `Interrupted` and `DownloadTimeoutError`.
         """
-        async with self._seats:
-            await self._browser.begin()
-            rendering = _Rendering()
-            try:
-                with self._watch.over(rendering, request.url, self._options.seconds):
-                    return await rendering.run(self._rendered(request, response, started))
-            except DownloadTimeoutError:
-                self._stats.inc_value(limits.RENDER_TIME.stat)
-                raise
+        self._wanted += 1
+        try:
+            async with self._seats:
+                return await self._in_time(request, response, started)
+        finally:
+            self._wanted -= 1
+
+    def load(self) -> BrowserLoad:
+        """What there is to do now."""
+        shown = min(self._wanted, self._options.pages)
+        return BrowserLoad(shown, self._wanted - shown, self._browser.memory)
+
+    async def _in_time(self, request: Request, response: Response, started: float) -> Outcome:
+        await self._browser.begin()
+        rendering = _Rendering()
+        try:
+            with self._watch.over(rendering, request.url, self._options.seconds):
+                return await rendering.run(self._rendered(request, response, started))
+        except DownloadTimeoutError:
+            self._stats.inc_value(limits.RENDER_TIME.stat)
+            raise
 
     async def _rendered(self, request: Request, response: Response, started: float) -> Outcome:
         headers = [(name, value) for name, value in pairs(response.headers) if name.lower() not in _SPENT]

@@ -295,7 +295,11 @@ class TestMetrics:
         meter = Meter()
         meter.histogram[0], meter.histogram[-1], meter.seconds = 5, 2, 90.5
         f = figures(
-            statuses={200: 5, 404: 3}, failures={"timed out": 2}, sitemaps={"found/usual": 4}, rendering={"gained": 7}
+            statuses={200: 5, 404: 3},
+            failures={"timed out": 2},
+            sitemaps={"found/usual": 4},
+            rendering={"gained": 7},
+            browser={"shown": 2, "waiting": 5, "memory": 300 << 20},
         )
         text = exposition(f, meter, paused=True, wants={"names": 31.5, "files": 0.0}, spider=spider)
         return {family.name: family for family in text_string_to_metric_families(text)}
@@ -310,6 +314,9 @@ class TestMetrics:
         assert [s.value for s in found["sitecrawl_paused"].samples] == [1.0]
         (gained,) = found["sitecrawl_rendering_events"].samples
         assert (gained.labels["event"], gained.value) == ("gained", 7.0)
+        pages = {s.labels["state"]: s.value for s in found["sitecrawl_browser_pages"].samples}
+        assert pages == {"shown": 2, "waiting": 5}
+        assert [s.value for s in found["sitecrawl_browser_memory_bytes"].samples] == [300 << 20]
 
     def test_what_is_lacking(self) -> None:
         """For how long the crawl has paused by itself, by what it lacks, which is nothing of the others."""

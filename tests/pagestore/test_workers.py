@@ -6,7 +6,6 @@ from pathlib import Path
 
 from pagestore_helpers import STARTED, exchange, page
 
-from sitecrawl.page.items import Exchange
 from sitecrawl.pagestore.collecting import collect
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.pagestore.reader import PageFilter, PageReader
@@ -47,8 +46,8 @@ def test_what_two_browsers_made_of_a_page(tmp_path: Path) -> None:
     for number, seconds in ((1, 1), (2, 5)):
         written = WarcStore(tmp_path / f"worker-{number}")
         for kind in (RENDERED, SCREENSHOT):
-            name, body = urn(kind, ROOT), f"{kind} {number}".encode()
-            written.put(Exchange(name, STARTED + seconds, 0.0, 200, (), [(b"Content-Type", b"text/html")], body), None)
+            made = exchange(urn(kind, ROOT), f"{kind} {number}".encode(), started=STARTED + seconds)
+            written.put(made, None)
         found = exchange(ROOT, started=STARTED + seconds)
         written.put(found, page(found))
         written.checkpoint()

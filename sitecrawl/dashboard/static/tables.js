@@ -367,6 +367,8 @@ class Engine extends Tab {
     if (Object.keys(f.sitemaps).length) cards.push(card("Sitemaps", ...counted(f.sitemaps)));
     if (Object.keys(f.remote).length) cards.push(card("Store elsewhere", ["WARC files there", count(f.remote.files)], ["Files waiting", count(f.remote.waiting)],
       ["Sent in this run", bytes(f.remote.bytes)], ["Attempts that failed", count(f.remote.failures)]));
+    if (Object.keys(f.browser).length) cards.push(card(many ? "Browsers" : "Browser", ["Pages shown now", count(f.browser.shown)],
+      ["Pages waiting for it", count(f.browser.waiting)], ["Memory", bytes(f.browser.memory)]));
     if (Object.keys(f.rendering).length) cards.push(card("Pages in the browser", ...counted(f.rendering)));
     return [el("div", { class: "cards" }, ...cards)];
   }
