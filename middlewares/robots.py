@@ -23,6 +23,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 
 from middlewares.capture import retry_after
 from middlewares.refusals import Challenge
+from middlewares.robots_silence import Silences
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, SitecrawlError
 from sitecrawl.base.limits import NO_LIMIT, Limit
@@ -100,7 +101,9 @@ class RobotsMiddleware:
         self._rules: OrderedDict[str, _Rules] = OrderedDict()
         self._excepted: set[str] = set()
         """Hosts of which was said that theirs is not obeyed everywhere."""
-        self._asking: dict[str, asyncio.Event] = {}
+        self._asking: dict[str, asyncio.Future[_Rules | None]] = {}
+        """What comes of it; None where it is broken off."""
+        self._silences = Silences()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotsMiddleware:
@@ -142,13 +145,24 @@ class RobotsMiddleware:
         return None
 
     async def allows(self, url: str, page: Request) -> bool:
-        """Whether `url` may be asked for, on the way of the `page` that needs it: not where nobody can tell."""
+        """Whether `url` may be asked for, on the way of the `page` that needs it: not where nobody can tell. Whoever
+        waits for that no longer cancels it.
+        """
         if page.meta.get("dont_obey_robotstxt"):
             return True
         parsed = parse(url)
         if self._is_excepted(parsed):
             return True
-        rules = await self._rules_of(f"{parsed.scheme}://{parsed.host}", parsed.host, page)
+        root = f"{parsed.scheme}://{parsed.host}"
+        if root in self._silences:
+            return False
+        try:
+            rules = await self._rules_of(root, parsed.host, page)
+        except asyncio.CancelledError:  # the page's time is over, and nothing has come
+            self._silences.met(root)
+            raise
+        if rules.parser is None and rules.want is None:
+            self._silences.met(root)
         return rules.parser is not None and rules.parser.allowed(url, self._agent)
 
     def _is_excepted(self, url: Url) -> bool:
@@ -179,19 +193,21 @@ class RobotsMiddleware:
         while (rules := self._rules.get(root)) is None or rules.until <= time.monotonic():
             if root not in self._asking:
                 return await self._ask(root, host, page)
-            await self._asking[root].wait()
+            if (heard := await asyncio.shield(self._asking[root])) is not None:
+                return heard
         self._rules.move_to_end(root)
         return rules
 
     async def _ask(self, root: str, host: str, page: Request) -> _Rules:
-        answered = self._asking[root] = asyncio.Event()
+        answer = self._asking[root] = asyncio.get_running_loop().create_future()
+        rules: _Rules | None = None
         try:
             rules = await self._fetch(f"{root}/robots.txt", page)
             self._accept(root, host, rules)
             return rules
         finally:
             del self._asking[root]
-            answered.set()
+            answer.set_result(rules)
 
     def process_response(self, request: Request, response: Response) -> Response:
         """A robots.txt that is fetched as a URL of the crawl, for the sitemaps that it names, has rules, too."""
@@ -206,6 +222,7 @@ class RobotsMiddleware:
         if rules.parser is None:
             return
         self._rules[root] = rules
+        self._silences.ended(root)
         if len(self._rules) > MAX_HOSTS:
             self._rules.popitem(last=False)
         asked = rules.parser.crawl_delay(self._agent) or 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 from chromium import executable
@@ -50,3 +51,25 @@ def test_of_that_host_alone(tmp_path: Path) -> None:
         dom = next(reader.read(one).body for one in reader.captures() if one.kind == "rendered")
     assert b"cookie:sid=(masked)." in dom
     assert b"5ec2e7" not in dom
+
+
+def test_hosts_that_do_not_say_what_they_allow(tmp_path: Path) -> None:
+    """They are asked for their robots.txt once, however many parts of how many pages are wanted of them."""
+    executable()
+    over = threading.Event()
+    unanswered: list[str] = []
+
+    def silent(path: str, host: str) -> Answer:
+        unanswered.append(path)
+        over.wait(60)
+        return Answer(b"", 500, {})
+
+    with LocalWeb({"/robots.txt": Answer(b"", 503, {})}) as failing, LocalWeb(silent, address="127.0.0.2") as mute, LocalWeb({}) as web:
+        images = "".join(f"<img src={other.root}/{n}.png>" for other in (failing, mute) for n in range(3))
+        page = f"<!doctype html><title>t</title><a href=/1>1</a><script>1</script>{images}"
+        web.pages = {"/": page, "/1": page}
+        done = crawl(web.root, tmp_path / "job", render=1, SITECRAWL_RENDER_WAIT=1, SITECRAWL_ALLOW_PRIVATE=True)
+        over.set()
+        assert done.returncode == 0, done.stderr
+        assert failing.paths(robots=True) == ["/robots.txt"]
+        assert unanswered == ["/robots.txt"]
