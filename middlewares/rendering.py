@@ -120,7 +120,7 @@ class RenderingMiddleware:
         self._runtime.stats.inc_value(PAGES)
         self._runtime.stats.inc_value(GAINED, int(gained))
         if self._sections is not None:
-            self._sections.learn(before.url, gained=gained)
+            self._sections.learn(before, gained=gained)
         return rendered
 
     def _again(self, fetch: Fetch, error: Exception) -> Request | None:

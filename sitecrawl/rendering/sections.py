@@ -1,21 +1,23 @@
-"""Where rendering is worth it (`SITECRAWL_RENDER=auto`), learnt by section: a host, and the first part of the path.
+"""Where rendering is worth it (`SITECRAWL_RENDER=auto`), learnt by section: a host, and the first two folders of the
+path, for the first one is often a language. Where that has very many folders, what is in more is one section with it.
 
 A page without a script is what it is: it is never rendered. Of the others
 
-- a shell, which says next to nothing without a browser, is rendered wherever that has not been in vain;
-- of each section the first `SAMPLES` pages are rendered, shells or not, and compared with what came: a page may
-  have a menu and be empty beneath it;
-- after that a section in which rendering brought something to half of the pages is rendered at once, and any other
-  never, but for its shells.
+- each section is two: its shells, which say next to nothing without a browser, and all else;
+- of each the first `SAMPLES` pages are rendered and compared with what came: a page may have a menu and be empty
+  beneath it;
+- after that, where rendering brought something to half of the pages, all are rendered, and elsewhere one of `AGAIN`.
+  If it has gained, the first ones were not like the others, and the section is learnt anew.
 
 What is rendered goes on to count, and what is long ago counts less: a site that is built anew is learnt anew.
 
 On disk it is one value: a MessagePack map of sections to `[pages, gains]`. What cannot be read is nothing: it is
-learnt once more.
+learnt once more. How many pages were passed over since one was rendered is not stored.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -30,20 +32,32 @@ from sitecrawl.page.items import PageItem
 from sitecrawl.page.refusals import SHELL_TEXT, visible
 
 SAMPLES: Final = 3
+AGAIN: Final = 100
+"""Of so many pages of a section where rendering is in vain one is rendered."""
+MAX_FOLDERS: Final = 30
+"""In one, that are sections of their own."""
 MAX_SECTIONS: Final = 10_000
 """That are remembered: the first ones. In others shells alone are rendered."""
+_SHELLS: Final = " shells"
+"""Behind the name of a section, that of its shells: no URL has a space."""
 _MEMORY: Final = 16
 """Pages of a section after which those before count half."""
 _FEW_LINKS: Final = 5
 """A page has gained if it has a fifth more links than before, and one at least."""
 _MORE_TEXT: Final = 200
-"""Bytes of text, above twice what there was before, with which it has gained as well."""
+"""Bytes of text, above half more than there was before, with which it has gained as well: header and footer of a page
+that is empty between them have a good deal of text."""
 
 
 def section_of(url: str) -> str:
-    """The host, and the first part of the path where there are more."""
-    first, slash, _ = urlsplit(url).path.lstrip("/").partition("/")
-    return f"{host_of(url)}/{first}{slash}" if slash else f"{host_of(url)}/"
+    """The host, and the first two folders of the path, as far as it has them."""
+    folders = urlsplit(url).path.split("/")[1:-1][:2]
+    return "/".join([host_of(url), *folders, ""])
+
+
+def _around(section: str) -> str:
+    """The section without its second folder."""
+    return "/".join([*section.split("/")[:2], ""]) if section.count("/") > 1 else section
 
 
 def has_gained(before: PageItem, after: PageItem) -> bool:
@@ -52,7 +66,7 @@ def has_gained(before: PageItem, after: PageItem) -> bool:
     new = sum(link.url not in links for link in after.links)
     if new > len(links) // _FEW_LINKS:
         return True
-    return len(visible(after.body)) > 2 * len(visible(before.body)) + _MORE_TEXT
+    return len(visible(after.body)) > 1.5 * len(visible(before.body)) + _MORE_TEXT
 
 
 class Sections(Participant):
@@ -60,27 +74,50 @@ class Sections(Participant):
 
     def __init__(self, database: Database) -> None:
         self._known = _unpack(database.get("meta", RENDERING))
+        self._folders = Counter(map(_around, self._known))
+        """Sections that are known, by the one around them."""
+        self._passed = Counter[str]()
+        """Pages of each section that were not rendered since one was."""
         self._has_changed = False
 
     def wants(self, page: PageItem) -> bool:
         """Whether `page`, as it came, is to be rendered."""
         if b"<script" not in page.body.lower():
             return False
-        section = section_of(page.url)
-        pages, gains = self._known.get(section, (0, 0))
-        if pages < SAMPLES:
-            return section in self._known or len(self._known) < MAX_SECTIONS or _is_shell(page)
-        return 2 * gains >= pages or (gains > 0 and _is_shell(page))
+        section = self._section_of(page)
+        if section not in self._known:
+            return len(self._known) < MAX_SECTIONS or _is_shell(page)
+        if not self._is_in_vain(section):
+            return True
+        self._passed[section] += 1
+        return self._passed[section] >= AGAIN
 
-    def learn(self, url: str, *, gained: bool) -> None:
-        """A page has been rendered."""
-        section = section_of(url)
-        if section not in self._known and len(self._known) >= MAX_SECTIONS:
-            return
+    def _section_of(self, page: PageItem) -> str:
+        """Its own, or one around it; or that of the shells there."""
+        shells = _SHELLS if _is_shell(page) else ""
+        section = section_of(page.url)
+        if section + shells not in self._known and self._folders[around := _around(section)] >= MAX_FOLDERS:
+            section = around
+        return section + shells
+
+    def _is_in_vain(self, section: str) -> bool:
         pages, gains = self._known.get(section, (0, 0))
-        if pages >= _MEMORY:
+        return pages >= SAMPLES and 2 * gains < pages
+
+    def learn(self, page: PageItem, *, gained: bool) -> None:
+        """A page, here as it came, has been rendered."""
+        section = self._section_of(page)
+        if section not in self._known:
+            if len(self._known) >= MAX_SECTIONS:
+                return
+            self._folders[_around(section)] += 1
+        pages, gains = self._known.get(section, (0, 0))
+        if gained and self._is_in_vain(section):
+            pages, gains = 0, 0
+        elif pages >= _MEMORY:
             pages, gains = pages // 2, gains // 2
         self._known[section] = pages + 1, gains + gained
+        self._passed.pop(section, None)
         self._has_changed = True
 
     def prepare(self, batch: Batch) -> None:

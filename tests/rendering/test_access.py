@@ -64,7 +64,11 @@ def test_hosts_that_do_not_say_what_they_allow(tmp_path: Path) -> None:
         over.wait(60)
         return Answer(b"", 500, {})
 
-    with LocalWeb({"/robots.txt": Answer(b"", 503, {})}) as failing, LocalWeb(silent, address="127.0.0.2") as mute, LocalWeb({}) as web:
+    with (
+        LocalWeb({"/robots.txt": Answer(b"", 503, {})}) as failing,
+        LocalWeb(silent, address="127.0.0.2") as mute,
+        LocalWeb({}) as web,
+    ):
         images = "".join(f"<img src={other.root}/{n}.png>" for other in (failing, mute) for n in range(3))
         page = f"<!doctype html><title>t</title><a href=/1>1</a><script>1</script>{images}"
         web.pages = {"/": page, "/1": page}
