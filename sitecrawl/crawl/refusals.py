@@ -35,6 +35,7 @@ NAMES: Final[Mapping[str, str]] = {
     Kind.RATE_LIMITED: "rate limits",
     Kind.LOGIN_WALL: "login walls",
     Kind.EMPTY_SHELL: "empty shells",
+    Kind.EMPTY_RENDERED: "empty in a browser",
     Kind.LOGGED_OUT: "logged out",
     Kind.LOGIN_FAILED: "logins failed",
 }
@@ -44,6 +45,7 @@ WORDS: Final[Mapping[str, str]] = {
     Kind.RATE_LIMITED: "says that it is asked too often",
     Kind.LOGIN_WALL: "shows pages to those alone who have logged in",
     Kind.EMPTY_SHELL: "sends a page that a browser has to build: it has no text and no links",
+    Kind.EMPTY_RENDERED: "sends a page of scripts that has no text and no links in a browser, either",
     Kind.LOGGED_OUT: "has logged the crawl out",
     Kind.LOGIN_FAILED: "does not let the crawl log in",
 }
@@ -53,6 +55,8 @@ ADVICE: Final[Mapping[str, str]] = {
     Kind.RATE_LIMITED: "It rests for as long as it asks. Crawl it slower (-s DOWNLOAD_DELAY=10)",
     Kind.LOGIN_WALL: "Leave them out (-a deny=...), or ask for an account, and let the crawl log in (docs/login.md)",
     Kind.EMPTY_SHELL: "This site builds its pages in the browser: try -a render=1. Or look for a sitemap "
+    "(-a sitemaps=1), a feed or an API of the site",
+    Kind.EMPTY_RENDERED: "Give its scripts more time (-s SITECRAWL_RENDER_WAIT=20), or look for a sitemap "
     "(-a sitemaps=1), a feed or an API of the site",
     Kind.LOGGED_OUT: "It logs in again where it can. If that happens often, others may use the same account, or a "
     "link ends the session: leave it out (deny)",
@@ -112,7 +116,7 @@ class Refusals(Participant):
             return
         is_first = page.referrer is None or host_of(page.referrer) != host_of(page.url)
         if is_first and len(page.body) <= SHELL_SIZE and is_shell(page.body):
-            self.met(page.url, Refusal(Kind.EMPTY_SHELL))
+            self.met(page.url, Refusal(Kind.EMPTY_RENDERED if fetch.parts else Kind.EMPTY_SHELL))
 
     def prepare(self, batch: Batch) -> None:
         if self._has_changed:

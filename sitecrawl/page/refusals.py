@@ -37,6 +37,7 @@ class Kind(StrEnum):
     CHALLENGE = "challenge"
     LOGIN_WALL = "login_wall"
     EMPTY_SHELL = "empty_shell"
+    EMPTY_RENDERED = "empty_rendered"
     LOGGED_OUT = "logged_out"
     LOGIN_FAILED = "login_failed"
 

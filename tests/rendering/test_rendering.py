@@ -169,3 +169,13 @@ def test_auto_learns_where_it_is_worth_it(tmp_path: Path) -> None:
     assert sum(stats.get("rendering/gained", 0) for stats in counted) == 4
     assert sum(stats.get("rendering/plain", 0) for stats in counted) == 1 + 2 + 3 + 3
     assert is_whole(job)
+
+
+def test_a_page_that_stays_empty(tmp_path: Path) -> None:
+    """It is told of as what it is: nobody is to render who does."""
+    executable()
+    with LocalWeb({"/": "<!doctype html><title>t</title><script>1</script>"}) as web:
+        done = crawl(web.root, tmp_path / "job", render="auto", **FAST)
+    assert stats_of(done.stderr)["refused/empty_rendered"] == 1
+    assert "no links in a browser, either. Give its scripts more time" in done.stderr
+    assert "try -a render=1" not in done.stderr
