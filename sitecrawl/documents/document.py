@@ -12,6 +12,9 @@ MAX_FACT: Final = 2_000
 """Characters of a title, and of whatever else a document says of itself."""
 
 
+_STEPS: Final = 4096
+"""Between two looks at the clock: one takes as long as an element."""
+
 NOT_INSTALLED: Final = "not installed"
 """Why a PDF file cannot be read where the extra is missing."""
 
@@ -60,12 +63,19 @@ class Gathered:
     def __init__(self, limits: DocumentLimits) -> None:
         self._left = limits.characters
         self._until = time.monotonic() + limits.seconds
+        self._steps = 0
         self._parts: list[str] = []
 
     def add(self, text: str) -> None:
         self._parts.append(text[: self._left])
         self._left -= len(text)
         if self._left <= 0 or time.monotonic() > self._until:
+            raise Full
+
+    def step(self) -> None:
+        """Something was read that may bring no text. Raises `Full` if there is no time for more."""
+        self._steps += 1
+        if self._steps % _STEPS == 0 and time.monotonic() > self._until:
             raise Full
 
     @property

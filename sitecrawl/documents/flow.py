@@ -56,6 +56,7 @@ class Flow:
     """Elements around it of which nothing is read, and all within the first of those."""
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
+        self.into.step()
         if self._skipped or name in self.vocabulary.skipped:
             self._skipped += 1
         elif name in self.vocabulary.text:

@@ -27,6 +27,9 @@ _PDF_MAGIC: Final = b"%PDF-"
 _PDF_WITHIN: Final = 1024
 """Bytes before the magic that readers of PDF put up with."""
 _ZIP_MAGIC: Final = b"PK\x03\x04"
+_OLE_MAGIC: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_ENCRYPTED: Final = "EncryptedPackage".encode("utf-16-le")
+"""The stream in which a package with a password is, in a file of the old form (MS-OFFCRYPTO, section 2.3.4.4)."""
 _FIRST_NAMES: Final = re.compile(
     rb"(?:\[Content_Types\]\.xml|_rels/|docProps/|word/|xl/|ppt/|mimetypeapplication/vnd\.oasis\.opendocument\.)"
 )
@@ -44,10 +47,15 @@ def kind_of(content_type: str, body: bytes) -> Kind | None:
     if content_type in _PDF:
         return "pdf" if _PDF_MAGIC in body[: _PDF_WITHIN + len(_PDF_MAGIC)] else None
     if _OFFICE.match(content_type) is not None:
-        return "office" if body.startswith(_ZIP_MAGIC) else None
+        return "office" if body.startswith(_ZIP_MAGIC) or is_encrypted_package(body) else None
     if content_type not in _VAGUE:
         return None
     if body.startswith(_PDF_MAGIC):
         return "pdf"
     is_office = body.startswith(_ZIP_MAGIC) and _FIRST_NAMES.match(body, _NAME_AT) is not None
     return "office" if is_office else None
+
+
+def is_encrypted_package(body: bytes) -> bool:
+    """Whether it is an Office file with a password, which is no archive."""
+    return body.startswith(_OLE_MAGIC) and _ENCRYPTED in body

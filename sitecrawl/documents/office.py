@@ -14,6 +14,7 @@ from sitecrawl.documents.archive import Archive, Handler
 from sitecrawl.documents.document import Document, DocumentLimits, Full, Gathered, Unreadable
 from sitecrawl.documents.facts import Elements, Facts, Relation, Root, number_of, relations_of
 from sitecrawl.documents.flow import OPEN, SLIDE, WORD, Flow
+from sitecrawl.documents.kinds import is_encrypted_package
 from sitecrawl.documents.sheets import SharedStrings, Sheet
 
 _NOTES: Final = ("footnotes", "endnotes")
@@ -21,6 +22,8 @@ _NOTES: Final = ("footnotes", "endnotes")
 
 def read_office(body: bytes, limits: DocumentLimits) -> Document:
     """Raises `Unreadable`."""
+    if is_encrypted_package(body):
+        raise Unreadable("encrypted")
     archive = Archive(body, limits.unpacked)
     gathered = Gathered(limits)
     if "content.xml" in archive:
@@ -29,13 +32,26 @@ def read_office(body: bytes, limits: DocumentLimits) -> Document:
 
 
 def _open_document(archive: Archive, gathered: Gathered) -> Document:
-    is_cut = _is_cut(archive, iter([("content.xml", Flow(OPEN, gathered))]))
+    try:
+        is_cut = _is_cut(archive, iter([("content.xml", Flow(OPEN, gathered))]))
+    except Unreadable as error:
+        if _has_password(archive):
+            raise Unreadable("encrypted") from error
+        raise
     said, counted = Facts("title", "language"), Elements("document-statistic")
     archive.walk("meta.xml", said)
     archive.walk("meta.xml", counted)
     count = next(iter(counted.found), {})
     pages = number_of(count.get("page-count")) or number_of(count.get("table-count"))
     return Document(gathered.text, said.get("title"), said.get("language"), pages, is_cut)
+
+
+def _has_password(archive: Archive) -> bool:
+    """Whether an OpenDocument file says that its parts are encrypted (ISO 26300-3, section 3.4)."""
+    encrypted = Elements("encryption-data")
+    with suppress(Unreadable):
+        archive.walk("META-INF/manifest.xml", encrypted)
+    return bool(encrypted.found)
 
 
 def _package(archive: Archive, gathered: Gathered) -> Document:

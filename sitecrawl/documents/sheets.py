@@ -49,6 +49,7 @@ class Sheet:
         self._is_first = True
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
+        self._into.step()
         if name == "c":
             self._type = attributes.get("t", "n")
             self._value.clear()

@@ -25,6 +25,8 @@ OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(512)
         (WORD, b"<html>no such file", None),
         ("application/octet-stream", zip_of({"readme.txt": "x"}), None),
         ("application/msword", OLD, None),
+        (WORD, OLD, None),
+        (WORD, OLD + "EncryptedPackage".encode("utf-16-le"), "office"),
         ("text/html", pdf_of("x"), None),
         ("image/png", b"\x89PNG", None),
         ("text/plain", b"%PDF is a format", None),

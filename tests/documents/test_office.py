@@ -87,8 +87,19 @@ def test_no_time_left() -> None:
     assert (found.text, found.is_cut) == ("one", True)
 
 
+def test_no_time_for_elements_without_text() -> None:
+    """They are not read to their end, either."""
+    body = word_of("<w:b/>" * 20_000 + "<w:p><w:t>beyond</w:t></w:p>")
+    found = read_office(body, DocumentLimits(seconds=-1.0))
+    assert (found.text, found.is_cut) == ("", True)
+
+
 ENTITIES = "<!DOCTYPE x [<!ENTITY a 'aaaaaaaaaa'><!ENTITY b '&a;&a;&a;&a;&a;&a;'>]><x>&b;</x>"
 OUTSIDE = "<!DOCTYPE x [<!ENTITY a SYSTEM 'file:///etc/passwd'>]><x><p>&a;</p></x>"
+
+
+ODF_ENCRYPTED = '<m xmlns:a="x"><a:file-entry a:full-path="content.xml"><a:encryption-data/></a:file-entry></m>'
+OFFICE_ENCRYPTED = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(1024) + "EncryptedPackage".encode("utf-16-le")
 
 
 def encrypted() -> bytes:
@@ -114,8 +125,11 @@ def encrypted() -> bytes:
         (zip_of({"content.xml": "<x>" + " " * 200_000 + "</x>"}), "bomb"),
         (word_of("", **{"word/_rels/document.xml.rels": "<R>" + "<Relationship/>" * 10_001 + "</R>"}), "bomb"),
         (encrypted(), "encrypted"),
+        (zip_of({"content.xml": b"\x8f\x12", "META-INF/manifest.xml": ODF_ENCRYPTED}), "encrypted"),
+        (zip_of({"content.xml": b"\x8f\x12", "META-INF/manifest.xml": "<m><file-entry/></m>"}), "damaged"),
+        (OFFICE_ENCRYPTED, "encrypted"),
     ],
-    ids=range(12),  # bodies are long
+    ids=range(15),  # bodies are long
 )
 def test_what_cannot_be_read(body: bytes, reason: str) -> None:
     """Archives that are none, documents without their parts, bombs, entities, passwords."""
