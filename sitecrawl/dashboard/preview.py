@@ -17,6 +17,7 @@ from sitecrawl.page.media_type import HTML
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.pagestore.lookup import url_key
 from sitecrawl.pagestore.reader import PageReader
+from sitecrawl.pagestore.record import RENDERED, SCREENSHOT
 from sitecrawl.urls.url import CRAWLED, parse
 
 MOST: Final = 2_000_000
@@ -42,7 +43,9 @@ class Preview(NamedTuple):
 
 
 def preview(pages: Callable[[], AbstractContextManager[PageReader | None]], url: str) -> Preview:
-    """The newest page that is stored of `url`. Raises `OptionError` where there is none to show, `StorageError`."""
+    """The newest page that is stored of `url`: its picture or else its DOM, if a browser has made one. Raises
+    `OptionError` where there is none to show, `StorageError`.
+    """
     try:
         key = url_key(parse(url, schemes=CRAWLED).href)
     except InvalidUrl as error:
@@ -53,7 +56,9 @@ def preview(pages: Callable[[], AbstractContextManager[PageReader | None]], url:
         captures = [one for one in reader.versions(key) if one.payload_size]
         if not captures:
             raise OptionError("Nothing is stored of this URL here")
-        return Preview(_body(reader, captures[0]), _shown_as(captures[0]))
+        made = (reader.rendered(captures[0], kind) for kind in (SCREENSHOT, RENDERED))
+        shown = next((one for one in made if one is not None), captures[0])
+        return Preview(_body(reader, shown), _shown_as(shown))
 
 
 def _body(reader: PageReader, capture: Capture) -> bytes:

@@ -137,9 +137,9 @@ class PageReader:
         found = self._select("id > :id AND kind = 'page' ORDER BY id LIMIT 1", {"id": part.id})
         return found[0] if found else None
 
-    def rendered(self, capture: Capture) -> Capture | None:
-        """The capture of the DOM of a page that was rendered; None of others."""
-        keys = [record.urn(record.RENDERED, capture.url)]
+    def rendered(self, capture: Capture, kind: Kind = record.RENDERED) -> Capture | None:
+        """What a browser made of a page, its DOM or its picture; None of a page that it did not render."""
+        keys = [record.urn(kind, capture.url)]
         found = self._select("url_key IN (?) ORDER BY id", keys)
         return next((each for each in found if abs(each.fetched - capture.fetched) < _SAME_TIME), None)
 
