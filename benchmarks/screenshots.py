@@ -3,7 +3,8 @@
     python benchmarks/screenshots.py
 
 Crawls the sites of `generated.py`, each under a name of its own, for `--seconds`; then takes the dashboard at the
-width of a desk and of a phone, and the report that is made of the same crawl. Needs Chromium and the extra `test`.
+width of a desk and of a phone, and the report that is made of the same crawl. Then it renders the sites of
+`scriptsites.py` with `-a screenshots=1`, and takes what the two show of that. Needs Chromium and the extra `test`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ from dashboards import Crawl  # noqa: E402
 from generated import Site, sites  # noqa: E402
 from localweb import Answer, LocalWeb  # noqa: E402
 from playwright.sync_api import Browser, Page  # noqa: E402
+from scriptsites import FEED, ROUTES, ScriptSites  # noqa: E402
+from waiting import until  # noqa: E402
 
+from sitecrawl.pagestore.reader import PageFilter, PageReader  # noqa: E402
 from sitecrawl.report.gather import gather  # noqa: E402
 from sitecrawl.report.render import render  # noqa: E402
 
@@ -45,6 +49,9 @@ HOSTS = (
 )
 DESK = 1280, 1400
 PHONE = 390, 844
+WIDE = 1120, 900
+PICTURES = 6
+"""Of pages, which the report then has."""
 
 
 class Sites:
@@ -96,6 +103,36 @@ def main() -> None:
         (Path(directory) / "report.html").write_text(render(gather(job)), encoding="utf-8")
         report = opened(browser, (Path(directory) / "report.html").as_uri(), DESK)
         report.screenshot(path=options.output / "report.png")
+        rendered(browser, Path(directory), options.output)
+
+
+def rendered(browser: Browser, directory: Path, output: Path) -> None:
+    """Pictures of pages, on the dashboard and in the report."""
+    job = directory / "crawls" / "rendered"
+    words = ("-a", "render=1", "-a", "screenshots=1")
+    patient = {"DOWNLOAD_DELAY": 3, "SITECRAWL_RENDER_WAIT": 30, "SITECRAWL_MAX_RENDER_TIME": 90}
+    with LocalWeb({}) as nothing, ScriptSites(nothing.port, directory) as sites:
+        os.environ |= {"http_proxy": sites.root, "https_proxy": sites.root, "no_proxy": "127.0.0.1"}
+        with Crawl(f"https://{FEED}/,https://{ROUTES}/", job, *words, proxied=True, **patient) as crawl:
+            looked_at = f"https://{FEED}/story/1"
+            until(lambda: len(_pictures(job)) >= PICTURES and looked_at in _pictures(job), "pictures of pages", 240)
+            page = opened(browser, f"{crawl.url}#why", WIDE)
+            page.get_by_role("searchbox").fill(looked_at)
+            page.get_by_role("button", name="Ask").click()
+            page.click(".preview summary")
+            page.frame_locator(".preview iframe").locator("img").wait_for()
+            page.locator("#panel").screenshot(path=output / "dashboard-rendered.png")
+    (directory / "rendered.html").write_text(render(gather(job)), encoding="utf-8")
+    report = opened(browser, (directory / "rendered.html").as_uri(), WIDE)
+    report.locator("#pictures").screenshot(path=output / "report-rendered.png")
+
+
+def _pictures(job: Path) -> list[str]:
+    """The pages of which one is stored."""
+    if not (job / "pages.sqlite").exists():
+        return []
+    with PageReader(job) as reader:
+        return [one.url.removeprefix("urn:view:") for one in reader.pages(PageFilter(kind="view"))]
 
 
 def opened(browser: Browser, url: str, size: tuple[int, int], *, dark: bool = False, scale: float = 1.0) -> Page:
