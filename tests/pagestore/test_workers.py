@@ -9,11 +9,13 @@ from pagestore_helpers import STARTED, exchange, page
 from sitecrawl.pagestore.collecting import collect
 from sitecrawl.pagestore.options import WarcOptions
 from sitecrawl.pagestore.reader import PageFilter, PageReader
-from sitecrawl.pagestore.record import RENDERED, SCREENSHOT, urn
+from sitecrawl.pagestore.record import RENDERED, SCREENSHOT, Kind, urn
 from sitecrawl.pagestore.warc_store import WarcStore
 from sitecrawl.pagestore.workers import WorkersReader, open_pages
 
 ROOT = "http://site.example/"
+MADE: tuple[Kind, ...] = (RENDERED, SCREENSHOT)
+"""What a browser makes of a page."""
 
 
 def store(directory: Path, *fetches: tuple[str, float], status: int = 200) -> None:
@@ -45,7 +47,7 @@ def test_what_two_browsers_made_of_a_page(tmp_path: Path) -> None:
     """DOM and picture go with the page that counts, and not with the other worker's."""
     for number, seconds in ((1, 1), (2, 5)):
         written = WarcStore(tmp_path / f"worker-{number}")
-        for kind in (RENDERED, SCREENSHOT):
+        for kind in MADE:
             made = exchange(urn(kind, ROOT), f"{kind} {number}".encode(), started=STARTED + seconds)
             written.put(made, None)
         found = exchange(ROOT, started=STARTED + seconds)
@@ -53,7 +55,7 @@ def test_what_two_browsers_made_of_a_page(tmp_path: Path) -> None:
         written.checkpoint()
         written.close()
     with WorkersReader(tmp_path) as reader:
-        for kind in (RENDERED, SCREENSHOT):
+        for kind in MADE:
             (counting,) = reader.pages(PageFilter(kind=kind))
             assert reader.read(counting).body == f"{kind} 2".encode()
     assert collect([tmp_path / "worker-1", tmp_path / "worker-2"], tmp_path / "all", WarcOptions()) == (3, 1, 3)
