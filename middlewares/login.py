@@ -9,12 +9,13 @@ from typing import Final
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
-from scrapy.http import Response, TextResponse
+from scrapy.http import Response
 
 from sitecrawl.base.errors import InvalidUrl, SitecrawlError
 from sitecrawl.crawl.causes import of_exception, of_rule
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.form_login import log_in
+from sitecrawl.crawl.page_text import text_of
 from sitecrawl.crawl.requests import LOGGED_OUT, LOGIN, host_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sessions import LoginFailed, Session
@@ -122,7 +123,7 @@ class LoginMiddleware:
         if request not in session.sent_by:  # logged out, and content with it
             return response
         body = response.body if b"html" in (response.headers.get("Content-Type") or b"").lower() else b""
-        if session.says_out(response.status, body, partial(_text, response)):
+        if session.says_out(response.status, body, partial(text_of, response)):
             return _again(self._runtime, request, fetch, session)
         if response.status < 300:
             session.was_in()
@@ -187,7 +188,3 @@ def _only_if_free(session: Session, fetch: Fetch, response: Response) -> Respons
         fetch.failed(LoggedOut.__name__)
         raise LoggedOut(f"{response.url} came over plain http, over which nobody is logged in (over_http)")
     return response
-
-
-def _text(response: Response) -> str:
-    return response.text if isinstance(response, TextResponse) else response.body.decode("utf-8", "replace")
