@@ -1,14 +1,14 @@
 """Logging in by a form: its page is fetched, filled in as a browser would, sent, and what comes is looked at.
 
 What stands in the form already is sent along, so that hidden fields against forged requests are what they should be.
-A password goes to the host of the form's page and to no other, and never from https to http.
+A password goes to the host that the sheet names and to no other, wherever that leads, and never from https to http.
+No message has the query of an address: a site may have put there what it was sent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, KeysView, Mapping
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from parsel import Selector
 from scrapy import Request
@@ -19,12 +19,14 @@ from sitecrawl.base.display import printable
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.patterns import MatchTime, compiled
 from sitecrawl.crawl.causes import of_status
+from sitecrawl.crawl.form_body import form_body, sending_charset
+from sitecrawl.crawl.page_text import in_its_charset
 from sitecrawl.crawl.requests import LOGIN
 from sitecrawl.crawl.sessions import LoginFailed, Session
 from sitecrawl.http.cookies import CookieStore
 from sitecrawl.page.refusals import has_password
 from sitecrawl.sheets.login import COOKIE, CSS
-from sitecrawl.urls.url import parse
+from sitecrawl.urls.url import Url, parse
 
 MAX_REDIRECTS: Final = 10
 _ASKING: Final = "//form[.//input[translate(@type, 'PASWORD', 'pasword') = 'password']]"
@@ -50,12 +52,12 @@ async def log_in(session: Session, ask: Ask, cookies: CookieStore) -> None:
     login = session.login
     was_known = bool(cookies.header(login.url))
     page = await _followed(Request(login.url, callback=NO_CALLBACK, dont_filter=True, meta=dict(_META)), ask)
-    form = _form(page, login.form)
+    form = _form(page, login.form, session.form_data)
     if form is None and was_known and _why_not(session, page, cookies) is None:
         return  # by the cookies that were kept
     if form is None:
         what = f"no form that matches {login.form!r}" if login.form else "no form that asks for a password"
-        raise LoginFailed(f"there is {what} at {printable(page.url, 200)}")
+        raise LoginFailed(f"there is {what} at {_shown(page.url)}")
     answer = await _followed(_filled_in(session, page, form), ask)
     if (why := _why_not(session, answer, cookies)) is not None:
         raise LoginFailed(why)
@@ -81,55 +83,81 @@ async def _followed(request: Request, ask: Ask) -> Response:
 def _checked(response: Response) -> Response:
     if response.status >= 400:
         lasts = response.status < 500 and response.status not in _NOT_NOW
-        raise LoginFailed(f"{printable(response.url, 200)} {of_status(response.status)}", lasts=lasts)
-    return response
+        raise LoginFailed(f"{_shown(response.url)} {of_status(response.status)}", lasts=lasts)
+    return in_its_charset(response) if isinstance(response, TextResponse) else response
 
 
-def _form(page: Response, selector: str) -> Selector | None:
+def _form(page: Response, selector: str, wanted: Iterable[str]) -> Selector | None:
+    """The one of that `selector`; else the first that asks for a password and has all fields that are `wanted`, or
+    asks for one at least.
+    """
     if not isinstance(page, TextResponse):
         return None
-    found = page.css(selector) if selector else page.xpath(_ASKING)
-    return next((one for one in found if one.root.tag == "form"), None)
+    found = [one for one in (page.css(selector) if selector else page.xpath(_ASKING)) if one.root.tag == "form"]
+    return next((one for one in found if selector or _names(one) >= {*wanted}), next(iter(found), None))
+
+
+def _names(form: Selector) -> KeysView[str]:
+    """Of its fields, each once, in their order."""
+    return dict.fromkeys(form.css("[name]").xpath("@name").getall()).keys()
 
 
 def _filled_in(session: Session, page: Response, form: Selector) -> Request:
     """The request by which a browser would send the form (HTML standard, "form submission")."""
     assert isinstance(page, TextResponse)
-    names = dict.fromkeys(form.css("[name]").xpath("@name").getall())
+    names = _names(form)
     for name in session.form_data:
         if name not in names:
             has = printable(", ".join(names), 200)
-            raise LoginFailed(f"the form at {printable(page.url, 200)} has no field {name!r}: it has {has}")
-    target = _target(page, form)
+            raise LoginFailed(f"the form at {_shown(page.url)} has no field {name!r}: it has {has}")
+    target = _target(session.login.url, page, form)
     given = [
         (name, value) for name, value in [*form.root.form_values(), *_clicked(form)] if name not in session.form_data
     ]
+    charset = sending_charset(form.attrib.get("accept-charset", ""), page.encoding)
+    kind, body = form_body([*given, *session.form_data.items()], form.attrib.get("enctype", ""), charset)
     return Request(
         target,
         method="POST",
-        headers={"Content-Type": "application/x-www-form-urlencoded", "Referer": page.url},
-        body=urlencode([*given, *session.form_data.items()], encoding=page.encoding, errors="replace"),
+        headers={"Content-Type": kind, "Referer": page.url},
+        body=body,
         callback=NO_CALLBACK,
         dont_filter=True,
         meta=dict(_META),
     )
 
 
-def _target(page: TextResponse, form: Selector) -> str:
-    """Where the form is to be sent; a `LoginFailed` if that is where no password is to go."""
-    at = f"the form at {printable(page.url, 200)}"
+def _target(named: str, page: TextResponse, form: Selector) -> str:
+    """Where the form is to be sent; a `LoginFailed` if that is where no password is to go: `named` is the address
+    that a person knows, and a site may lead from there to any other.
+    """
+    at = f"the form at {_shown(page.url)}"
     try:
         target = parse(page.urljoin((form.attrib.get("action") or page.url).strip()), page.url)
     except (InvalidUrl, ValueError):
         raise LoginFailed(f"{at} sends to what is no address of the web") from None
-    before = parse(page.url)
-    if before.host != target.host or (before.scheme == "https" and target.scheme != "https"):
-        raise LoginFailed(
-            f"{at} sends to {printable(f'{target.scheme}://{target.host}', 200)}: nothing is sent there"
-        )
+    if not _may_have_it(named, here := parse(page.url)):
+        raise LoginFailed(f"{_shown(named)} leads to a form that stands at {_host(here)}: nothing is sent there")
+    if not _may_have_it(here.href, target):
+        raise LoginFailed(f"{at} sends to {_host(target)}: nothing is sent there")
     if form.attrib.get("method", "").strip().lower() != "post":
         raise LoginFailed(f"{at} would put the password into an address")
     return target.href
+
+
+def _may_have_it(known: str, to: Url) -> bool:
+    """Whether a password that is for `known` may go on to another address."""
+    before = parse(known)
+    return before.host == to.host and (before.scheme != "https" or to.scheme == "https")
+
+
+def _host(url: Url) -> str:
+    return printable(f"{url.scheme}://{url.host}", 200)
+
+
+def _shown(url: str) -> str:
+    """An address for a message: without its query, where a site may have put what it was sent."""
+    return printable(url.partition("#")[0].partition("?")[0], 200)
 
 
 def _clicked(form: Selector) -> list[tuple[str, str]]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any
+from email import message_from_bytes
+from email.message import Message
+from typing import Any, cast
 from urllib.parse import parse_qs
 
 import pytest
@@ -67,6 +69,80 @@ def test_what_is_sent() -> None:
     assert all(one.meta["sitecrawl_login"] for one in asked)
 
 
+def test_an_address_that_leads_to_https() -> None:
+    """What is named by http may lead to the same host by https, and the form is sent there."""
+    asked: list[Request] = []
+    answers: Answers = {
+        "http://a.example/login": leads(URL),
+        URL: FORM.format(to="/enter"),
+        "https://a.example/enter": "welcome",
+    }
+    go(answers, asked, url="http://a.example/login")
+    assert asked[-1].url == "https://a.example/enter"
+
+
+def test_in_parts() -> None:
+    """A form that asks for `multipart/form-data` gets that."""
+    asked: list[Request] = []
+    form = FORM.format(to="/enter").replace("<form", "<form enctype='Multipart/Form-Data'")
+    go({URL: form, "https://a.example/enter": "welcome"}, asked)
+    sent = asked[1]
+    message = message_from_bytes(b"Content-Type: " + sent.headers["Content-Type"] + b"\n\n" + sent.body)
+    found = {str(part.get_param("name", header="content-disposition")): part.get_payload() for part in parts(message)}
+    assert found == {"csrf": "c1", "go": "in", "user": "me", "pw": "word"}
+
+
+def parts(message: Message) -> list[Message]:
+    assert message.is_multipart()
+    return cast(list[Message], message.get_payload())
+
+
+@pytest.mark.parametrize(
+    ("charset", "accepts", "sent"),
+    [
+        ("utf-8", "", "%E2%82%AC%E3%81%82"),
+        ("shift_jis", "", "%26%238364%3B%82%A0"),
+        ("iso-8859-1", "", "%80%26%2312354%3B"),
+        ("iso-8859-1", "no-such utf-8", "%E2%82%AC%E3%81%82"),
+        ("utf-16", "", "%E2%82%AC%E3%81%82"),
+        ("rot13", "", "%80%26%2312354%3B"),
+        ("idna", "", "%80%26%2312354%3B"),
+    ],
+)
+def test_in_the_charset_of_the_page(charset: str, accepts: str, sent: str) -> None:
+    """As a browser: what has no bytes there goes as a character reference, and not as a question mark."""
+    asked: list[Request] = []
+    form = FORM.format(to="/enter").replace("<form", f"<form accept-charset='{accepts}'" if accepts else "<form")
+    body = form.encode("utf-16" if charset == "utf-16" else "ascii")
+
+    def asking(request: Request) -> Response:
+        return HtmlResponse(request.url, body=body, headers={"Content-Type": f"text/html; charset={charset}"})
+
+    go({URL: asking, "https://a.example/enter": "welcome"}, asked, fields={"user": "me", "pw": "\u20ac\u3042"})
+    assert f"pw={sent}" in asked[1].body.decode()
+
+
+def test_the_form_that_has_the_fields() -> None:
+    """Of several forms with a password the first with all fields of the sheet is sent, and not one to register."""
+    other = FORM.format(to="/register").replace("name=user", "name=email")
+    asked: list[Request] = []
+    go({URL: other + FORM.format(to="/enter"), "https://a.example/enter": "welcome"}, asked)
+    assert asked[1].url == "https://a.example/enter"
+
+
+def test_an_address_with_the_password_in_it() -> None:
+    """A site that puts what was sent into an address has that in no message."""
+    with pytest.raises(LoginFailed) as caught:
+        go(
+            {
+                URL: FORM.format(to="/x"),
+                "https://a.example/x": leads("/no?pw=word#word"),
+                "https://a.example/no?pw=word": 403,
+            }
+        )
+    assert str(caught.value) == "https://a.example/no answers 403 Forbidden"
+
+
 def test_the_form_that_is_named() -> None:
     """Of several forms with a password a selector chooses one."""
     forms = FORM.format(to="/register") + FORM.format(to="/enter").replace("<form", "<form id=in")
@@ -96,6 +172,14 @@ def test_the_form_that_is_named() -> None:
         ),
         ({URL: leads("mailto:a@a.example")}, "no address of the web"),
         ({URL: leads(URL)}, f"redirected more than {MAX_REDIRECTS} times"),
+        (
+            {URL: leads("http://a.example/in"), "http://a.example/in": FORM.format(to="/in")},
+            "stands at http://a.example: nothing is sent there",
+        ),
+        (
+            {URL: leads("https://b.example/in"), "https://b.example/in": FORM.format(to="/in")},
+            "stands at https://b.example: nothing is sent there",
+        ),
     ],
 )
 def test_why_it_fails(answers: Answers, why: str) -> None:
