@@ -28,6 +28,7 @@ class MembersWeb(Threaded):
         way: str = "form",
         shows: str = "redirect",
         extra: Mapping[str, str] | None = None,
+        address: str = "127.0.0.1",
     ) -> None:
         self.pages = pages
         self.ends_after = ends_after
@@ -41,15 +42,18 @@ class MembersWeb(Threaded):
         self.logins = 0
         self.refused_logins = 0
         self.logouts = 0
+        self.opens = threading.Event()
+        """Until it is set, pages but for the first do not come."""
+        self.opens.set()
         self.seen: list[tuple[str, str, dict[str, str]]] = []
         """Method, path and headers of each request."""
         self._tokens: set[str] = set()
         self._numbers = count(1)
         self._lock = threading.Lock()
-        server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"web": self}))
+        server = ThreadingHTTPServer((address, 0), type("Handler", (_Handler,), {"web": self}))
         server.daemon_threads = True
         self.port = server.server_address[1]
-        self.host = f"127.0.0.1:{self.port}"
+        self.host = f"{address}:{self.port}"
         self.root = f"http://{self.host}"
         self.serve(server)
 
@@ -122,6 +126,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.web.seen.append(("GET", self.path, dict(self.headers)))
         path = self.path.partition("?")[0]
+        if path.startswith("/page/"):
+            self.web.opens.wait()
         if path == "/robots.txt":
             self._answer(404, b"")
         elif path in self.web.extra:
