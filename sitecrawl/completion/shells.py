@@ -1,7 +1,8 @@
 """A vocabulary as a script for a shell. What is in it is fixed: to press a key starts no Python.
 
-bash and zsh share one function, for zsh has bash's way to complete beside its own (`bashcompinit`). All names are of
-plain characters (`vocabulary`), so none needs a quote; descriptions, which fish shows, have theirs.
+bash and zsh share the function that says what may stand where; each offers it in its own way, for what zsh has of
+bash's (`bashcompinit`) puts a blank behind `NAME=`, and no slash behind a directory. All names are of plain
+characters (`vocabulary`), so none needs a quote; descriptions, which fish shows, have theirs.
 """
 
 from __future__ import annotations
@@ -13,29 +14,36 @@ from typing import Final
 from sitecrawl import __version__
 from sitecrawl.completion.vocabulary import Command, Kind, Option, Vocabulary
 
-_BASH_HEAD: Final = """\
-_sitecrawl_scrapy() {
-    local cur prev command word n kind words
-    cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}" command="" n=1 kind=any words=""
-    COMPREPLY=()
-    while [ "$n" -lt "$COMP_CWORD" ]; do
-        word="${COMP_WORDS[n]}" n=$((n + 1))
+_KIND_HEAD: Final = """\
+_sitecrawl_kind() {  # sets kind and list, for: the word to complete, the one before it, and all from the first on
+    local cur="$1" prev="$2" command="" word
+    shift 2
+    for word in "$@"; do
         case "$word" in
             -*) ;;
             *) command="$word"; break ;;
         esac
     done
+    kind=any list=""
     case "$command" in
 """
-_BASH_TAIL: Final = """\
+_KIND_TAIL: Final = """\
     esac
+}
+"""
+_BASH: Final = """\
+_sitecrawl_scrapy() {
+    local cur prev kind list
+    cur="${COMP_WORDS[COMP_CWORD]}" prev="${COMP_WORDS[COMP_CWORD-1]}"
+    COMPREPLY=()
     case "$cur$prev" in
         =*|*=) return ;;  # the value of NAME=VALUE
     esac
+    _sitecrawl_kind "$cur" "$prev" "${COMP_WORDS[@]:1:COMP_CWORD-1}"
     case "$kind" in
-        words) COMPREPLY=($(compgen -W "$words" -- "$cur")) ;;
+        words) COMPREPLY=($(compgen -W "$list" -- "$cur")) ;;
         names)
-            COMPREPLY=($(compgen -S = -W "$words" -- "$cur"))
+            COMPREPLY=($(compgen -S = -W "$list" -- "$cur"))
             type compopt >/dev/null 2>&1 && compopt -o nospace ;;
         crawl)
             local IFS=$'\\n'
@@ -47,22 +55,37 @@ _BASH_TAIL: Final = """\
             type compopt >/dev/null 2>&1 && compopt -o filenames ;;
     esac
 }
+complete -F _sitecrawl_scrapy scrapy
 """
-_COMPLETE: Final = "complete -F _sitecrawl_scrapy scrapy\n"
 _ZSH_BEGIN: Final = """\
 (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
-autoload -Uz bashcompinit && bashcompinit
+"""
+_ZSH: Final = """\
+_sitecrawl_scrapy() {
+    local kind list
+    _sitecrawl_kind "$PREFIX" "${words[CURRENT-1]}" "${(@)words[2,CURRENT-1]}"
+    case "$kind" in
+        words) compadd -- ${=list} ;;
+        names) compadd -S "" -- ${^${=list}}= ;;
+        crawl)
+            local -a crawls
+            [[ -n "$PREFIX" ]] || crawls=(crawls/*(N/))
+            (( $#crawls )) && compadd -f -- $crawls || _files -/ ;;
+        file) _files ;;
+    esac
+}
+compdef _sitecrawl_scrapy scrapy
 """
 _LISTS: Final = {Kind.SPIDER: "spiders", Kind.ARGUMENT: "arguments", Kind.SETTING: "settings"}
 """Of which list in a script a word of that kind is."""
 
 
 def bash(known: Vocabulary) -> str:
-    return _title("bash") + "".join(_lists(known)) + _function(known) + _COMPLETE
+    return _title("bash") + "".join(_lists(known)) + _function(known) + _BASH
 
 
 def zsh(known: Vocabulary) -> str:
-    return _title("zsh") + _ZSH_BEGIN + "".join(_lists(known)) + _function(known) + _COMPLETE
+    return _title("zsh") + _ZSH_BEGIN + "".join(_lists(known)) + _function(known) + _ZSH
 
 
 def _title(shell: str) -> str:
@@ -77,8 +100,8 @@ def _lists(known: Vocabulary) -> Iterator[str]:
 
 def _function(known: Vocabulary) -> str:
     names = " ".join(command.name for command in known.commands)
-    cases = [f'        "") kind=words words="{names}" ;;\n', *(_case(command) for command in known.commands)]
-    return f"{_BASH_HEAD}{''.join(cases)}{_BASH_TAIL}"
+    cases = [f'        "") kind=words list="{names}" ;;\n', *(_case(command) for command in known.commands)]
+    return f"{_KIND_HEAD}{''.join(cases)}{_KIND_TAIL}"
 
 
 def _case(command: Command) -> str:
@@ -86,7 +109,7 @@ def _case(command: Command) -> str:
     lines = [f"{'|'.join(option.names)}) {_kind(option.kind, option.words)} ;;" for option in _with_word(command)]
     names = " ".join(name for option in command.options for name in option.names)
     own = _kind(command.takes, command.words)
-    lines.append(f'*) case "$cur" in -*) kind=words words="{names}" ;; *) {own} ;; esac ;;')
+    lines.append(f'*) case "$cur" in -*) kind=words list="{names}" ;; *) {own} ;; esac ;;')
     inner = "\n".join(f"                {line}" for line in lines)
     return f'        {command.name})\n            case "$prev" in\n{inner}\n            esac ;;\n'
 
@@ -98,11 +121,11 @@ def _with_word(command: Command) -> Iterator[Option]:
 def _kind(kind: Kind, words: tuple[str, ...]) -> str:
     """What a branch of the function sets."""
     if kind in {Kind.ARGUMENT, Kind.SETTING}:
-        return f'kind=names words="$_sitecrawl_{_LISTS[kind]}"'
+        return f'kind=names list="$_sitecrawl_{_LISTS[kind]}"'
     if kind is Kind.SPIDER:
-        return f'kind=words words="$_sitecrawl_{_LISTS[kind]}"'
+        return f'kind=words list="$_sitecrawl_{_LISTS[kind]}"'
     if kind is Kind.WORDS:
-        return f'kind=words words="{" ".join(words)}"'
+        return f'kind=words list="{" ".join(words)}"'
     return f"kind={kind}"
 
 

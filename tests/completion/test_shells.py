@@ -1,16 +1,23 @@
-"""What a real bash completes; zsh has the same function, and both it and fish's script are checked where they are."""
+"""What real shells complete: bash, and zsh and fish where they are."""
 
 from __future__ import annotations
 
+import os
+import pty
 import re
 import shlex
 import shutil
 import subprocess
+import threading
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from console import command
 from scrapy.settings import Settings
+from waiting import until
 
 from sitecrawl.completion.shells import SHELLS
 from sitecrawl.completion.vocabulary import Command, Kind, Option, Vocabulary, vocabulary
@@ -100,6 +107,107 @@ def test_the_shell_reads_it(name: str, tmp_path: Path) -> None:
     path = tmp_path / "script"
     path.write_text(command("completion", name).stdout)
     subprocess.run([shell, "-n", str(path)], check=True, timeout=120)
+
+
+PROBE = """
+PS1= PS2=
+source {script}
+probe() {{ zle complete-word; print -r -- "$BUFFER" >>{out}; BUFFER= }}
+zle -N probe
+bindkey '^X' probe
+print ready >{out}
+"""
+KEY = b"\x18"
+
+
+def typed_in_zsh(lines: list[str], folder: Path) -> list[str]:
+    """What becomes of each line in a zsh at a terminal when the key is pressed that completes."""
+    if (shell := shutil.which("zsh")) is None:
+        pytest.skip("there is no zsh")
+    script, probe, out = (folder.parent / name for name in ("script", "probe", "out"))
+    script.write_text(command("completion", "zsh").stdout)
+    probe.write_text(PROBE.format(script=script, out=out))
+    master, slave = pty.openpty()
+    env = {**os.environ, "TERM": "dumb", "ZDOTDIR": str(folder.parent)}
+    ends: dict[str, Any] = {"stdin": slave, "stdout": slave, "stderr": slave}
+    with subprocess.Popen([shell, "-f", "-i"], cwd=folder, env=env, start_new_session=True, **ends) as process:
+        os.close(slave)
+        threading.Thread(target=drain, args=(master,), daemon=True).start()
+        try:
+            os.write(master, f"source {probe}\n".encode())
+            for number, line in enumerate(("", *lines)):
+                if number:
+                    os.write(master, line.encode() + KEY)
+                until(partial(has_lines, out, number + 1), line or "zsh is ready", 30)
+        finally:
+            process.kill()
+    return out.read_text().splitlines()[1:]
+
+
+def has_lines(file: Path, number: int) -> bool:
+    return file.exists() and len(file.read_text().splitlines()) >= number
+
+
+def drain(terminal: int) -> None:
+    """Somebody has to read what a terminal shows."""
+    with suppress(OSError):
+        while os.read(terminal, 65_536):
+            pass
+    os.close(terminal)
+
+
+def offered_by_fish(line: str, script: Path, folder: Path) -> list[str]:
+    fish = ["fish", "--no-config", "-c", f"source {script}; complete -C $argv[1]", line]
+    env = {**os.environ, "HOME": str(folder.parent), "XDG_CONFIG_HOME": str(folder.parent / "config")}
+    done = subprocess.run(fish, capture_output=True, text=True, check=True, cwd=folder, env=env, timeout=60)
+    assert done.stderr == ""
+    return [one.partition("\t")[0] for one in done.stdout.splitlines()]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """In which there are crawls and other files."""
+    folder = tmp_path / "folder"
+    for name in ("crawls/one two", "elsewhere"):
+        (folder / name).mkdir(parents=True)
+    (folder / "else.csv").touch()
+    return folder
+
+
+def test_zsh(folder: Path) -> None:
+    """A name is followed by a blank, NAME= by none, and a directory by a slash; names are quoted."""
+    lines = {
+        "scrapy expo": "scrapy export ",
+        "scrapy crawl gen": "scrapy crawl generic ",
+        "scrapy pages --form": "scrapy pages --format ",
+        "scrapy export w": "scrapy export wacz ",
+        "scrapy crawl generic -a max_p": "scrapy crawl generic -a max_pages=",
+        "scrapy crawl generic -s SITECRAWL_HEART": "scrapy crawl generic -s SITECRAWL_HEARTBEAT=",
+        "scrapy crawl generic -s JOBDIR=cr": "scrapy crawl generic -s JOBDIR=cr",
+        "scrapy pages -d ": "scrapy pages -d crawls/one\\ two/",
+        "scrapy report else": "scrapy report elsewhere/",
+        "scrapy export -o else.": "scrapy export -o else.csv ",
+    }
+    assert dict(zip(lines, typed_in_zsh([*lines], folder), strict=True)) == lines
+
+
+def test_fish(folder: Path) -> None:
+    """The same words, files and directories; those of another command are not among them."""
+    if shutil.which("fish") is None:
+        pytest.skip("there is no fish")
+    script = folder.parent / "script"
+    script.write_text(command("completion", "fish").stdout)
+    for line, offered in {
+        "scrapy expo": {"export"},
+        "scrapy crawl gen": {"generic"},
+        "scrapy pages --work": set(),
+        "scrapy export w": {"wacz"},
+        "scrapy crawl generic -a max_p": {"max_pages="},
+        "scrapy crawl generic -s SITECRAWL_HEART": {"SITECRAWL_HEARTBEAT="},
+        "scrapy pages -d cr": {"crawls/", "crawls/one two"},
+        "scrapy export -o else.": {"else.csv"},
+    }.items():
+        assert set(offered_by_fish(line, script, folder)) == offered, line
 
 
 def test_fish_is_quoted() -> None:

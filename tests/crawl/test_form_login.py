@@ -87,7 +87,8 @@ def test_in_parts() -> None:
     form = FORM.format(to="/enter").replace("<form", "<form enctype='Multipart/Form-Data'")
     go({URL: form, "https://a.example/enter": "welcome"}, asked)
     sent = asked[1]
-    message = message_from_bytes(b"Content-Type: " + sent.headers["Content-Type"] + b"\n\n" + sent.body)
+    kind = sent.headers["Content-Type"] or b""
+    message = message_from_bytes(b"Content-Type: " + kind + b"\n\n" + sent.body)
     found = {str(part.get_param("name", header="content-disposition")): part.get_payload() for part in parts(message)}
     assert found == {"csrf": "c1", "go": "in", "user": "me", "pw": "word"}
 
