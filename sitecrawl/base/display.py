@@ -53,3 +53,8 @@ def duration(seconds: float) -> str:
     """Hours, minutes and seconds: `1:02:03`."""
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+def without_query(url: str) -> str:
+    """A URL without what a site may have put a secret into that it was sent."""
+    return url.partition("#")[0].partition("?")[0]

@@ -15,7 +15,7 @@ from scrapy import Request
 from scrapy.http import Response, TextResponse
 from scrapy.http.request import NO_CALLBACK
 
-from sitecrawl.base.display import printable
+from sitecrawl.base.display import printable, without_query
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.patterns import MatchTime, compiled
 from sitecrawl.crawl.causes import of_status
@@ -157,7 +157,7 @@ def _host(url: Url) -> str:
 
 def _shown(url: str) -> str:
     """An address for a message: without its query, where a site may have put what it was sent."""
-    return printable(url.partition("#")[0].partition("?")[0], 200)
+    return printable(without_query(url), 200)
 
 
 def _clicked(form: Selector) -> list[tuple[str, str]]:

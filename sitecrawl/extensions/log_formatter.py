@@ -12,6 +12,9 @@ from scrapy.logformatter import LogFormatter as ScrapyLogFormatter
 from scrapy.logformatter import LogFormatterResult
 from twisted.python.failure import Failure
 
+from sitecrawl.base.display import without_query
+from sitecrawl.crawl.requests import LOGIN
+
 logger = logging.getLogger(__name__)
 
 
@@ -31,7 +34,7 @@ class LogFormatter(ScrapyLogFormatter):
         return cls(debug=crawler.settings.getbool("LOG_ENABLED") and number <= logging.DEBUG)
 
     def crawled(self, request: Request, response: Response, spider: Spider) -> LogFormatterResult | None:  # type: ignore[override]
-        return super().crawled(request, response, spider) if self._debug else None
+        return super().crawled(_shown(request), response, spider) if self._debug else None
 
     def scraped(self, item: Any, response: Response | Failure | None, spider: Spider) -> LogFormatterResult | None:  # type: ignore[override]
         return super().scraped(item, response, spider) if self._debug else None
@@ -39,8 +42,14 @@ class LogFormatter(ScrapyLogFormatter):
     def download_error(
         self, failure: Failure, request: Request, spider: Spider, errmsg: str | None = None
     ) -> LogFormatterResult:
+        request = _shown(request)
         result = super().download_error(failure, request, spider, errmsg)
         reason = f"{failure.type.__name__}: {failure.getErrorMessage()}" if failure.type is not None else "no reason"
         logger.info("Not downloaded: %s: %s", request, reason, extra={"spider": spider})
         result["level"] = logging.DEBUG  # Scrapy adds the traceback to its own
         return result
+
+
+def _shown(request: Request) -> Request:
+    """For a message: those of a login without their query."""
+    return request.replace(url=without_query(request.url)) if LOGIN in request.meta else request
