@@ -67,9 +67,13 @@ class Telemetry:
         from sitecrawl.telemetry.spans import FetchSpans  # noqa: PLC0415
 
         runtime = Runtime.of(self._crawler)
-        self._quiet.begin()
+        self._quiet.begin(providers.without_secrets)
         about = providers.resource(_about(runtime, spider))
-        self._tracers, self._meters = providers.tracer_provider(about), providers.meter_provider(about)
+        try:
+            self._tracers = providers.tracer_provider(about)
+            self._meters = providers.meter_provider(about)
+        except ValueError as error:  # a number that is none, in a variable of theirs
+            logger.warning("OpenTelemetry: %s. Not all is sent", printable(str(error), 500))
         if self._tracers is not None:
             FetchSpans(self._tracers.get_tracer(_SCOPE, __version__)).connect(self._crawler, runtime)
         dashboard = self._crawler.get_extension(Dashboard)
@@ -128,8 +132,11 @@ class Quiet(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.errors = 0
+        self._cleaned: Callable[[str], str] = str
 
-    def begin(self) -> None:
+    def begin(self, cleaned: Callable[[str], str]) -> None:
+        """`cleaned` gives what they say for others to see."""
+        self._cleaned = cleaned
         theirs = logging.getLogger(_THEIRS)
         theirs.propagate = False
         theirs.addHandler(self)
@@ -142,5 +149,5 @@ class Quiet(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         self.errors += 1
         if self.errors == 1:
-            said = printable(record.getMessage(), 500)
+            said = printable(self._cleaned(record.getMessage()), 500)
             logger.warning("OpenTelemetry: %s (what follows is counted as otel/errors)", said)

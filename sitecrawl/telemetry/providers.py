@@ -17,12 +17,17 @@ from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
+from opentelemetry.sdk.trace.sampling import ParentBased, Sampler, TraceIdRatioBased
 
 from sitecrawl.base.errors import OptionError
 
 RATIO: Final = 0.01
-"""Of fetches that are traced where OTEL_TRACES_SAMPLER says nothing: of a crawl, all would be too many."""
+"""Of fetches that are traced where the environment says nothing: of a crawl, all would be too many."""
+_SAMPLER: Final = "OTEL_TRACES_SAMPLER"
+_RATIO: Final = f"{_SAMPLER}_ARG"
+_WITH_RATIO: Final = frozenset({"traceidratio", "parentbased_traceidratio"})
+_SAMPLERS: Final = _WITH_RATIO | {"always_on", "always_off", "parentbased_always_on", "parentbased_always_off"}
+_HEADERS: Final = tuple(f"OTEL_EXPORTER_OTLP_{part}HEADERS" for part in ("", "TRACES_", "METRICS_"))
 _PROTOCOL: Final = "http/protobuf"
 
 
@@ -35,6 +40,16 @@ def check() -> None:
     """Raises `OptionError` for what a variable wants that there is not."""
     for signal in ("TRACES", "METRICS"):
         _is_wanted(signal)
+    _sampler()
+
+
+def without_secrets(text: str) -> str:
+    """What OpenTelemetry says, without what it was given for headers: it quotes what it does not understand."""
+    for name in _HEADERS:
+        for header in os.environ.get(name, "").split(","):
+            for part in (header.strip(), header.partition("=")[2].strip()):
+                text = text.replace(part, "(masked)") if part else text
+    return text
 
 
 def resource(attributes: Mapping[str, str]) -> Resource:
@@ -46,8 +61,7 @@ def tracer_provider(about: Resource) -> TracerProvider | None:
     """None where OTEL_TRACES_EXPORTER wants no traces. Raises `OptionError`."""
     if not _is_wanted("TRACES"):
         return None
-    sampler = None if os.environ.get("OTEL_TRACES_SAMPLER") else ParentBased(TraceIdRatioBased(RATIO))
-    provider = TracerProvider(sampler=sampler, resource=about, shutdown_on_exit=False)
+    provider = TracerProvider(sampler=_sampler(), resource=about, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return provider
 
@@ -58,6 +72,28 @@ def meter_provider(about: Resource) -> MeterProvider | None:
         return None
     reader = PeriodicExportingMetricReader(OTLPMetricExporter())
     return MeterProvider([reader], resource=about, shutdown_on_exit=False)
+
+
+def _sampler() -> Sampler | None:
+    """None for one that OpenTelemetry makes by its name. What it does not understand it takes for all fetches."""
+    name = os.environ.get(_SAMPLER, "").strip().lower() or "parentbased_traceidratio"
+    if name not in _SAMPLERS:
+        raise OptionError(f"{_SAMPLER} is {name!r}, and has to be one of {', '.join(sorted(_SAMPLERS))}")
+    if name not in _WITH_RATIO:
+        return None
+    ratio = TraceIdRatioBased(_ratio())
+    return ParentBased(ratio) if name.startswith("parentbased") else ratio
+
+
+def _ratio() -> float:
+    given = os.environ.get(_RATIO, "").strip()
+    try:
+        ratio = float(given) if given else RATIO
+    except ValueError:
+        ratio = -1.0
+    if not 0 <= ratio <= 1:  # nor is NaN
+        raise OptionError(f"{_RATIO} is {given!r}, and has to be a share from 0 to 1")
+    return ratio
 
 
 def _is_wanted(signal: str) -> bool:

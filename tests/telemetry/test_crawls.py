@@ -219,6 +219,8 @@ def test_a_collector_that_hangs(web: LocalWeb, tmp_path: Path) -> None:
     [
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "speaks http/protobuf"),
         ("OTEL_TRACES_EXPORTER", "zipkin", "has otlp and none"),
+        ("OTEL_TRACES_SAMPLER", "sometimes", "one of always_off, always_on, "),
+        ("OTEL_TRACES_SAMPLER_ARG", "NaN", "a share from 0 to 1"),
     ],
 )
 def test_what_there_is_not(web: LocalWeb, tmp_path: Path, variable: str, value: str, says: str) -> None:
@@ -239,3 +241,20 @@ def test_without_the_extra(web: LocalWeb, tmp_path: Path) -> None:
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert "scrapy-sitecrawl[otel]" in line
+
+
+def test_what_they_quote(web: LocalWeb, collector: Collector, tmp_path: Path) -> None:
+    """A key for the collector that is written otherwise than they want it is in no line of the log; nor is there a
+    traceback of a number that is none.
+    """
+    env = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": collector.root,
+        "OTEL_EXPORTER_OTLP_HEADERS": "api-key: 5ec2e7",
+        "OTEL_METRIC_EXPORT_INTERVAL": "0",
+    }
+    done = crawl(web, tmp_path, env, LOG_LEVEL="DEBUG")
+    assert done.returncode == 0, done.stderr
+    assert "WARNING: OpenTelemetry: Header format invalid!" in done.stderr
+    assert "WARNING: OpenTelemetry: interval value 0.0 is invalid" in done.stderr
+    assert "5ec2e7" not in done.stderr
+    assert "Traceback" not in done.stderr
