@@ -120,7 +120,7 @@ class Access(Participant):
 
     def _own(self, url: str, host: str) -> Iterator[tuple[bytes, bytes]]:
         sheet, session = self.sheets.of(host), self.session_of(host)
-        is_covered = session is None or session.covers(url)
+        is_covered = self._is_covered(url, host)
         for name, value in sheet.headers.items():
             yield name.encode("latin-1"), value.encode("latin-1")
         if session is not None and session.authorization and is_covered:
@@ -133,6 +133,11 @@ class Access(Participant):
         if text := self.cookies.header(url):
             yield b"Cookie", text.encode("latin-1", "replace")
 
+    def _is_covered(self, url: str, host: str) -> bool:
+        """Whether what lets the crawl in may come and go over the scheme of `url`."""
+        session = self.session_of(host)
+        return session is None or session.covers(url)
+
     def shown(self, url: str, host: str) -> Headers:
         """The same, for others to see: names, and no value."""
         return [(name, MASK) for name, _ in self._own(url, host)]
@@ -142,7 +147,8 @@ class Access(Participant):
         if not self.keeps(host) or not any(name.lower() == b"set-cookie" for name, _ in headers):
             return headers
         left_out = self.cookies.left_out
-        self.cookies.heard(url, headers)
+        if self._is_covered(url, host):
+            self.cookies.heard(url, headers)
         if more := self.cookies.left_out - left_out:
             self._stats.inc_value(limits.COOKIES.stat, more)
         return [(name, _masked(value) if name.lower() == b"set-cookie" else value) for name, value in headers]

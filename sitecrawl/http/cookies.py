@@ -65,23 +65,27 @@ class CookieStore:
         return asked.get_header("Cookie") or ""
 
     def heard(self, url: str, headers: Headers) -> None:
-        """Take what an answer of `url` sets."""
-        message = Message()
+        """Take what an answer of `url` sets, one by one: what is odd costs none of the others."""
+        site = _jar_of(url)
         for name, value in headers:
             if name.lower() == b"set-cookie":
-                if len(value) > COOKIE_SIZE:
-                    self.left_out += 1
-                    continue
-                text = value.decode("latin-1")
-                if text.isprintable():
-                    message.add_header("Set-Cookie", text)
-        if message:
-            asked = StandardRequest(url)  # noqa: S310 - as above
-            site = _jar_of(url)
-            jar = self._jars.get(site, _new_jar())
-            before = _facts(jar)
+                self._heard_one(url, site, value)
+
+    def _heard_one(self, url: str, site: str, value: bytes) -> None:
+        if len(value) > COOKIE_SIZE:
+            self.left_out += 1
+            return
+        text = value.decode("latin-1")
+        jar = self._jars.get(site, _new_jar())
+        if not text.isprintable() or (url.startswith("http://") and _name_of(text) in _of_https(jar)):
+            return
+        message = Message()
+        message.add_header("Set-Cookie", text)
+        asked = StandardRequest(url)  # noqa: S310 - nothing is opened
+        before = _facts(jar)
+        with warnings.catch_warnings(action="ignore"):  # it warns of what it does not expect with a traceback
             made = jar.make_cookies(cast(Any, _Answer(message)), asked)  # those that it ends are out of the jar now
-            self._put(site, jar, [one for one in made if POLICY.set_ok(one, asked)], before)
+        self._put(site, jar, [one for one in made if POLICY.set_ok(one, asked)], before)
 
     def give(self, url: str, cookies: Mapping[str, str]) -> None:
         """Set those of `cookies` that `url` would not be sent by name: what the host has set itself counts."""
@@ -183,7 +187,12 @@ def jar_name(host: str) -> str:
 
 
 class _Policy(http.cookiejar.DefaultCookiePolicy):
-    """Cookies as browsers have them; none for a public suffix."""
+    """Cookies as browsers have them: none for a public suffix, and what is for https comes by https (RFC 6265bis,
+    section 5.7).
+    """
+
+    def set_ok(self, cookie: http.cookiejar.Cookie, request: StandardRequest) -> bool:
+        return _keeps_its_word(cookie, request) and super().set_ok(cookie, request)
 
     def set_ok_domain(self, cookie: http.cookiejar.Cookie, request: StandardRequest) -> bool:
         if cookie.domain_specified:
@@ -194,6 +203,26 @@ class _Policy(http.cookiejar.DefaultCookiePolicy):
 
 
 POLICY: Final = _Policy()
+
+
+def _keeps_its_word(cookie: http.cookiejar.Cookie, request: StandardRequest) -> bool:
+    """Whether it may promise what it does, by `Secure` or by the prefix of its name (section 4.1.3)."""
+    name = cookie.name.lower()
+    if cookie.secure and request.type != "https":
+        return False
+    if name.startswith("__host-"):
+        return cookie.secure and cookie.path == "/" and not cookie.domain_specified
+    return cookie.secure or not name.startswith("__secure-")
+
+
+def _name_of(text: str) -> str:
+    """That of what a Set-Cookie sets."""
+    return text.partition(";")[0].partition("=")[0].strip()
+
+
+def _of_https(jar: http.cookiejar.CookieJar) -> set[str]:
+    """Names of cookies that an answer by plain http neither changes nor ends."""
+    return {one.name for one in jar if one.secure}
 
 
 def _new_jar() -> http.cookiejar.CookieJar:

@@ -97,6 +97,14 @@ def test_over_plain_http(login: dict[str, object], *, over_http: bool, tmp_path:
     assert bool(sent(one, "http://a.example/")) is over_http
 
 
+def test_plain_http_sets_nothing(tmp_path: Path) -> None:
+    """Where nothing is sent by http, nothing that comes by it is kept, or shown."""
+    one = access(tmp_path, Sheet(("a.example",), login={"kind": "form", "url": f"{OURS}in", "fields": {"p": "x"}}))
+    heard(one, OURS, b"sid=ours; Path=/")
+    assert heard(one, "http://a.example/", b"sid=theirs; Path=/") == [(b"Set-Cookie", b"sid=(masked); Path=/")]
+    assert sent(one, OURS)[b"Cookie"] == b"sid=ours"
+
+
 def test_what_others_see(tmp_path: Path) -> None:
     """Of what was sent and set the archive has names; the request's own header of that name is gone as well."""
     one = access(tmp_path, Sheet(("a.example",), headers={"X-Key": "secret"}, cookies={"c": "secret"}))

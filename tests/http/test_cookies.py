@@ -39,6 +39,44 @@ def test_where_a_cookie_goes(cookie: str, url: str, is_sent: bool) -> None:
     assert bool(store.header(url)) is is_sent
 
 
+@pytest.mark.parametrize(
+    ("cookie", "url", "is_kept"),
+    [
+        ("a=1; Secure", "http://www.shop.example/", False),
+        ("__Secure-a=1", f"{SITE}/", False),
+        ("__Secure-a=1; Secure", f"{SITE}/", True),
+        ("__Host-a=1; Secure", f"{SITE}/folder/", False),
+        ("__Host-a=1; Secure; Path=/", f"{SITE}/folder/", True),
+        ("__host-a=1; Secure; Path=/; Domain=shop.example", f"{SITE}/", False),
+        ("__Host-a=1; Secure; Path=/", "http://www.shop.example/", False),
+    ],
+)
+def test_what_a_cookie_promises(cookie: str, url: str, is_kept: bool) -> None:
+    """What is for https alone comes by that alone, and a name with a prefix holds what it says."""
+    store = CookieStore()
+    store.heard(url, setting(cookie))
+    assert len(store) == is_kept
+
+
+def test_http_changes_nothing_of_https() -> None:
+    """Who can write into an answer on its way cannot end a session, nor put another in its place."""
+    store = CookieStore()
+    store.heard(SITE, setting("sid=ours; Secure; Path=/"))
+    for cookie in ("sid=theirs; Path=/", "sid=; Max-Age=0; Path=/", "sid=theirs; Domain=shop.example; Path=/"):
+        store.heard("http://www.shop.example/", setting(cookie))
+    assert store.header(SITE) == "sid=ours"
+
+
+@pytest.mark.parametrize("odd", [f"b=1; Max-Age={'9' * 400}", "b=1; Max-Age=-1", "b=1; Expires=never", "=", ";", "b"])
+@pytest.mark.filterwarnings("error")
+def test_one_that_is_odd(odd: str) -> None:
+    """It costs none of those that come with it, and no line of the log."""
+    store = CookieStore()
+    store.heard(SITE, setting("sid=1", odd, "c=1"))
+    assert store.has(SITE, "sid")
+    assert store.has(SITE, "c")
+
+
 @pytest.mark.parametrize("site", ["a.co.uk", "a.github.io"])
 def test_no_cookie_for_a_public_suffix(site: str) -> None:
     """Where anybody can have a name, nobody sets what all are sent."""
