@@ -104,7 +104,8 @@ class Session:
         if self.failure is not None and self.failure.lasts:
             raise LoginFailed(str(self.failure))
         if len(self._times) == self.login.per_hour and self._clock() - self._times[0] < HOUR:
-            raise LoginFailed(f"it has tried {self.login.per_hour} times within an hour", lasts=False)
+            why = self.failure or "it was logged out each time"
+            raise LoginFailed(f"it has tried {self.login.per_hour} times within an hour: {why}", lasts=False)
 
     def says_out(self, status: int, body: bytes, text: Callable[[], str]) -> bool:
         """Whether an answer shows that nobody is logged in. `body` and `text` are of a page of HTML, or empty."""

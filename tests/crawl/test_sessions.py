@@ -119,6 +119,24 @@ def test_so_many_an_hour() -> None:
     asyncio.run(run())
 
 
+def test_why_there_were_so_many() -> None:
+    """Who has tried too often says what came of it: the last failure, or a session that ended each time."""
+
+    async def run(site: Site) -> str:
+        one = session(per_hour=2)
+        for _ in range(2):
+            with suppress(LoginFailed):
+                await one.enter(site)
+                one.was_out(sent(one))
+        with pytest.raises(LoginFailed) as caught:
+            await one.enter(site)
+        return str(caught.value)
+
+    down = Site(*(LoginFailed("it answers 503", lasts=False) for _ in range(2)))
+    assert asyncio.run(run(down)) == "it has tried 2 times within an hour: it answers 503"
+    assert asyncio.run(run(Site())) == "it has tried 2 times within an hour: it was logged out each time"
+
+
 def sent(one: Session) -> Request:
     """A request that was sent by the login that holds now."""
     request = Request(ROOT)

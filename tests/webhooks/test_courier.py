@@ -9,6 +9,7 @@ import json
 import logging
 import re
 import ssl
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import chain, repeat
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 from certificates import Authority
+from crawling import PROJECT
 from http_clients import client, serving
 from localweb import Answer, LocalWeb
 from waiting import until_async
@@ -24,7 +26,7 @@ from waiting import until_async
 from sitecrawl.http import Verify
 from sitecrawl.webhooks.courier import DROPPED, FAILED, MAX_WAITING, SENT, Courier
 from sitecrawl.webhooks.hook import Event, read_hooks
-from sitecrawl.webhooks.letter import SIGNATURE, Letter
+from sitecrawl.webhooks.letter import SIGNATURE, Letter, signature
 
 SECRET = "between us"
 
@@ -95,6 +97,26 @@ class TestDelivery:
         assert found is not None
         wanted = hmac.new(SECRET.encode(), found[1].encode() + b"." + hit.body, hashlib.sha256).hexdigest()
         assert hmac.compare_digest(wanted, found[2])
+
+    def test_the_sample(self, receiver: LocalWeb) -> None:
+        """The function in docs/alerts.md takes what was sent, and nothing old, changed or signed otherwise."""
+        (text,) = re.findall(
+            r"```python\n(import hashlib.*?)```", (PROJECT / "docs/alerts.md").read_text(), re.DOTALL
+        )
+        names: dict[str, Any] = {}
+        exec(compile(text, "docs/alerts.md", "exec"), names)
+        bring(receiver.root, letter(), secret=SECRET)
+        (hit,) = receiver.hits
+        header, secret, is_genuine = hit.headers[SIGNATURE], SECRET.encode(), names["is_genuine"]
+        assert is_genuine(secret, header, hit.body)
+        old = signature(secret, int(time.time()) - 301, hit.body)
+        wrong = [
+            (b"another", header, hit.body),
+            (secret, header, hit.body + b" "),
+            (secret, old, hit.body),
+            *((secret, odd, hit.body) for odd in ("", "t=x", "t=1,v1=\u00e9", "nonsense", header.partition(",")[0])),
+        ]
+        assert [is_genuine(*one) for one in wrong] == [False] * len(wrong)
 
     def test_what_nobody_wants(self, receiver: LocalWeb) -> None:
         """A webhook hears of what it has named, and of nothing else."""
