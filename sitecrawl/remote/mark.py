@@ -21,14 +21,15 @@ def owner_of(key: bytes, worker: str = "") -> str:
 
 
 def claim(remote: Remote, owner: str) -> None:
-    """Say that the place is `owner`'s. Raises `OptionError` if it is another's, `RemoteError` if the store cannot be
-    written or does not answer.
+    """Say that the place is `owner`'s, and see that nobody else has said so meanwhile. Raises `OptionError` if it is
+    another's, `RemoteError` if the store cannot be written or does not answer.
     """
     mark = json.dumps({"magic": _MAGIC, "format": _FORMAT, "crawl": owner}).encode()
     found = remote.read(MARK, _LONGEST)
     if found is None:
         remote.write(MARK, mark)
-    elif found != mark:
+        found = remote.read(MARK, _LONGEST)
+    if found != mark:
         raise OptionError(
             f"{remote.url} holds the files of another crawl, or of another version: choose another SITECRAWL_REMOTE, "
             "or another directory for this crawl"

@@ -21,6 +21,8 @@ WAIT: Final = 300.0
 
 _SECRET: Final = re.compile(r"secret|pass|token|account_key|sas_|credential|connection_string", re.IGNORECASE)
 """Names of options whose values nobody may read off a command line."""
+_PASSWORD: Final = re.compile(r"://[^@]*:[^@]*@")
+"""In a URL: what a user name would have behind it, also if it has a slash, as keys of S3 do."""
 _ODD: Final = re.compile(r"[?#\x00-\x20\x7f]|::")
 """In a URL: what chains file systems, names a version, or nobody can type."""
 _NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9._-]+")
@@ -73,8 +75,7 @@ def _check(url: str) -> None:
         raise OptionError(
             f"A store elsewhere is a URL with one of the schemes {', '.join(known)}, and not {scheme!r}"
         )
-    host = rest.partition("/")[0]
-    if ":" in host.rpartition("@")[0]:
+    if _PASSWORD.search(url):
         raise OptionError(
             f"The {scheme} URL of a store elsewhere has a password in it, which logs would keep: "
             "take it out, and name a file of it in SITECRAWL_REMOTE_OPTIONS"
@@ -99,6 +100,11 @@ def _opened(storage: Mapping[str, Any], secrets: list[str]) -> Iterator[tuple[st
             raise OptionError(
                 f"SITECRAWL_REMOTE_OPTIONS: {name} is a secret, which others can read off a command line: "
                 "write it into a file, and name that as @FILE"
+            )
+        elif isinstance(value, str) and _PASSWORD.search(value):
+            raise OptionError(
+                f"SITECRAWL_REMOTE_OPTIONS: {name} has a password in its URL, which logs would keep: write the URL "
+                "into a file, and name that as @FILE"
             )
         else:
             yield name, value

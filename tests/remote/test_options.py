@@ -29,7 +29,16 @@ def test_a_url_of_no_use(url: str, said: str) -> None:
         remote_options(url, {})
 
 
-@pytest.mark.parametrize("url", ["sftp://me:hush@host/a", "s3://key:hush@bucket", "s3://key:hush@bucket/a?b"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "sftp://me:hush@host/a",
+        "s3://key:hush@bucket",
+        "s3://key:hush@bucket/a?b",
+        "s3://key:hu/hush@bucket/a",
+        "s3://key/with:hush@bucket",
+    ],
+)
 def test_a_password_in_a_url_is_refused(url: str) -> None:
     """And not said again."""
     with pytest.raises(OptionError, match="password") as caught:
@@ -51,6 +60,14 @@ def test_a_secret_on_the_command_line_is_refused(name: str) -> None:
     """Everybody on the machine can read that; the message does not have it."""
     with pytest.raises(OptionError, match="@FILE") as caught:
         remote_options("s3://bucket", {"client_kwargs": {name: "hush"}})
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["http://key:hush@store.example:9000", "https://:hu/hush@store.example"])
+def test_a_password_in_another_url_is_refused(url: str) -> None:
+    """Errors of a store have the address at which it was asked."""
+    with pytest.raises(OptionError, match="endpoint_url has a password") as caught:
+        remote_options("s3://bucket", {"client_kwargs": {"endpoint_url": url}})
     assert "hush" not in str(caught.value)
 
 

@@ -66,6 +66,18 @@ class TestBoth:
         with pytest.raises(StorageError):
             remote.send(tmp_path / "none", "a")
 
+    def test_two_that_come_at_once(self, remote: Remote, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Who claims a place looks whether another has done so meanwhile."""
+        write = Remote.write
+
+        def both(self: Remote, name: str, data: bytes) -> None:
+            write(self, name, data)
+            write(self, name, data.replace(b"first", b"other"))
+
+        monkeypatch.setattr(Remote, "write", both)
+        with pytest.raises(OptionError, match="another crawl"):
+            claim(remote, "first")
+
     def test_a_place_is_one_crawls(self, remote: Remote) -> None:
         """Another is refused, and writes nothing."""
         mine, other = owner_of(b"k" * 16), owner_of(b"k" * 16, "worker")
