@@ -81,11 +81,11 @@ class Request:
     """Path and query."""
     host: str
     endpoint: Endpoint
-    headers: Sequence[tuple[bytes, bytes]] = ()
+    headers: Sequence[tuple[bytes, bytes]] = field(default=(), repr=False)
     """Without those that frame a message."""
-    body: bytes = b""
+    body: bytes = field(default=b"", repr=False)
     proxy: Proxy | None = None
-    proxy_login: bytes = b""
+    proxy_login: bytes = field(default=b"", repr=False)
     """For the proxy alone: the value of its Proxy-Authorization header. For SOCKS its scheme has to be Basic."""
     bind: tuple[str, int] | None = None
     """The local address to connect from."""

@@ -56,14 +56,14 @@ class Sheet:
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     """Regular expressions for URLs of these hosts, besides those of the crawl."""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Sent with every request, in the place of the crawl's own of the same name."""
-    cookies: Mapping[str, str] = field(default_factory=dict)
+    cookies: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Sent at first; what the host sets afterwards counts."""
-    proxy: str | None = None
+    proxy: str | None = field(default=None, repr=False)
     """Through which its requests go, robots.txt included; empty for none."""
     robots: RobotsException | None = None
-    login: Mapping[str, Any] | None = None
+    login: Mapping[str, Any] | None = field(default=None, repr=False)
     """How to log in: see docs/login.md."""
 
     def over(self, under: Sheet) -> Sheet:

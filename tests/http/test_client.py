@@ -22,6 +22,7 @@ from sitecrawl.http import (
     Found,
     HttpError,
     Proxy,
+    Request,
     ResponseReader,
     UnknownHost,
 )
@@ -65,6 +66,14 @@ async def _connections(*answers: bytes, times: int) -> int:
                 if number % len(answers) == 0:
                     await until_async(lambda: not standing(ours), "the end of the connection has arrived")
     return made
+
+
+def test_what_a_request_shows() -> None:
+    """What lets it in is in its headers and its body, and none of these in an error or a debugger's window."""
+    headers = [(b"Authorization", b"5ec2e7")]
+    request = Request("POST", "/", "a", Endpoint(False, "a", 80), headers, b"pw=5ec2e7", proxy_login=b"5ec2e7")
+    assert "5ec2e7" not in repr(request)
+    assert "POST" in repr(request)
 
 
 def test_a_connection_serves_many_requests() -> None:

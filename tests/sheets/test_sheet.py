@@ -57,3 +57,13 @@ class TestSheets:
         assert found.headers == {"X-From": "us", "Accept": "*/*"}
         assert found.cookies == {"lang": "en"}
         assert found.robots == RobotsException("we own it", ("/",))
+
+
+def test_what_nobody_is_to_see() -> None:
+    """A sheet in an error or a debugger's window shows what is no secret."""
+    login = {"kind": "bearer", "token": "5ec2e7"}
+    sheet = Sheet(
+        ("a",), 2.0, headers={"k": "5ec2e7"}, cookies={"k": "5ec2e7"}, proxy="http://u:5ec2e7@p", login=login
+    )
+    assert "5ec2e7" not in repr(sheet)
+    assert "2.0" in repr(sheet)
