@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from crawling import crawl, scrapy, stats_of
+from dashboards import Crawl
 from localweb import LocalWeb, Page, linked
 from s3_server import BUCKET, S3, SECRET, s3_server
+from waiting import until
 
 from sitecrawl.pagestore import PageReader
 
@@ -178,3 +181,34 @@ def test_a_folder(web: LocalWeb, tmp_path: Path) -> None:
     assert here(tmp_path / "store" / "job") == here(tmp_path / "job")
     with PageReader(tmp_path / "store" / "job") as reader:
         assert sum(page.kind == "page" for page in reader.pages()) == PAGES
+
+
+def test_a_store_that_comes_back(tmp_path: Path) -> None:
+    """One that is away in the middle of a crawl costs nothing but attempts: at the end it has all."""
+    store, disk, broken = (tmp_path / name for name in ("store", "disk", "broken"))
+    disk.mkdir()
+    broken.touch()
+    crawls: list[Crawl] = []
+
+    def lead_to(place: Path) -> None:
+        (tmp_path / "link").symlink_to(place)
+        (tmp_path / "link").replace(store)
+
+    def served(path: str, host: str) -> Page | None:
+        if path == "/3":
+            lead_to(broken)
+        if path == f"/{PAGES - 1}":
+            until(lambda: "The crawl goes on, and" in crawls[0].log, "an attempt has failed", 60)
+            lead_to(disk)
+        return site(path, host)
+
+    lead_to(disk)
+    settings: dict[str, Any] = {"SITECRAWL_REMOTE": f"file://{store}", "SITECRAWL_WARC_SIZE": 1}
+    with LocalWeb(served) as web, Crawl(web.root, tmp_path / "job", **settings) as crawling:
+        crawls.append(crawling)
+        assert crawling.process.wait(60) == 0, crawling.log
+    assert here(store / "job") == here(tmp_path / "job")
+    stats = stats_of(crawling.log)
+    assert stats["remote/failures"] > 0
+    assert (stats["remote/files"], stats["remote/waiting"]) == (len(here(tmp_path / "job")), 0)
+    assert crawling.log.count("The crawl goes on, and") == crawling.log.count("takes files again") == 1
