@@ -80,7 +80,10 @@ class Command(Versioned, ScrapyCrawl):
         try:
             many = many_workers(crawler, opts.spargs)
             if many is not None:
-                self.exitcode = _code_of(many.run())
+                outcome = many.run()
+                self.exitcode = _code_of(outcome)
+                is_stopped = any(share.reason in _BY_HAND for share in outcome.shares)
+                self._write_outputs(crawler.settings, many.directory, is_stopped=is_stopped)
                 return
         except SitecrawlError as error:
             self._refuse(str(error))
@@ -91,9 +94,7 @@ class Command(Versioned, ScrapyCrawl):
         """Say why the crawl cannot begin."""
         if (line := to_parent()) is not None:
             line.tell(error=reason)
-        print(f"sitecrawl: {reason}", file=sys.stderr)
-        if is_job():  # nobody sees its stderr
-            logger.error("%s", reason)
+        _complain(reason)
         self.exitcode = FAILED
 
     def _crawl(self, crawler: Crawler, opts: argparse.Namespace) -> None:
@@ -112,36 +113,32 @@ class Command(Versioned, ScrapyCrawl):
             self.exitcode = FAILED
         elif _was_in_want(crawler):
             self.exitcode = IN_WANT
-        else:
-            if _has_no_page(crawler):
-                self.exitcode = crawler.settings.getint("SITECRAWL_NO_PAGE_CODE")
-            try:
-                self._write_outputs(crawler, outputs(crawler.settings))
-            except SitecrawlError as error:  # of a project without the add-on, which says it at the start
-                _complain(str(error))
-                self.exitcode = self.exitcode or 1
-
-    def _write_outputs(self, crawler: Crawler, wanted: list[Output]) -> None:
-        """What is to be written when the crawl has ended. What goes wrong with one does not keep the others back."""
+        elif _has_no_page(crawler):
+            self.exitcode = crawler.settings.getint("SITECRAWL_NO_PAGE_CODE")
         runtime = Runtime.made(crawler)
-        if runtime is None or not wanted:
-            return
-        if crawler.stats.get_value("finish_reason") in _BY_HAND:
+        if runtime is not None and to_parent() is None:  # many workers' are written when all have ended
+            is_stopped = crawler.stats.get_value("finish_reason") in _BY_HAND
+            self._write_outputs(crawler.settings, runtime.path, is_stopped=is_stopped)
+
+    def _write_outputs(self, settings: Settings, directory: Path, *, is_stopped: bool) -> None:
+        """What is to be written when the crawl has ended. What goes wrong with one does not keep the others back."""
+        wanted = outputs(settings)
+        if wanted and (is_stopped or self.exitcode in {FAILED, IN_WANT}):
             names = ", ".join(output.target for output in wanted)
-            print(f"sitecrawl: not written, for the crawl was stopped: {names}", file=sys.stderr)
+            _complain(f"not written, for the crawl was stopped: {names}")
             return
         for number in (signal.SIGINT, signal.SIGTERM):  # Scrapy's handlers would end a crawl that has ended
             signal.signal(number, signal.default_int_handler)
         for output in wanted:
             try:
-                _write(output, runtime.path, crawler.settings)
+                _write(output, directory, settings)
                 logger.info("Written: %s", output.target)
             except SitecrawlError as error:
                 _complain(f"{output.target} is not written: {error}")
-                self.exitcode = self.exitcode or 1
+                self.exitcode = self.exitcode or FAILED
             except KeyboardInterrupt:
                 _complain(f"{output.target} is not written, nor what comes after it: interrupted")
-                self.exitcode = self.exitcode or 1
+                self.exitcode = self.exitcode or FAILED
                 return
 
 

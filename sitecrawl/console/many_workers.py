@@ -164,7 +164,7 @@ class ManyWorkers:
             ),
             directory=self.directory,
             has_pages=bool(stores_of(self.directory)),
-            has_commands=commands_are_here(self.settings),
+            has_commands=commands_are_here(),
             resume=how_to_resume(self.job, self.directory) if totals.queued or not finished else None,
         )
         say_summary(told, wanted=self.settings.getbool("SITECRAWL_SUMMARY", default=True))
