@@ -91,7 +91,9 @@ from pathlib import Path
 from sitecrawl.cluster.own_redis import redis_server
 server = redis_server(Path(sys.argv[1]))
 url, alive = server.__enter__()
-worker = subprocess.Popen(["sleep", "1000"], pass_fds=[alive], stdout=subprocess.DEVNULL)
+worker = subprocess.Popen(
+    ["sleep", "1000"], pass_fds=[alive], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+)
 print(url, worker.pid, flush=True)
 os.kill(os.getpid(), 9)
 """
