@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import warnings
 from collections.abc import AsyncIterator, Iterable
 from typing import Any, Final
 from weakref import WeakSet
@@ -20,6 +21,7 @@ import scrapy
 from scrapy import Request, signals
 from scrapy.core.engine import ExecutionEngine
 from scrapy.core.scraper import Scraper as ScrapyScraper
+from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.http import Response
 from scrapy.utils.asyncgen import as_async_generator
 from scrapy.utils.asyncio import is_asyncio_available
@@ -27,6 +29,7 @@ from scrapy.utils.defer import aiter_errback, ensure_awaitable, iter_errback
 from scrapy.utils.log import logformatter_adapter
 from scrapy.utils.misc import warn_on_generator_with_return_value
 from scrapy.utils.spider import iterate_spider_output
+from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 KNOWN: Final = ((2, 19),)
@@ -87,9 +90,9 @@ class Engine(ExecutionEngine):
             if isinstance(result, Request):
                 self.crawl(result)
             else:
-                await self.scraper.scrape(result, request)
+                await self.scraper.enqueue_scrape(result, request)
         except Exception:
-            logger.exception("Error while handling downloader output", extra={"spider": self.spider})
+            logger.exception("Error while enqueuing scrape", extra={"spider": self.spider})
         finally:
             slot.remove_request(request)
             slot.nextcall.schedule()
@@ -127,8 +130,10 @@ class Engine(ExecutionEngine):
 class Scraper(ScrapyScraper):
     """No task for a response; one for each of its items."""
 
-    async def scrape(self, result: Response | Failure, request: Request) -> None:
-        """What `enqueue_scrape` does: up to the end of the pipelines."""
+    async def enqueue_scrape(  # type: ignore[override]
+        self, result: Response | Failure, request: Request
+    ) -> None:
+        """Up to the end of the pipelines. Scrapy's gives a deferred, which nobody but its engine waits for."""
         assert self.slot is not None
         self.slot.add_response_request(result, request)
         self.slot.next_response_request_deferred()
@@ -159,6 +164,12 @@ class Scraper(ScrapyScraper):
             self._looked_at.add(function)
             warn_on_generator_with_return_value(spider, callback)
         output = callback(result, **result.request.cb_kwargs)
+        if isinstance(output, Deferred):
+            warnings.warn(
+                f"{callback} returned a Deferred. Returning Deferreds from spider callbacks is deprecated.",
+                ScrapyDeprecationWarning,
+                stacklevel=2,
+            )
         return await ensure_awaitable(iterate_spider_output(output))
 
     @property
