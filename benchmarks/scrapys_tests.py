@@ -49,6 +49,7 @@ EXPLAINED = {
         "test_crawler": _ROBOTS,
         "test_crawler_dupefilter": _ROBOTS,
         "test_download_wrong_type": _LOGS,
+        "test_enqueue_scrape_error": "it replaces a method of Scrapy's own scraper",
     },
     "test_engine_close_spider": {"test_exception_scheduler": "it replaces a method of Scrapy's own disk queues"},
     "test_engine_loop": dict.fromkeys(("test_lazy", "test_lifo_start", "test_shared_queues"), _ORDER),
