@@ -123,7 +123,9 @@ class Command(Versioned, ScrapyCrawl):
     def _write_outputs(self, settings: Settings, directory: Path, *, is_stopped: bool) -> None:
         """What is to be written when the crawl has ended. What goes wrong with one does not keep the others back."""
         wanted = outputs(settings)
-        if wanted and (is_stopped or self.exitcode in {FAILED, IN_WANT}):
+        if not wanted:
+            return
+        if is_stopped or self.exitcode in {FAILED, IN_WANT}:
             names = ", ".join(output.target for output in wanted)
             _complain(f"not written, for the crawl was stopped: {names}")
             return

@@ -270,7 +270,7 @@ class Progress:
         lost pages.
         """
         if not is_job() and not _log_shows_info():
-            print(f"Compiled core: {compiled.IN_USE}", file=sys.stderr, flush=True)
+            say(f"Compiled core: {compiled.IN_USE}")
         if not is_job() and seen.exact is not None:
             say(f"URL-seen test: {seen.describe()}")
 

@@ -103,7 +103,6 @@ class Downloader(ScrapyDownloader):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScrapyDeprecationWarning)  # Scrapy's manager has just said the same
             self.middleware = MiddlewareManager(*self.middleware.middlewares, crawler=crawler)
-        self._crawler = crawler
         crawler.signals.connect(self._shorten, signals.engine_started)
         self._adjusted: dict[str, str] = {}
         """Slots that have something else than the settings say, and the host that they have it of."""
@@ -115,8 +114,8 @@ class Downloader(ScrapyDownloader):
             self._runtime.changes.on_changed.append(self._look_again)
 
     def _shorten(self) -> None:
-        assert self._crawler.engine is not None
-        shorten(self._crawler.engine)
+        assert self.crawler.engine is not None
+        shorten(self.crawler.engine)
 
     async def _enqueue_request(self, request: Request) -> Response:
         """At once where nobody waits for the slot: without a deferred and a task for the turn that is there."""
@@ -125,7 +124,7 @@ class Downloader(ScrapyDownloader):
             return await super()._enqueue_request(request)
         request.meta[self.DOWNLOAD_SLOT] = key
         slot.active.add(request)
-        self.signals.send_catch_log(signals.request_reached_downloader, request=request, spider=self._crawler.spider)
+        self.signals.send_catch_log(signals.request_reached_downloader, request=request, spider=self.crawler.spider)
         slot.lastseen = time.monotonic()
         try:
             return await self._download(slot, request)

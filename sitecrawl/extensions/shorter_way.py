@@ -54,6 +54,7 @@ def shorten(engine: ExecutionEngine) -> bool:
         return False
     # Neither has a setting that names its class.
     engine.__class__, scraper.__class__ = Engine, Scraper
+    vars(engine)["_tasks"], vars(scraper)["_looked_at"] = set(), WeakSet()
     return True
 
 
@@ -61,6 +62,8 @@ class Engine(ExecutionEngine):
     """One task a request."""
 
     scraper: Scraper
+    _tasks: set[asyncio.Task[None]]
+    """Those under way: the loop holds its tasks weakly."""
 
     def _start_scheduled_request(self) -> bool:
         assert self._slot is not None
@@ -74,12 +77,6 @@ class Engine(ExecutionEngine):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return True
-
-    @property
-    def _tasks(self) -> set[asyncio.Task[None]]:
-        """The loop holds its tasks weakly."""
-        held: set[asyncio.Task[None]] = self.__dict__.setdefault("_held_tasks", set())
-        return held
 
     async def _work(self, request: Request) -> None:
         slot = self._slot
@@ -130,6 +127,9 @@ class Engine(ExecutionEngine):
 class Scraper(ScrapyScraper):
     """No task for a response; one for each of its items."""
 
+    _looked_at: WeakSet[Any]
+    """Functions of callbacks whose source was looked at."""
+
     async def enqueue_scrape(  # type: ignore[override]
         self, result: Response | Failure, request: Request
     ) -> None:
@@ -171,11 +171,6 @@ class Scraper(ScrapyScraper):
                 stacklevel=2,
             )
         return await ensure_awaitable(iterate_spider_output(output))
-
-    @property
-    def _looked_at(self) -> WeakSet[Any]:
-        known: WeakSet[Any] = self.__dict__.setdefault("_functions", WeakSet())
-        return known
 
     async def handle_spider_output_async(
         self, result: Iterable[Any] | AsyncIterator[Any], request: Request, response: Response | Failure
