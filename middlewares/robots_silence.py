@@ -10,7 +10,9 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
+
+from sitecrawl.base.pauses import Pause
 
 FIRST: Final = 120.0
 """Seconds for which a host is not asked again."""
@@ -19,18 +21,12 @@ MAX_HOSTS: Final = 10_000
 """That are remembered; the longest silent is forgotten first."""
 
 
-class _Silence(NamedTuple):
-    until: float
-    seconds: float
-    """How long it lasts."""
-
-
 class Silences:
     """See the module. `clock` gives monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._known: OrderedDict[str, _Silence] = OrderedDict()
+        self._known: OrderedDict[str, Pause] = OrderedDict()
 
     def __contains__(self, root: str) -> bool:
         """Whether the host, scheme included, is not to be asked now."""
@@ -42,8 +38,7 @@ class Silences:
         if root in self:
             return
         before = self._known.pop(root, None)
-        seconds = FIRST if before is None else min(2 * before.seconds, LONGEST)
-        self._known[root] = _Silence(self._clock() + seconds, seconds)
+        self._known[root] = Pause.after(before, self._clock(), first=FIRST, longest=LONGEST)
         if len(self._known) > MAX_HOSTS:
             self._known.popitem(last=False)
 

@@ -19,8 +19,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final
 
+from sitecrawl.base.pauses import Pause
 from sitecrawl.http.addresses import literal
 from sitecrawl.http.blame import Want
 from sitecrawl.http.connection import Connection
@@ -34,13 +35,6 @@ FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0
 _WAYS: Final = 8
 """So many on which somebody was heard from last are remembered."""
-
-
-class _Outage(NamedTuple):
-    seconds: float
-    """For which the proxy is left alone."""
-    until: float
-    """When that is over."""
 
 
 class Proxies:
@@ -61,7 +55,8 @@ class Proxies:
         self._clock = clock
         self._ways: OrderedDict[Proxy | None, None] = OrderedDict()
         """Proxies, and None for none, on which somebody was heard from; the last comes last."""
-        self._down: dict[Proxy, _Outage] = {}
+        self._down: dict[Proxy, Pause] = {}
+        """Those that are left alone."""
         self._asking: dict[Proxy, asyncio.Task[bool]] = {}
 
     def heard(self, way: Proxy | None) -> None:
@@ -99,13 +94,11 @@ class Proxies:
 
     def _suffer(self, proxy: Proxy, why: str) -> None:
         now, outage = self._clock(), self._down.get(proxy)
-        if outage is None:
-            self._down[proxy] = _Outage(FIRST_PAUSE, now + FIRST_PAUSE)
-        elif now >= outage.until:  # else it was under way before
-            if outage.seconds == FIRST_PAUSE:  # of a moment's outage nobody need hear
-                logger.warning("The proxy %s %s: what goes through it waits", proxy.authority, why)
-            seconds = min(2 * outage.seconds, LONGEST_PAUSE)
-            self._down[proxy] = _Outage(seconds, now + seconds)
+        if outage is not None and now < outage.until:
+            return  # it was under way before
+        if outage is not None and outage.seconds == FIRST_PAUSE:  # of a moment's outage nobody need hear
+            logger.warning("The proxy %s %s: what goes through it waits", proxy.authority, why)
+        self._down[proxy] = Pause.after(outage, now, first=FIRST_PAUSE, longest=LONGEST_PAUSE)
 
     async def _is_there(self, proxy: Proxy) -> bool:
         if (asking := self._asking.get(proxy)) is None:
