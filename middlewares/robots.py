@@ -44,6 +44,8 @@ LIFETIME = 24 * 3600.0
 """Seconds for which a robots.txt counts (RFC 9309 §2.4)."""
 MAX_HOSTS = 10_000
 """Hosts whose rules are kept in memory; the longest unused is forgotten and fetched again."""
+MAX_RESTING = 100_000
+"""Hosts that may rest between robots.txt and page at a time. Pages of more wait where they are."""
 
 EXCEPTED = "robotstxt/excepted"
 """Counts requests for which no robots.txt counts, by a sheet."""
@@ -104,6 +106,8 @@ class RobotsMiddleware:
         self._asking: dict[str, asyncio.Future[_Rules | None]] = {}
         """What comes of it; None where it is broken off."""
         self._silences = Silences()
+        self._resting: set[str] = set()
+        """Schemes and hosts whose robots.txt has come, and whose first page comes when they have rested."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotsMiddleware:
@@ -127,6 +131,7 @@ class RobotsMiddleware:
         except InvalidUrl:  # data:, file: and the like have no robots.txt
             return None
         root = f"{url.scheme}://{url.host}"
+        was_known = self._known(root) is not None
         rules = await self._rules_of(root, url.host, request)
         fetch = self._runtime.fetch_of(request)
         if rules.want is None and rules.refused is None and self._is_excepted(url):
@@ -142,7 +147,22 @@ class RobotsMiddleware:
             if fetch is not None:
                 fetch.exclude("robots.txt")
             raise IgnoreRequest("Forbidden by robots.txt")
+        if fetch is not None and not was_known and self._rests(root, url.host, rules.parser):
+            return self._runtime.rest(fetch)
+        self._resting.discard(root)
         return None
+
+    def _rests(self, root: str, host: str, parser: RobotParser) -> bool:
+        """Whether the page on whose way robots.txt has come is to come again, once its host has rested from that.
+        Until then it would take a seat among the requests under way, which other hosts could use.
+
+        Only once: where so many hosts take turns that the rules are forgotten by then, no page would ever come.
+        """
+        pause = self._runtime.terms.of(host).politeness.delay or parser.crawl_delay(self._agent)
+        if not pause or root in self._resting or len(self._resting) >= MAX_RESTING:
+            return False
+        self._resting.add(root)
+        return True
 
     async def allows(self, url: str, page: Request) -> bool:
         """Whether `url` may be asked for, on the way of the `page` that needs it: not where nobody can tell. Whoever
@@ -190,13 +210,18 @@ class RobotsMiddleware:
 
     async def _rules_of(self, root: str, host: str, page: Request) -> _Rules:
         """The rules for all URLs of scheme and host `root`, asked for once at a time, on the way of the `page`."""
-        while (rules := self._rules.get(root)) is None or rules.until <= time.monotonic():
+        while (rules := self._known(root)) is None:
             if root not in self._asking:
                 return await self._ask(root, host, page)
             if (heard := await asyncio.shield(self._asking[root])) is not None:
                 return heard
         self._rules.move_to_end(root)
         return rules
+
+    def _known(self, root: str) -> _Rules | None:
+        """The rules that need not be asked for."""
+        rules = self._rules.get(root)
+        return rules if rules is not None and rules.until > time.monotonic() else None
 
     async def _ask(self, root: str, host: str, page: Request) -> _Rules:
         answer = self._asking[root] = asyncio.get_running_loop().create_future()

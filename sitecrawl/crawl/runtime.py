@@ -410,6 +410,13 @@ class Runtime:
         fetch.give_back(self.pause.put_back(want, fetch.request.url))
         return fetch.request.replace(dont_filter=True)
 
+    def rest(self, fetch: Fetch) -> Request:
+        """Its host was asked for something else on its way: the request that puts it back, until the host has rested
+        from that, once it is scheduled.
+        """
+        fetch.give_back()
+        return fetch.request.replace(dont_filter=True)
+
     def finish(self, fetch: Fetch) -> None:
         """The fetch is over, and so is the visit."""
         if fetch.interrupted:
