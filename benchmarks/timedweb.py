@@ -64,6 +64,7 @@ class TimedWeb:
         parts = urlsplit(url)
         status, headers, body = 404, {}, b"no such host here"
         if (name := self._module.HOSTS.get(parts.hostname)) is not None:
-            status, headers, body = self._module.answer(self._cache / name, parts._replace(scheme="", netloc="").geturl())
+            target = parts._replace(scheme="", netloc="").geturl()
+            status, headers, body = self._module.answer(self._cache / name, target)
         fields = "".join(f"{key}: {value}\r\n" for key, value in headers.items())
         return f"HTTP/1.1 {status} X\r\n{fields}Content-Length: {len(body)}\r\n\r\n".encode() + body

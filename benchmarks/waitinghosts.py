@@ -16,7 +16,6 @@ from typing import Final
 from peers import Job, Ours, Result, run, serving
 from syntheticweb import Web
 
-MANY: Final = 10_000
 FEW: Final = 50
 PORT: Final = 8000
 
@@ -37,11 +36,11 @@ def crawl(web: Web, delay: float) -> Result:
         return result
 
 
-def rows(pages: int, delay: float) -> Iterator[str]:
+def rows(many: int, pages: int, delay: float) -> Iterator[str]:
     """A table of the three."""
     yield "| hosts | delay | pages | pages/s | CPU, ms/page | share of a core | peak memory |"
     yield "|---|---|---|---|---|---|---|"
-    for hosts, pause in ((FEW, 0.0), (MANY, 0.0), (MANY, delay)):
+    for hosts, pause in ((FEW, 0.0), (many, 0.0), (many, delay)):
         done = crawl(Web(pages=pages, hosts=hosts, port=PORT), pause)
         yield (
             f"| {hosts:,} | {pause:g} s | {done.pages:,} | {done.pages / done.wall:.0f} "

@@ -23,6 +23,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 
 from middlewares.capture import retry_after
 from middlewares.refusals import Challenge
+from middlewares.robots_rests import RobotsRests
 from middlewares.robots_silence import Silences
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, SitecrawlError
@@ -44,8 +45,6 @@ LIFETIME = 24 * 3600.0
 """Seconds for which a robots.txt counts (RFC 9309 §2.4)."""
 MAX_HOSTS = 10_000
 """Hosts whose rules are kept in memory; the longest unused is forgotten and fetched again."""
-MAX_RESTING = 100_000
-"""Hosts that may rest between robots.txt and page at a time. Pages of more wait where they are."""
 
 EXCEPTED = "robotstxt/excepted"
 """Counts requests for which no robots.txt counts, by a sheet."""
@@ -106,8 +105,7 @@ class RobotsMiddleware:
         self._asking: dict[str, asyncio.Future[_Rules | None]] = {}
         """What comes of it; None where it is broken off."""
         self._silences = Silences()
-        self._resting: set[str] = set()
-        """Schemes and hosts whose robots.txt has come, and whose first page comes when they have rested."""
+        self._rests = RobotsRests()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RobotsMiddleware:
@@ -147,22 +145,19 @@ class RobotsMiddleware:
             if fetch is not None:
                 fetch.exclude("robots.txt")
             raise IgnoreRequest("Forbidden by robots.txt")
-        if fetch is not None and not was_known and self._rests(root, url.host, rules.parser):
+        has_pause = not was_known and self._has_pause(url.host, rules.parser)
+        return self._rested(root, fetch if has_pause else None)
+
+    def _rested(self, root: str, fetch: Fetch | None) -> Request | None:
+        """`fetch`: one that has waited for robots.txt, and whose host is to rest from that; None for any other."""
+        if fetch is not None and self._rests.begin(root):
             return self._runtime.rest(fetch)
-        self._resting.discard(root)
+        self._rests.end(root)
         return None
 
-    def _rests(self, root: str, host: str, parser: RobotParser) -> bool:
-        """Whether the page on whose way robots.txt has come is to come again, once its host has rested from that.
-        Until then it would take a seat among the requests under way, which other hosts could use.
-
-        Only once: where so many hosts take turns that the rules are forgotten by then, no page would ever come.
-        """
-        pause = self._runtime.terms.of(host).politeness.delay or parser.crawl_delay(self._agent)
-        if not pause or root in self._resting or len(self._resting) >= MAX_RESTING:
-            return False
-        self._resting.add(root)
-        return True
+    def _has_pause(self, host: str, parser: RobotParser) -> bool:
+        """Whether the host is to rest between its robots.txt and a page."""
+        return self._runtime.terms.of(host).politeness.delay > 0 or bool(parser.crawl_delay(self._agent))
 
     async def allows(self, url: str, page: Request) -> bool:
         """Whether `url` may be asked for, on the way of the `page` that needs it: not where nobody can tell. Whoever

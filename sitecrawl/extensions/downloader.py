@@ -7,8 +7,8 @@ once, and that needs neither.
 Its slots have the delay and the seats that Scrapy's settings give all hosts. The frontier, which knows better, has
 decided by the time that a request comes here; so slots of hosts for which something else holds have that, too.
 
-The page that comes after a robots.txt waits here for the pause between the two, which may be long. A crawl that is
-told to stop does not wait for it.
+What comes beside the frontier's requests, on the way of a page, waits here for the pause after the one before, which
+may be long. A crawl that is told to stop does not wait for it.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from crawling import crawl, scrapy
+from crawling import crawl, scrapy, stats_of
 from localweb import Answer, LocalWeb, Page, linked
 
 from sitecrawl.base.limits import ROBOTS_SIZE
@@ -53,6 +53,16 @@ def test_rules(tmp_path: Path) -> None:
     found = states(tmp_path / "job")
     assert {path for path, state in found.items() if state == UrlState.EXCLUDED} == {"/secret/1", "/a.pdf"}
     assert {state for path, state in found.items() if path in asked} == {UrlState.FETCHED}
+
+
+@pytest.mark.parametrize("delay", ["its robots.txt asks for", "the crawl has"])
+def test_a_page_gives_its_seat_away_while_its_host_rests_from_robots_txt(tmp_path: Path, delay: str) -> None:
+    """The page on whose way it came is handed out once more, when it may be asked for; robots.txt is not."""
+    of_crawl, of_host = (0.01, "") if delay == "the crawl has" else (0, "Crawl-delay: 0.01\n")
+    asked, log, times = crawled(f"User-agent: *\n{of_host}Disallow:\n", tmp_path / "job", DOWNLOAD_DELAY=of_crawl)
+    assert asked == everything()
+    assert times == 1
+    assert stats_of(log)["scheduler/dequeued"] == len(SITE) + 1
 
 
 @pytest.mark.parametrize("status", [404, 403, 410])
