@@ -11,8 +11,8 @@ pauses alone cost, and in per cent of that, how much longer the crawl took from 
 longest time by which one request was late, and for which that was. The exit code is 1 if a crawl took more than 2%
 above its pauses and answers.
 
-With `--hosts`, what so many hosts cost that are asked once a minute each, beside as many pages of hosts that never
-rest (`waitinghosts.py`): 10,000 hosts then have 166 requests a second.
+With `--hosts`, what so many hosts cost that are asked once in `--rest` seconds each, beside as many pages of hosts that
+never rest (`waitinghosts.py`): 10,000 hosts with 60 seconds have 166 requests a second.
 
 Where other work takes the cores, a crawl is late for want of one. `chrt --fifo 5` before the command gives it one.
 """
@@ -39,8 +39,6 @@ from crawling import environment, scrapy_command  # noqa: E402
 from realweb import SEEDS  # noqa: E402
 from timedweb import Answered, TimedWeb  # noqa: E402
 
-REST: Final = 60.0
-"""Seconds between two requests to one of many hosts."""
 ALLOWED: Final = 0.02
 """Of the pauses: what a crawl may take besides."""
 
@@ -130,10 +128,11 @@ def main() -> int:
     parser.add_argument("--only", action="append", default=[], metavar="SITE")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the crawls")
     parser.add_argument("--all", action="store_true", help="every request's lateness, not only the latest")
+    parser.add_argument("--rest", type=float, default=60.0, help="seconds between two requests to one of these hosts")
     parser.add_argument("--hosts", type=int, default=0, help="ask what so many hosts cost that wait, instead")
     arguments = parser.parse_args()
     if arguments.hosts:
-        for row in waitinghosts.rows(arguments.hosts, 2 * arguments.hosts, REST):
+        for row in waitinghosts.rows(arguments.hosts, 2 * arguments.hosts, arguments.rest):
             print(row, flush=True)
         return 0
     print(HEAD, flush=True)
