@@ -11,8 +11,8 @@ pauses alone cost, and in per cent of that, how much longer the crawl took from 
 longest time by which one request was late, and for which that was. The exit code is 1 if a crawl took more than 2%
 above its pauses and answers.
 
-With `--hosts`, what so many hosts cost that are asked once in `--rest` seconds each, beside as many pages of hosts that
-never rest (`waitinghosts.py`): 10,000 hosts with 60 seconds have 166 requests a second.
+With `--hosts`, what so many hosts cost that are asked once in `--rest` seconds each, beside as many pages of hosts
+that never rest (`waitinghosts.py`): 10,000 hosts with 60 seconds have 166 requests a second.
 
 Where other work takes the cores, a crawl is late for want of one. `chrt --fifo 5` before the command gives it one.
 """

@@ -9,8 +9,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
-from latency import Timed  # noqa: E402 - the path comes first
-from timedweb import Answered  # noqa: E402
+from latency import Timed
+from timedweb import Answered
 
 
 def answered(path: str, asked: float, at: float) -> Answered:
@@ -18,7 +18,7 @@ def answered(path: str, asked: float, at: float) -> Answered:
 
 
 def test_what_a_crawl_took_beside_its_pauses_and_the_answers() -> None:
-    """Each pause begins when the answer is there; what comes later than it ends is excess, and the latest is named."""
+    """A pause begins when the answer is there; what comes after its end is late, and the latest is named."""
     answers = [answered("/robots.txt", 5.0, 5.25), answered("/", 6.25, 6.5), answered("/late", 8.0, 8.0)]
     timed = Timed("a", begun=3.0, ended=9.0, answers=answers, delay=1.0)
     assert (timed.pauses, timed.wall, timed.answering) == pytest.approx((2.0, 3.0, 0.5))
