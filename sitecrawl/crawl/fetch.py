@@ -55,7 +55,8 @@ class Fetch:
     interrupted: bool = False
     """Whether the crawl is being stopped and did not wait for it: the URL stays queued, for the next run."""
     is_given_back: bool = False
-    """Whether it goes back into the frontier as if it had never been handed out: this machine could not ask."""
+    """Whether it goes back into the frontier as if it had never been handed out: this machine could not ask, or the
+    host was asked for its robots.txt first, and rests from that."""
     rest: float = 0.0
     """Seconds for which its host is then left alone."""
     links_are_known: bool = False
