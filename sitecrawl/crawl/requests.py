@@ -11,6 +11,7 @@ spider has already loaded.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from datetime import date, datetime
@@ -36,6 +37,8 @@ GUESSES: Final = "guesses/response_status_count/"
 """Prefix of the stats that count answers by which such a thing is not there, by status."""
 _NOT_NOW: Final = frozenset({408, 429})
 """Client errors that say nothing of what was asked for, only of how (RFC 9110 §15.5.9, RFC 6585 §4)."""
+_IS_SAFE: Final = re.compile(r"https?://[a-z0-9.-]+(:[1-9]\d{0,4})?/[\w/.~-]*(\?[\w/.~=&+-]+)?", re.ASCII).fullmatch
+"""Whether nothing in a URL is to be escaped."""
 SITEMAP: Final = "sitecrawl_sitemap"
 """The key in `Request.meta` under which a sitemap's request says what it is, where workers share a crawl."""
 NOT_SHOWN: Final = "rendering/response_status_count/"
@@ -80,7 +83,7 @@ def pack_request(request: Request, spider: Spider) -> bytes | None:
 def unpack_request(url: str, data: bytes | None, spider: Spider) -> Request:
     """The request that `pack_request` wrote down. Raises `CorruptFile`."""
     if data is None:
-        return Request(url)
+        return _plain(url)
     try:
         fields = unpack(data)
         request_class = _loaded(fields.pop("class"), Request) if "class" in fields else Request
@@ -90,6 +93,17 @@ def unpack_request(url: str, data: bytes | None, spider: Spider) -> Request:
         return request_class(url, **fields)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError, msgpack.UnpackException) as error:
         raise CorruptFile(f"The stored request for {url} cannot be read: {error!r}") from error
+
+
+def _plain(url: str) -> Request:
+    """A GET of `url`. Scrapy would escape what is not safe in it: nothing, nearly always, and that took as long as
+    all the rest of a request.
+    """
+    if not _IS_SAFE(url):
+        return Request(url)
+    request = Request(url, meta={"verbatim_url": True})
+    request.meta.clear()  # a redirect, which may be to anything, takes it along
+    return request
 
 
 def of_its_own(request: Request, page: Request | None) -> Request:

@@ -47,6 +47,7 @@ from sitecrawl.extensions.download_errors import (
     for_scrapy,
 )
 from sitecrawl.extensions.network import bind_address, check_address, client_of
+from sitecrawl.extensions.signalling import is_heard
 from sitecrawl.extensions.watch import Watch
 from sitecrawl.http import addresses
 from sitecrawl.page.items import Headers as Fields
@@ -219,7 +220,8 @@ class _Arriving:
         length = next((int(value) for value in self._reader.values(b"content-length") if value.isdigit()), None)
         self._warn(length or 0)
         self._headers = self._shown(self._reader.headers)
-        self._send(signals.headers_received, headers=Headers(self._headers), body_length=length)
+        if is_heard(self._crawler.signals, signals.headers_received):
+            self._send(signals.headers_received, headers=Headers(self._headers), body_length=length)
 
     def data(self, data: bytes) -> None:
         self._size += len(data)
@@ -252,16 +254,17 @@ class _Arriving:
         kind = responsetypes.from_args(headers=headers, url=url, body=body)
         connection = self._download.connection
         assert connection is not None
-        return kind(
+        response = kind(
             url=url,
             status=reader.status,
-            headers=headers,
             body=body,
             flags=flags,
             certificate=connection.certificate,
             ip_address=None if self._is_proxied else connection.address,
             protocol=f"HTTP/{reader.version}",
         )
+        response.headers = headers  # which it would copy
+        return response
 
     def drop(self) -> None:
         """Let go of what has come."""

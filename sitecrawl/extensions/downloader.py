@@ -17,6 +17,7 @@ import time
 import warnings
 from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
+from types import MethodType
 from typing import Any, Final
 
 from scrapy import Request, Spider, signals
@@ -27,6 +28,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.http import Response
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
+from scrapy.utils.decorators import _warn_spider_arg
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.python import global_object_name
 from twisted.internet.task import LoopingCall
@@ -38,17 +40,22 @@ from sitecrawl.crawl.engine import is_closing
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import Interrupted
+from sitecrawl.extensions.lighter import lighten
 from sitecrawl.extensions.shorter_way import shorten
 from sitecrawl.frontier.host_terms import LiveTerms
 
 _FEW: Final = 1_000
 _LOOK_SECONDS: Final = 1.0
+_LOOKS_FOR_SPIDER: Final = _warn_spider_arg(lambda: None).__code__
+"""Of what Scrapy puts around methods that once had that argument."""
 
 
 class MiddlewareManager(DownloaderMiddlewareManager):
     """Calls the same methods in the same order, with the same outcome."""
 
     def __init__(self, *middlewares: Any, crawler: Crawler | None = None) -> None:
+        for middleware in middlewares:
+            lighten(middleware)
         super().__init__(*middlewares, crawler=crawler)
         self._for_requests = list(self._bound(self.methods["process_request"]))
         self._for_responses = list(self._bound(self.methods["process_response"]))
@@ -58,7 +65,7 @@ class MiddlewareManager(DownloaderMiddlewareManager):
         for method in methods:
             assert method is not None
             wants_spider = method in self._mw_methods_requiring_spider
-            yield partial(self._handle_mw_method, method) if wants_spider else method, global_object_name(method)
+            yield partial(self._handle_mw_method, method) if wants_spider else unwrapped(method), global_object_name(method)
 
     async def _process_request(
         self, request: Request, download_func: Callable[[Request], Coroutine[Any, Any, Response]]
@@ -83,6 +90,14 @@ class MiddlewareManager(DownloaderMiddlewareManager):
                     return answer
             response = answer
         return response
+
+
+def unwrapped(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method without Scrapy's look at each call for an argument `spider`, which no call from here has."""
+    function = getattr(method, "__func__", None)
+    if getattr(function, "__code__", None) is not _LOOKS_FOR_SPIDER:
+        return method
+    return MethodType(function.__wrapped__, method.__self__)  # type: ignore[union-attr, attr-defined]
 
 
 def _checked(answer: Any, name: str, wanted: str) -> Response | Request:

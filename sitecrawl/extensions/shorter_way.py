@@ -23,6 +23,7 @@ from scrapy.core.engine import ExecutionEngine
 from scrapy.core.scraper import Scraper as ScrapyScraper
 from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.http import Response
+from scrapy.signalmanager import SignalManager
 from scrapy.utils.asyncgen import as_async_generator
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import aiter_errback, ensure_awaitable, iter_errback
@@ -31,6 +32,8 @@ from scrapy.utils.misc import warn_on_generator_with_return_value
 from scrapy.utils.spider import iterate_spider_output
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
+
+from sitecrawl.extensions.signalling import Signals
 
 KNOWN: Final = ((2, 19),)
 """Versions of Scrapy that this was held against."""
@@ -55,6 +58,8 @@ def shorten(engine: ExecutionEngine) -> bool:
     # Neither has a setting that names its class.
     engine.__class__, scraper.__class__ = Engine, Scraper
     vars(engine)["_tasks"], vars(scraper)["_looked_at"] = set(), WeakSet()
+    if type(engine.signals) is SignalManager:
+        engine.signals.__class__ = Signals
     return True
 
 

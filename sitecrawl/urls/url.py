@@ -51,6 +51,8 @@ BEGINNINGS: Final = {schemes: tuple(f"{scheme}://" for scheme in schemes) for sc
 """With what URLs of these begin."""
 
 _SHOWN_LENGTH = 100
+_REMEMBERED_LENGTH: Final = 500
+"""Characters of a URL whose parse is remembered."""
 _COMMAND_BREAK = re.compile(r"%0[0AD]", re.IGNORECASE).search
 """What in the path of an FTP URL would end the command that it is sent in (RFC 959, section 5.3.1)."""
 
@@ -95,12 +97,31 @@ def parse(url: str, base: str | None = None, *, max_length: int = MAX_URL_LENGTH
     if len(url) > max_length:
         raise InvalidUrl(f"{shortened(url)!r} has {len(url)} characters, and {max_length} is the limit")
     try:
-        href = ada_url.normalize_url(url) if base is None else ada_url.join_url(base, url)
+        if base is not None:
+            found = _stripped(ada_url.join_url(base, url))
+        else:
+            found = _absolute(url) if len(url) <= _REMEMBERED_LENGTH else _stripped(ada_url.normalize_url(url))
     except ValueError:
         raise InvalidUrl(f"{shortened(url)!r} is no URL") from None
+    href = found.href
     if not href.startswith(BEGINNINGS[schemes]) or (href[0] == "f" and _COMMAND_BREAK(href)):
         kinds = "http(s) or ftp" if "ftp" in schemes else "http(s)"
         raise InvalidUrl(f"{shortened(url)!r} is no {kinds} URL")
+    if len(href) > max_length:  # percent-encoding triples a character, a base comes on top
+        raise InvalidUrl(f"{shortened(href)!r} has {len(href)} characters, and {max_length} is the limit")
+    return found
+
+
+@lru_cache(maxsize=1 << 10)
+def _absolute(url: str) -> Url:
+    """A page's URL is parsed by all who look at it on its way: the frontier, robots.txt, the client, the store."""
+    return _stripped(ada_url.normalize_url(url))
+
+
+def _stripped(href: str) -> Url:
+    """What of a URL is kept; of another scheme's, which nobody keeps, as it is."""
+    if not href.startswith(BEGINNINGS[CRAWLED]):
+        return Url(href, "")
     href = href.partition("#")[0]
     start = href.index("/") + 2
     end = href.index("/", start)
@@ -108,8 +129,6 @@ def parse(url: str, base: str | None = None, *, max_length: int = MAX_URL_LENGTH
     if "@" in host:
         host = host.rpartition("@")[2]
         href = href[:start] + host + href[end:]
-    if len(href) > max_length:  # percent-encoding triples a character, a base comes on top
-        raise InvalidUrl(f"{shortened(href)!r} has {len(href)} characters, and {max_length} is the limit")
     return Url(href, host)
 
 
