@@ -56,11 +56,15 @@ class OutputMiddleware:
             yield processed
 
     async def process_spider_output(self, response: Response, result: AsyncIterable[Any]) -> AsyncIterator[Any]:
+        self.begin_output(response)
+        async for processed in self._all_processed(result, response):
+            yield processed
+
+    def begin_output(self, response: Response) -> None:
+        """Of one callback (`spider_output`)."""
         if "depth" not in response.meta:
             for _ in self._depth.process_spider_output(response, ()):
                 pass  # it notes the depth of the response when it is run
-        async for processed in self._all_processed(result, response):
-            yield processed
 
     def process_spider_exception(self, response: Response, exception: Exception) -> Iterable[Any] | None:
         """Of a callback that is no generator."""
@@ -73,12 +77,13 @@ class OutputMiddleware:
         """Up to an error of a crawl's files: Scrapy would log it, and go on with a page whose links are lost."""
         try:
             async for output in outputs:
-                if (processed := self._processed(output, response)) is not None:
+                if (processed := self.process_one(output, response)) is not None:
                     yield processed
         except StorageError as error:
             self._fail(error)
 
-    def _processed(self, output: Any, response: Response | None) -> Any:
+    def process_one(self, output: Any, response: Response | None) -> Any:
+        """What becomes of one output; None if it goes no further."""
         is_request = isinstance(output, Request)
         for part in self._parts:
             if is_request:

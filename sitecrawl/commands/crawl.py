@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import logging
 import signal
 import sys
@@ -101,6 +102,7 @@ class Command(Versioned, ScrapyCrawl):
         assert self.crawler_process
         task = asyncio.ensure_future(self.crawler_process.crawl(crawler, **opts.spargs))
         self.crawler_process.start()
+        gc.freeze()  # what is left goes with the process: Python would look through all of it several times
         error = task.exception() if task.done() and not task.cancelled() else None
         reason = (
             "" if error is None else str(error) if isinstance(error, SitecrawlError) else not_loaded(crawler.settings)

@@ -65,7 +65,10 @@ class MiddlewareManager(DownloaderMiddlewareManager):
         for method in methods:
             assert method is not None
             wants_spider = method in self._mw_methods_requiring_spider
-            yield partial(self._handle_mw_method, method) if wants_spider else unwrapped(method), global_object_name(method)
+            yield (
+                partial(self._handle_mw_method, method) if wants_spider else unwrapped(method),
+                global_object_name(method),
+            )
 
     async def _process_request(
         self, request: Request, download_func: Callable[[Request], Coroutine[Any, Any, Response]]

@@ -21,10 +21,10 @@ import scrapy
 from scrapy import Request, signals
 from scrapy.core.engine import ExecutionEngine
 from scrapy.core.scraper import Scraper as ScrapyScraper
+from scrapy.core.spidermw import SpiderMiddlewareManager
 from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.http import Response
 from scrapy.signalmanager import SignalManager
-from scrapy.utils.asyncgen import as_async_generator
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import aiter_errback, ensure_awaitable, iter_errback
 from scrapy.utils.log import logformatter_adapter
@@ -34,6 +34,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from sitecrawl.extensions.signalling import Signals
+from sitecrawl.extensions.spider_output import Outputs, SpiderMiddlewares
 
 KNOWN: Final = ((2, 19),)
 """Versions of Scrapy that this was held against."""
@@ -58,6 +59,9 @@ def shorten(engine: ExecutionEngine) -> bool:
     # Neither has a setting that names its class.
     engine.__class__, scraper.__class__ = Engine, Scraper
     vars(engine)["_tasks"], vars(scraper)["_looked_at"] = set(), WeakSet()
+    if type(scraper.spidermw) is SpiderMiddlewareManager:
+        scraper.spidermw.__class__ = SpiderMiddlewares
+        scraper.spidermw.shorten()
     if type(engine.signals) is SignalManager:
         engine.signals.__class__ = Signals
     return True
@@ -180,21 +184,55 @@ class Scraper(ScrapyScraper):
     async def handle_spider_output_async(
         self, result: Iterable[Any] | AsyncIterator[Any], request: Request, response: Response | Failure
     ) -> None:
-        outputs = (
-            aiter_errback(result, self.handle_spider_error, request, response)
-            if isinstance(result, AsyncIterator)
-            else as_async_generator(iter_errback(result, self.handle_spider_error, request, response))
-        )
-        loop, items, number = asyncio.get_running_loop(), set[asyncio.Task[None]](), 0
-        async for output in outputs:
-            number += 1
-            if not isinstance(output, Request):
-                items.add(loop.create_task(self._process_spidermw_output_async(output, response)))
-                if len(items) >= self.concurrent_items:
-                    _, items = await asyncio.wait(items, return_when=asyncio.FIRST_COMPLETED)
-            else:
-                await self._process_spidermw_output_async(output, response)
-                if number % _AT_ONCE == 0:
-                    await asyncio.sleep(0)
-        for task in items:
+        taken = _Taken(self, response)
+        if isinstance(result, AsyncIterator):
+            async for output in aiter_errback(result, self.handle_spider_error, request, response):
+                await taken.take(output)
+        else:
+            for output in iter_errback(result, self.handle_spider_error, request, response):
+                await taken.take(output)
+        if isinstance(result, Outputs) and result.rest is not None:
+            async for output in aiter_errback(result.rest, self.handle_spider_error, request, response):
+                await taken.take(output)
+        await taken.end()
+
+
+class _Taken:
+    """Outputs of one callback, on their way to the scheduler or through the pipelines."""
+
+    def __init__(self, scraper: Scraper, response: Response | Failure) -> None:
+        self._scraper = scraper
+        self._response = response
+        self._number = 0
+        self._last: Any = None
+        """An item, which needs no task of its own if it is the only one."""
+        self._items: set[asyncio.Task[None]] = set()
+
+    async def take(self, output: Any) -> None:
+        self._number += 1
+        if self._last is not None:
+            await self._start_last()
+        if not isinstance(output, Request):
+            self._last = output
+            return
+        await self._process(output)
+        if self._number % _AT_ONCE == 0:
+            await asyncio.sleep(0)
+
+    async def _start_last(self) -> None:
+        last, self._last = self._last, None
+        self._items.add(asyncio.get_running_loop().create_task(self._process(last)))
+        if len(self._items) >= self._scraper.concurrent_items:
+            _, self._items = await asyncio.wait(self._items, return_when=asyncio.FIRST_COMPLETED)
+
+    async def end(self) -> None:
+        """Wait for all items."""
+        if self._last is not None and self._items:
+            await self._start_last()  # after those before it
+        elif self._last is not None:
+            await self._process(self._last)
+        for task in self._items:
             await task
+
+    async def _process(self, output: Any) -> None:
+        await self._scraper._process_spidermw_output_async(output, self._response)  # noqa: SLF001 - see the module

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 import msgpack
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scrapy import FormRequest, Item, Request, Spider
 from scrapy.http import JsonRequest, Response, XmlRpcRequest
@@ -123,6 +123,24 @@ def test_a_plain_get_needs_no_bytes(spider):
     """A request that is only a URL is stored as nothing."""
     assert pack_request(Request(URL), spider) is None
     assert_same(unpack_request(URL, None, spider), Request(URL))
+
+
+HOSTS = st.sampled_from(["a.example", "a.example:8080", "a.example:080", "[::1]", "xn--bcher-kva.example", "a..b"])
+ENDS = st.text(st.sampled_from("ab/.-_~%2f;?&=+#é@:|[]$,'!*() \\"), max_size=12)
+
+
+@settings(max_examples=300)
+@given(HOSTS, ENDS)
+def test_a_plain_get_has_the_url_of_scrapy(host, end):
+    """Whatever its URL is, and nothing in its `meta` says how it was made."""
+    url = f"http://{host}/{end}"
+    try:
+        expected = Request(url)
+    except ValueError:
+        assume(False)
+    request = unpack_request(url, None, ExampleSpider())
+    assert request.url == expected.url
+    assert request.meta == {}
 
 
 def test_the_visit_is_not_part_of_a_request(spider):

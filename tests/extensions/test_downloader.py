@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from scrapy import Request, Spider
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
+from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware
 from scrapy.exceptions import IgnoreRequest, ScrapyDeprecationWarning
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
-from sitecrawl.extensions.downloader import Downloader, MiddlewareManager
+from sitecrawl.extensions.downloader import Downloader, MiddlewareManager, unwrapped
 
 URL = "http://a.example/"
 REQUEST, OTHER = Request(URL), Request(URL + "other")
@@ -160,3 +161,14 @@ def test_a_warning_comes_once() -> None:
     assert sorted(told) == ["Outdated.process_request", "Outdated.process_response"]
     assert isinstance(manager, MiddlewareManager)
     assert isinstance(manager.middlewares[0], Outdated)
+
+
+def test_scrapys_look_for_a_spider() -> None:
+    """What Scrapy puts around its own methods is left out, and nobody else's."""
+    agent, own = UserAgentMiddleware("me"), Middleware("own", [])
+    method = unwrapped(agent.process_request)
+    assert method.__code__.co_filename == inspect.getsourcefile(UserAgentMiddleware)
+    request = Request(URL)
+    assert method(request=request) is None
+    assert request.headers["User-Agent"] == b"me"
+    assert unwrapped(own.process_request) == own.process_request

@@ -1,0 +1,106 @@
+"""What a callback yields, handed from one spider middleware to the next without asynchronous generators.
+
+Scrapy puts two around each middleware, so that any of them may wait for something. Those that never do are asked for
+each output in turn here: `OutputMiddleware`, and what is derived from Scrapy's `BaseSpiderMiddleware` and leaves its
+loops as they are. As soon as there is another one, or a callback is asynchronous itself, all go Scrapy's way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Any
+
+from scrapy import Request
+from scrapy.core.spidermw import SpiderMiddlewareManager
+from scrapy.http import Response
+from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
+from scrapy.utils.defer import _process_pending_io
+from twisted.python.failure import Failure
+
+Process = Callable[[Any, Response], Any]
+"""Gets an output; gives what becomes of it, None for nothing."""
+Callback = Callable[[Response | Failure, Request], Any]
+
+
+class SpiderMiddlewares(SpiderMiddlewareManager):
+    """Scrapy's manager, which `shorten` gives this class."""
+
+    _processes: list[tuple[int, Process]] | None
+    """From the spider to the engine, each with its place among the others; None to go Scrapy's way."""
+    _begins: list[Callable[[Response], None]]
+
+    def shorten(self) -> None:
+        """Look at the middlewares that there are."""
+        # Scrapy's list begins with the one nearest to the spider, as the one that was added last.
+        nearest_first = self.middlewares[::-1]
+        methods = self.methods["process_spider_output"]
+        processes = [
+            (place, _process_of(middleware))
+            for place, (middleware, method) in enumerate(zip(nearest_first, methods, strict=True))
+            if method is not None
+        ]
+        known = [(place, process) for place, process in processes if process is not None]
+        self._processes = known if len(known) == len(processes) else None
+        self._begins = [one.begin_output for one in nearest_first if hasattr(one, "begin_output")]
+
+    async def scrape_response_async(self, scrape_func: Callback, response: Response, request: Request) -> Any:
+        if self._processes is None:
+            return await super().scrape_response_async(scrape_func, response, request)
+        try:
+            outputs = await self._process_spider_input(scrape_func, response, request)
+            if isinstance(outputs, AsyncIterator):
+                return await self._process_callback_output(response, outputs)
+        except Exception as error:  # noqa: BLE001 - the middlewares' to handle
+            await _process_pending_io()
+            return self._process_spider_exception(response, error)
+        return Outputs(outputs, response, self)
+
+    def outputs(self, given: Iterable[Any], response: Response, reached: list[int]) -> Iterator[Any]:
+        """What comes through of what a callback has `given`. `reached` has the place of the middleware that is at
+        work, plus one; 0 while the callback is.
+        """
+        assert self._processes is not None
+        for begin in self._begins:
+            begin(response)
+        for output in given:
+            for place, process in self._processes:
+                reached[0] = place + 1
+                output = process(output, response)  # noqa: PLW2901 - as it goes on
+                if output is None:
+                    break
+            else:
+                yield output
+            reached[0] = 0
+
+
+class Outputs:
+    """An iterable, once, over what comes through. `rest`: what a middleware made of an error, which ended the others;
+    known when all have come.
+    """
+
+    def __init__(self, given: Iterable[Any], response: Response, middlewares: SpiderMiddlewares) -> None:
+        self._given = given
+        self._response = response
+        self._middlewares = middlewares
+        self.rest: AsyncIterator[Any] | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        reached = [0]
+        try:
+            yield from self._middlewares.outputs(self._given, self._response, reached)
+        except Exception as error:  # noqa: BLE001 - the middlewares' to handle
+            self.rest = self._middlewares._process_spider_exception(  # noqa: SLF001 - see `shorter_way`
+                self._response, error, reached[0]
+            )
+
+
+def _process_of(middleware: Any) -> Process | None:
+    own: Process | None = getattr(middleware, "process_one", None)
+    if own is not None:
+        return own
+    kind = type(middleware)
+    is_plain = isinstance(middleware, BaseSpiderMiddleware) and all(
+        getattr(kind, name) is getattr(BaseSpiderMiddleware, name)
+        for name in ("process_spider_output", "process_spider_output_async", "_get_processed")
+    )
+    return middleware._get_processed if is_plain else None  # noqa: SLF001 - what its loop calls
