@@ -60,8 +60,7 @@ def shorten(engine: ExecutionEngine) -> bool:
     engine.__class__, scraper.__class__ = Engine, Scraper
     vars(engine)["_tasks"], vars(scraper)["_looked_at"] = set(), WeakSet()
     if type(scraper.spidermw) is SpiderMiddlewareManager:
-        scraper.spidermw.__class__ = SpiderMiddlewares
-        scraper.spidermw.shorten()
+        SpiderMiddlewares.shorten(scraper.spidermw)
     if type(engine.signals) is SignalManager:
         engine.signals.__class__ = Signals
     return True

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from inspect import isawaitable
 from types import CodeType, FunctionType, MethodType
@@ -112,7 +112,7 @@ def _log(receiver: Receiver, named: Mapping[str, Any]) -> None:
     logger.error(
         "Error caught on signal handler: %(receiver)s",
         {"receiver": receiver},
-        exc_info=True,
+        exc_info=True,  # noqa: LOG014 - called where one is handled
         extra={"spider": named.get("spider")},
     )
 

@@ -29,8 +29,14 @@ class SpiderMiddlewares(SpiderMiddlewareManager):
     """From the spider to the engine, each with its place among the others; None to go Scrapy's way."""
     _begins: list[Callable[[Response], None]]
 
-    def shorten(self) -> None:
-        """Look at the middlewares that there are."""
+    @staticmethod
+    def shorten(manager: SpiderMiddlewareManager) -> None:
+        """Give `manager` this class, and look at the middlewares that it has."""
+        manager.__class__ = SpiderMiddlewares
+        assert isinstance(manager, SpiderMiddlewares)
+        manager._look()  # noqa: SLF001 - it is one now
+
+    def _look(self) -> None:
         # Scrapy's list begins with the one nearest to the spider, as the one that was added last.
         nearest_first = self.middlewares[::-1]
         methods = self.methods["process_spider_output"]

@@ -58,7 +58,7 @@ def test_offsite() -> None:
     lighten(middleware)
     assert type(middleware) is Offsite
     middleware.process_request(request=Request("http://example.org/"))
-    crawler.spider.allowed_domains = ["example.com"]
+    vars(crawler.spider)["allowed_domains"] = ["example.com"]
     middleware.process_request(request=Request("http://www.example.com/"))
     with pytest.raises(IgnoreRequest):
         middleware.process_request(request=Request("http://example.org/"))
