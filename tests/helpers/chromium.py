@@ -1,19 +1,16 @@
-"""A real Chromium without a window, driven by Playwright: the system's, for none is downloaded.
-
-Where CI says that it has one (`REQUIRE_CHROMIUM=1`, see .ci/run), a test that cannot have it fails. On a
-developer's machine without Chromium it is skipped, with the reason.
+"""A real Chromium without a window, driven by Playwright: the system's, for none is downloaded. Without one a test is
+skipped, or fails (`required`).
 """
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, sync_playwright
+from required import lacking
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = [
@@ -33,10 +30,8 @@ def executable() -> str:
     """The path of Chromium; without one the test is skipped, or fails where there must be one."""
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:
-        reason = f"there is no Chromium: none of {', '.join(NAMES)} is installed (Debian: apt-get install chromium)"
-        if os.environ.get("REQUIRE_CHROMIUM") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        missing = f"none of {', '.join(NAMES)} is installed (Debian: apt-get install chromium)"
+        lacking("CHROMIUM", f"there is no Chromium: {missing}")
     return found
 
 

@@ -1,15 +1,12 @@
-"""Where the C is: a test of it is skipped on a machine that could not build it.
-
-Where CI says that it has a compiler (`REQUIRE_COMPILED=1`, see .ci/run), such a test fails.
-"""
+"""Where the C is: a test of it is skipped on a machine that could not build it, or fails (`required`)."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from required import lacking
 
 from sitecrawl.compiled import Native, load
 
@@ -18,10 +15,7 @@ def in_c() -> Native:
     """The C, also where `SITECRAWL_PURE` has switched it off."""
     native, why = load("")
     if native is None:
-        said = f"Compiled core: {why}. Install sitecrawl again, with a C compiler"
-        if os.environ.get("REQUIRE_COMPILED") == "1":
-            pytest.fail(said)
-        pytest.skip(said)
+        lacking("COMPILED", f"Compiled core: {why}. Install sitecrawl again, with a C compiler")
     return native
 
 

@@ -1,7 +1,4 @@
-"""A real MariaDB: the system's, for no package on PyPI has one.
-
-Where CI says that it has one (`REQUIRE_MARIADB=1`, see .ci/run), a test that cannot have it fails. On a developer's
-machine without MariaDB it is skipped, with the reason.
+"""A real MariaDB: the system's, for no package on PyPI has one. Without one a test is skipped, or fails (`required`).
 """
 
 from __future__ import annotations
@@ -12,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pymysql
-import pytest
+from required import lacking
 from waiting import until
 
 NOBODY = 65534
@@ -24,10 +21,8 @@ def found() -> list[str]:
     path = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
     paths = [shutil.which(name, path=path) for name in PROGRAMS]
     if None in paths:
-        reason = f"there is no MariaDB: {' or '.join(PROGRAMS)} is missing (Debian: apt-get install mariadb-server)"
-        if os.environ.get("REQUIRE_MARIADB") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
+        missing = f"{' or '.join(PROGRAMS)} is missing (Debian: apt-get install mariadb-server)"
+        lacking("MARIADB", f"there is no MariaDB: {missing}")
     return [path for path in paths if path is not None]
 
 
