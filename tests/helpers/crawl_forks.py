@@ -3,8 +3,8 @@
     python crawl_forks.py
 
 Reads a JSON array from each line: the command's words, its environment, the folder where it runs, and the paths where
-its output and its errors go. `KeywordHunter` in the place of a command is the program of that name. Answers with the
-fork's process id, and when it has ended with its exit code. `forks` has the other side.
+its output and its errors go. `KeywordHunter` in the place of a command is the program of that name. Many run at once.
+Says `[pid, null]` when one has begun, and `[pid, code]` when it has ended. `forks` has the other side.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ import importlib
 import json
 import os
 import pkgutil
+import select
+import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 IMPORTED = (
@@ -46,32 +49,63 @@ def import_everything() -> None:
 
 
 def main() -> None:
-    sys.path[0] = str(Path.cwd())  # as `python -m scrapy` has it
+    sys.path[0] = str(Path.cwd())
+    import_everything()
+    gc.freeze()  # what a fork does not look at, it does not copy
+    woken, wakes = os.pipe()
+    os.set_blocking(wakes, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)  # not to be ignored: its coming is written to `wakes`
+    signal.set_wakeup_fd(wakes)
+    rest, is_open = b"", True
+    while is_open:
+        ready, _, _ = select.select([sys.stdin, woken], [], [])
+        if woken in ready:
+            os.read(woken, 4096)
+            report_ends()
+        if sys.stdin in ready:
+            read = os.read(sys.stdin.fileno(), 1 << 20)
+            *lines, rest = (rest + read).split(b"\n")
+            for line in lines:
+                begin(*json.loads(line))
+            is_open = bool(read)
+
+
+def begin(words: list[str], environment: dict[str, str], folder: str, out: str, errors: str) -> None:
+    """Fork, and run `words` there."""
+    if child := os.fork():
+        say(child, None)
+        return
     from scrapy.cmdline import execute
 
     from sitecrawl.commands import keywordhunter
 
-    import_everything()
-    gc.freeze()  # what a fork does not look at, it does not copy
-    for line in sys.stdin:
-        words, environment, folder, out, errors = json.loads(line)
-        child = os.fork()
-        if not child:
-            become(words, environment)
-            redirect(out, errors)
-            os.chdir(folder)
-            if words[0] == "KeywordHunter":
-                keywordhunter.main(words[1:])  # which ends the process
-            execute()  # and so does this
-        print(child, flush=True)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    become(words, environment, folder)
+    redirect(out, errors)
+    os.chdir(folder)
+    if words[0] == "KeywordHunter":
+        keywordhunter.main(words[1:])  # which ends the process
+    execute()  # and so does this
 
 
-def become(words: list[str], environment: dict[str, str]) -> None:
+def report_ends() -> None:
+    """Of all that have ended: a signal that comes twice before it is seen comes once."""
+    with suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            say(ended[0], os.waitstatus_to_exitcode(ended[1]))
+
+
+def say(pid: int, code: int | None) -> None:
+    print(json.dumps([pid, code]), flush=True)
+
+
+def become(words: list[str], environment: dict[str, str], folder: str) -> None:
     """What `python -m scrapy` with `words` would find out about itself."""
     sys.argv, sys.orig_argv = ["scrapy", *words], [sys.executable, "-m", "scrapy", *words]
     os.environ.clear()
     os.environ.update(environment)
+    sys.path[0] = folder
     sys.path[1:1] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
 
 

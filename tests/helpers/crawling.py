@@ -21,6 +21,8 @@ HELPERS = Path(__file__).resolve().parent
 PROJECT = HELPERS.parents[1]
 _PROXIES = frozenset({"http_proxy", "https_proxy", "no_proxy"})
 """Variables that are read only when a crawl begins."""
+_OURS = frozenset({("PYTHONPATH", str(PROJECT)), ("SCRAPY_SETTINGS_MODULE", "sitecrawl.settings")})
+"""What leads to our modules from elsewhere: a fork has them."""
 
 
 def with_settings(*words: str, settings: Mapping[str, object] | None = None) -> list[str]:
@@ -47,11 +49,13 @@ def scrapy(
 ) -> subprocess.CompletedProcess[str]:
     """Run a scrapy command to its end; the caller looks at the exit code.
 
-    A Python that has everything imported forks for it, unless it is to begin in another folder, or with variables
-    that are not those of proxies: that may be another project, or import other things.
+    A Python that has everything imported forks for it, unless it is to begin with variables that are neither those of
+    proxies nor those that lead to our own modules: it may import others.
     """
-    if cwd == PROJECT and {*(env or {})} <= _PROXIES:
-        done = forked(*with_settings(*words, settings=settings), env=environment(**(env or {})), timeout=timeout)
+    if {name for name, value in (env or {}).items() if (name, value) not in _OURS} <= _PROXIES:
+        done = forked(
+            *with_settings(*words, settings=settings), env=environment(**(env or {})), cwd=cwd, timeout=timeout
+        )
         return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
     return subprocess.run(
         scrapy_command(*words, settings=settings),

@@ -112,7 +112,7 @@ class Worker:
 
 @contextmanager
 def fleet(folder: Path, number: int, seeds: str, redis: str, **settings: Any) -> Iterator[list[Worker]]:
-    forks.prepare(number)
+    forks.prepare()
     workers = [Worker(folder / f"worker-{n}", seeds, redis, **settings) for n in range(number)]
     try:
         yield workers

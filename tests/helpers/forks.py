@@ -5,90 +5,100 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from queue import SimpleQueue
 
 _PROGRAM = Path(__file__).with_name("crawl_forks.py")
 PROJECT = _PROGRAM.resolve().parents[2]
-_idle: list[_Server] = []
-"""Those that wait for a command."""
-_all: list[_Server] = []
-"""As many as commands have run at once."""
-
-
-class _Server:
-    """Runs one command at a time, in the project's folder."""
-
-    def __init__(self) -> None:
-        # Unbuffered: a line that waited in a buffer would be one that `select` does not see.
-        self._process = subprocess.Popen(
-            [sys.executable, str(_PROGRAM)],
-            cwd=PROJECT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            bufsize=0,
-        )
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._orders, self._answers = self._process.stdin, self._process.stdout
-
-    def order(self, line: str) -> int:
-        """The process id of what begins now; `answer` has its exit code."""
-        self._orders.write(line.encode() + b"\n")
-        return int(self._answers.readline())
-
-    def answer(self, seconds: float | None) -> int | None:
-        """None if there is none within so many seconds."""
-        return int(self._answers.readline()) if select.select([self._answers], [], [], seconds)[0] else None
-
-    def close(self) -> None:
-        self._orders.close()
-        self._process.wait(120)
-        self._answers.close()
 
 
 class Fork:
     """A process of `scrapy`: `subprocess.Popen` in small."""
 
-    def __init__(self, server: _Server, pid: int) -> None:
+    def __init__(self, pid: int) -> None:
         self.pid = pid
         self.returncode: int | None = None
-        self._server = server
+        self._ended = threading.Event()
 
     def poll(self) -> int | None:
-        return self._look(0.0)
-
-    def wait(self, timeout: float | None = None) -> int:
-        code = self._look(timeout)
-        if code is None:
-            raise subprocess.TimeoutExpired(f"scrapy, process {self.pid}", timeout or 0.0)
-        return code
-
-    def _look(self, seconds: float | None) -> int | None:
-        if self.returncode is None and (code := self._server.answer(seconds)) is not None:
-            self.returncode = code
-            _idle.append(self._server)
         return self.returncode
 
+    def wait(self, timeout: float | None = None) -> int:
+        if not self._ended.wait(timeout):
+            raise subprocess.TimeoutExpired(f"scrapy, process {self.pid}", timeout or 0.0)
+        assert self.returncode is not None
+        return self.returncode
+
+    def end(self, code: int) -> None:
+        self.returncode = code
+        self._ended.set()
+
     def send_signal(self, number: int) -> None:
-        if self.poll() is None:
-            with suppress(ProcessLookupError):  # it has ended, and its server has yet to say so
+        if self.returncode is None:
+            with suppress(ProcessLookupError):  # it has ended, and the server has yet to say so
                 os.kill(self.pid, number)
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
 
 
-def prepare(commands: int) -> None:
-    """Let so many be able to begin at once."""
-    while len(_idle) < commands:
-        _all.append(_Server())
-        _idle.append(_all[-1])
+class _Server:
+    """Starts commands, in the project's folder unless they name another, and hears of their ends."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(_PROGRAM)],
+            cwd=PROJECT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._lock = threading.Lock()
+        self._begun: SimpleQueue[Fork] = SimpleQueue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        atexit.register(self._close)
+
+    def start(self, order: list[object]) -> Fork:
+        assert self._process.stdin is not None
+        with self._lock:
+            self._process.stdin.write(json.dumps(order) + "\n")
+            self._process.stdin.flush()
+            return self._begun.get(timeout=120)
+
+    def _read(self) -> None:
+        running: dict[int, Fork] = {}
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            pid, code = json.loads(line)
+            if code is None:
+                running[pid] = Fork(pid)
+                self._begun.put(running[pid])
+            else:
+                running.pop(pid).end(code)
+
+    def _close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(120)
+        self._reader.join(120)
+        self._process.stdout.close()
+
+
+_server = cache(_Server)
+
+
+def prepare() -> None:
+    """Have everything imported: what starts from now on begins at once."""
+    _server()
 
 
 def start(
@@ -103,13 +113,4 @@ def start(
 
     So are errors, unless they have a file.
     """
-    prepare(1)
-    server = _idle.pop()
-    order = [words, dict(environment), str(folder), str(out), str(errors or out)]
-    return Fork(server, server.order(json.dumps(order)))
-
-
-@atexit.register
-def _close() -> None:
-    for server in _all:
-        server.close()
+    return _server().start([words, dict(environment), str(folder), str(out), str(errors or out)])

@@ -80,7 +80,7 @@ class LimitedCrawl:
         self._server = server
         self._client = server.client()
         self._client.flushall()
-        forks.prepare(workers)
+        forks.prepare()
         self.workers = [
             Worker(
                 folder / f"worker-{number}",

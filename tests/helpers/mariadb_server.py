@@ -1,5 +1,4 @@
-"""A real MariaDB: the system's, for no package on PyPI has one. Without one a test is skipped, or fails (`required`).
-"""
+"""A real MariaDB: the system's, for PyPI has none. Without one a test is skipped, or fails (`required`)."""
 
 from __future__ import annotations
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import forks
 import pytest
 import redis
-from crawling import PROJECT, environment, scrapy, scrapy_command
+from crawling import PROJECT, environment, scrapy, with_settings
 from localweb import Answer, LocalWeb, Page, linked
 from redis_server import running_redis, socket_of
 
@@ -201,10 +201,8 @@ def jobs(store: redis.Redis, web: LocalWeb, tmp_path_factory: pytest.TempPathFac
         start = json.dumps({"url": f"{web.root}/", "meta": {"job-id": "123"}})
         with redis.Redis(unix_socket_path=socket_of(store), db=number) as own:
             own.lpush("mycrawler:urls" if spider == "mycrawler" else "myspider:start_urls", start)
-        with (folder / "log").open("w") as log:
-            command = scrapy_command("crawl", spider, settings={"JOBDIR": "job"})
-            changes = environment(PYTHONPATH=str(PROJECT))
-            processes.append(subprocess.Popen(command, cwd=folder, env=changes, stdout=log, stderr=log))
+        words = with_settings("crawl", spider, settings={"JOBDIR": "job"})
+        processes.append(forks.start(words, environment(PYTHONPATH=str(PROJECT)), folder / "log", folder=folder))
     assert [process.wait(120) for process in processes] == [0] * 4
     return folders
 
