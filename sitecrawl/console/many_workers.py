@@ -24,10 +24,11 @@ from sitecrawl.cluster.outside import CrawlOnRedis, opened
 from sitecrawl.cluster.own_redis import OwnRedis, Running, had_redis, redis_server
 from sitecrawl.cluster.standing import Totals
 from sitecrawl.console.entry_points import commands_are_here
-from sitecrawl.console.progress import how_to_resume, is_aloud, say_summary, wants_line
+from sitecrawl.console.progress import how_to_resume, say_summary
 from sitecrawl.console.share import Share, summary_of
+from sitecrawl.console.status_line import StatusLine, is_aloud, wants_line
 from sitecrawl.console.summary import CrawlTotals
-from sitecrawl.console.team import Shown, Team
+from sitecrawl.console.team import Team
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.ending import BY_ITSELF, Left
 from sitecrawl.crawldir.directory import read_manifest, workers_below
@@ -74,8 +75,8 @@ class ManyWorkers:
         """The crawl. Raises `StorageError` or `OptionError` if it cannot begin."""
         settings, is_resumed = self.settings, bool(workers_below(self.directory))
         interval = settings.getfloat("LOGSTATS_INTERVAL")
-        shown = Shown(live=wants_line(settings), interval=interval, aloud=is_aloud(settings))
-        team = Team(self.directory, shown)
+        line = StatusLine(live=wants_line(settings), interval=interval, aloud=is_aloud(settings))
+        team = Team(self.directory, line)
         with alone_in(self.directory), self._redis() as redis:
             besides = [*self.besides, *self._on(redis)]
             places = places_in(self.directory, self.workers)

@@ -1,43 +1,35 @@
 """What a person sees of a running crawl: one live line on a terminal, a log line elsewhere, a summary at the end.
 
-The figures are those that others keep anyway, so a page costs nothing here but a look at its status. Host names and
-messages come off the web: what a terminal would obey is written out, and nothing is read as markup.
+The figures are those that others keep anyway, so a page costs nothing here but a look at its status.
 """
 
 from __future__ import annotations
 
-import atexit
-import io
 import logging
-import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
-from rich.console import Console
-from rich.live import Live
-from rich.text import Text
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
-from scrapy.settings import BaseSettings
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
 from sitecrawl import compiled
-from sitecrawl.base.display import duration, printable, size, visible
-from sitecrawl.base.errors import OptionError
+from sitecrawl.base.display import visible
 from sitecrawl.cluster.line import Line, say, to_parent
 from sitecrawl.console.entry_points import commands_are_here
 from sitecrawl.console.rests import in_words, long_rests
 from sitecrawl.console.share import Share
+from sitecrawl.console.status import Status
+from sitecrawl.console.status_line import StatusLine, is_aloud, log_shows_info, wants_line
 from sitecrawl.console.summary import CrawlTotals, Summary, resume_command
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.configuration import is_job
@@ -55,57 +47,10 @@ from sitecrawl.seen.tiered import SeenSet
 
 logger = logging.getLogger(__name__)
 
-REDRAW_SECONDS: Final = 0.25
 STATUS_SECONDS: Final = 0.5
 """How often one of many workers says how it fares."""
-NAMED_HOSTS: Final = 3
 MAX_HOSTS: Final = 10_000
 """Hosts with errors that are remembered; of more, those with the most errors."""
-
-_COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
-"""What LOG_COLOR writes: the only control characters of a log line that reach the terminal."""
-
-
-@dataclass(frozen=True, slots=True)
-class Status:
-    """The live line's figures; None where the frontier is not ours."""
-
-    pages: int
-    rate: float
-    """Pages a second, of late."""
-    received: int
-    """Bytes."""
-    duplicates: int
-    errors: int
-    seconds: float
-    waiting: int | None = None
-    resting: int = 0
-    """Hosts with work that are not being asked now."""
-    active: Sequence[str] = ()
-    """Hosts that are being asked now."""
-    paused: str = ""
-    """What this machine lacks, and since when; empty while nothing is lacking."""
-    rests: str = ""
-    """Which host has asked for a long rest, and until when; empty without one."""
-    last: str = ""
-    """What is fetched although nothing is left but what is held back, in words; empty as long as there is more."""
-
-    def line(self) -> str:
-        """What names the hosts comes last: a narrow terminal cuts it off."""
-        parts = [f"{self.pages:,} pages", f"{self.rate:,.1f}/s", size(self.received)]
-        if self.waiting is not None:
-            parts.append(f"{self.waiting:,} waiting")
-        if self.paused:
-            parts.append(self.paused)
-        if self.rests:
-            parts.append(printable(self.rests, 1000))
-        if self.last:
-            parts.append(printable(self.last, 1000))
-        parts += [f"{self.duplicates:,} duplicates", f"{self.errors:,} errors", duration(self.seconds)]
-        if self.waiting is not None:
-            parts.append(f"hosts {len(self.active):,} active {self.resting:,} resting")
-            parts += [printable(name) for name in self.active[:NAMED_HOSTS]]
-        return "  ".join(parts)
 
 
 class HostErrors:
@@ -142,52 +87,6 @@ class HostErrors:
             self.hosts = Counter(dict(self.hosts.most_common(self._limit // 2)))
 
 
-class LiveLine:
-    """One line at the bottom of the terminal on stderr. What is logged or printed meanwhile appears above it."""
-
-    def __init__(self) -> None:
-        self._console = Console(stderr=True, force_terminal=True)
-        self._live = Live(
-            console=self._console, auto_refresh=False, transient=True, redirect_stdout=sys.stdout.isatty()
-        )
-        self._handlers: list[tuple[logging.StreamHandler[Any], Any]] = []
-
-    def start(self) -> None:
-        stream = AboveLine(self._console)
-        for handler in logging.root.handlers:
-            if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stderr:
-                self._handlers.append((handler, handler.setStream(stream)))
-        self._live.start()
-        self._console.show_cursor(True)  # noqa: FBT003 - a killed process could not bring it back
-        atexit.register(self.stop)
-
-    def show(self, line: str) -> None:
-        self._live.update(Text(line, no_wrap=True, overflow="ellipsis", end=""), refresh=True)
-
-    def stop(self) -> None:
-        """Take the line away, and give the logs their stream back. Also at a second Ctrl-C, after which no more
-        signals are sent.
-        """
-        atexit.unregister(self.stop)
-        self._live.stop()
-        while self._handlers:
-            handler, stream = self._handlers.pop()
-            handler.setStream(stream)
-
-
-class AboveLine(io.TextIOBase):
-    """A stream for log handlers, each message in one `write`."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-
-    def write(self, text: str) -> int:
-        parts = _COLOUR.split(text.rstrip("\n"))
-        message = "".join(part if n % 2 else visible(part) for n, part in enumerate(parts))
-        self._console.print(Text(message), soft_wrap=True)
-        return len(text)
-
-
 class Progress:
     """Scrapy extension. `SITECRAWL_PROGRESS`: the live line, `auto` for where stderr is a terminal;
     `SITECRAWL_SUMMARY`: the summary; `SITECRAWL_SUMMARY_SEEN`: the URL-seen test in it; `LOGSTATS_INTERVAL`: seconds
@@ -216,10 +115,8 @@ class Progress:
         self._summary = summary
         self._seen = seen
         self._parent = parent
-        self._interval = STATUS_SECONDS if parent is not None else REDRAW_SECONDS if live else interval
-        self._line = LiveLine() if live else None
-        self._aloud = aloud
-        """Whether stderr has the lines that go to the log, which does not lead there."""
+        self._line = StatusLine(live=live, interval=interval, aloud=aloud)
+        self._interval = STATUS_SECONDS if parent is not None else self._line.interval
         self._errors = HostErrors()
         self._facts = SiteFacts()
         self._rate = Rate(max(RATE_SECONDS, self._interval))
@@ -258,18 +155,17 @@ class Progress:
                 self._runtime.on_finish.append(self._facts.finished)
                 self._announce(self._runtime.local.seen)
                 self._say_what_changed(self._runtime.told)
-        if self._line is not None:
-            self._line.start()
+        self._line.start()
         if self._interval:
             self._task = create_looping_call(self._tell)
-            self._task.start(self._interval, now=self._line is not None)
+            self._task.start(self._interval, now=self._line.is_live)
 
     @staticmethod
     def _announce(seen: SeenSet) -> None:
         """Whether C is used, and which tiers the URL-seen test has. A job's log has that by itself, and so has one of
         lost pages.
         """
-        if not is_job() and not _log_shows_info():
+        if not is_job() and not log_shows_info():
             say(f"Compiled core: {compiled.IN_USE}")
         if not is_job() and seen.exact is not None:
             say(f"URL-seen test: {seen.describe()}")
@@ -277,15 +173,14 @@ class Progress:
     @staticmethod
     def _say_what_changed(told: Told | None) -> None:
         """Where the log does not, which has it at level INFO."""
-        if told is not None and told.since and not is_job() and not _log_shows_info():
+        if told is not None and told.since and not is_job() and not log_shows_info():
             say(f"Since the last run: {visible('; '.join(told.since))}")
 
     def spider_closed(self, reason: str) -> None:
         """The scheduler has closed all files: from here on only what is in memory may be asked."""
         if self._task is not None and self._task.running:
             self._task.stop()
-        if self._line is not None:
-            self._line.stop()
+        self._line.stop()
         if self._started and self._parent is not None:
             self._parent.tell(share=asdict(self._share(reason)))
         elif self._started:
@@ -295,14 +190,8 @@ class Progress:
         status = self.status()
         if self._parent is not None:
             self._parent.tell(status=asdict(status))
-            return
-        line = status.line()
-        if self._line is not None:
-            self._line.show(line)
         else:
-            logger.info("%s", line)
-            if self._aloud:
-                print(time.strftime("%H:%M:%S"), line, file=sys.stderr, flush=True)
+            self._line.show(status.line())
 
     def status(self) -> Status:
         """How things stand now."""
@@ -434,27 +323,3 @@ def say_summary(told: Summary, *, wanted: bool) -> None:
         logger.info("%s", "\n".join(lines))
     else:
         print("", *lines, "", sep="\n", file=sys.stderr, flush=True)
-
-
-def is_aloud(settings: BaseSettings) -> bool:
-    """Whether stderr has the lines that go to the log, which does not lead there."""
-    return settings.get("SITECRAWL_PROGRESS", "auto") == "auto" and not is_job() and not _log_shows_info()
-
-
-def _log_shows_info() -> bool:
-    """Whether what is logged at level INFO is on stderr, so that nobody wants it there twice."""
-    shown = [one for one in logging.root.handlers if isinstance(one, logging.StreamHandler)]
-    return logger.isEnabledFor(logging.INFO) and any(
-        one.stream is sys.stderr and one.level <= logging.INFO for one in shown
-    )
-
-
-def wants_line(settings: BaseSettings) -> bool:
-    """What SITECRAWL_PROGRESS says. Raises `OptionError`."""
-    value = settings.get("SITECRAWL_PROGRESS", "auto")
-    if value == "auto":
-        return sys.stderr.isatty()
-    try:
-        return settings.getbool("SITECRAWL_PROGRESS")
-    except ValueError:
-        raise OptionError(f"SITECRAWL_PROGRESS must be auto, True or False, and not {value!r}") from None

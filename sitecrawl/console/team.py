@@ -7,14 +7,14 @@ import sys
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from sitecrawl.base.display import visible
 from sitecrawl.cluster.fleet import log_of
-from sitecrawl.console.progress import REDRAW_SECONDS, LiveLine, Status
 from sitecrawl.console.share import Share
+from sitecrawl.console.status import Status
+from sitecrawl.console.status_line import StatusLine
 from sitecrawl.crawl.traffic import RATE_SECONDS, Rate
 
 logger = logging.getLogger(__name__)
@@ -23,41 +23,27 @@ _REMEMBERED: Final = 1000
 """Messages: what all workers say is shown once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What is wanted of it."""
-
-    live: bool
-    interval: float
-    """Seconds between two lines in the log, and on stderr where `aloud`, if there is no live line; 0 for none."""
-    aloud: bool
-
-
 class Team:
     """A `cluster.fleet.Listener`. After the end `shares` has what each worker has said last, and `errors` why any
     could not begin.
     """
 
-    def __init__(self, directory: Path, shown: Shown) -> None:
+    def __init__(self, directory: Path, line: StatusLine) -> None:
         self.shares: dict[str, Share] = {}
         self.errors: list[str] = []
         self._directory = directory
-        self._interval = REDRAW_SECONDS if shown.live else shown.interval
-        self._line = LiveLine() if shown.live else None
-        self._aloud = shown.aloud
+        self._line = line
         self._statuses: dict[str, Status] = {}
         self._said: deque[tuple[str, str]] = deque(maxlen=_REMEMBERED)
-        self._rate = Rate(max(RATE_SECONDS, self._interval))
+        self._rate = Rate(max(RATE_SECONDS, line.interval))
         self._began = time.monotonic()
-        self._show_at = self._began + self._interval
+        self._show_at = self._began + line.interval
 
     def start(self) -> None:
-        if self._line is not None:
-            self._line.start()
+        self._line.start()
 
     def stop(self) -> None:
-        if self._line is not None:
-            self._line.stop()
+        self._line.stop()
 
     # Of the fleet
 
@@ -83,16 +69,10 @@ class Team:
             logger.error("%s %s: %s says why", worker, how, log_of(self._directory / worker))
 
     def tick(self) -> None:
-        if not self._interval or (now := time.monotonic()) < self._show_at:
+        if not self._line.interval or (now := time.monotonic()) < self._show_at:
             return
-        self._show_at = now + self._interval
-        line = f"{together([*self._statuses.values()], self._rate, now - self._began).line()}"
-        if self._line is not None:
-            self._line.show(line)
-        else:
-            logger.info("%s", line)
-            if self._aloud:
-                print(time.strftime("%H:%M:%S"), line, file=sys.stderr, flush=True)
+        self._show_at = now + self._line.interval
+        self._line.show(together([*self._statuses.values()], self._rate, now - self._began).line())
 
     def _log(self, worker: str, name: str, level: int, text: str) -> None:
         if self._is_new(worker, text):

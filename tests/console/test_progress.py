@@ -27,7 +27,9 @@ from scrapy.settings import Settings
 
 from sitecrawl.base.display import duration, printable, size
 from sitecrawl.base.errors import OptionError
-from sitecrawl.console.progress import AboveLine, HostErrors, Status, wants_line
+from sitecrawl.console.progress import HostErrors
+from sitecrawl.console.status import Status
+from sitecrawl.console.status_line import AboveLine, wants_line
 from sitecrawl.console.summary import CrawlTotals, Summary, resume_command
 from sitecrawl.crawl.ending import ending
 from sitecrawl.crawl.requests import GUESS
@@ -475,7 +477,7 @@ class TestWithoutATerminal:
         """Every LOGSTATS_INTERVAL the log gets the figures; if that is what stderr shows, once."""
         with slow_site(20) as web:
             done = self.run(command(web, "-L", "INFO", LOGSTATS_INTERVAL=0.2), tmp_path)
-        assert re.search(r"\[sitecrawl.console.progress\] INFO: [1-9]\d* pages", done.stderr)
+        assert re.search(r"\[sitecrawl.console.status_line\] INFO: [1-9]\d* pages", done.stderr)
         assert not re.search(r"(?m)^[\d:]+ [1-9]\d* pages", done.stderr)
 
     def test_a_long_rest(self, tmp_path: Path) -> None:
