@@ -11,10 +11,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sitecrawl.page.items import Link
-from sitecrawl.search.topic import Topic, url_text
+from sitecrawl.search.words import url_text
+
+if TYPE_CHECKING:
+    from sitecrawl.search.topic import Topic
 
 LINK: Final = 0.5
 """The weight of the link's own words."""

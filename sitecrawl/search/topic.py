@@ -5,50 +5,25 @@ and Buckley 1988; scikit-learn's `TfidfTransformer`). The topic is the vector of
 both (Rocchio 1971: the examples' mean). `idf` is learned from the pages that a crawl meets: a sample of them, looked
 at again whenever they have doubled. Words are hashed into 2^18 numbers, so the memory does not grow with the words.
 
-Words are runs of letters and digits without case; writing without spaces (Chinese, Japanese, Thai) goes by pairs of
-characters.
-
 The sample and what was learned of it live in memory: a crawl that is resumed learns anew, within some pages.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import unquote
 
 from scipy.sparse import csr_matrix, vstack
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
-MAX_TEXT: Final = 100_000
-"""Characters of a text that are looked at: what a page is about, it says before."""
+from sitecrawl.search.words import words
+
 SAMPLE: Final = 512
 """Pages from which `idf` is learned."""
 _FIRST: Final = 8
 _FEATURES: Final = 1 << 18
 _KEPT_TERMS: Final = 500
 """Of an example, the most frequent ones: they are kept in every checkpoint."""
-
-_SPACELESS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_WORD = re.compile(rf"[{_SPACELESS}]+|[^\W_{_SPACELESS}]+")
-_IS_SPACELESS = re.compile(f"[{_SPACELESS}]")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-
-
-def words(text: str) -> Iterator[str]:
-    """The words of a text, in their order."""
-    for run in _WORD.findall(text[:MAX_TEXT].casefold()):
-        if len(run) > 2 and _IS_SPACELESS.match(run):
-            yield from (run[n : n + 2] for n in range(len(run) - 1))
-        else:
-            yield run
-
-
-def url_text(url: str) -> str:
-    """What a URL says, its host left out: `/docs/LeftJoin_2.html?page=3` speaks of docs, left, join, ..."""
-    target = unquote(url.partition("://")[2].partition("/")[2])
-    return _CAMEL.sub(" ", target)
 
 
 class Topic:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -18,12 +18,11 @@ from sitecrawl.page import charset
 from sitecrawl.page import media_type as media
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.text_lines import html_lines
+from sitecrawl.search.shark_search import Focus
+from sitecrawl.search.words import words
 from sitecrawl.spiders.feeds import name_fields
 from sitecrawl.spiders.site import SiteSpider
 from sitecrawl.urls.url import guess_url
-
-if TYPE_CHECKING:
-    from sitecrawl.search.shark_search import Focus
 
 THRESHOLD: Final = 0.1
 _EXAMPLE: Final = "sitecrawl_example"
@@ -73,8 +72,7 @@ class FocusedSpider(SiteSpider):
         urls = [guess_url(name).href for name in examples if not Path(name).is_file()]
         texts = [_text_of_file(path) for path in files]
         try:
-            from sitecrawl.search.shark_search import Focus  # noqa: PLC0415 - an extra, which takes a second to import
-            from sitecrawl.search.topic import Topic, words  # noqa: PLC0415
+            from sitecrawl.search.topic import Topic  # noqa: PLC0415 - an extra, which takes a second to import
         except ModuleNotFoundError as error:
             raise OptionError(f"The spider focused needs {error.name}: {how_to_install('focused')}") from error
         given = {"topic": topic} if topic else {}

@@ -1,14 +1,14 @@
-"""Documents: PDF files by hand, Office files by the libraries that programs write them with."""
+"""Documents: PDF files by hand, Office files by the libraries that programs write them with.
+
+The libraries take two seconds to import, and each process of the suite imports all modules of tests: they come when
+they are needed.
+"""
 
 from __future__ import annotations
 
 import io
 import zipfile
 from collections.abc import Mapping, Sequence
-
-import docx
-import openpyxl
-import pptx
 
 WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 SLIDES = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
@@ -50,6 +50,8 @@ def pdf_of(*pages: str, title: str = "", language: str = "", trailer: str = "") 
 
 
 def docx_of(*paragraphs: str, title: str = "", language: str = "", table: Sequence[Sequence[str]] = ()) -> bytes:
+    import docx
+
     document = docx.Document()
     document.core_properties.title, document.core_properties.language = title, language
     for paragraph in paragraphs:
@@ -66,6 +68,8 @@ def docx_of(*paragraphs: str, title: str = "", language: str = "", table: Sequen
 
 def pptx_of(*slides: tuple[str, str], title: str = "") -> bytes:
     """A presentation: of each slide its heading and its text."""
+    import pptx
+
     presentation = pptx.Presentation()
     presentation.core_properties.title = title
     for heading, text in slides:
@@ -77,6 +81,8 @@ def pptx_of(*slides: tuple[str, str], title: str = "") -> bytes:
 
 
 def xlsx_of(sheets: dict[str, list[list[object]]], title: str = "") -> bytes:
+    import openpyxl
+
     workbook = openpyxl.Workbook()
     workbook.remove(workbook.active)
     workbook.properties.title = title

@@ -3,39 +3,18 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import pytest
 
-import sitecrawl.search.topic
-from sitecrawl.search.topic import Topic, url_text, words
+if TYPE_CHECKING:
+    from sitecrawl.search.topic import Topic
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("Left-Join, JOIN_2!", ["left", "join", "join", "2"]),
-        ("Straße", ["strasse"]),
-        ("网站地图", ["网站", "站地", "地图"]),
-        ("用 Python 写", ["用", "python", "写"]),
-        ("", []),
-    ],
-)
-def test_words(text: str, found: list[str]) -> None:
-    """Runs of letters and digits; pairs of characters where there are no spaces."""
-    assert list(words(text)) == found
-
-
-def test_the_words_of_a_url() -> None:
-    """Without the host, with escapes and humps taken apart."""
-    assert list(words(url_text("http://join.example/docs/LeftJoin_2.html?q=caf%C3%A9"))) == [
-        "docs", "left", "join", "2", "html", "q", "café"
-    ]  # fmt: skip
-
-
-def test_relevance_orders_texts() -> None:
+def test_relevance_orders_texts(new_topic: type[Topic]) -> None:
     """More of the topic is more relevant, nothing of it is 0, the same is 1; and long texts are not preferred."""
-    topic = Topic("solar panels")
+    topic = new_topic("solar panels")
     much, little, none = topic.relevance(["solar panels on roofs", "roofs with one panel, solar", "wind and water"])
     assert much > little > none == 0
     assert topic.relevance(["Panels: solar"]) == [pytest.approx(1)]
@@ -44,9 +23,9 @@ def test_relevance_orders_texts() -> None:
     assert topic.relevance([]) == []
 
 
-def test_words_that_are_everywhere_count_less() -> None:
+def test_words_that_are_everywhere_count_less(new_topic: type[Topic]) -> None:
     """What every page of a site says does not tell its pages apart, once some have been met."""
-    topic = Topic("company bridge")
+    topic = new_topic("company bridge")
     before = topic.relevance(["company news"])[0]
     for number in range(40):
         topic.read(f"company page number{number}")
@@ -54,13 +33,13 @@ def test_words_that_are_everywhere_count_less() -> None:
     assert topic.relevance(["a bridge"])[0] > topic.relevance(["a company"])[0]
 
 
-def test_examples() -> None:
+def test_examples(new_topic: type[Topic]) -> None:
     """Pages stand for a topic as a query does; kept in short, they do so again."""
-    topic = Topic()
+    topic = new_topic()
     assert not topic.is_known
     assert topic.read("anything") == 0
     kept = topic.add_example("bridges of steel, bridges of stone, arches")
-    again = Topic()
+    again = new_topic()
     again.restore_example(json.loads(json.dumps(kept)))
     for one in (topic, again):
         assert one.is_known
@@ -68,10 +47,10 @@ def test_examples() -> None:
         assert near > far
 
 
-def test_memory_is_bounded() -> None:
+def test_memory_is_bounded(new_topic: type[Topic]) -> None:
     """Of the pages that were met a sample stays, spread over all of them."""
-    topic = Topic("bridge")
-    with patch.object(sitecrawl.search.topic, "SAMPLE", 20):
+    topic = new_topic("bridge")
+    with patch("sitecrawl.search.topic.SAMPLE", 20):
         for number in range(100):
             topic.read(f"w{number}")
     assert len(topic._sample) == 20

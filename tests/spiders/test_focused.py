@@ -124,6 +124,6 @@ def test_an_example_without_a_word(tmp_path: Path) -> None:
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """What to install is said."""
-    monkeypatch.setitem(sys.modules, "sitecrawl.search.shark_search", None)
+    monkeypatch.setitem(sys.modules, "sitecrawl.search.topic", None)
     with pytest.raises(OptionError, match=r"pip install 'scrapy-sitecrawl\[focused\]'"):
         FocusedSpider.from_crawler(get_crawler(FocusedSpider), seeds="http://a.example/", topic="x")
