@@ -28,7 +28,7 @@ from sitecrawl.cluster.holdings import Held
 from sitecrawl.cluster.lending import Lending
 from sitecrawl.cluster.partition_store import Commit, PartitionStore
 from sitecrawl.cluster.partitions import Partitions
-from sitecrawl.cluster.run import PLACE, Run, beat, end
+from sitecrawl.cluster.run import PLACE, NewLimit, Run, beat, change, end
 from sitecrawl.cluster.seedqueue import SeedQueue
 from sitecrawl.cluster.shared_scope import SharedScope
 from sitecrawl.cluster.standing import Standing, Whole
@@ -69,6 +69,8 @@ class Worker(Protocol):
 
     def stands(self, whole: Whole, *, unchanged: bool) -> None: ...
 
+    def turn(self) -> None: ...
+
     def withdraw(self, held: Held) -> None: ...
 
 
@@ -92,7 +94,7 @@ class Exchange:
         self._worker = worker
         self._listener = listener
         self._clock = clock
-        self._lending = Lending(store, partitions, withdraw=worker.withdraw)
+        self._lending = Lending(store, partitions, withdraw=worker.withdraw, hear=self._beat)
         self.scope = SharedScope(store.steps.client, store.keys.base(PLACE) + "scope", listener.widened)
         self.tallies = Tallies(
             store.steps,
@@ -116,6 +118,9 @@ class Exchange:
         self._is_closing = False
         self._end = ""
         """Why all workers are to end."""
+        self._new_limit: NewLimit | None = None
+        """The last one that this worker knows of."""
+        self._is_limit_told = False
         self._is_in_doubt = False
         """Whether Redis may have forgotten what it has answered: a replica that has taken over, for one."""
         self.is_last = False
@@ -135,6 +140,12 @@ class Exchange:
         """Let all workers end."""
         self._end = reason
         self.kick()
+
+    def limit_pages(self, new: NewLimit) -> None:
+        """Let the crawl have another `max_pages`, unless a later change says otherwise."""
+        if self._new_limit is None or self._new_limit < new:
+            self._new_limit, self._is_limit_told = new, False
+            self.kick()
 
     def count(self, name: str) -> None:
         """One more of what the run's limit of that name counts."""
@@ -204,7 +215,7 @@ class Exchange:
             raise StorageError(f"Redis refuses the crawl's work: {error}") from error
         self._listener.counted("cluster/faults", 1)
         self.scope.forget_answers()  # it may come back with less than it was told
-        self._is_in_doubt = True
+        self._is_in_doubt, self._is_limit_told = True, False
         if failures == 1:
             logger.warning("Waiting for Redis: %s", error or type(error).__name__)
 
@@ -226,17 +237,15 @@ class Exchange:
     async def round(self) -> None:
         """Raises `redis.RedisError`; then it is to be repeated. `StorageError` if there is no going on."""
         is_resting = self._worker.is_resting
-        seconds = 0.0 if is_resting else self._store.lease_seconds
-        ended, alive = await beat(self._store.steps, self._run_of_crawl, self._store.session, seconds)
-        if ended:
-            self._listener.ended(ended)
+        await self.scope.tell()
+        await self._change_limit()
+        alive = await self._beat()
         await self.tallies(self._clock())
         if not self._worker.is_working:
             await self._lending.resume()
             self._worker.is_working = True
         if self._is_in_doubt:
             await self._repeat()
-        await self.scope.tell()
         await self._send()
         await self._deliver()
         await self._hear()
@@ -249,6 +258,24 @@ class Exchange:
         await self._look_around()
         if self._partitions.arrivals:
             self._listener.woken()
+
+    async def _change_limit(self) -> None:
+        """That it is to be changed is known to all by now: so who is killed here leaves that to them."""
+        if self._new_limit is not None and not self._is_limit_told:
+            new = self._new_limit
+            await change(self._store.steps, self._run_of_crawl, new)
+            self._is_limit_told = new == self._new_limit
+
+    async def _beat(self) -> list[str]:
+        """The worker is alive. Who else is; and if the limit of pages is another by now, it holds here, too."""
+        before, seconds = self._run_of_crawl.account, 0.0 if self._worker.is_resting else self._store.lease_seconds
+        ended, alive = await beat(self._store.steps, self._run_of_crawl, self._store.session, seconds)
+        if self._run_of_crawl.account != before:
+            self._worker.turn()
+            self.kick()
+        if ended:
+            self._listener.ended(ended)
+        return alive
 
     async def _repeat(self) -> None:
         """What may be forgotten is told once more: what is known counts once."""

@@ -60,7 +60,7 @@ class Held:
     short: bool = False
     """Whether it has a URL to be fetched, and the limit of pages leaves it none."""
     asked_at: float = 0.0
-    """When a URL of it was handed out last, on the frontier's clock."""
+    """When a URL of it was handed out last, or a part of the limit came for one, on the frontier's clock."""
     rests_until: float = 0.0
     """It has left, and whoever has it next is not to ask its hosts before then."""
     recent: deque[Entry] = field(default_factory=lambda: deque(maxlen=RECENT))
@@ -121,9 +121,15 @@ class Held:
             before = before._replace(dividend=facts.dividend, serial=facts.serial)
         return before != facts
 
+    @property
+    def is_told(self) -> bool:
+        """Whether its newest entry says what others wait for of the limit of pages."""
+        own, told = self.counts.allowance, self.tally
+        return (own.account, own.granted, own.owed, self.short) == (told.account, told.granted, told.owed, told.short)
+
     def tally_of(self, worker: OfWorker) -> Tally:
         """As it is now, with a worker of which `worker` is to be said."""
-        return Tally(worker, tuple(self.counts.states), self.counts.allowance.account, self.short)
+        return Tally(worker, tuple(self.counts.states), *self.counts.allowance.fields(), self.short)
 
 
 class Told(NamedTuple):
@@ -307,6 +313,6 @@ def _key(entry: Entry) -> bytes:
     return ENTRY + entry.partition.to_bytes(2, "big") + entry.number.to_bytes(8, "big")
 
 
-def _counted(counts: PartCounts) -> tuple[list[int], list[int], tuple[int, int, int]]:
+def _counted(counts: PartCounts) -> tuple[list[int], list[int], tuple[int, int, int, int]]:
     """What `PartCounts` is made of."""
     return counts.states, counts.forgotten, counts.allowance.fields()

@@ -20,7 +20,7 @@ from sitecrawl.cluster.run import PLACE, Run
 from sitecrawl.cluster.steps import script
 from sitecrawl.urls.fingerprint import HASH_NAME, Fingerprinter
 
-FORMAT: Final = "sitecrawl-cluster-6"
+FORMAT: Final = "sitecrawl-cluster-7"
 """Of what a crawl has on Redis."""
 
 logger = logging.getLogger(__name__)
@@ -76,9 +76,9 @@ def begin(joined: Joined, session: str) -> Run:
     try:
         while True:
             answer: Any = _patiently(lambda: client.eval(script("begin")[0], 1, base, *args), shown(options.redis))
-            found, account, alive = answer[0].decode(), int(answer[1]), int(answer[2])
+            found, account, alive, max_pages = answer[0].decode(), *map(int, answer[1:])
             if found == str(limits):
-                return Run(limits, account, is_first=not alive)
+                return Run(limits, account, max_pages, is_first=not alive)
             if 0 < heard_of < alive:
                 raise OptionError(
                     f"Other workers are at work on the crawl {options.crawl!r} with {found}, not {limits}: "

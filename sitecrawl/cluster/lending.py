@@ -7,7 +7,7 @@ more gives back, one at a time, when nothing of it is in flight.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from sitecrawl.cluster.entries import Replay
@@ -27,8 +27,8 @@ _LONGEST_REST: Final = 60.0
 
 
 class Lending:
-    """See the module. `withdraw` is told of a partition that was lost when it had left. What is awaited raises
-    `redis.RedisError`, and is to be repeated then.
+    """See the module. `withdraw` is told of a partition that was lost when it had left. `hear` asks Redis what the
+    limits of the crawl are. What is awaited raises `redis.RedisError`, and is to be repeated then.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class Lending:
         partitions: Partitions,
         *,
         withdraw: Callable[[Held], None],
+        hear: Callable[[], Awaitable[object]],
     ) -> None:
         self._store = store
         self._partitions = partitions
@@ -44,6 +45,7 @@ class Lending:
         self._listener = partitions.listener
         self._clock = partitions.clock
         self._withdraw = withdraw
+        self._hear = hear
         self._take_at = 0.0
 
     # What this worker has
@@ -121,6 +123,7 @@ class Lending:
                 held = Held(partition, lent[0], extent.number)
                 held.is_on_redis(extent)
                 arrival = await self._arrival(held)
+                await self._hear()  # who looked before it was lent has not counted what may be fetched of it
                 self._partitions.arrivals.append(arrival)  # another list by now, if there was a checkpoint
                 room -= extent.snapshot + extent.log
         if not self._partitions.arrivals:

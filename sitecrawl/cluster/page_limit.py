@@ -4,13 +4,16 @@ The limit is cut into parts, as the sites are. What a partition has of it is one
 and its worker hands out no URL of it that could be one too many. What it has no use for goes to partitions that are
 short, in bundles, each of which counts once. So at every moment
 
-    the allowances of all partitions + those on their way = max_pages
+    the allowances of all partitions + those on their way = max_pages + what is owed
 
 and a worker that dies takes nothing with it: the next one that has the partition has its allowance, too.
 
-Another limit has another account (`cluster.run`), which begins when no worker of the old one is alive. Whoever has a
-partition turns it to the new account, with an allowance of what it has fetched; when all have been, what the new
-limit leaves is granted to the first one.
+Another limit has another account (`cluster.run`), also one that comes while workers are at work. Each takes it when
+it hears of it, and turns its partitions to it: the allowance of each is what has been fetched and is in flight, and
+nothing more is handed out. When all have been turned, the first one is granted what the limit leaves. If it leaves
+less than nothing, the first one owes that: all allowances that come free go there, until nothing is owed. Then, and
+not before, pages are handed out again. Whoever is silent meanwhile holds the others up until its leases are over.
+What it fetches under the old limit counts if it is told before, and is void if it is not.
 """
 
 from __future__ import annotations
@@ -44,29 +47,49 @@ class PageLimit:
         self._clock = clock
         self._given: dict[int, float] = {}
         """When each partition was given something last."""
+        self._open = -1
+        """The last account under which pages are handed out."""
         self._gifts: defaultdict[int, defaultdict[int, int]] = defaultdict(lambda: defaultdict(int))
+
+    def turn(self) -> None:
+        """Another limit holds. What was about to be given of the one before is void."""
+        self._gifts.clear()
+        for held in self._held.values():
+            held.counts.turn(self._run.account, self._in_flight(held.partition))
 
     def admits(self, held: Held) -> bool:
         """Whether all that is in flight of a partition may become pages."""
         if not self._run.max_pages:
             return True
-        held.short = held.counts.room < self._in_flight(held.partition)
+        held.short = not self._is_open or held.counts.room < self._in_flight(held.partition)
         return not held.short
 
+    @property
+    def _is_open(self) -> bool:
+        """Whether pages are handed out under this limit."""
+        return self._open >= self._run.account
+
     def receive(self, held: Held, bundle: Bundle) -> None:
-        """What was on its way under another limit is void."""
+        """What was on its way under another limit is void. Who was short keeps what came until it could fetch:
+        or the last page would go round for ever.
+        """
         allowance = held.counts.allowance
         if bundle.pages and bundle.account == allowance.account:
             allowance.pages += bundle.pages
-            held.short = False
+            held.short, held.asked_at = False, self._clock()
 
     def share(self, whole: Whole) -> None:
         """Give what is here and of no use to partitions that are short. The next checkpoint sends it."""
         if not self._run.max_pages:
             return
         self._grant(whole)
-        now = self._clock()
-        short = [one for one in whole.short if self._given.get(one, -_UNDER_WAY) <= now - _UNDER_WAY]
+        self._pay()
+        first, now = whole.tallies[PLACE], self._clock()
+        if first.account != self._run.account or first.granted < first.account:
+            return
+        self._open = self._open if first.owed else self._run.account
+        short = whole.short if self._is_open else [PLACE]
+        short = [one for one in short if self._given.get(one, -_UNDER_WAY) <= now - _UNDER_WAY]
         for held in self._held.values():
             if short and not held.is_leaving:
                 self._give(held, self._spare(held, now), short, now)
@@ -76,12 +99,18 @@ class PageLimit:
         first, account = self._held.get(PLACE), self._run.account
         if first is None or first.counts.allowance.granted >= account or not whole.have_turned(account):
             return
-        first.counts.allowance.granted = account
-        first.counts.allowance.pages += self._run.max_pages - whole.totals().fetched
+        own, left = first.counts.allowance, self._run.max_pages - whole.allowed
+        own.granted, own.pages, own.owed = account, own.pages + max(left, 0), max(-left, 0)
+
+    def _pay(self) -> None:
+        """What is owed, as far as it is here."""
+        if (first := self._held.get(PLACE)) is not None and (own := first.counts.allowance).owed:
+            paid = min(own.owed, max(first.counts.room - self._in_flight(PLACE), 0))
+            own.pages, own.owed = own.pages - paid, own.owed - paid
 
     def _spare(self, held: Held, now: float) -> int:
         spare = held.counts.room - self._in_flight(held.partition)
-        return spare // 2 if now - held.asked_at < _BUSY else spare
+        return spare // 2 if self._is_open and now - held.asked_at < _BUSY else spare
 
     def _give(self, held: Held, spare: int, short: Iterable[int], now: float) -> None:
         targets = [one for one in short if one != held.partition]

@@ -9,8 +9,9 @@ Redis keeps, lends, counts and fences; it judges nothing. Of a partition there a
     log        list     the entries that came after it (`cluster.entries`)
     parts      list     a snapshot that is being made
     state      hash     entry: number of the newest entry; snapshot: that of the last one in the snapshot; parts, log:
-                        bytes of the snapshot and of the log; tally; and how many bundles there were in all: sent,
-                        gone (into and out of the outbox), arrived, heard (the same of the inbox)
+                        bytes of the snapshot and of the log; tally; lent: 1 if anybody has ever had it; and how many
+                        bundles there were in all: sent, gone (into and out of the outbox), arrived, heard (the same
+                        of the inbox)
     outbox     hash     number:partition -> a bundle for that partition that may not have arrived
     inbox      list     bundles that have
     senders    hash     who sends -> the number of his last bundle
@@ -36,7 +37,7 @@ from sitecrawl.cluster.run import PLACE
 from sitecrawl.cluster.standing import Standing
 from sitecrawl.cluster.steps import Steps
 
-_COUNTED: Final = ("entry", "sent", "gone", "arrived", "heard")
+_COUNTED: Final = ("entry", "lent", "sent", "gone", "arrived", "heard")
 _ENTRIES: Final = 32
 """Of a log that are read at once: each is what a checkpoint has changed, some hundred kB at most."""
 
@@ -172,8 +173,8 @@ class PartitionStore:
         """How it stands with each partition, one after the other."""
         found = []
         for tally, *counted in await self.steps.read_all("HMGET", "state", "tally", *_COUNTED):
-            entry, sent, gone, arrived, heard = (int(number or 0) for number in counted)
-            found.append(Standing(entry, tally or b"", heard, sent - gone + arrived - heard))
+            entry, lent, sent, gone, arrived, heard = (int(number or 0) for number in counted)
+            found.append(Standing(entry, tally or b"", heard, sent - gone + arrived - heard, bool(lent)))
         return found
 
     # Trust

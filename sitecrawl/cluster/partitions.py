@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from sitecrawl.cluster.holdings import Held, Holdings
 from sitecrawl.cluster.listener import WorkerListener
+from sitecrawl.cluster.run import Run
 from sitecrawl.cluster.standing import OfWorker, Whole
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import HELD
@@ -36,9 +37,9 @@ class Arrival(NamedTuple):
 
 
 class Partitions:
-    """See the module; `total` is how many the crawl has. `account` is that of the limit of pages, `make` makes each
-    frontier, and `seen` is for the first one; the others have a cache of `cache` URLs. `clock` gives monotonic
-    seconds, as the frontier's.
+    """See the module; `total` is how many the crawl has. `run` has the limit of pages, `make` makes each frontier,
+    and `seen` is for the first one; the others have a cache of `cache` URLs. `clock` gives monotonic seconds, as the
+    frontier's.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Partitions:
         holdings: Holdings,
         total: int,
         *,
-        account: int,
+        run: Run,
         make: FrontierMaker,
         seen: SeenKeeper,
         listener: WorkerListener,
@@ -57,11 +58,11 @@ class Partitions:
         self.total: Final = total
         self.listener: Final = listener
         self.clock: Final = clock
-        self._account = account
+        self._run = run
         self._make = make
         self._cache = cache
         for held in holdings.held.values():
-            held.counts.turn(account)
+            held.counts.turn(run.account)
         self.territory = self._territory()
         self.frontier = make(holdings.database, self.territory, seen)
         self.level = 0
@@ -158,7 +159,7 @@ class Partitions:
     def _let_in(self, arrival: Arrival, move: Move) -> None:
         held = arrival.held
         held.facts, held.counts, changed = move.take(arrival.rows, arrival.facts)
-        held.counts.turn(self._account)
+        held.counts.turn(self._run.account)
         held.tally = held.tally_of(OfWorker(self.holdings.session, level=0 if self.frontier.keeps_levels else None))
         move.note(*self.holdings.begin(held, changed))
 

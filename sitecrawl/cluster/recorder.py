@@ -12,6 +12,7 @@ from sitecrawl.cluster.entries import Entry, RecordingBatch, pack_entry
 from sitecrawl.cluster.page_limit import PageLimit
 from sitecrawl.cluster.partitions import Partitions
 from sitecrawl.cluster.rescue import rescued
+from sitecrawl.cluster.run import Run
 from sitecrawl.cluster.standing import OfWorker, Tally
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.frontier.by_hand import Act
@@ -20,12 +21,12 @@ from sitecrawl.frontier.territory import Message, Outbox
 
 
 class Recorder:
-    """See the module. `limit` says what a partition gives of its share of the pages, under the account `account`."""
+    """See the module. `limit` says what a partition gives of its share of the pages of `run`."""
 
-    def __init__(self, partitions: Partitions, limit: PageLimit, account: int) -> None:
+    def __init__(self, partitions: Partitions, limit: PageLimit, run: Run) -> None:
         self._partitions = partitions
         self._limit = limit
-        self._account = account
+        self._run = run
         self._listener = partitions.listener
         self._rows: defaultdict[int, list[int]] = defaultdict(list)
         self._rescued: list[Message] = []
@@ -128,7 +129,7 @@ class Recorder:
         for target in {**messages, **gifts}:
             if target in copied and target not in gifts and not held[target].is_lost:
                 held[source].copies[f"{held[source].number + 1}:{target}"] = held[target], held[target].number + 1
-            yield target, Bundle(messages.get(target, ()), self._account, gifts.get(target, 0)).pack()
+            yield target, Bundle(messages.get(target, ()), self._run.account, gifts.get(target, 0)).pack()
 
 
 def _copied(outbox: Outbox, sends: Mapping[int, defaultdict[int, list[Message]]]) -> defaultdict[int, set[int]]:
@@ -148,6 +149,6 @@ def _is_news(told: Tally, tally: Tally, *, is_at_rest: bool) -> bool:
     return _urgent(told) != _urgent(tally) or (tally != told and is_at_rest)
 
 
-def _urgent(tally: Tally) -> tuple[bool, bool, Mapping[int, int]]:
+def _urgent(tally: Tally) -> tuple[object, ...]:
     """What others wait for: it may be long until something else is done."""
-    return tally.worker.idle, tally.short, tally.worker.held_sets
+    return tally.worker.idle, tally.short, tally.account, tally.granted, tally.owed, tally.worker.held_sets

@@ -28,10 +28,12 @@ from sitecrawl.urls.fingerprint import SIZE
 _PIECE: Final = 100
 """Elements of a list, or fields, that are asked for at once."""
 _SESSION: Final = re.compile(rb"[0-9a-f]{16}")
-_COUNTS: Final = {b"entry", b"sent", b"gone", b"arrived", b"heard", b"snapshot", b"parts", b"log"}
+_COUNTS: Final = {b"entry", b"lent", b"sent", b"gone", b"arrived", b"heard", b"snapshot", b"parts", b"log"}
 _LEASE: Final = re.compile(rb"(\d{1,15}):(.+)")
 _OUTBOX: Final = re.compile(rb"(\d{1,15}):(\d{1,15})")
-_NUMBERS_OF_RUN: Final = re.compile(rb"account|max_pages|begun|item_at|(item|page|error)count|pagecount_no_item")
+_NUMBERS_OF_RUN: Final = re.compile(
+    rb"account|said|max_pages|changed_at|begun|item_at|(item|page|error)count|pagecount_no_item"
+)
 
 
 class Spoilt(NamedTuple):
@@ -207,7 +209,8 @@ def _is_state(field: bytes, value: bytes) -> bool:
     try:
         tally = Tally.unpack(value)
         return len(tally.states) == len(UrlState) and all(
-            isinstance(number, int) for number in (*tally.states, tally.account)
+            isinstance(number, int)
+            for number in (*tally.states, tally.account, tally.pages, tally.granted, tally.owed)
         )
     except CorruptFile:
         return False

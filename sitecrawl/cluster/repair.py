@@ -32,7 +32,7 @@ from sitecrawl.cluster.outside import REPAIR, CrawlOnRedis
 from sitecrawl.cluster.records import is_count, is_session, read_records, spoilt
 from sitecrawl.cluster.run import PLACE
 from sitecrawl.cluster.snapshots import pack_part
-from sitecrawl.cluster.standing import Tally
+from sitecrawl.cluster.standing import OfWorker, Tally
 from sitecrawl.cluster.steps import script
 from sitecrawl.cluster.stores import untold_captures
 from sitecrawl.cluster.worker_store import WorkerStore
@@ -48,6 +48,8 @@ from sitecrawl.pagestore.merging import merge
 from sitecrawl.pagestore.workers import Void, WorkersReader, is_page
 from sitecrawl.urls.fingerprint import HASH_NAME
 
+_KEPT: Final = ("account", "said", "max_pages", "changed_at", "changed")
+"""Of a run, by all runs that come."""
 _READS: Final = "the next starts of these workers read the links of their stored pages again"
 _UNNAMED: Final = (
     "name the workers' directories behind the URL: then what they have stored is not fetched again, and the links of "
@@ -250,7 +252,7 @@ class _Mending:
 
     def _write(self, partition: int, parts: Iterable[bytes], number: int, territory: Territory) -> None:
         base, counts = self._crawl.keys.base(partition), territory.held[partition]
-        tally = Tally(states=tuple(counts.states), account=counts.allowance.account)
+        tally = Tally(OfWorker(), tuple(counts.states), *counts.allowance.fields())
         self._client.delete(base + "parts")
         size = 0
         for part in parts:
@@ -263,12 +265,16 @@ class _Mending:
     # What else there is to do
 
     def _forget_limits(self, account: int) -> None:
-        """What each partition may fetch of `max_pages` is reckoned anew when the next worker comes."""
+        """What each partition may fetch of `max_pages` is reckoned anew, in another account. What that was changed to
+        by hand holds on.
+        """
         base = self._crawl.keys.base(PLACE)
-        account = max(account, int(self._client.hget(base + "run", "account") or 0))
+        before = dict(zip(_KEPT, self._client.hmget(base + "run", *_KEPT), strict=True))
+        account = max(account, int(before.pop("account") or 0))
         self._client.delete(base + "run", base + "tallies")
         if account:
-            self._client.hset(base + "run", mapping={"account": account, "max_pages": -1})
+            kept = {name: value for name, value in before.items() if value is not None}
+            self._client.hset(base + "run", mapping={"account": account + 1, **kept})
 
     def _tell(self, losses: Losses, bundles: int, *, is_lossy: bool) -> None:
         told = {

@@ -1,11 +1,13 @@
 """The run of a crawl, in the keys of partition 0: which workers are alive, and the limits under which they work.
 
 A run lasts as long as any of its workers is believed alive. An *account* is one limit of pages: it begins with 1, and
-another limit has the next.
+another limit has the next. A run begins with the limit that its settings say, or with what that was changed to by
+hand when they said the same; and it may be changed while the run lasts.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from sitecrawl.base.errors import StorageError
@@ -16,19 +18,27 @@ PLACE = 0
 """The partition that has the run's keys."""
 
 
-class Run(NamedTuple):
-    """That in which a worker takes part."""
+@dataclass(slots=True)
+class Run:
+    """That in which a worker takes part. All parts of the worker share one, which `beat` keeps as it is on Redis."""
 
     limits: CrawlLimits
+    """As the settings say: the same for all workers."""
     account: int
-    """Of its `max_pages`; 0 if there has never been a limit."""
+    """Of `max_pages`; 0 if there has never been a limit."""
+    max_pages: int = 0
+    """What holds now; 0 for no limit."""
     is_first: bool = False
     """Whether no other worker was at work when this one began."""
 
-    @property
-    def max_pages(self) -> int:
-        """0 for no limit."""
-        return self.limits.max_pages
+
+class NewLimit(NamedTuple):
+    """`max_pages` is to be something else. Of several the last counts, whoever says it first."""
+
+    at: float
+    """Unix time, in seconds."""
+    number: str
+    max_pages: int
 
 
 class Heard(NamedTuple):
@@ -41,16 +51,23 @@ class Heard(NamedTuple):
 
 
 async def beat(steps: Steps, run: Run, session: str, seconds: float) -> Heard:
-    """The worker called `session` is alive for so long; 0 while it rests.
+    """The worker called `session` is alive for so long; 0 while it rests. What holds now is in `run` then.
 
-    Raises `StorageError` if another run has begun meanwhile, with another limit.
+    Raises `StorageError` if another run has begun meanwhile, with other limits in its settings.
     """
-    account, ended, names = await steps.run("beat", PLACE, session, int(1000 * seconds))
+    account, ended, names, limits, max_pages = await steps.run("beat", PLACE, session, int(1000 * seconds))
     if account > run.account:
-        raise StorageError(
-            "The crawl was begun anew with another max_pages while this worker was silent: start it with that"
-        )
+        if limits.decode() != str(run.limits):
+            raise StorageError(
+                f"The crawl was begun anew with {limits.decode()} while this worker was silent: start it with that"
+            )
+        run.account, run.max_pages = account, int(max_pages)
     return Heard(ended.decode(errors="replace"), [name.decode() for name in names])
+
+
+async def change(steps: Steps, run: Run, new: NewLimit) -> None:
+    """Let another limit hold, unless a later one does. To say it again does no harm."""
+    await steps.run("limit", PLACE, new.max_pages, repr(new.at), new.number, run.account)
 
 
 async def end(steps: Steps, reason: str) -> None:

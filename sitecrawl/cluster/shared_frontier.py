@@ -66,12 +66,12 @@ class SharedFrontier:
     ) -> None:
         self.partitions: Final = partitions
         self.holdings: Final = partitions.holdings
-        self._run = run
+        self.run: Final = run
         self._listener = partitions.listener
         self._clock = partitions.clock
         self._watch = watch
         self._page_limit = PageLimit(run, self.holdings.held, partitions.in_flight, partitions.clock)
-        self._recorder = Recorder(partitions, self._page_limit, run.account)
+        self._recorder = Recorder(partitions, self._page_limit, run)
         self._loose = Loose()
         self.counts = Totals()
         self.is_working = False
@@ -97,7 +97,7 @@ class SharedFrontier:
     @property
     def is_first(self) -> bool:
         """Whether no other worker was at work when this one began."""
-        return self._run.is_first
+        return self.run.is_first
 
     @property
     def is_last(self) -> bool:
@@ -218,7 +218,7 @@ class SharedFrontier:
 
     @property
     def is_full(self) -> bool:
-        return 0 < self._run.max_pages <= self.counts.fetched
+        return 0 < self.run.max_pages <= self.counts.fetched
 
     def is_finished(self) -> bool:
         """Whether nothing is left to hand out, now or later, on any worker."""
@@ -287,7 +287,7 @@ class SharedFrontier:
             return True
         if self._clock() - self._flushed_at < _SOON:
             return False
-        if self._page_limit.has_gifts or any(one.short != one.tally.short for one in held):
+        if self._page_limit.has_gifts or not all(one.is_told for one in held):
             return True
         if not self.has_nothing_to_do:
             return False
@@ -302,6 +302,11 @@ class SharedFrontier:
         """Whether the others know something else of a partition than what is so."""
         worker = self.partitions.standing(idle=self.is_idle)
         return any(one.tally != one.tally_of(worker) for one in self.holdings.held.values())
+
+    def turn(self) -> None:
+        """Another limit of pages holds."""
+        self._page_limit.turn()
+        self._listener.woken()
 
     def stands(self, whole: Whole, *, unchanged: bool) -> None:
         """So it stands with the crawl; `unchanged` since this was asked before."""

@@ -26,6 +26,8 @@ class Standing(NamedTuple):
     """Bundles that it has let in, ever."""
     waiting: int
     """Bundles that are on their way from or to it."""
+    is_lent: bool = True
+    """Whether anybody has it, or ever had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,12 @@ class Tally:
     """How many URLs are in which state."""
     account: int = 0
     """Of the limit of pages under which it is fetched."""
+    pages: int = 0
+    """What it has of that limit, as `frontier.counts.Allowance`."""
+    granted: int = 0
+    """The last account of which it was given the whole limit, to share it out."""
+    owed: int = 0
+    """So many pages all partitions have beyond the limit."""
     short: bool = False
     """Whether it has a URL to be fetched, and the limit of pages leaves it none."""
 
@@ -68,7 +76,8 @@ class Tally:
         one = self.worker
         held = [[reason, *numbers] for reason, numbers in one.held.items()]
         worker = [one.session, one.idle, one.level, held, one.joined, one.silent, one.silent_hosts, one.good]
-        packed: bytes = msgpack.packb([worker, list(self.states), self.account, self.short])
+        limit = [self.account, self.pages, self.granted, self.owed]
+        packed: bytes = msgpack.packb([worker, list(self.states), limit, self.short])
         return packed
 
     @classmethod
@@ -77,9 +86,12 @@ class Tally:
         if not data:
             return NO_TALLY
         try:
-            (session, idle, level, held, *numbers), states, account, short = msgpack.unpackb(data)
+            (session, idle, level, held, *numbers), states, (account, pages, granted, owed), short = msgpack.unpackb(
+                data
+            )
             by_reason = {reason: (urls, sets) for reason, urls, sets in held}
-            return cls(OfWorker(session, idle, level, by_reason, *numbers), tuple(states), account, short)
+            worker = OfWorker(session, idle, level, by_reason, *numbers)
+            return cls(worker, tuple(states), account, pages, granted, owed, short)
         except (ValueError, TypeError, msgpack.UnpackException) as error:
             raise CorruptFile(f"A partition's tally of {len(data)} bytes cannot be read: {error}") from error
 
@@ -141,8 +153,13 @@ class Whole:
     def have_turned(self, account: int) -> bool:
         """Whether nothing is fetched under another limit of pages any more."""
         return all(
-            tally.account >= account for tally, one in zip(self.tallies, self.standing, strict=True) if one.entry
+            tally.account >= account for tally, one in zip(self.tallies, self.standing, strict=True) if one.is_lent
         )
+
+    @property
+    def allowed(self) -> int:
+        """Pages that all partitions may have together."""
+        return sum(tally.pages for tally in self.tallies)
 
     @property
     def short(self) -> list[int]:

@@ -243,7 +243,7 @@ class Progress:
             reason=reason,
             pages=outcomes.pages,
             others=outcomes.others,
-            max_pages=settings.getint("SITECRAWL_MAX_PAGES"),
+            max_pages=runtime.max_pages if runtime is not None else 0,
             max_depth=runtime.terms.crawl.max_depth if runtime is not None else 0,
             no_page_code=settings.getint("SITECRAWL_NO_PAGE_CODE"),
         )

@@ -15,6 +15,7 @@ from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base.errors import OptionError
+from sitecrawl.cluster.run import NewLimit
 from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl.engine import wake
 from sitecrawl.crawldir.database import Batch, Database
@@ -24,6 +25,7 @@ from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.host_terms import LiveTerms
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.sheets.change import (
+    HAND,
     SETTINGS,
     Change,
     Value,
@@ -57,6 +59,8 @@ class Engine(Protocol):
     def local(self) -> DiskFrontier: ...
     @property
     def terms(self) -> LiveTerms: ...
+    @property
+    def max_pages(self) -> int: ...
 
 
 class Changes(Participant):
@@ -79,6 +83,8 @@ class Changes(Participant):
         if scope is not None:
             scope.lay(terms.sheets.of)
         self._configured = {option: self._now(option, "") for option in ("delay", "max_pages", "max_depth")}
+        if (team := self._runtime.team) is not None:
+            self._configured["max_pages"] = team.run.limits.max_pages
         for option in _PATTERNS if scope is not None else ():
             self._configured[option] = self._now(option, "")
         for change in last_of(self.all).values():
@@ -139,10 +145,6 @@ class Changes(Participant):
     def _check(self, option: str, host: str) -> None:
         if option in _PATTERNS and self._scope is None:
             raise OptionError(f"The spider has no scope of ours: {option} would hold for nothing")
-        if option == "max_pages" and not host and self._runtime.team is not None:
-            raise OptionError(
-                "On a cluster max_pages of the crawl changes when no worker runs: start them with another"
-            )
         if option == "max_pages" and host and self._runtime.local.keeps_levels:
             raise OptionError(
                 "With a depth limit no level may be left before all of it is done, so no host can have max_pages"
@@ -189,7 +191,7 @@ class Changes(Participant):
             return tuple(allow if option == "allow" else deny)
         return {
             "delay": terms.crawl.politeness.delay,
-            "max_pages": terms.max_pages,
+            "max_pages": self._runtime.max_pages,
             "max_depth": terms.crawl.max_depth,
         }[option]
 
@@ -206,6 +208,8 @@ class Changes(Participant):
             terms.change_host(host, {option: change.by_hand})
         elif option in _PATTERNS and self._scope is not None:
             self._scope.change(option, change.after if isinstance(change.after, tuple) else ())
+        elif option == "max_pages" and self._runtime.team is not None:
+            self._limit(self._runtime.team, change)
         elif isinstance(change.after, int | float):
             terms.change_crawl(option, change.after)
         delay = (before, self._delay(host)) if option == "delay" else None
@@ -216,6 +220,12 @@ class Changes(Participant):
         for listener in self.on_changed:
             listener()
         wake(self._runtime.crawler)
+
+    @staticmethod
+    def _limit(team: SharedFrontier, change: Change) -> None:
+        """The pages of all workers are counted on Redis, which keeps what the settings say by itself."""
+        if change.by == HAND and isinstance(change.after, int | float):
+            team.exchange.limit_pages(NewLimit(change.at, change.number, int(change.after)))
 
     def _delay(self, host: str) -> float:
         terms = self._runtime.terms

@@ -78,7 +78,7 @@ class FrontierFactory:
         partitions = Partitions(
             holdings,
             options.shards,
-            account=run.account,
+            run=run,
             make=make,
             seen=self._seen(),
             listener=listener,

@@ -208,6 +208,11 @@ class Runtime:
         return self.local.terms
 
     @property
+    def max_pages(self) -> int:
+        """URLs to fetch, as it is now; 0 for no limit."""
+        return self.terms.max_pages if self.team is None else self.team.run.max_pages
+
+    @property
     def sheets(self) -> Sheets:
         """What is otherwise for some hosts, as the settings have it."""
         return self.access.sheets

@@ -23,19 +23,23 @@ NONE_OF_EACH: Final = (0,) * len(UrlState)
 class Allowance:
     """A partition's part of a crawl's limit of pages. It may go to another one; no part of it is made or lost."""
 
-    __slots__ = ("account", "granted", "pages")
+    __slots__ = ("account", "granted", "owed", "pages")
 
-    def __init__(self, account: int = 0, pages: int = 0, granted: int = 0) -> None:
+    def __init__(self, account: int = 0, pages: int = 0, granted: int = 0, owed: int = 0) -> None:
         self.account = account
         """Which limit it is a part of; 0 while there is none."""
         self.pages = pages
         """So many may be fetched in all, those that have been among them."""
         self.granted = granted
         """The last account of which the partition was given the whole limit, to share it out."""
+        self.owed = owed
+        """So many pages all partitions have beyond a limit that began with more fetched, and in flight: they come
+        here, and go.
+        """
 
-    def fields(self) -> tuple[int, int, int]:
+    def fields(self) -> tuple[int, int, int, int]:
         """What `Allowance` is made of."""
-        return self.account, self.pages, self.granted
+        return self.account, self.pages, self.granted, self.owed
 
 
 class PartCounts:
@@ -47,7 +51,7 @@ class PartCounts:
         self,
         states: Iterable[int] = NONE_OF_EACH,
         forgotten: Iterable[int] = NONE_OF_EACH,
-        allowance: Iterable[int] = (0, 0, 0),
+        allowance: Iterable[int] = (0, 0, 0, 0),
     ) -> None:
         self.states = list(states)
         self.forgotten = list(forgotten)
@@ -58,10 +62,11 @@ class PartCounts:
         """So many more pages may be fetched of it, those in flight among them."""
         return self.allowance.pages - self.states[UrlState.FETCHED]
 
-    def turn(self, account: int) -> None:
-        """Another limit holds: nothing may be fetched before a part of it comes."""
-        if self.allowance.account < account:
-            self.allowance.account, self.allowance.pages = account, self.states[UrlState.FETCHED]
+    def turn(self, account: int, in_flight: int = 0) -> None:
+        """Another limit holds: nothing but what is in flight may be fetched before a part of it comes."""
+        own = self.allowance
+        if own.account < account:
+            own.account, own.pages, own.owed = account, self.states[UrlState.FETCHED] + in_flight, 0
 
 
 class Counts:

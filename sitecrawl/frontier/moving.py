@@ -73,7 +73,7 @@ class Facts(NamedTuple):
     """The newest URL's number."""
     forgotten: list[int]
     """URLs that have come to their end and left no record, by state."""
-    allowance: tuple[int, int, int] = (0, 0, 0)
+    allowance: tuple[int, int, int, int] = (0, 0, 0, 0)
     """What the partition has of a limit of pages: see `counts.Allowance`."""
 
     @classmethod

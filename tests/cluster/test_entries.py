@@ -19,7 +19,7 @@ from sitecrawl.frontier.moving import NO_FACTS, Facts, Row, rows_of
 from sitecrawl.frontier.territory import Territory
 from sitecrawl.urls.fingerprint import HASH_NAME
 
-FACTS = Facts(3, 5, 7, [0, 1, 0, 0], (1, 2, 3))
+FACTS = Facts(3, 5, 7, [0, 1, 0, 0], (1, 2, 3, 0))
 FAMILIES = st.sampled_from(["hosts", "urls", "content", "classes"])
 CHANGES = st.dictionaries(st.tuples(FAMILIES, st.binary(min_size=2, max_size=4)), st.none() | st.binary(max_size=5))
 

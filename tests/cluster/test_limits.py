@@ -21,7 +21,7 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.join import begin, join
 from sitecrawl.cluster.keys import Keys
 from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
-from sitecrawl.cluster.run import Run
+from sitecrawl.cluster.run import NewLimit, Run
 from sitecrawl.cluster.steps import script
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.visit import Visit
@@ -39,6 +39,14 @@ def leave(redis: Server, session: str) -> None:
     """The worker is believed alive no more."""
     with redis.client() as client:
         client.zrem(BASE + "workers", session)
+
+
+def change_limit(redis: Server, at: float, max_pages: int) -> tuple[int, int]:
+    """It is changed by hand. Returns the account and the limit that hold then."""
+    with redis.client() as client:
+        client.eval(script("limit")[0], 1, BASE, max_pages, repr(at), "", 0)
+        account, found = client.hmget(BASE + "run", "account", "max_pages")
+        return int(account), int(found)
 
 
 class TestJoining:
@@ -64,6 +72,26 @@ class TestJoining:
         """They are believed alive until their leases are over."""
         assert self.begin(redis, "one", lease_seconds=1, max_pages=5).account == 1
         assert self.begin(redis, "two", max_pages=6).account == 2
+
+    def test_what_was_changed_by_hand(self, redis: Server) -> None:
+        """It holds for whoever comes, and for later runs, until the settings say something else than they did."""
+        self.begin(redis, "one", max_pages=5)
+        change_limit(redis, 1.0, 9)
+        two = self.begin(redis, "two", max_pages=5)
+        assert (two.account, two.max_pages, two.limits.max_pages) == (2, 9, 5)
+        for limit, account, max_pages in ((5, 2, 9), (7, 3, 7), (5, 4, 5)):
+            leave(redis, "one")
+            leave(redis, "two")
+            found = self.begin(redis, "one", max_pages=limit)
+            assert (found.account, found.max_pages) == (account, max_pages)
+            change_limit(redis, 1.0, 9)  # a worker that was away says it again
+            assert self.begin(redis, "one", max_pages=limit) == found
+
+    def test_the_last_change_counts(self, redis: Server) -> None:
+        """In whatever order they come, and each once; what changes nothing is no other account."""
+        self.begin(redis, "one")
+        found = [change_limit(redis, at, pages) for at, pages in ((2.0, 8), (1.0, 7), (2.0, 8), (3.0, 8), (4.0, 0))]
+        assert found == [(1, 8), (1, 8), (1, 8), (1, 8), (2, 0)]
 
     def test_other_limits_than_those_at_work(self, redis: Server) -> None:
         """An error that names both, as soon as another worker has shown that it lives."""
@@ -121,16 +149,31 @@ class TestWorkers:
 
         asyncio.run(run())
 
+    def test_who_hears_of_a_change_makes_it(self, redis: Server, tmp_path: Path) -> None:
+        """So it holds though the worker that told it was killed then; also on a Redis that has forgotten it."""
+
+        async def run() -> None:
+            async with working(redis, tmp_path) as worker:
+                worker.frontier.exchange.limit_pages(NewLimit(1.0, "1", 5))
+                await until_async(lambda: worker.frontier.run.max_pages == 5, "the limit holds")
+                with redis.client() as client:
+                    client.hdel(BASE + "run", "max_pages", "account", "changed", "changed_at")
+                    client.client_kill_filter(_type="normal", skipme=True)
+                    await until_async(lambda: client.hget(BASE + "run", "max_pages") == b"5", "Redis has it again")
+
+        asyncio.run(run())
+
     def test_a_worker_that_slept_over_a_new_limit_ends(self, redis: Server, tmp_path: Path) -> None:
-        """It says with which limit to start it again."""
+        """If it is that of another run: it says with which limits to start it again."""
 
         async def run() -> None:
             async with working(redis, tmp_path, limits=CrawlLimits(max_pages=5)) as worker:
                 with redis.client() as client:
                     client.hincrby(BASE + "run", "account", 1)
+                    client.hset(BASE + "run", "limits", "SITECRAWL_MAX_PAGES=9")
                 worker.frontier.exchange.kick()
                 await until_async(lambda: worker.heard.errors, "an error")
-                assert "another max_pages" in str(worker.heard.errors[0])
+                assert "anew with SITECRAWL_MAX_PAGES=9 while" in str(worker.heard.errors[0])
 
         asyncio.run(run())
 

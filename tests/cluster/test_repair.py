@@ -219,12 +219,14 @@ class TestPages:
 
 
 def test_the_limit_of_pages_is_reckoned_anew(redis: Server, workers: list[Path]) -> None:
-    """The next worker begins another account: what each partition may fetch was lost with its facts."""
+    """The next worker has another account, as what each partition may fetch was lost with its facts; what
+    the limit was changed to by hand holds on.
+    """
     with redis.client() as client:
-        client.hset(key(0, "run"), mapping={"account": 3, "max_pages": 100, "limits": "x"})
+        client.hset(key(0, "run"), mapping={"account": 3, "max_pages": 100, "said": 50, "limits": "x"})
         client.hset(key(1, "state"), "tally", "x")
         assert repaired(redis).after == []
-        assert client.hgetall(key(0, "run")) == {b"account": b"3", b"max_pages": b"-1"}
+        assert client.hgetall(key(0, "run")) == {b"account": b"4", b"max_pages": b"100", b"said": b"50"}
 
 
 def test_the_command(redis: Server, workers: list[Path], tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from sitecrawl.frontier.moving import Facts, Row
 from sitecrawl.frontier.record import UrlRecord, UrlState
 from sitecrawl.urls.fingerprint import Fingerprinter
 
-FACTS = Facts(3, 5, 7, [0, 1, 0, 0], (1, 2, 3))
+FACTS = Facts(3, 5, 7, [0, 1, 0, 0], (1, 2, 3, 0))
 FINGERPRINTS = Fingerprinter(bytes(16))
 
 FINGERPRINT = st.binary(min_size=16, max_size=16) | st.sampled_from(

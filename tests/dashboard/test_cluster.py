@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 from chromium import Watched, chromium
 from crawling import scrapy
-from fleet import Worker, fleet, urls_of, web_of
+from fleet import Worker, fleet, stored, urls_of, web_of
 from localweb import LocalWeb
 from maze import GOOD, with_maze
 from playwright.sync_api import Browser, expect
@@ -206,6 +206,27 @@ def test_a_change_is_told_after_a_kill(redis: Server, tmp_path: Path) -> None:
             until(lambda: page.table("terms?host=a.example")["values"]["delay"] == 7, "the other has heard of it")
 
 
+@pytest.mark.parametrize(("said", "now"), [(10, 30), (100, 12)])
+def test_another_limit_of_pages(redis: Server, web: Web, tmp_path: Path, said: int, now: int) -> None:
+    """It holds for both workers as soon as it is said to one: they fetch as many."""
+    settings = {
+        "SITECRAWL_CLUSTER_CRAWL": f"limit{said}",
+        "SITECRAWL_CLUSTER_WATCH": True,
+        "SITECRAWL_MAX_PAGES": said,
+    }
+    with fleet(tmp_path, 2, "", redis.url, **settings) as workers:
+        one, two = (Page(worker) for worker in workers)
+        one.act("pause", {})
+        until(lambda: [found["state"] for found in two.workers()] == ["paused"] * 2, "both workers are paused")
+        one.act("seed", {"urls": " ".join(web.seeds)})
+        one.act("set", {"option": "max_pages", "host": "", "value": str(now)})
+        until(lambda: two.table("terms?host=")["values"]["max_pages"] == now, "the other works under it")
+        until(lambda: two.table("changes")["total"] == 1, "the other has recorded it")
+        two.act("resume", {})
+        assert [worker.wait() for worker in workers] == [0, 0]
+        assert stored(workers).total() == now
+
+
 def test_last_fetches(redis: Server, tmp_path: Path) -> None:
     """When only a maze is left, which one worker samples, the pages of both say so; before, neither does."""
     goes_on = Event()
@@ -296,8 +317,6 @@ class TestWatched:
         two.act("set", {"option": "delay", "host": "a.example", "value": "0"})
         until(lambda: one.table("terms?host=a.example")["values"]["delay"] == 0, "the first has heard of it")
         assert [page.table("changes")["total"] for page in (one, two)] == [2, 2]
-        status, told = one.ask("act/set", {"option": "max_pages", "host": "", "value": "9"})
-        assert (status, told["error"][:22]) == (400, "On a cluster max_pages")
 
     def test_pages_of_all(self, busy: list[Worker], web: Web) -> None:
         """The most important pages of the crawl, the same on both pages: shares of all credit."""

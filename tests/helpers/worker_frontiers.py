@@ -79,7 +79,7 @@ class CrawlOf(NamedTuple):
         partitions = Partitions(
             holdings,
             self.partitions,
-            account=run.account,
+            run=run,
             make=make,
             seen=PlainSeen(),
             listener=listener,

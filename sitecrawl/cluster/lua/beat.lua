@@ -1,6 +1,6 @@
 -- A worker works on: it is alive for so long, unless it rests. ARGV: session, ms (0 while it rests).
--- Returns the account of the run's limit of pages, why the run has been ended by a worker ('' if it has not), and the
--- names of all that are alive.
+-- Returns the account of the run's limit of pages, why the run has been ended by a worker ('' if it has not), the names
+-- of all that are alive, the run's limits in words, as its settings say, and its `max_pages` as it is now.
 local now = redis.call('TIME')
 local ms = now[1] * 1000 + math.floor(now[2] / 1000)
 local workers = KEYS[1] .. 'workers'
@@ -10,5 +10,6 @@ else
   redis.call('ZREM', workers, ARGV[1])
 end
 redis.call('ZREMRANGEBYSCORE', workers, '-inf', ms)
-local account, ended = unpack(redis.call('HMGET', KEYS[1] .. 'run', 'account', 'ended'))
-return {tonumber(account or '0'), ended or '', redis.call('ZRANGE', workers, 0, -1)}
+local run = redis.call('HMGET', KEYS[1] .. 'run', 'account', 'ended', 'limits', 'max_pages')
+local names = redis.call('ZRANGE', workers, 0, -1)
+return {tonumber(run[1] or '0'), run[2] or '', names, run[3] or '', tonumber(run[4] or '0')}

@@ -12,4 +12,5 @@ local token = string.format('%.0f', math.max(before + 1, time[1] * 1000 + math.f
 redis.call('SET', base .. 'token', token)
 redis.call('DEL', base .. 'parts')
 redis.call('SET', base .. 'lease', token .. ':' .. session, 'PX', ms)
+redis.call('HSET', base .. 'state', 'lent', 1)
 return {token, before == last and 1 or 0}
