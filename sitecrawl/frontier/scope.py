@@ -111,9 +111,9 @@ class Scope:
 
     def lets(self, url: str, host: str) -> bool:
         """Whether no pattern keeps a URL out, of the crawl or of the sheet of its host."""
-        sheet = self._sheet_of(host)
-        if not self._passes(url, self._allow, self._deny):
+        if (self._allow or self._deny) and not self._passes(url, self._allow, self._deny):
             return False
+        sheet = self._sheet_of(host)
         if not (sheet.allow or sheet.deny):
             return True
         return self._passes(url, _of_sheet("allow", sheet.allow), _of_sheet("deny", sheet.deny))

@@ -25,7 +25,10 @@ class LiveSheets:
 
     def of(self, host: str) -> Sheet:
         """What is otherwise for the host of that name, or for the pool."""
-        sheet, by_hand = self._sheets.of(host), self._by_hand.get(undotted(host))
+        sheet = self._sheets.of(host)
+        if not self._by_hand:  # nearly always, and every link is asked for
+            return sheet
+        by_hand = self._by_hand.get(undotted(host))
         return replace(sheet, **by_hand) if by_hand else sheet
 
     def configured(self, host: str) -> Sheet:
