@@ -74,19 +74,21 @@ class HostGraph:
         self.seed_count += 1
         self._changed.add(host)
 
-    def link(self, source: bytes, target: bytes, weight: float) -> None:
-        """A page of `source` links to `target`."""
-        targets = self._edges.get(source)
-        pages = targets.get(target) if targets is not None else None
-        if targets is None or pages is None:
-            if self._count >= MAX_EDGES:
+    def link(self, source: bytes, weights: Mapping[bytes, float]) -> None:
+        """A page of `source` links to hosts, with these weights."""
+        targets = self._edges.get(source, {})
+        new = weights.keys() - targets.keys()
+        for target, weight in weights.items():
+            if target not in new:
+                targets[target] += weight
+            elif self._count < MAX_EDGES:
+                self._count += 1
+                targets[self._name(target)] = weight
+            else:
                 self.dropped += 1
-                return
-            self._count += 1
-            source, target, pages = self._name(source), self._name(target), 0.0
-            targets = self._edges.setdefault(source, {})
-        targets[target] = pages + weight
-        self._changed.add(source)
+        if targets:
+            self._edges.setdefault(self._name(source), targets)
+            self._changed.add(source)
 
     def _name(self, host: bytes) -> bytes:
         return self._names.setdefault(host, host)

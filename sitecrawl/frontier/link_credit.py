@@ -60,18 +60,15 @@ class LinkCredit:
 
     def link_hosts(self, page: UrlRecord, host: Host, links: Sequence[Link]) -> None:
         """`page`, of `host`, links to the hosts of `links`, which are known by now."""
-        if page.flags & Flag.AGAIN:  # what it links to is no news any more
+        if page.flags & Flag.AGAIN or not links:  # what it links to again is no news any more
             return
-        weights = {link.host: NOFOLLOW for link in links if link.nofollow}
-        weights |= {link.host: FOLLOW for link in links if not link.nofollow}
-        targets: dict[bytes, float] = {}
-        for name, weight in weights.items():
-            target = self.hosts.key_at(name)
-            targets[target] = max(targets.get(target, 0.0), weight / FOLLOW)
-        if links:
-            targets[host.key] = 1.0  # what links within its host keeps trust there
-        for target, pages in targets.items():
-            self.graph.link(host.key, target, pages)
+        key_at = self.hosts.key_at  # dictionaries and not sets: in the same order in a crawl that is repeated
+        vouched = {link.host: None for link in links if not link.nofollow}
+        others = {link.host: None for link in links if link.nofollow and link.host not in vouched}
+        targets = dict.fromkeys(map(key_at, others), NOFOLLOW / FOLLOW)
+        targets |= dict.fromkeys(map(key_at, vouched), 1.0)
+        targets[host.key] = 1.0  # what links within its host keeps trust there
+        self.graph.link(host.key, targets)
 
     def give(self, record: UrlRecord, amount: int) -> None:
         """Credit that was spent reaches `record`."""

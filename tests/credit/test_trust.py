@@ -33,8 +33,8 @@ def graph_of(*edges: tuple[bytes, bytes], seeds: tuple[bytes, ...] = (SEED,)) ->
 def test_trust_is_conserved(edges, seeds, demoted):
     """Whatever the graph, the trust of all hosts is one, and nobody's is negative."""
     graph = HostGraph((), [(host, float(count)) for host, count in seeds])
-    for edge in edges:
-        graph.link(*edge)
+    for source, target, weight in edges:
+        graph.link(source, {target: weight})
     graph.recompute(demoted.__contains__)
     shares = [graph.trust(host) for host in HOSTS]
     assert sum(shares) == pytest.approx(1)
@@ -102,7 +102,7 @@ def test_what_only_a_demoted_host_leads_to():
     graph = graph_of((SEED, A), (A, B), (B, c))
     assert graph.reached(never) == {SEED, A, B, c}
     assert graph.reached({A}.__contains__) == {SEED, A}
-    graph.link(SEED, c, 1.0)
+    graph.link(SEED, {c: 1.0})
     assert graph.reached({A}.__contains__) == {SEED, A, c}
 
 
@@ -111,7 +111,7 @@ def test_more_pages_that_link_pass_on_more():
     graph = HostGraph((), [(SEED, 1.0)])
     for target, pages in ((A, 3), (B, 1)):
         for _ in range(pages):
-            graph.link(SEED, target, 1.0)
+            graph.link(SEED, {target: 1.0})
     graph.recompute(never)
     assert graph.trust(A) == pytest.approx(3 * graph.trust(B))
 
@@ -119,8 +119,8 @@ def test_more_pages_that_link_pass_on_more():
 def test_trust_that_flows_on_gets_to_the_same():
     """Rounds from any older state lead to what rounds from the seeds lead to: the past is forgotten."""
     grown = graph_of((SEED, A), (A, B), (B, C))
-    grown.link(SEED, D, 1.0)
-    grown.link(D, SEED, 1.0)
+    grown.link(SEED, {D: 1.0})
+    grown.link(D, {SEED: 1.0})
     for _ in range(100):
         grown.flow(never)
     fresh = HostGraph(ALL, [(SEED, 1.0)])
@@ -140,9 +140,9 @@ def test_the_graph_is_bounded(monkeypatch):
     monkeypatch.setattr("sitecrawl.credit.trust.MAX_EDGES", 100)
     graph = HostGraph()
     for number in range(150):
-        graph.link(SEED, farm(number), 1.0)
-    graph.link(SEED, farm(0), 1.0)
-    graph.link(farm(999), SEED, 1.0)  # a host all of whose links are dropped passes nothing on
+        graph.link(SEED, {farm(number): 1.0})
+    graph.link(SEED, {farm(0): 1.0})
+    graph.link(farm(999), {SEED: 1.0})  # a host all of whose links are dropped passes nothing on
     assert graph.dropped == 51
     changes = next(edges for host, edges, _ in graph.changes() if host == SEED)
     assert len(changes) == 100
@@ -156,7 +156,7 @@ def test_the_graph_is_bounded(monkeypatch):
 def test_what_changed_is_told_once():
     """A host's edges and seeds are written down with their whole weight, and no more until one changes again."""
     graph = HostGraph([(A, B, 5.0)], [(SEED, 2.0)])
-    graph.link(A, B, 1.0)
+    graph.link(A, {B: 1.0})
     assert list(graph.changes()) == [(A, {B: 6.0}, 0.0)]
     graph.seed(A)
     graph.seed(SEED)
