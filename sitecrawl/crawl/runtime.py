@@ -328,9 +328,11 @@ class Runtime:
         key_of = self.key_of
         for link in links:
             link.key = key_of(link.url)
-            if nofollow:
+        if nofollow:
+            for link in links:
                 link.nofollow = True
-            if score is not None:
+        if score is not None:
+            for link in links:
                 link.score = score(link)
         return self.frontier.expand(fetch.visit, links, rest=rest)
 

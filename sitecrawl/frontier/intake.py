@@ -94,7 +94,7 @@ class Intake:
         hosts = [self._states.insert(link, depth=depth, referrer=visit.key, tenth=tenth) for link in unseen]
         self._link_credit.link_hosts(record, host, links)
         section = host.sections[record.section]
-        visit.news.links += sum([self._hosts.has(host, link.host) for link in links])
+        visit.news.links += self._hosts.count(host, [link.host for link in links])
         for link, target in zip(unseen, hosts, strict=True):
             found_in = target.sections[self._urls.section_of(link.key)]
             if not found_in.trap.is_joined:  # it is no other form of a page there

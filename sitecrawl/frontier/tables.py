@@ -53,10 +53,9 @@ class UrlTable:
 
     def get(self, key: bytes) -> UrlRecord | None:
         """The record, to be changed only if `put` follows."""
-        if key in self._volatile:
-            return self._volatile[key]
-        if key in self._changed:
-            return self._changed[key]
+        for kept in (self._volatile, self._changed, self._stored):
+            if key in kept:
+                return kept[key]
         (record,) = self._read([key])
         return record
 
@@ -205,6 +204,10 @@ class HostTable:
     def has(self, host: Host, name: str) -> bool:
         """Whether URLs of the host `name` are those of `host`."""
         return name == host.name or (host.is_pool and self.key_at(name) == host.key)
+
+    def count(self, host: Host, names: list[str]) -> int:
+        """Of how many of `names` URLs are those of `host`."""
+        return sum([self.has(host, name) for name in names]) if host.is_pool else names.count(host.name)
 
     def learnt(self, host: Host) -> None:
         """A page of `host` has ended: it may be proven now."""
