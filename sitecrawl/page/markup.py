@@ -116,17 +116,15 @@ def _root_of(tree: LexborHTMLParser) -> Iterator[Element]:
 
 
 def _elements_of(tree: LexborHTMLParser, selector: str, limit: int) -> list[Element]:
-    found = []
-    for node in tree.css(selector)[:limit]:
-        tag = (node.tag or "").lower()  # SVG has names with capitals
-        found.append(Element(tag, node.attributes, _text_of(node, tag)))
-    return found
+    nodes = tree.css(selector)[:limit]
+    tags = [(node.tag or "").lower() for node in nodes]  # SVG has names with capitals
+    return [Element(tag, node.attributes, _text_of(node, tag)) for tag, node in zip(tags, nodes, strict=True)]
 
 
 def _text_of(node: LexborNode, tag: str) -> str:
-    if tag == "style":
-        return node.text_lexbor()
-    return collapsed(node.text_lexbor()) if tag in _WITH_TEXT else ""
+    if tag in _WITH_TEXT:
+        return collapsed(node.text_lexbor())
+    return node.text_lexbor() if tag == "style" else ""
 
 
 # HTML, sections 13.2.5.32 to 40: what an attribute is, and that `>` in a quoted value does not end a tag.
