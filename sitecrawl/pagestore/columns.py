@@ -36,15 +36,16 @@ def or_null(check: Check) -> Check:
     return lambda value: value is None or check(value)
 
 
-_IS_REAL: Final = [float in (kind, *get_args(kind)) for kind in get_type_hints(Capture).values()]
+_REALS: Final = [at for at, kind in enumerate(get_type_hints(Capture).values()) if float in (kind, *get_args(kind))]
+"""Where a row has them."""
 
 
 def checksum(capture: Capture) -> int:
     """The CRC-32 of a row of `pages`, as it comes back from a column of its type. Raises `TypeError` for a BLOB."""
-    values = [
-        float(value) if is_real and isinstance(value, int) else value
-        for value, is_real in zip(capture, _IS_REAL, strict=True)
-    ]
+    values = [*capture]
+    for at in _REALS:
+        if isinstance(value := values[at], int):
+            values[at] = float(value)
     return zlib.crc32(json.dumps(values).encode())
 
 

@@ -51,7 +51,10 @@ _STATUS = "X-Crawler-Status"
 """What of an answer over HTTP stands in its status line."""
 _HTTP = "application/http"
 _LINE_BREAKS = re.compile(rb"[\r\n\x00]+")
+_HEADER_NAME = re.compile(rb"[!-9;-~]+")
+"""What needs no change: nearly every one."""
 _NOT_IN_URI = re.compile(rb"[\x00-\x20\x7f]")
+_PATH_START = re.compile("[/?]")
 _WRITTEN_PROTOCOLS = ("HTTP/1.0", "HTTP/1.1")
 _FRAMING = (b"content-length", b"transfer-encoding")
 _NOT_STORED = (b"proxy-authorization",)
@@ -174,12 +177,13 @@ def request(exchange: Exchange, response_id: str, masked: frozenset[str] = froze
     that are `masked`, names in lower case.
     """
     host, target = _host_and_target(exchange.url)
+    names = [name.lower() for name, _ in exchange.request_headers]
     headers = [
-        (name, MASK if name.lower().decode("latin-1") in masked else value)
-        for name, value in exchange.request_headers
-        if name.lower() not in _NOT_STORED
+        (name, MASK if lower.decode("latin-1") in masked else value)
+        for lower, (name, value) in zip(names, exchange.request_headers, strict=True)
+        if lower not in _NOT_STORED
     ]
-    if not any(name.lower() == b"host" for name, _ in headers):
+    if b"host" not in names:
         headers.insert(0, (b"Host", host.encode("utf-8", "replace")))
     message = _http_message(f"{exchange.method} {warc_uri(target)} HTTP/1.1", headers, exchange.request_body)
     fields = [
@@ -315,7 +319,8 @@ def _reading_fields(reading: Reading | None) -> list[tuple[str, str]]:
 def _host_and_target(url: str) -> tuple[str, str]:
     """What the Host header and the request line say; urllib would refuse some URLs that a browser fetches."""
     rest = url.partition("://")[2].partition("#")[0]
-    end = next((at for at, char in enumerate(rest) if char in "/?"), len(rest))
+    path = _PATH_START.search(rest)
+    end = path.start() if path is not None else len(rest)
     target = rest[end:]
     return rest[:end].rpartition("@")[2], target if target.startswith("/") else f"/{target}"
 
@@ -348,6 +353,8 @@ def _http_message(start_line: str, headers: Headers, body: bytes) -> bytes:
 
 
 def _header_line(name: bytes, value: bytes) -> bytes:
+    if _HEADER_NAME.fullmatch(name) and not _LINE_BREAKS.search(value):
+        return name + b": " + value
     # A line that began with a space would continue the one before (RFC 9112, section 5.2).
     return _LINE_BREAKS.sub(b" ", name).strip().replace(b":", b"_") + b": " + _LINE_BREAKS.sub(b" ", value)
 

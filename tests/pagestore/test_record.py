@@ -50,6 +50,20 @@ def test_nothing_a_server_sends_breaks_the_frame(path, headers):
     record.parse(record.request(of, record.new_record_id()))
 
 
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ((b" A", b"1"), (b"A", b"1")),
+        ((b"A: b", b"1"), (b"A_ b", b"1")),
+        ((b"A\r\nB", b"1"), (b"A B", b"1")),
+        ((b"A", b"1\r\nB: 2"), (b"A", b"1 B: 2")),
+    ],
+)
+def test_a_header_stays_one_line(sent, kept):
+    """What would end a header's name, or its line, is kept in another way."""
+    assert response(exchange(headers=[sent])).headers[0] == kept
+
+
 def test_transfer_coding_is_renamed_and_the_length_made_true():
     """The stored body is de-chunked: the header that says otherwise is kept under another name."""
     sent = [(b"Transfer-Encoding", b"chunked"), (b"Content-Length", b"999"), (b"ETag", b"x")]
