@@ -3,8 +3,10 @@
     python benchmarks/syntheticweb.py --pages 20000 --hosts 100 --port 8000
 
 Page `n` is on host `n % hosts`; hosts are loopback addresses from 127.0.1.1 on. Every page has the same number of
-links: two make a tree, by which all pages can be reached from page 0, the others go where a power law sends them. Its
-text is a window into one long random text, so no two pages are alike, and all are of about `--size` bytes.
+links: two make a tree, by which all pages can be reached from page 0, the others go where a power law sends them:
+anywhere, or with `--back 1` only to pages before it, so that the number of new URLs that a page brings stays the same
+up to half of the web. Its text is a window into one long random text, so no two pages are alike, and all are of about
+`--size` bytes.
 
 `http://127.0.0.1:PORT/` is no part of the web: it tells what was asked for since it last told.
 """
@@ -41,6 +43,8 @@ class Web:
     links: int = 40
     size: int = 19_000
     port: int = 8000
+    back: int = 0
+    """1 if links beside the tree's lead to pages before."""
 
     @property
     def addresses(self) -> list[str]:
@@ -75,7 +79,8 @@ class Web:
     def targets(self, number: int) -> list[int]:
         random = Random(number).random
         tree = [n for n in (2 * number + 1, 2 * number + 2) if n < self.pages]
-        return tree + [int(self.pages * random() ** _SKEW) for _ in range(self.links - len(tree))]
+        reach = number if self.back else self.pages
+        return tree + [int(reach * random() ** _SKEW) for _ in range(self.links - len(tree))]
 
     def page(self, number: int) -> bytes:
         links = "".join(
