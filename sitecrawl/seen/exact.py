@@ -38,7 +38,7 @@ from rocksdict import BlockBasedIndexType, BlockBasedOptions, Options
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch, Database
-from sitecrawl.crawldir.opening import Layout
+from sitecrawl.crawldir.opening import Layout, expect_found
 from sitecrawl.seen.figures import Lookups
 from sitecrawl.seen.files import read_file, write_file
 
@@ -50,16 +50,13 @@ _DELETIONS_PER_BATCH: Final = 100_000
 
 
 def _tune(options: Options, blocks: BlockBasedOptions) -> None:
-    """Small in memory, quick on keys that exist: what is new, the Bloom filter before this set has answered."""
+    """Small in memory, and quick on keys that exist."""
     # Keys are random, so no block of them is asked for again soon. Indexes and filters are, and a table's do not fit
     # into a part of a small cache: they stay in memory as long as their table is open, some 0.3 bytes a key.
     blocks.set_cache_index_and_filter_blocks(False)
     blocks.set_index_type(BlockBasedIndexType.binary_search())
     blocks.set_partition_filters(False)
-    options.set_optimize_filters_for_hits(True)  # no filter on the last level: 1.25 bytes a key less
-    # Few known keys are among the newest, and to look for one in their skip list takes 2 us.
-    options.set_memtable_prefix_bloom_ratio(0.05)
-    options.set_memtable_whole_key_filtering(True)
+    expect_found(options)
     # To build a table's filter, merging holds 8 bytes for each of its keys: 6 MB, and 25 at RocksDB's own size.
     options.set_target_file_size_base(16 << 20)
     options.set_max_total_wal_size(32 << 20)  # a start reads all of it

@@ -80,13 +80,18 @@ def test_a_url_is_seen_where_it_has_a_record(database):
 def read(monkeypatch):
     """The keys that were looked for on disk."""
     asked: list[bytes] = []
-    get_many = Database.get_many
+    get, get_many = Database.get, Database.get_many
 
-    def noted(database, family, keys):
+    def noted(database, family, key):
+        asked.append(key)
+        return get(database, family, key)
+
+    def noted_many(database, family, keys):
         asked.extend(keys)
         return get_many(database, family, keys)
 
-    monkeypatch.setattr(Database, "get_many", noted)
+    monkeypatch.setattr(Database, "get", noted)
+    monkeypatch.setattr(Database, "get_many", noted_many)
     return asked
 
 
