@@ -24,6 +24,7 @@ from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.host_terms import LiveTerms
 from sitecrawl.frontier.scope import Scope
+from sitecrawl.page.items import Link
 from sitecrawl.sheets.change import (
     HAND,
     SETTINGS,
@@ -43,8 +44,10 @@ PREFIX: Final = "changed "
 """Before a change that workers tell one another of."""
 MOST: Final = 10_000
 """Changes that are kept; of more the oldest go that count no longer."""
-_PATTERNS: Final = frozenset({"allow", "deny"})
-_SCOPE: Final = frozenset({*_PATTERNS, "max_depth"})
+_OF_SCOPE: Final = ("scope", "allow", "deny")
+"""What the spider's scope has."""
+_OUT: Final = frozenset({*_OF_SCOPE, "max_depth"})
+"""By which links that wait can be out of the crawl."""
 
 
 class Engine(Protocol):
@@ -71,6 +74,8 @@ class Changes(Participant):
         self.all: list[Change] = changes_of(runtime.database)
         """In their order."""
         self._scope: Scope | None = None
+        self._asks_where = False
+        """Whether the kind of scope was changed, so that links wait that no seed is near."""
         self._configured: dict[str, Value] = {}
         """Of the crawl, by option."""
         self._is_new = False
@@ -85,15 +90,16 @@ class Changes(Participant):
         self._configured = {option: self._now(option, "") for option in ("delay", "max_pages", "max_depth")}
         if (team := self._runtime.team) is not None:
             self._configured["max_pages"] = team.run.limits.max_pages
-        for option in _PATTERNS if scope is not None else ():
+        for option in _OF_SCOPE if scope is not None else ():
             self._configured[option] = self._now(option, "")
         for change in last_of(self.all).values():
             self._resume(change)
             if change.by != SETTINGS:
                 self._tell(change)  # again: this worker may have been killed before it did
-        if any(change.option in _SCOPE for change in self.all):
-            terms.is_out = self._is_out
-        self._runtime.local.readmit()
+        if any(change.option in _OUT for change in self.all):
+            self._look_again()
+        else:
+            self._runtime.local.readmit()
 
     def _resume(self, change: Change) -> None:
         said = self._said(*change.thing)
@@ -143,7 +149,7 @@ class Changes(Participant):
             )
 
     def _check(self, option: str, host: str) -> None:
-        if option in _PATTERNS and self._scope is None:
+        if option in _OF_SCOPE and self._scope is None:
             raise OptionError(f"The spider has no scope of ours: {option} would hold for nothing")
         if option == "max_pages" and host and self._runtime.local.keeps_levels:
             raise OptionError(
@@ -179,16 +185,15 @@ class Changes(Participant):
     def values(self, host: str) -> dict[str, Value]:
         """What holds for a host, or for the crawl, by option."""
         options = ("delay", "concurrency", "max_pages", "max_depth") if host else ("delay", "max_pages", "max_depth")
-        patterns = ("allow", "deny") if self._scope is not None else ()
-        return {option: self._now(option, host) for option in (*options, *patterns)}
+        of_scope = () if self._scope is None else _OF_SCOPE[1:] if host else _OF_SCOPE
+        return {option: self._now(option, host) for option in (*options, *of_scope)}
 
     def _now(self, option: str, host: str) -> Value:
         terms = self._runtime.terms
         if host:
             return _of_sheet(terms.sheets.of(host), option)
-        if option in _PATTERNS:
-            allow, deny = self._scope.patterns if self._scope is not None else ((), ())
-            return tuple(allow if option == "allow" else deny)
+        if option in _OF_SCOPE:
+            return _of_scope(self._scope, option) if self._scope is not None else None
         return {
             "delay": terms.crawl.politeness.delay,
             "max_pages": self._runtime.max_pages,
@@ -206,16 +211,15 @@ class Changes(Participant):
         before = self._delay(host)
         if host:
             terms.change_host(host, {option: change.by_hand})
-        elif option in _PATTERNS and self._scope is not None:
-            self._scope.change(option, change.after if isinstance(change.after, tuple) else ())
+        elif option in _OF_SCOPE and self._scope is not None and isinstance(change.after, str | tuple):
+            self._scope.change(option, change.after)
         elif option == "max_pages" and self._runtime.team is not None:
             self._limit(self._runtime.team, change)
         elif isinstance(change.after, int | float):
             terms.change_crawl(option, change.after)
         delay = (before, self._delay(host)) if option == "delay" else None
-        if option in _SCOPE:
-            terms.is_out = self._is_out
-            self._runtime.local.readmit()
+        if option in _OUT:
+            self._look_again()
         self._runtime.local.reconsider(host, delay=delay)
         for listener in self.on_changed:
             listener()
@@ -231,13 +235,22 @@ class Changes(Participant):
         terms = self._runtime.terms
         return (terms.of(host) if host else terms.crawl).politeness.delay
 
+    def _look_again(self) -> None:
+        """Each link that waits has to pass `_is_out` in its turn; what did not waits again."""
+        self._asks_where = any(change.option == "scope" for change in self.all)
+        self._runtime.terms.is_out = self._is_out
+        self._runtime.local.readmit()
+
     def _is_out(self, url: str, host: str, depth: int) -> bool:
         """Whether a link that waits would not be followed any more."""
         is_deep = 0 < self._runtime.terms.of(host).max_depth < depth
-        is_out = is_deep or (self._scope is not None and not self._scope.lets(url, host))
+        is_out = is_deep or (self._scope is not None and not self._lets(self._scope, url, host))
         if is_out:
             self._runtime.stats.inc_value("frontier/set_aside")
         return is_out
+
+    def _lets(self, scope: Scope, url: str, host: str) -> bool:
+        return scope.admits(Link(url, host)) if self._asks_where else scope.lets(url, host)
 
     # Durability
 
@@ -247,6 +260,13 @@ class Changes(Participant):
 
     def committed(self) -> None:
         self._is_new = False
+
+
+def _of_scope(scope: Scope, option: str) -> Value:
+    if option == "scope":
+        return scope.kind
+    allow, deny = scope.patterns
+    return tuple(allow if option == "allow" else deny)
 
 
 def _of_sheet(sheet: Any, option: str) -> Value:

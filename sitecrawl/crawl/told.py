@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterable
 from dataclasses import replace
 
 from sitecrawl.base.errors import CorruptFile
@@ -12,7 +13,7 @@ from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import PLACE, TERMS
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.crawldir.terms import Terms, terms_of
-from sitecrawl.frontier.queue import next_prefix
+from sitecrawl.frontier.places import places_of
 from sitecrawl.frontier.scope import Scope
 
 logger = logging.getLogger(__name__)
@@ -31,6 +32,8 @@ class Told(Participant):
         self._database = database
         self._is_new = True
         self._begun = False
+        if scope is not None:
+            scope.keep_in(self._kept)
 
     def end(self, reason: str) -> None:
         """The run ends for Scrapy's finish `reason`: the last checkpoint says so."""
@@ -40,13 +43,17 @@ class Told(Participant):
         if self._is_new:
             batch.put("meta", TERMS, self._terms.pack())
         if not self._begun:  # seeds of an earlier run may be seeds no more
-            for key, _ in self._database.scan("meta", PLACE, next_prefix(PLACE)):
-                batch.delete("meta", key)
+            for place in places_of(self._database):
+                batch.delete("meta", PLACE + place.encode())
         for place in self._scope.take_new() if self._scope is not None else ():
             batch.put("meta", PLACE + place.encode(), b"")
 
     def committed(self) -> None:
         self._is_new, self._begun = False, True
+
+    def _kept(self) -> Iterable[str]:
+        """The places that this run's scope has given."""
+        return places_of(self._database) if self._begun else ()
 
 
 def _changes(database: Database, terms: Terms) -> tuple[str, ...]:

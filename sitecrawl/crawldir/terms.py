@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Database
-from sitecrawl.crawldir.meta import PLACE, TERMS
+from sitecrawl.crawldir.meta import TERMS
 
 
 class RobotsLeave(NamedTuple):
@@ -76,13 +76,3 @@ def terms_of(database: Database) -> Terms | None:
     """Those of the crawl in `database`; None where no run has got so far. Raises `CorruptFile`."""
     data = database.get("meta", TERMS)
     return None if data is None else Terms.unpack(data)
-
-
-class Places(Container[str]):
-    """What the seeds of the crawl in `database` stand for: hosts, sites or folders, as its scope has it."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def __contains__(self, place: object) -> bool:
-        return isinstance(place, str) and self._database.get("meta", PLACE + place.encode()) is not None

@@ -37,7 +37,7 @@ _SCOPE: Final = (
     ". What waits and is out of scope now is set aside when its turn comes; what was out of it until now counts "
     "where it is found next"
 )
-_MEANING: Final = {"allow": _SCOPE, "deny": _SCOPE, "max_depth": _SCOPE}
+_MEANING: Final = dict.fromkeys(("scope", "allow", "deny", "max_depth"), _SCOPE)
 """What else there is to say of an option that was changed."""
 
 Fields = dict[str, Any]

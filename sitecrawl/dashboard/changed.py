@@ -7,6 +7,7 @@ from typing import Final
 from sitecrawl.crawl.changes import Changes
 from sitecrawl.dashboard.tables import Fields, Row
 from sitecrawl.sheets.change import Change, host_named, in_words
+from sitecrawl.urls.place import KINDS
 
 SHOWN: Final = 200
 """Changes, the newest first."""
@@ -24,9 +25,11 @@ class ChangedTables:
         return {"rows": [row_of(change) for change in reversed(found[-SHOWN:])], "total": len(found)}
 
     async def terms(self, fields: Fields) -> Row:
-        """What holds for the host in the field `host`, or for the crawl. Raises `OptionError`."""
+        """What holds for the host in the field `host`, or for the crawl. Of an option that has
+        one of a few values, `choices` has all of them. Raises `OptionError`.
+        """
         host = host_named(fields.get("host", ""))
-        return {"host": host, "values": self._changes.values(host)}
+        return {"host": host, "values": self._changes.values(host), "choices": {"scope": KINDS}}
 
 
 def row_of(change: Change) -> Row:

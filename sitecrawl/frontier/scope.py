@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.patterns import BadPattern, MatchTime, Pattern, compiled
 from sitecrawl.page.items import Link
 from sitecrawl.sheets.sheet import NOTHING, Sheet
+from sitecrawl.urls.place import KINDS, part, place_of
 from sitecrawl.urls.url import Url, site_of
-
-KINDS: Final = ("host", "site", "prefix", "any")
 
 _SLASH = re.compile("/")
 _SHEETS_KEPT: Final = 1_024
@@ -41,7 +41,7 @@ class Scope:
 
     `lay` lets sheets of hosts have patterns of their own, which a link has to pass besides.
 
-    `places`: what the seeds of a crawl stood for, where it is known already and no seed is to come.
+    `places`: the sites, hosts or folders of a crawl's seeds, where they are known already and no seed is to come.
     """
 
     def __init__(
@@ -52,17 +52,17 @@ class Scope:
         deny: Sequence[str] = (),
         places: Container[str] | None = None,
     ) -> None:
-        if kind not in KINDS:
-            raise OptionError(f"There is no scope {kind!r}: choose one of {', '.join(KINDS)}")
-        self.kind = kind
+        self.kind = _known(kind)
         self._allow = _compile("allow", allow)
         self._deny = _compile("deny", deny)
         self._sheet_of: Callable[[str], Sheet] = lambda _: NOTHING
         self._time = MatchTime(recovers=True)
         self._on_stopped: Callable[[str, str], None] = lambda _pattern, _url: None
         self._own: set[str] = set()
+        """As `kind` has them."""
         self._places = self._own if places is None else places
-        self._new: list[str] = []
+        self._new: dict[str, None] = {}
+        self._kept: Callable[[], Iterable[str]] = lambda: ()
         self._longest = 0 if places is None else sys.maxsize
         """Characters of the longest folder, as far as that is known."""
 
@@ -75,35 +75,41 @@ class Scope:
         """`sheet_of` gives the sheet of a host by its name."""
         self._sheet_of = sheet_of
 
-    def change(self, name: str, patterns: Sequence[str]) -> None:
-        """From now on these are `allow`, or `deny`. Raises `OptionError`."""
-        made = _compile(name, patterns)
-        if name == "allow":
-            self._allow = made
+    def change(self, name: str, value: str | Sequence[str]) -> None:
+        """From now on this is `scope`, the kind, or the patterns `allow` or `deny`. Raises `OptionError`."""
+        if name == "scope":
+            self._become(str(value))
+        elif name == "allow":
+            self._allow = _compile(name, value)
         else:
-            self._deny = made
+            self._deny = _compile(name, value)
+
+    def _become(self, kind: str) -> None:
+        self.kind = _known(kind)
+        self._own.clear()
+        self._longest = 0
+        for place in chain(self._kept(), self._new):
+            self._add(place)
 
     def add_seed(self, seed: Url) -> None:
         """Widen the scope to what `seed` stands for."""
-        place = self._place_of(seed)
-        if place is not None and place not in self._own:
-            self._own.add(place)
-            self._new.append(place)
-            self._longest = max(self._longest, len(place))
+        place = place_of(seed)
+        self._new[place] = None
+        self._add(place)
+
+    def _add(self, place: str) -> None:
+        if own := part(place, self.kind):
+            self._own.add(own)
+            self._longest = max(self._longest, len(own))
 
     def take_new(self) -> list[str]:
-        """What seeds have widened it to since this was asked last."""
-        new, self._new = self._new, []
+        """The places of seeds that have come since this was asked last. Who takes them keeps them: see `keep_in`."""
+        new, self._new = list(self._new), {}
         return new
 
-    def _place_of(self, seed: Url) -> str | None:
-        if self.kind == "site":
-            return site_of(seed.host)
-        if self.kind == "host":
-            return seed.host
-        if self.kind == "prefix":
-            return f"{seed.host}{seed.path[: seed.path.rfind('/') + 1]}"
-        return None
+    def keep_in(self, kept: Callable[[], Iterable[str]]) -> None:
+        """`kept` gives all places that were taken: so memory has only what the kind of now needs of them."""
+        self._kept = kept
 
     def admits(self, link: Link) -> bool:
         """Whether `link` is to be followed."""
@@ -174,6 +180,12 @@ class Scope:
 @lru_cache(maxsize=_SHEETS_KEPT)
 def _of_sheet(name: str, patterns: tuple[str, ...]) -> list[Pattern]:
     return _compile(name, patterns)
+
+
+def _known(kind: str) -> str:
+    if kind not in KINDS:
+        raise OptionError(f"There is no scope {kind!r}: choose one of {', '.join(KINDS)}")
+    return kind
 
 
 def _compile(name: str, patterns: Sequence[str]) -> list[Pattern]:

@@ -15,11 +15,12 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import CHANGES
 from sitecrawl.sheets.live import OPTIONS
 from sitecrawl.sheets.reading import host_pattern
+from sitecrawl.urls.place import KINDS
 
-Value = float | int | tuple[str, ...] | None
+Value = float | int | str | tuple[str, ...] | None
 """None of a host's option: its sheets, or the crawl, decide."""
 
-OF_CRAWL: Final = ("delay", "max_pages", "max_depth", "allow", "deny")
+OF_CRAWL: Final = ("delay", "max_pages", "max_depth", "scope", "allow", "deny")
 """What may be changed for the whole crawl."""
 MOST_PATTERNS: Final = 200
 _LONGEST: Final = 2_000
@@ -128,7 +129,7 @@ def checked(option: str, value: object) -> Value:
     if isinstance(found, tuple):
         if len(found) > MOST_PATTERNS or any(len(pattern) > _LONGEST for pattern in found):
             raise OptionError(f"{option} has at most {MOST_PATTERNS} patterns of {_LONGEST:,} characters")
-    elif found is not None and found > _GREATEST:
+    elif isinstance(found, int | float) and found > _GREATEST:
         raise OptionError(f"{option} is at most {_GREATEST:,}, and not {found:g}")
     return found
 
@@ -141,6 +142,8 @@ def _read(option: str, value: object) -> Value:
 def in_words(option: str, value: Value) -> str:
     if value is None:
         return "as for others"
+    if isinstance(value, str):
+        return value
     if isinstance(value, tuple):
         return " | ".join(value) if value else "nothing"
     if option == "delay":
@@ -175,6 +178,12 @@ def _number(option: str, value: object, *, least: float, whole: bool = False) ->
     return number
 
 
+def _kind(option: str, value: object) -> str:
+    if value not in KINDS:
+        raise OptionError(f"{option} is one of {', '.join(KINDS)}, and not {str(value)[:100]!r}")
+    return str(value)
+
+
 def _patterns(option: str, value: object) -> tuple[str, ...]:
     """A text has one a line."""
     lines = value.splitlines() if isinstance(value, str) else value
@@ -195,6 +204,7 @@ _READERS: Final[Mapping[str, Callable[[str, object], Value]]] = {
     "priority": _priority,
     "max_pages": _count,
     "max_depth": _count,
+    "scope": _kind,
     "allow": _patterns,
     "deny": _patterns,
 }

@@ -12,7 +12,7 @@ from sitecrawl.sheets.change import Change, last_of
 from sitecrawl.sheets.live import LiveSheets
 from sitecrawl.sheets.sheet import Sheet, Sheets
 
-_OF_CRAWL: Final = frozenset({"allow", "deny", "max_depth", "max_pages"})
+_OF_CRAWL: Final = frozenset({"scope", "allow", "deny", "max_depth", "max_pages"})
 _OF_HOSTS: Final = ("hosts", "max_pages", "max_depth", "allow", "deny")
 """What of a sheet explains why a URL is fetched or not."""
 

@@ -16,11 +16,12 @@ from sitecrawl.base.errors import StorageError
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.directory import Manifest
 from sitecrawl.crawldir.overlay import Overlay
-from sitecrawl.crawldir.terms import Places, terms_of
+from sitecrawl.crawldir.terms import terms_of
 from sitecrawl.dust.learner import Learner
 from sitecrawl.frontier.classes import UNKNOWN, Classes, ClassRow
 from sitecrawl.frontier.counts import Counts
 from sitecrawl.frontier.hosts import Host
+from sitecrawl.frontier.places import Places
 from sitecrawl.frontier.queue import next_prefix
 from sitecrawl.frontier.record import RANK_BYTES, UrlRecord
 from sitecrawl.frontier.scope import Scope
@@ -86,13 +87,13 @@ class Source:
         self.fingerprints = manifest.fingerprinter()
         self.canonicalizer = Canonicalizer()
         self.pages = pages
-        self._changes = changes_of(told or database)
-        self.terms = in_force(terms_of(told or database), self._changes)
+        self._told = told or database
+        self._changes = changes_of(self._told)
+        self.terms = in_force(terms_of(self._told), self._changes)
         self.live = live
         self.thorough = thorough
         self.search_pages = search_pages
         self.most = THOROUGH if thorough else QUICK
-        self._places = Places(told or database)
 
     @property
     def leaves(self) -> Sheets:
@@ -114,7 +115,8 @@ class Source:
         terms = self.terms
         if terms is None or not terms.scope:
             return None
-        scope = Scope(terms.scope, allow=terms.allow, deny=terms.deny, places=self._places)
+        places = Places(self._told, terms.scope)
+        scope = Scope(terms.scope, allow=terms.allow, deny=terms.deny, places=places)
         scope.lay(self.sheets.of)
         return scope
 

@@ -211,7 +211,7 @@ class TestForEverybody:
         page.keyboard.press("Enter")
         expect(page.locator("#terms-host")).to_be_focused()
         expect(page.locator("#terms-option option")).to_have_text(
-            ["delay", "max_pages", "max_depth", "allow", "deny"]
+            ["delay", "max_pages", "max_depth", "scope", "allow", "deny"]
         )
         page.keyboard.type("<b>no</b>.example")
         page.fill("#terms-value", "1")

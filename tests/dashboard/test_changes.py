@@ -6,9 +6,11 @@ import json
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
 import pytest
-from crawling import stats_of
+from crawling import scrapy, stats_of
 from dashboards import Crawl
 from localweb import LocalWeb, linked
 from waiting import until
@@ -159,3 +161,55 @@ def test_scope_is_narrowed_and_widened_again(web, tmp_path):
     with Crawl(web.root, job, DOWNLOAD_DELAY=0, ROBOTSTXT_OBEY=False, SITECRAWL_SHEETS=given) as crawl:
         assert crawl.end() == 0
     assert sorted(web.paths()[3:]) == ["/a/1", "/a/2", "/b/1", "/b/2"]
+
+
+def by_hand(crawl: Crawl, option: str, value: str | None) -> str:
+    """Change it for the whole crawl, as somebody who has looked."""
+    was = crawl.json("terms?host=")["values"][option]
+    return crawl.act("set", option=option, host="", value=value, was=was)
+
+
+def test_another_kind_of_scope(tmp_path):
+    """A crawl whose kind of scope is changed leaves what waits and is out, also after a kill and with seeds that come
+    then, until the settings say another kind: then what was set aside comes, and what was never stored if it is met.
+    """
+    pages = {"/a/": linked("/a/0", "/b/0"), "/a/0": linked("/b/1"), "/b/0": linked("/c")}
+    added = {"/x/": linked("/x/0", "/y")}
+    job = tmp_path / "job"
+    settings: dict[str, Any] = {"DOWNLOAD_DELAY": SLOW, "ROBOTSTXT_OBEY": False}
+    with LocalWeb(pages) as web, LocalWeb(added, address="127.0.0.2") as other:
+        seeds = f"{web.root}/a/"
+        with Crawl(seeds, job, "-a", "scope=host", **settings) as crawl:
+            until(lambda: crawl.figures()["waiting"] == 2, "all links")
+            assert crawl.json("terms?host=")["choices"]["scope"] == ["host", "site", "prefix", "any"]
+            told = refused(crawl, option="scope", host="", value="domain")
+            assert told == "scope is one of host, site, prefix, any, and not 'domain'"
+            assert by_hand(crawl, "scope", "prefix").startswith("scope: host → prefix. What waits")
+            told = refused(crawl, option="scope", host="", value="any", was="host")
+            assert told == "scope has been changed since you looked, to prefix: look again, and change that"
+            crawl.act("seed", urls=f"{other.root}/x/")
+            until(lambda: crawl.figures()["fetched"] == 2, "the seed")
+            assert crawl.figures()["waiting"] == 3
+            by_hand(crawl, "delay", "999")  # and all that is on disk
+            crawl.process.send_signal(signal.SIGKILL)
+            crawl.process.wait(120)
+        assert why(job, f"{web.root}/b/1")["in_scope"] is False
+        with Crawl(seeds, job, "-a", "scope=host", **settings) as crawl:
+            by_hand(crawl, "delay", "0")
+            assert crawl.end() == 0
+            assert stats_of(crawl.log)["frontier/set_aside"] == 1
+        assert (sorted(web.paths()), sorted(other.paths())) == (["/a/", "/a/0"], ["/x/", "/x/0"])
+        assert why(job, f"{web.root}/b/0")["rule"] == "it is below the folder of no seed (scope=prefix)"
+        with Crawl(seeds, job, "-a", "scope=any", **settings | {"DOWNLOAD_DELAY": 0}) as crawl:
+            assert crawl.end() == 0
+            assert "what was changed by hand counts no more: scope: prefix → any" in crawl.log
+        assert sorted(web.paths()) == ["/a/", "/a/0", "/b/0", "/c"]
+        told = [(one.after, one.by) for one in gather(job).changes if one.option == "scope"]
+        assert told == [("any", "by the settings"), ("prefix", "by hand")]
+
+
+def why(job: Path, url: str) -> dict[str, Any]:
+    """What `scrapy why` says of a URL and the crawl's scope."""
+    found = scrapy("why", url, "-d", str(job), "--json")
+    assert not found.stderr, found.stderr
+    return next(one for one in json.loads(found.stdout)["evidence"] if one["about"] == "scope")

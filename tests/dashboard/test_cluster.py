@@ -18,7 +18,7 @@ import pytest
 from chromium import Watched, chromium
 from crawling import scrapy
 from fleet import Worker, fleet, stored, urls_of, web_of
-from localweb import LocalWeb
+from localweb import LocalWeb, linked
 from maze import GOOD, with_maze
 from playwright.sync_api import Browser, expect
 from prometheus_client.parser import text_string_to_metric_families
@@ -225,6 +225,31 @@ def test_another_limit_of_pages(redis: Server, web: Web, tmp_path: Path, said: i
         two.act("resume", {})
         assert [worker.wait() for worker in workers] == [0, 0]
         assert stored(workers).total() == now
+
+
+def test_another_kind_of_scope(redis: Server, tmp_path: Path) -> None:
+    """What one worker is told of scope holds on all, for seeds of before and after, narrower and wider again."""
+    pages = {"/a/": linked("/a/0", "/b/0")}
+    settings = {
+        "SITECRAWL_CLUSTER_CRAWL": "scope", "SITECRAWL_CLUSTER_WATCH": True, "ROBOTSTXT_OBEY": False,
+        "DOWNLOAD_DELAY": 1000,
+    }  # fmt: skip
+    with ExitStack() as stack:
+        webs = [stack.enter_context(LocalWeb(pages, address=f"127.0.0.{n}")) for n in range(2, 6)]
+        workers = stack.enter_context(fleet(tmp_path, 2, "", redis.url, **settings))
+        one, two = (Page(worker) for worker in workers)
+        one.act("seed", {"urls": " ".join(f"{web.root}/a/" for web in webs[:3])})
+        until(lambda: one.crawl()["waiting"] == 6, "all links")
+        two.act("set", {"option": "scope", "host": "", "value": "prefix"})
+        until(lambda: one.table("terms?host=")["values"]["scope"] == "prefix", "the other has heard of it")
+        one.act("seed", {"urls": f"{webs[3].root}/a/"})
+        until(lambda: one.crawl()["waiting"] == 7, "one link of the last seed")
+        one.act("set", {"option": "delay", "host": "", "value": "0"})
+        until(lambda: one.crawl()["fetched"] == 8 and not one.crawl()["waiting"], "all that is in scope")
+        assert [sorted(web.paths()) for web in webs] == [["/a/", "/a/0"]] * 4
+        one.act("set", {"option": "scope", "host": "", "value": "site"})
+        until(lambda: one.crawl()["fetched"] == 11, "what was set aside")
+    assert [sorted(web.paths())[2:] for web in webs] == [["/b/0"]] * 3 + [[]]
 
 
 def test_last_fetches(redis: Server, tmp_path: Path) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 from waiting import until
 
 from sitecrawl.base.errors import OptionError
+from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.meta import PLACE
+from sitecrawl.frontier.places import Places, places_of
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.page.items import Link
 from sitecrawl.sheets import Sheet, Sheets
+from sitecrawl.urls.place import KINDS
 from sitecrawl.urls.url import parse
 
 
@@ -69,6 +74,55 @@ def test_scopes(kind, seed, inside, outside):
     assert admits(scope, seed)
     assert [url for url in inside if not admits(scope, url)] == []
     assert [url for url in outside if admits(scope, url)] == []
+
+
+SEEDS = ("http://a.example/x/", "http://www.a.example:81/", "http://b.example/y/1")
+LINKS = [
+    "http://a.example/x/1", "http://a.example/y", "http://www.a.example:81/y", "http://www.a.example/",
+    "http://b.example/y/2", "http://c.example/",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("before", KINDS)
+@pytest.mark.parametrize("after", KINDS)
+def test_another_kind(before: str, after: str) -> None:
+    """A scope that becomes one of another kind is as if it had been that from the beginning."""
+    scope = scope_of(before, *SEEDS[:1])
+    kept = scope.take_new()
+    scope.keep_in(lambda: kept)
+    for seed in SEEDS[1:2]:
+        scope.add_seed(parse(seed))
+    scope.change("scope", after)
+    for seed in SEEDS[2:]:
+        scope.add_seed(parse(seed))
+    fresh = scope_of(after, *SEEDS)
+    assert [admits(scope, url) for url in LINKS] == [admits(fresh, url) for url in LINKS]
+    assert kept + scope.take_new() == fresh.take_new()
+
+
+def test_the_rule_is_of_the_kind_in_force() -> None:
+    """What is said of a link that is out names the kind of now."""
+    scope = scope_of("any", *SEEDS)
+    link = Link("http://www.a.example/", "www.a.example")
+    assert not scope.why_not(link)
+    scope.change("scope", "host")
+    assert scope.why_not(link) == "no seed is on the host www.a.example (scope=host)"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_places_on_disk(tmp_path: Path, kind: str) -> None:
+    """The rows that a crawl keeps of its seeds answer for a scope of any kind, as its memory does."""
+    scope = scope_of(kind, *SEEDS)
+    database = Database(tmp_path / "db", hash_name="test")
+    batch = database.batch()
+    for place in scope.take_new():
+        batch.put("meta", PLACE + place.encode(), b"")
+    database.write(batch, sync=False)
+    found = Scope(kind, places=Places(database, kind))
+    links = [*LINKS, "http://a.exampl/", "http://b.example/", "http://b.example:8/y/", "http://b.example/y/z/"]
+    assert [admits(found, url) for url in links] == [admits(scope, url) for url in links]
+    assert list(places_of(database)) == sorted(scope_of("any", *SEEDS).take_new())
+    database.close()
 
 
 @pytest.mark.parametrize("kind", ["host", "site", "prefix"])

@@ -13,9 +13,9 @@ import pytest
 from sitecrawl.addon import SCRAPY_DEFAULTS, SETTINGS
 from sitecrawl.base.errors import OptionError
 from sitecrawl.frontier.order import LINKS, ORDERS
-from sitecrawl.frontier.scope import KINDS
 from sitecrawl.job.reading import job_schema, read_job
 from sitecrawl.spiders.arguments import NAMES
+from sitecrawl.urls.place import KINDS
 
 
 def written(tmp_path: Path, text: str, name: str = "site.toml") -> Path:

@@ -27,6 +27,7 @@ def change() -> Change:
         ("max_depth", "3", 3),
         ("deny", " /a \n\n/b\n/a", ("/a", "/b")),
         ("allow", "", ()),
+        ("scope", "prefix", "prefix"),
     ],
 )
 def test_text_is_read(option, text, value):
@@ -39,6 +40,7 @@ def test_text_is_read(option, text, value):
     [
         ("delay", "-1"), ("delay", ""), ("delay", "nan"), ("delay", "inf"), ("delay", True), ("delay", []),
         ("concurrency", "0"), ("max_pages", "1.5"), ("max_depth", "x"), ("max_pages", "9" * 400),
+        ("scope", "domain"), ("scope", ""), ("scope", 7), ("scope", ["host"]),
         ("deny", "("), ("deny", [1]), ("deny", 7), ("deny", "\n".join(map(str, range(201)))), ("allow", "a" * 2001),
     ],
 )  # fmt: skip
@@ -50,7 +52,14 @@ def test_values_that_make_no_sense(option, value):
 
 @pytest.mark.parametrize(
     ("option", "host"),
-    [("login", "a.example"), ("concurrency", ""), ("", ""), ("delay", "a b"), ("delay", "a" * 2001)],
+    [
+        ("login", "a.example"),
+        ("scope", "a.example"),
+        ("concurrency", ""),
+        ("", ""),
+        ("delay", "a b"),
+        ("delay", "a" * 2001),
+    ],
 )
 def test_things_that_cannot_be_changed(option, host):
     """A login, or how many requests the crawl has, is no matter of the page; and a host has a name."""

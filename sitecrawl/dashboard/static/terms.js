@@ -8,14 +8,17 @@ import { Tab, nothing, table, text } from "./tables.js";
 const LABELS = {
   delay: "Seconds between two requests to a host", concurrency: "Requests under way on the host",
   max_pages: "Pages to fetch, 0 for no limit", max_depth: "Links to follow from a seed, 0 for no limit",
-  allow: "Only URLs that match one of these, one a line", deny: "No URL that matches one of these, one a line",
+  scope: "Links that share this with a seed", allow: "Only URLs that match one of these, one a line", deny: "No URL that matches one of these, one a line",
 };
+const CHOICES = { host: "host: its host", site: "site: its domain, with all hosts of it", prefix: "prefix: its host and folder", any: "any: nothing, all links are followed" };
 const LISTS = new Set(["allow", "deny"]);
 
-/** What there is to fill in for one option; `value` is what holds now. */
-function field(option, value) {
+/** What there is to fill in for one option; `value` is what holds now, `choices` all that it can be if these are few. */
+function field(option, value, choices) {
   const label = el("label", { for: "terms-value" }, LABELS[option] ?? option);
-  const input = LISTS.has(option)
+  const input = choices
+    ? el("select", { id: "terms-value" }, ...choices.map((one) => el("option", { value: one }, CHOICES[one] ?? one)))
+    : LISTS.has(option)
     ? el("textarea", { id: "terms-value", spellcheck: "false", autocapitalize: "off" })
     : el("input", { id: "terms-value", type: "number", min: option === "concurrency" ? "1" : "0", step: option === "delay" ? "any" : "1" });
   input.value = LISTS.has(option) ? (value ?? []).join("\n") : (value ?? "");
@@ -29,16 +32,17 @@ export async function askTerms(host = "") {
   const value = el("div", { class: "fields" });
   const reset = el("input", { id: "terms-reset", type: "checkbox" });
   let values = {};
+  let choices = {};
   let turn = 0;
   const choose = () => {
-    fill(value, ...field(option.value, values[option.value]));
+    fill(value, ...field(option.value, values[option.value], choices[option.value]));
     value.querySelector("#terms-value").disabled = reset.checked;
   };
   const look = async () => {
     const now = ++turn;
     const answer = await fetch(`terms?${new URLSearchParams({ host: name.value.trim() })}`).catch(() => null);
     if (now !== turn || !answer?.ok) return;
-    values = (await answer.json()).values;
+    ({ values, choices } = await answer.json());
     const chosen = option.value;
     fill(option, ...Object.keys(values).map((one) => el("option", { value: one }, one)));
     if (chosen in values) option.value = chosen;
