@@ -366,7 +366,7 @@ class Runtime:
         if named:
             self.seed_hosts.add(seed.host)
         if (scope := self.scope) is not None:
-            scope.add_seed(seed)
+            scope.add_seed(seed, led_to=not named)
         if self.team is not None:
             self.team.exchange.scope.add(seed.href if named else LED_TO + seed.href)
 

@@ -10,10 +10,10 @@ from dataclasses import replace
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.changed_terms import changes
 from sitecrawl.crawldir.database import Batch, Database
-from sitecrawl.crawldir.meta import PLACE, TERMS
+from sitecrawl.crawldir.meta import TERMS
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.crawldir.terms import Terms, terms_of
-from sitecrawl.frontier.places import places_of
+from sitecrawl.frontier.places import delete_place, places_of, write_place
 from sitecrawl.frontier.scope import Scope
 
 logger = logging.getLogger(__name__)
@@ -34,6 +34,9 @@ class Told(Participant):
         self._begun = False
         if scope is not None:
             scope.keep_in(self._kept)
+            for place, led_to in places_of(database):
+                if led_to:
+                    scope.add_place(place, led_to=True)
 
     def end(self, reason: str) -> None:
         """The run ends for Scrapy's finish `reason`: the last checkpoint says so."""
@@ -43,17 +46,17 @@ class Told(Participant):
         if self._is_new:
             batch.put("meta", TERMS, self._terms.pack())
         if not self._begun:  # seeds of an earlier run may be seeds no more
-            for place in places_of(self._database):
-                batch.delete("meta", PLACE + place.encode())
-        for place in self._scope.take_new() if self._scope is not None else ():
-            batch.put("meta", PLACE + place.encode(), b"")
+            for place, _ in places_of(self._database):
+                delete_place(batch, place)
+        for place, led_to in self._scope.take_new().items() if self._scope is not None else ():
+            write_place(batch, place, led_to=led_to)
 
     def committed(self) -> None:
         self._is_new, self._begun = False, True
 
     def _kept(self) -> Iterable[str]:
         """The places that this run's scope has given."""
-        return places_of(self._database) if self._begun else ()
+        return (place for place, _ in places_of(self._database)) if self._begun else ()
 
 
 def _changes(database: Database, terms: Terms) -> tuple[str, ...]:

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from typing import Final
 
-from sitecrawl.crawldir.database import Database
+from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import PLACE
 from sitecrawl.frontier.queue import next_prefix
 from sitecrawl.urls.url import site_of
 
+_LED_TO: Final = b"redirect"
+"""The value of a place to which the redirect of a seed has led: no later run could know of it otherwise."""
 
-def places_of(database: Database) -> Iterator[str]:
-    """All of them; see `sitecrawl.urls.place`."""
-    for key, _ in database.scan("meta", PLACE, next_prefix(PLACE)):
-        yield key.removeprefix(PLACE).decode()
+
+def write_place(batch: Batch, place: str, *, led_to: bool) -> None:
+    batch.put("meta", PLACE + place.encode(), _LED_TO if led_to else b"")
+
+
+def delete_place(batch: Batch, place: str) -> None:
+    batch.delete("meta", PLACE + place.encode())
+
+
+def places_of(database: Database) -> Iterator[tuple[str, bool]]:
+    """All of them, as `sitecrawl.urls.place` has them, and whether a redirect has led there."""
+    for key, value in database.scan("meta", PLACE, next_prefix(PLACE)):
+        yield key.removeprefix(PLACE).decode(), value == _LED_TO
 
 
 class Places(Container[str]):

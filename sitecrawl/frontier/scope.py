@@ -61,7 +61,7 @@ class Scope:
         self._own: set[str] = set()
         """As `kind` has them."""
         self._places = self._own if places is None else places
-        self._new: dict[str, None] = {}
+        self._new: dict[str, bool] = {}
         self._kept: Callable[[], Iterable[str]] = lambda: ()
         self._longest = 0 if places is None else sys.maxsize
         """Characters of the longest folder, as far as that is known."""
@@ -91,10 +91,13 @@ class Scope:
         for place in chain(self._kept(), self._new):
             self._add(place)
 
-    def add_seed(self, seed: Url) -> None:
-        """Widen the scope to what `seed` stands for."""
-        place = place_of(seed)
-        self._new[place] = None
+    def add_seed(self, seed: Url, *, led_to: bool = False) -> None:
+        """Widen the scope to what `seed` stands for; `led_to`: a seed's redirect has led there."""
+        self.add_place(place_of(seed), led_to=led_to)
+
+    def add_place(self, place: str, *, led_to: bool = False) -> None:
+        """The same for what `place_of` has given."""
+        self._new[place] = led_to or self._new.get(place, False)
         self._add(place)
 
     def _add(self, place: str) -> None:
@@ -102,9 +105,11 @@ class Scope:
             self._own.add(own)
             self._longest = max(self._longest, len(own))
 
-    def take_new(self) -> list[str]:
-        """The places of seeds that have come since this was asked last. Who takes them keeps them: see `keep_in`."""
-        new, self._new = list(self._new), {}
+    def take_new(self) -> dict[str, bool]:
+        """The places of seeds that have come since this was asked last, and whether a redirect has led there. Who
+        takes them keeps them: see `keep_in`.
+        """
+        new, self._new = self._new, {}
         return new
 
     def keep_in(self, kept: Callable[[], Iterable[str]]) -> None:

@@ -204,8 +204,8 @@ def test_another_kind_of_scope(tmp_path):
             assert crawl.end() == 0
             assert "what was changed by hand counts no more: scope: prefix → any" in crawl.log
         assert sorted(web.paths()) == ["/a/", "/a/0", "/b/0", "/c"]
-        told = [(one.after, one.by) for one in gather(job).changes if one.option == "scope"]
-        assert told == [("any", "by the settings"), ("prefix", "by hand")]
+        changed = [(one.after, one.by) for one in gather(job).changes if one.option == "scope"]
+        assert changed == [("any", "by the settings"), ("prefix", "by hand")]
 
 
 def why(job: Path, url: str) -> dict[str, Any]:

@@ -10,8 +10,7 @@ from waiting import until
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawldir.database import Database
-from sitecrawl.crawldir.meta import PLACE
-from sitecrawl.frontier.places import Places, places_of
+from sitecrawl.frontier.places import Places, places_of, write_place
 from sitecrawl.frontier.scope import Scope
 from sitecrawl.page.items import Link
 from sitecrawl.sheets import Sheet, Sheets
@@ -88,7 +87,7 @@ LINKS = [
 def test_another_kind(before: str, after: str) -> None:
     """A scope that becomes one of another kind is as if it had been that from the beginning."""
     scope = scope_of(before, *SEEDS[:1])
-    kept = scope.take_new()
+    kept = list(scope.take_new())
     scope.keep_in(lambda: kept)
     for seed in SEEDS[1:2]:
         scope.add_seed(parse(seed))
@@ -97,7 +96,7 @@ def test_another_kind(before: str, after: str) -> None:
         scope.add_seed(parse(seed))
     fresh = scope_of(after, *SEEDS)
     assert [admits(scope, url) for url in LINKS] == [admits(fresh, url) for url in LINKS]
-    assert kept + scope.take_new() == fresh.take_new()
+    assert [*kept, *scope.take_new()] == [*fresh.take_new()]
 
 
 def test_the_rule_is_of_the_kind_in_force() -> None:
@@ -115,13 +114,13 @@ def test_places_on_disk(tmp_path: Path, kind: str) -> None:
     scope = scope_of(kind, *SEEDS)
     database = Database(tmp_path / "db", hash_name="test")
     batch = database.batch()
-    for place in scope.take_new():
-        batch.put("meta", PLACE + place.encode(), b"")
+    for place, led_to in scope.take_new().items():
+        write_place(batch, place, led_to=led_to)
     database.write(batch, sync=False)
     found = Scope(kind, places=Places(database, kind))
     links = [*LINKS, "http://a.exampl/", "http://b.example/", "http://b.example:8/y/", "http://b.example/y/z/"]
     assert [admits(found, url) for url in links] == [admits(scope, url) for url in links]
-    assert list(places_of(database)) == sorted(scope_of("any", *SEEDS).take_new())
+    assert list(places_of(database)) == sorted(scope_of("any", *SEEDS).take_new().items())
     database.close()
 
 

@@ -199,17 +199,20 @@ class TestScope:
         assert sorted(asked(three_hosts)) == sorted(expected)
 
     def test_a_seed_that_moved_is_the_new_scope(self, tmp_path: Path) -> None:
-        """Where a seed's redirect leads is in scope from there on, over two hops."""
+        """Where a seed's redirect leads is in scope from there on, over two hops, and in a run that resumes."""
         answers: dict[str, Page] = {
             "old.example/": redirect("http://middle.example/"),
             "middle.example/": redirect("https-like.example/", 301),
             "middle.example/https-like.example/": redirect("http://www.new.example/start"),
             "www.new.example/start": linked("/page", "http://elsewhere.example/", "http://old.example/x"),
+            "www.new.example/page": linked("/last"),
         }
         with proxied(lambda url: answers.get(url, "page")) as web:
+            crawl(web, "old.example", tmp_path / "job", max_pages=4)
+            assert "www.new.example/page" not in asked(web)
             crawl(web, "old.example", tmp_path / "job")
-            assert set(asked(web)) == {*answers, "www.new.example/page", "old.example/x"}
-        assert paths(stored(tmp_path / "job")) == {"/start": 1, "/page": 1, "/x": 1}
+            assert set(asked(web)) == {*answers, "www.new.example/last", "old.example/x"}
+        assert paths(stored(tmp_path / "job")) == {"/start": 1, "/page": 1, "/last": 1, "/x": 1}
 
 
 def tree(url: str) -> Page:
