@@ -213,6 +213,11 @@ class TestForEverybody:
         expect(page.locator("#terms-option option")).to_have_text(
             ["delay", "max_pages", "max_depth", "scope", "allow", "deny"]
         )
+        page.select_option("#terms-option", "scope")
+        expect(page.locator("#terms-value")).to_have_value("site")
+        expect(page.locator("#terms-value option")).to_have_count(4)
+        page.select_option("#terms-option", "delay")
+        page.focus("#terms-host")
         page.keyboard.type("<b>no</b>.example")
         page.fill("#terms-value", "1")
         page.click("#ask-yes")

@@ -32,6 +32,12 @@ class TestCrawl:
         assert found is not None
         assert (found.allow, found.deny, found.max_pages, found.max_depth) == (("/a",), ("/x", "/y"), 5, 2)
 
+    def test_the_kind_of_scope(self) -> None:
+        """Links are judged by the kind that was set by hand."""
+        found = in_force(Terms(scope="site"), [change(1, "scope", after="prefix", configured="site")])
+        assert found is not None
+        assert found.scope == "prefix"
+
     def test_nothing_is_known(self) -> None:
         """Of a crawl that was told nothing yet there is nothing to change."""
         assert in_force(None, [change(1, "max_depth", after=1)]) is None
