@@ -1,13 +1,15 @@
-"""Where rendering is worth it (`SITECRAWL_RENDER=auto`), learnt by section: a host, and the first two folders of the
-path, for the first one is often a language. Where that has very many folders, what is in more is one section with it.
+"""Where rendering is worth it (`SITECRAWL_RENDER=auto`), learnt by section: a host, the first two folders of the
+path, for the first one is often a language, and the names in the query, which may be a script's routes. Where that
+has very many folders or names, what is in more is one section with it.
 
 A page without a script is what it is: it is never rendered. Of the others
 
 - each section is two: its shells, which say next to nothing without a browser, and all else;
 - of each the first `SAMPLES` pages are rendered and compared with what came: a page may have a menu and be empty
   beneath it;
-- after that, where rendering brought something to half of the pages, all are rendered, and elsewhere one of `AGAIN`.
-  If it has gained, the first ones were not like the others, and the section is learnt anew.
+- after that, where rendering brought something to half of the pages, all are rendered. Elsewhere the fourth of the
+  next pages is, then the eighth of those after it, and so on up to one of `AGAIN`. If it has gained, the first ones
+  were not like the others, and the section is learnt anew.
 
 What is rendered goes on to count, and what is long ago counts less: a site that is built anew is learnt anew.
 
@@ -17,7 +19,7 @@ learnt once more. How many pages were passed over since one was rendered is not 
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -33,9 +35,13 @@ from sitecrawl.page.refusals import SHELL_TEXT, visible
 
 SAMPLES: Final = 3
 AGAIN: Final = 100
-"""Of so many pages of a section where rendering is in vain one is rendered."""
+"""Of so many pages of a section where rendering has long been in vain one is rendered."""
+_AGAIN_FIRST: Final = 4
+"""The same where it has just turned out to be."""
 MAX_FOLDERS: Final = 30
-"""In one, that are sections of their own."""
+"""In one, that are sections of their own, and as many kinds of queries."""
+_MAX_NAMES: Final = 4
+"""In a query that is told apart from others."""
 MAX_SECTIONS: Final = 10_000
 """That are remembered: the first ones. In others shells alone are rendered."""
 _SHELLS: Final = " shells"
@@ -50,14 +56,16 @@ that is empty between them have a good deal of text."""
 
 
 def section_of(url: str) -> str:
-    """The host, and the first two folders of the path, as far as it has them."""
-    folders = urlsplit(url).path.split("/")[1:-1][:2]
-    return "/".join([host_of(url), *folders, ""])
+    """The host, the first two folders of the path, as far as it has them, and the names in a query."""
+    parts = urlsplit(url)
+    folders = parts.path.split("/")[1:-1][:2]
+    names = sorted({pair.partition("=")[0] for pair in parts.query.split("&") if pair})
+    return "/".join([host_of(url), *folders, f"?{'&'.join(names)}" if 0 < len(names) <= _MAX_NAMES else ""])
 
 
-def _around(section: str) -> str:
-    """The section without its second folder."""
-    return "/".join([*section.split("/")[:2], ""]) if section.count("/") > 1 else section
+def _around(path: str) -> str:
+    """The section of a path without its second folder."""
+    return "/".join([*path.split("/")[:2], ""]) if path.count("/") > 1 else path
 
 
 def has_gained(before: PageItem, after: PageItem) -> bool:
@@ -74,8 +82,10 @@ class Sections(Participant):
 
     def __init__(self, database: Database) -> None:
         self._known = _unpack(database.get("meta", RENDERING))
-        self._folders = Counter(map(_around, self._known))
-        """Sections that are known, by the one around them."""
+        self._inside: defaultdict[str, set[str]] = defaultdict(set)
+        """Folders that are known, by the one around them; and queries, by the folder and a question mark."""
+        for section in self._known:
+            self._note(section)
         self._passed = Counter[str]()
         """Pages of each section that were not rendered since one was."""
         self._has_changed = False
@@ -90,15 +100,27 @@ class Sections(Participant):
         if not self._is_in_vain(section):
             return True
         self._passed[section] += 1
-        return self._passed[section] >= AGAIN
+        pages, _ = self._known[section]
+        return self._passed[section] >= min(AGAIN, _AGAIN_FIRST << (pages - SAMPLES))
 
     def _section_of(self, page: PageItem) -> str:
         """Its own, or one around it; or that of the shells there."""
-        shells = _SHELLS if _is_shell(page) else ""
-        section = section_of(page.url)
-        if section + shells not in self._known and self._folders[around := _around(section)] >= MAX_FOLDERS:
-            section = around
-        return section + shells
+        path, mark, query = section_of(page.url).partition("?")
+        if not self._tells_apart(around := _around(path), path):
+            path = around
+        if mark and not self._tells_apart(path + mark, query):
+            mark = query = ""
+        return path + mark + query + (_SHELLS if _is_shell(page) else "")
+
+    def _tells_apart(self, around: str, what: str) -> bool:
+        known = self._inside.get(around, ())
+        return what in known or len(known) < MAX_FOLDERS
+
+    def _note(self, section: str) -> None:
+        path, mark, query = section.removesuffix(_SHELLS).partition("?")
+        self._inside[_around(path)].add(path)
+        if mark:
+            self._inside[path + mark].add(query)
 
     def _is_in_vain(self, section: str) -> bool:
         pages, gains = self._known.get(section, (0, 0))
@@ -110,7 +132,7 @@ class Sections(Participant):
         if section not in self._known:
             if len(self._known) >= MAX_SECTIONS:
                 return
-            self._folders[_around(section)] += 1
+            self._note(section)
         pages, gains = self._known.get(section, (0, 0))
         if gained and self._is_in_vain(section):
             pages, gains = 0, 0

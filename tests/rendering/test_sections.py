@@ -9,6 +9,8 @@ from sitecrawl.page.items import PageItem
 from sitecrawl.rendering.sections import AGAIN, MAX_FOLDERS, SAMPLES, Sections, has_gained, section_of
 
 TEXT = b"<script></script><p>" + b"word " * 50
+AGAIN_OF_80 = 4
+"""Of 80 pages in vain so many are rendered besides the first ones."""
 SHELL = b"<script></script><div id=root></div>"
 
 
@@ -49,6 +51,30 @@ def test_the_names_of_sections() -> None:
     assert [*names.values()] == ["a.example/"] * 3 + ["a.example/en/"] + ["a.example/en/p/"] * 2
 
 
+def test_the_names_in_a_query() -> None:
+    """They are part of a section, in any order and without their values, as long as they are few."""
+    names = [section_of(f"http://a.example/x?{query}") for query in ("b=1&a=2", "a=3&b", "&&", "a&b&c&d&e", "/to/x")]
+    assert names == ["a.example/?a&b", "a.example/?a&b", "a.example/", "a.example/", "a.example/?/to/x"]
+
+
+def test_routes_in_the_query(tmp_path: Path) -> None:
+    """They are learnt apart from the pages beside them that say all themselves."""
+    crawl = Crawl(tmp_path)
+    assert len(crawl.rendered(*numbered("/", 9), gained=False)) == SAMPLES + 1
+    assert len(crawl.rendered(*numbered("/app?view=", 9), gained=True)) == 9
+    crawl.again()
+    assert crawl.rendered("/a", "/app?view=a", gained=True) == ["/app?view=a"]
+
+
+def test_more_routes_than_are_told_apart(tmp_path: Path) -> None:
+    """A trap that makes up names, or folders with queries, is not rendered for ever."""
+    crawl = Crawl(tmp_path)
+    names = [f"/?{name}={n}" for name in range(MAX_FOLDERS + 20) for n in range(4)]
+    assert len(crawl.rendered(*names, gained=False)) == SAMPLES * (MAX_FOLDERS + 1) + AGAIN_OF_80
+    folders = [f"/u/{user}/{n}?page={n}" for user in range(MAX_FOLDERS + 20) for n in range(4)]
+    assert len(crawl.rendered(*folders, gained=False)) == SAMPLES * (MAX_FOLDERS + 1) + AGAIN_OF_80
+
+
 def test_a_page_that_is_empty_between_header_and_footer() -> None:
     """It has gained by its text, though the frame has nearly as much."""
     frame = b"<p>" + b"frame " * 100
@@ -59,7 +85,7 @@ def test_a_page_that_is_empty_between_header_and_footer() -> None:
 def test_a_folder_below_one_that_says_all_itself(tmp_path: Path) -> None:
     """Behind a language there are sites of all kinds: each folder is tried."""
     crawl = Crawl(tmp_path)
-    assert len(crawl.rendered(*numbered("/en/", 9), gained=False)) == SAMPLES
+    assert len(crawl.rendered(*numbered("/en/", 9), gained=False)) == SAMPLES + 1
     assert len(crawl.rendered(*numbered("/en/shop/", 9), gained=True)) == 9
     crawl.again()
     assert crawl.rendered("/en/a", "/en/shop/a", gained=True) == ["/en/shop/a"]
@@ -69,7 +95,7 @@ def test_more_folders_than_are_told_apart(tmp_path: Path) -> None:
     """A site with a folder for each of its users is not rendered for ever."""
     crawl = Crawl(tmp_path)
     paths = [f"/u/{user}/{n}" for user in range(MAX_FOLDERS + 20) for n in range(4)]
-    assert len(crawl.rendered(*paths, gained=False)) == SAMPLES * (MAX_FOLDERS + 1)
+    assert len(crawl.rendered(*paths, gained=False)) == SAMPLES * (MAX_FOLDERS + 1) + AGAIN_OF_80
 
 
 def test_shells_among_pages_that_say_all_themselves(tmp_path: Path) -> None:
@@ -77,14 +103,14 @@ def test_shells_among_pages_that_say_all_themselves(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path)
     crawl.rendered(*numbered("/a/", 9), gained=False)
     assert len(crawl.rendered(*numbered("/a/", 9), gained=True, body=SHELL)) == 9
-    assert crawl.rendered(*numbered("/a/", 9), gained=False) == []
-    assert len(crawl.rendered(*numbered("/b/", 9), gained=False, body=SHELL)) == SAMPLES
+    assert crawl.rendered(*numbered("/a/", 5), gained=False) == []
+    assert len(crawl.rendered(*numbered("/b/", 6), gained=False, body=SHELL)) == SAMPLES
 
 
 def test_a_site_that_is_built_anew(tmp_path: Path) -> None:
-    """One page of many shows it, and then the next ones decide."""
+    """One page of ever more, and then of a hundred, shows it, and then the next ones decide."""
     crawl = Crawl(tmp_path)
     crawl.rendered(*numbered("/", SAMPLES), gained=False)
-    assert crawl.rendered(*numbered("/", AGAIN), gained=False) == [f"/{AGAIN - 1}"]
+    assert crawl.rendered(*numbered("/", 424), gained=False) == [f"/{n}" for n in (3, 11, 27, 59, 123, 223, 323, 423)]
     assert len(crawl.rendered(*numbered("/", AGAIN + 9), gained=True)) == 10
     assert len(crawl.rendered(*numbered("/", 30), gained=False)) < 20
