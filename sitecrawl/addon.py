@@ -26,10 +26,12 @@ from sitecrawl.base.shadowing import hidden_by, hides
 from sitecrawl.cluster.line import to_parent
 from sitecrawl.crawl.checked_settings import check_scrapys, near_misses
 from sitecrawl.crawl.checkpoints import has_our_scheduler
-from sitecrawl.crawl.configuration import only_looks, sheets, verify_tls, workers
+from sitecrawl.crawl.configuration import sheets, verify_tls
 from sitecrawl.crawl.content_seen import DUPLICATE_CONTENT, REVISIT
+from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawl.outputs import check_outputs
 from sitecrawl.crawl.own_dupefilter import own_class
+from sitecrawl.crawl.sharing import workers
 from sitecrawl.crawl.worker_feeds import name_own_feeds
 from sitecrawl.credit.policies import POLICIES
 from sitecrawl.frontier.order import LINKS, ORDERS

@@ -25,7 +25,7 @@ from sitecrawl import compiled
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.crawl import configuration
-from sitecrawl.crawl.configuration import only_looks
+from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawl.ending import FINISHED, finish_reason, left_of
 from sitecrawl.crawl.engine import wake
 from sitecrawl.crawl.feed_files import FeedFiles

@@ -4,7 +4,7 @@ from the add-on, which leaves other projects as they are.
 
 from importlib.util import find_spec
 
-from sitecrawl.crawl.configuration import is_job
+from sitecrawl.crawl.directories import is_job
 
 BOT_NAME = "sitecrawl"
 SPIDER_MODULES = ["sitecrawl.spiders"]

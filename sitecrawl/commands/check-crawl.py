@@ -16,8 +16,8 @@ from sitecrawl.cluster.outside import opened
 from sitecrawl.cluster.own_redis import had_redis, own_redis
 from sitecrawl.cluster.repair import repair as repair_redis
 from sitecrawl.console.base_command import DescribedCommand
-from sitecrawl.crawl import configuration
-from sitecrawl.crawl.configuration import CRAWLS
+from sitecrawl.crawl import sharing
+from sitecrawl.crawl.directories import CRAWLS
 from sitecrawl.crawldir.directory import manifest_of, workers_below
 from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
 
@@ -72,7 +72,7 @@ class Command(DescribedCommand):
     def _on_redis(self, url: str, named: list[str], spider: str, *, repairs: bool) -> int:
         assert self.settings is not None
         self.settings.set("SITECRAWL_CLUSTER", url, "cmdline")
-        params, name = configuration.redis_of(self.settings), configuration.shared_name(self.settings, spider)
+        params, name = sharing.redis_of(self.settings), sharing.shared_name(self.settings, spider)
         assert params is not None
         directories = [worker for path in map(Path, named) for worker in workers_below(path) or [path]]
         with opened(params, name) as crawl:

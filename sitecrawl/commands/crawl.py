@@ -22,10 +22,10 @@ from sitecrawl.base.errors import OptionError, SitecrawlError
 from sitecrawl.cluster.line import to_parent
 from sitecrawl.console.many_workers import ManyWorkers, Outcome, was_begun_by_many, was_begun_by_one
 from sitecrawl.console.version import Versioned
-from sitecrawl.crawl import configuration
+from sitecrawl.crawl import directories, sharing
 from sitecrawl.crawl.checked_settings import check_scrapys, not_loaded
 from sitecrawl.crawl.checkpoints import MEMORY_ERRORS
-from sitecrawl.crawl.configuration import is_job
+from sitecrawl.crawl.directories import is_job
 from sitecrawl.crawl.outcomes import NO_PAGE
 from sitecrawl.crawl.outputs import REPORT, Output, outputs
 from sitecrawl.crawl.pause import REASONS
@@ -174,9 +174,9 @@ def many_workers(crawler: Crawler, given: Mapping[str, Any]) -> ManyWorkers | No
     """
     spider = crawler.spidercls
     settings, name = _peeked(crawler, given)
-    wanted, is_automatic = configuration.workers(settings)
+    wanted, is_automatic = sharing.workers(settings)
     job = given.get("_job", "")
-    place = configuration.named_directory(settings, name, job)
+    place = directories.named_directory(settings, name, job)
     if place is not None and was_begun_by_one(place):
         if wanted > 1 and not is_automatic:
             raise OptionError(
@@ -190,7 +190,7 @@ def many_workers(crawler: Crawler, given: Mapping[str, Any]) -> ManyWorkers | No
     spider.from_crawler(crawler, **given)
     check_feeds(crawler.settings)
     besides = ["-a", "job="] if name and not is_file(given["job"]) else []
-    directory = configuration.directory(crawler.settings, spider.name, job)
+    directory = directories.directory(crawler.settings, spider.name, job)
     return ManyWorkers(crawler.settings, spider.name, directory, wanted, job, besides)
 
 

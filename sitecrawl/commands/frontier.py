@@ -10,7 +10,7 @@ from typing import Final
 from sitecrawl.base.errors import OptionError
 from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.listing import HELD, RULES, UNITS, URLS, write
-from sitecrawl.crawl import configuration
+from sitecrawl.crawl import sharing
 from sitecrawl.crawl.wishes import wish
 from sitecrawl.dust.evidence import State
 from sitecrawl.frontier import given_up
@@ -73,7 +73,7 @@ class Command(ListingCommand):
 
     def _refuse_redis(self, option: str) -> None:
         assert self.settings is not None
-        if configuration.redis_of(self.settings) is not None:
+        if sharing.redis_of(self.settings) is not None:
             raise OptionError(f"{option} is for the crawl of one process: on a cluster nobody hears of it")
 
     def _retry_given_up(self, opts: argparse.Namespace) -> None:

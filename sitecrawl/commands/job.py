@@ -19,7 +19,7 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.address import SCHEMES, shown
 from sitecrawl.console.base_command import DescribedCommand
 from sitecrawl.crawl import configuration
-from sitecrawl.crawl.configuration import CRAWLS
+from sitecrawl.crawl.directories import CRAWLS
 from sitecrawl.job.commented import commented
 from sitecrawl.job.explained import Plan, lines, lines_of_url
 from sitecrawl.job.naming import is_file

@@ -22,8 +22,8 @@ from sitecrawl.cluster.own_redis import own_redis
 from sitecrawl.cluster.stores import void_captures
 from sitecrawl.console.listing import FORMATS
 from sitecrawl.console.version import Versioned
-from sitecrawl.crawl import configuration
-from sitecrawl.crawl.configuration import CRAWLS
+from sitecrawl.crawl import sharing
+from sitecrawl.crawl.directories import CRAWLS
 from sitecrawl.crawldir.directory import manifest_of
 from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
 from sitecrawl.pagestore.workers import Reader, Void, open_pages, stores_of
@@ -67,11 +67,11 @@ class SharedCommand(DescribedCommand):
     def on_redis(self) -> Iterator[CrawlOnRedis | None]:
         """The crawl on the Redis that SITECRAWL_CLUSTER names, if it does. Raises `StorageError`."""
         assert self.settings is not None
-        params = configuration.redis_of(self.settings)
+        params = sharing.redis_of(self.settings)
         if params is None:
             yield None
             return
-        with opened(params, configuration.shared_name(self.settings, "generic")) as shared:
+        with opened(params, sharing.shared_name(self.settings, "generic")) as shared:
             yield shared
 
 
@@ -105,7 +105,7 @@ class ReadingCommand(SharedCommand):
                 return
             assert self.settings is not None
             spider = manifest_of(stores_of(directory)[0]).spider
-            with opened({"url": url}, configuration.shared_name(self.settings, spider)) as shared:
+            with opened({"url": url}, sharing.shared_name(self.settings, spider)) as shared:
                 yield shared
 
     @contextmanager

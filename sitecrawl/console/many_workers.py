@@ -29,7 +29,7 @@ from sitecrawl.console.share import Share, summary_of
 from sitecrawl.console.status_line import StatusLine, is_aloud, wants_line
 from sitecrawl.console.summary import CrawlTotals
 from sitecrawl.console.team import Team
-from sitecrawl.crawl import configuration
+from sitecrawl.crawl import sharing
 from sitecrawl.crawl.ending import BY_ITSELF, Left
 from sitecrawl.crawldir.directory import read_manifest, workers_below
 from sitecrawl.pagestore.workers import stores_of
@@ -94,7 +94,7 @@ class ManyWorkers:
     @contextmanager
     def _redis(self) -> Iterator[OwnRedis]:
         """The one that is named, or else the crawl's own. Raises `StorageError`."""
-        is_named = configuration.redis_of(self.settings) is not None
+        is_named = sharing.redis_of(self.settings) is not None
         with nullcontext(OwnRedis("")) if is_named else _redis_in(self.directory) as redis:
             yield redis
 
@@ -135,11 +135,11 @@ class ManyWorkers:
     @contextmanager
     def _crawl(self, url: str) -> Iterator[CrawlOnRedis | None]:
         """That on the Redis at `url`, or on the one that is named; None where there is none."""
-        params = {"url": url} if url else configuration.redis_of(self.settings)
+        params = {"url": url} if url else sharing.redis_of(self.settings)
         assert params is not None
         with ExitStack() as stack:
             try:
-                crawl = stack.enter_context(opened(params, configuration.shared_name(self.settings, self.spider)))
+                crawl = stack.enter_context(opened(params, sharing.shared_name(self.settings, self.spider)))
             except StorageError:
                 crawl = None
             yield crawl

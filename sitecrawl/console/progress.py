@@ -32,7 +32,7 @@ from sitecrawl.console.status import Status
 from sitecrawl.console.status_line import StatusLine, is_aloud, log_shows_info, wants_line
 from sitecrawl.console.summary import CrawlTotals, Summary, resume_command
 from sitecrawl.crawl.checkpoints import has_our_scheduler
-from sitecrawl.crawl.configuration import is_job
+from sitecrawl.crawl.directories import is_job
 from sitecrawl.crawl.ending import BY_ITSELF, ending, ending_of
 from sitecrawl.crawl.outcomes import of_traffic
 from sitecrawl.crawl.requests import is_miss

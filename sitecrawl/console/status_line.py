@@ -20,7 +20,7 @@ from scrapy.settings import BaseSettings
 
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import OptionError
-from sitecrawl.crawl.configuration import is_job
+from sitecrawl.crawl.directories import is_job
 
 logger = logging.getLogger(__name__)
 

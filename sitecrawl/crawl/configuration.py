@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import json
 import logging
 import os
-import re
-import shutil
 import ssl
-import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from time import localtime, strftime
-from typing import Any, Final
+from typing import Final
 
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from sitecrawl import __version__
 from sitecrawl.base import limits
-from sitecrawl.base.cores import usable_cores
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.secret_files import secret_in
-from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
 from sitecrawl.crawl.content_seen import KEEP
+from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawldir.terms import RobotsLeave, Terms
 from sitecrawl.frontier.host_terms import LiveTerms
 from sitecrawl.frontier.hosts import PolitenessOptions
@@ -50,104 +42,6 @@ from sitecrawl.sitemap.schedule import ScheduleOptions
 from sitecrawl.urls.url import CRAWLED, WEB, Schemes, Url
 
 logger = logging.getLogger(__name__)
-
-CRAWLS = Path("crawls")
-"""Where crawls without a JOBDIR go, below the working directory."""
-
-_NO_NAMES: Final = frozenset({".", ".."})
-_JOB: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
-"""What a job may be called: its name comes over HTTP, and names a directory."""
-
-LOOKS: Final = frozenset({"bench", "check", "fetch", "parse", "rules", "shell", "view"})
-"""Scrapy's commands that try something out: nobody wants to keep what they fetch."""
-
-
-def only_looks() -> bool:
-    """Whether this process is one of `LOOKS`."""
-    words = iter(sys.orig_argv)  # Scrapy takes the command's name out of `sys.argv`
-    program = next((word for word in words if Path(word).name == "scrapy"), None)
-    return program is not None and next((word for word in words if not word.startswith("-")), "") in LOOKS
-
-
-def is_job() -> bool:
-    """Whether scrapyd has started this process: nobody sees its terminal, its log is what a user reads."""
-    return any(word.startswith("_job=") for word in sys.orig_argv)
-
-
-def directory(settings: BaseSettings, spider: str, job: str = "") -> Path:
-    """The crawl's directory: JOBDIR; that of scrapyd's job; or a new one named after spider and time. For a mere
-    look, one that will go. Raises `OptionError` for a job whose directory would be that of all.
-    """
-    if job in _NO_NAMES:
-        raise OptionError(f"A job cannot be called {job!r}: its directory would hold those of the others")
-    if jobdir := settings.get("JOBDIR"):
-        return Path(jobdir)
-    if only_looks():
-        path = Path(tempfile.mkdtemp(prefix="sitecrawl-"))
-        atexit.register(shutil.rmtree, path, ignore_errors=True)
-        return path
-    return _job_in(CRAWLS, job) if job else _claimed(f"{spider}-{strftime('%Y%m%d-%H%M%S', localtime())}")
-
-
-def _claimed(name: str) -> Path:
-    """A new directory, which no crawl that starts in the same second has."""
-    path, serial = CRAWLS / name, 1
-    while True:
-        try:
-            path.mkdir(parents=True)
-        except FileExistsError:
-            serial += 1
-            path = CRAWLS / f"{name}-{serial}"
-        except OSError:
-            return path  # who opens it says why it cannot be used
-        else:
-            return path
-
-
-def named_directory(settings: BaseSettings, name: str, scrapyd_job: str) -> Path | None:
-    """Where the crawl lives that JOBDIR names, or `name`, of a job; None for one that gets a new directory. Raises
-    `OptionError`.
-    """
-    if name:
-        return job_directory(settings, name, scrapyd_job)
-    jobdir = settings.get("JOBDIR")
-    return Path(jobdir) if jobdir else None
-
-
-def workers(settings: BaseSettings) -> tuple[int, bool]:
-    """How many processes are to share the crawl, and whether that was left to us. Raises `OptionError`."""
-    given = str(settings.get("SITECRAWL_WORKERS", 1))
-    if given == "auto":
-        return min(usable_cores(), ClusterOptions.MOST_SHARDS), True
-    if not given.isascii() or not given.isdigit() or not 1 <= int(given) <= ClusterOptions.MOST_SHARDS:
-        raise OptionError(
-            f"SITECRAWL_WORKERS is {given!r}, and has to be auto, for one each core, or a whole number from 1 to "
-            f"{ClusterOptions.MOST_SHARDS}"
-        )
-    return int(given), False
-
-
-def job_directory(settings: BaseSettings, name: str, scrapyd_job: str) -> Path:
-    """Where the crawl that the spider argument `job` names lives: beside the directories of scrapyd's other jobs of
-    this spider, or below `CRAWLS`. Raises `OptionError` if JOBDIR says otherwise, or for what is no name.
-    """
-    jobdir = Path(settings["JOBDIR"]) if settings.get("JOBDIR") else None
-    if jobdir is not None and jobdir.name not in {scrapyd_job, name}:
-        raise OptionError(f"job={name} and JOBDIR={jobdir} name two directories: leave one of them out")
-    return _job_in(jobdir.parent if jobdir is not None else CRAWLS, name)
-
-
-def _job_in(parent: Path, name: str) -> Path:
-    check_job_name(name)
-    return parent / name
-
-
-def check_job_name(name: str) -> None:
-    """Raises `OptionError` for what is no name of a job."""
-    if not _JOB.fullmatch(name):
-        raise OptionError(
-            f"A job is named by up to 100 letters, digits, dots, dashes and underscores, and not {name[:200]!r}"
-        )
 
 
 def politeness(settings: BaseSettings) -> PolitenessOptions:
@@ -403,94 +297,6 @@ def remote_at(settings: BaseSettings, url: str) -> RemoteOptions:
     except (TypeError, ValueError) as error:
         raise OptionError("SITECRAWL_REMOTE_OPTIONS has to be a mapping, or the JSON of one") from error
     return remote_options(url, storage, settings.getfloat("SITECRAWL_REMOTE_WAIT", WAIT))
-
-
-def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
-    """How this process takes part in a crawl on Redis; None where it crawls alone. Raises `OptionError`."""
-    params = None if only_looks() else redis_of(settings)
-    if params is None:
-        return None
-    if settings.get("SITECRAWL_LAMBDA_POLICY", "hosts") != "hosts":
-        raise OptionError(
-            "On a cluster SITECRAWL_LAMBDA_POLICY is hosts: the lambda page of a worker pays the hosts that it has"
-        )
-    if not seen(settings).has_set:
-        raise OptionError(
-            "On a cluster the URL-seen test is exact, for partitions come from workers with filters of their own: "
-            "leave out SITECRAWL_SEEN_EXACT=False and SITECRAWL_SEEN_BLOOM=md5"
-        )
-    shards = settings.getint("SITECRAWL_CLUSTER_SHARDS")
-    if not 1 <= shards <= ClusterOptions.MOST_SHARDS:
-        raise OptionError(
-            f"SITECRAWL_CLUSTER_SHARDS is {shards}, and has to be from 1 to {ClusterOptions.MOST_SHARDS}"
-        )
-    if settings.getfloat("SITECRAWL_LEASE_SECONDS") < 1:
-        raise OptionError("SITECRAWL_LEASE_SECONDS has to be 1 or more")
-    order_named(settings.get("SITECRAWL_ORDER"))
-    key = settings.get("REDIS_START_URLS_KEY") or "%(name)s:start_urls"
-    return ClusterOptions(
-        redis=params,
-        crawl=shared_name(settings, spider),
-        spider=spider,
-        shards=shards,
-        split=settings.get("SITECRAWL_CLUSTER_SPLIT"),
-        lease_seconds=settings.getfloat("SITECRAWL_LEASE_SECONDS"),
-        order=settings.get("SITECRAWL_ORDER"),
-        unsafe=settings.getbool("SITECRAWL_CLUSTER_UNSAFE"),
-        replicas=settings.getint("SITECRAWL_CLUSTER_REPLICAS"),
-        max_depth=settings.getint("DEPTH_LIMIT"),
-        limits=crawl_limits(settings),
-        cache=settings.getint("SITECRAWL_SEEN_CACHE"),
-        seeds_key=key % {"name": spider},
-        watch=settings.getbool("SITECRAWL_CLUSTER_WATCH"),
-    )
-
-
-def crawl_limits(settings: BaseSettings) -> CrawlLimits:
-    """Where a crawl by many workers ends."""
-    return CrawlLimits(
-        max_pages=settings.getint("SITECRAWL_MAX_PAGES"),
-        timeout=settings.getfloat("CLOSESPIDER_TIMEOUT"),
-        itemcount=settings.getint("CLOSESPIDER_ITEMCOUNT"),
-        pagecount=settings.getint("CLOSESPIDER_PAGECOUNT"),
-        errorcount=settings.getint("CLOSESPIDER_ERRORCOUNT"),
-        timeout_no_item=settings.getfloat("CLOSESPIDER_TIMEOUT_NO_ITEM"),
-        pagecount_no_item=settings.getint("CLOSESPIDER_PAGECOUNT_NO_ITEM"),
-    )
-
-
-def shared_name(settings: BaseSettings, spider: str) -> str:
-    """What the crawl is called on Redis. Raises `OptionError`."""
-    name: str = settings.get("SITECRAWL_CLUSTER_CRAWL") or spider
-    if _NO_NAME.search(name) or len(name) > _LONGEST_NAME:
-        raise OptionError(
-            f"A crawl on Redis is named by up to {_LONGEST_NAME} characters without braces and spaces, and not "
-            f"{name[:_LONGEST_NAME]!r}: set SITECRAWL_CLUSTER_CRAWL"
-        )
-    return name
-
-
-_NO_NAME: Final = re.compile(r"[{}\s\x00-\x1f\x7f]")
-"""Braces would move the hash tag, and with it the shards of a Redis Cluster; the rest nobody can type."""
-_LONGEST_NAME: Final = 200
-_REDIS: Final = {"REDIS_URL": "url", "REDIS_HOST": "host", "REDIS_PORT": "port", "REDIS_DB": "db"}
-
-
-def redis_of(settings: BaseSettings) -> dict[str, Any] | None:
-    """The arguments of a client of the Redis that SITECRAWL_CLUSTER names, with scrapy-redis' settings; None without.
-
-    Raises `OptionError`.
-    """
-    named = secret(settings, "SITECRAWL_CLUSTER")
-    if named in {"", "0", "False", "false"}:
-        return None
-    given = {name: secret(settings, setting) for setting, name in _REDIS.items()}
-    params = {**settings.getdict("REDIS_PARAMS"), **{name: value for name, value in given.items() if value}}
-    if "://" in named:
-        params["url"] = named
-    elif named not in {"1", "True", "true"}:
-        raise OptionError(f"SITECRAWL_CLUSTER is {named!r}, and has to be a URL of a Redis, or True for REDIS_URL")
-    return params
 
 
 def secret(settings: BaseSettings, name: str) -> str:

@@ -22,7 +22,7 @@ from sitecrawl.cluster.partition_store import PartitionStore
 from sitecrawl.cluster.partitions import Partitions
 from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.cluster.steps import Steps
-from sitecrawl.crawl import configuration
+from sitecrawl.crawl import configuration, sharing
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.contract import Listener
 from sitecrawl.frontier.crawl_seen import CrawlSeen, SeenKeeper
@@ -37,7 +37,7 @@ HOST_KEYS_KEPT: Final = 16_384
 
 def join_crawl(crawler: Crawler) -> Joined | None:
     """The crawl on Redis that the settings name, if they do."""
-    options = configuration.cluster(crawler.settings, crawler.spidercls.name)
+    options = sharing.cluster(crawler.settings, crawler.spidercls.name)
     return join(options) if options is not None else None
 
 

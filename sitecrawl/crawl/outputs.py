@@ -11,7 +11,7 @@ from scrapy.settings import BaseSettings
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.extras import how_to_install
-from sitecrawl.crawl import configuration
+from sitecrawl.crawl import configuration, sharing
 from sitecrawl.remote.options import is_remote
 
 REPORT: Final = "report"
@@ -46,7 +46,7 @@ def check_outputs(settings: BaseSettings) -> None:
     found = outputs(settings)
     for output in found:
         check_target(output.target, settings)
-    if found and configuration.redis_of(settings) is not None:
+    if found and sharing.redis_of(settings) is not None:
         raise OptionError(
             "SITECRAWL_EXPORTS and SITECRAWL_REPORT are of a crawl in one process, and all workers would write the "
             "same files: leave them out, and let scrapy export and scrapy report write them when all have ended"

@@ -13,7 +13,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.crawl.configuration import only_looks
+from sitecrawl.crawl.directories import only_looks
 
 if TYPE_CHECKING:
     from scrapy.dupefilters import BaseDupeFilter

@@ -26,7 +26,7 @@ from scrapy.settings import BaseSettings
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base.display import size
-from sitecrawl.crawl import configuration
+from sitecrawl.crawl import configuration, sharing
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.directory import WORKER_PREFIX, Manifest
 from sitecrawl.crawldir.participant import Participant
@@ -73,7 +73,7 @@ def place_of(settings: BaseSettings, path: Path, manifest: Manifest, session: st
     """Where the crawl in `path` goes; `session` names a worker of a cluster. None where it stays here."""
     if session:
         return configuration.remote(
-            settings, configuration.shared_name(settings, manifest.spider), f"{WORKER_PREFIX}{session}"
+            settings, sharing.shared_name(settings, manifest.spider), f"{WORKER_PREFIX}{session}"
         )
     return configuration.remote(settings, path.resolve().name)
 

@@ -22,7 +22,7 @@ from sitecrawl.base import descriptors, limits
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.cluster.join import Joined
 from sitecrawl.cluster.shared_frontier import SharedFrontier
-from sitecrawl.crawl import configuration
+from sitecrawl.crawl import configuration, directories
 from sitecrawl.crawl.access import Access
 from sitecrawl.crawl.browser_load import BrowserLoad
 from sitecrawl.crawl.changes import Changes
@@ -70,7 +70,7 @@ KEYS_KEPT = 16_384
 
 def _directory(crawler: Crawler, job: str, joined: Joined | None) -> CrawlDirectory:
     spider = crawler.spidercls.name
-    path = configuration.directory(crawler.settings, spider, job)
+    path = directories.directory(crawler.settings, spider, job)
     if joined is None:
         return CrawlDirectory(path, spider)
     return CrawlDirectory(path, spider, key=joined.key, split=joined.options.split)

@@ -9,8 +9,9 @@ from scrapy.extensions.closespider import CloseSpider as OwnCloseSpider
 
 from sitecrawl.cluster.exchange import Exchange
 from sitecrawl.crawl.checkpoints import has_our_scheduler
-from sitecrawl.crawl.configuration import crawl_limits, only_looks, redis_of
+from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.sharing import crawl_limits, redis_of
 
 
 class CloseSpider:

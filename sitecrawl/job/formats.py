@@ -11,7 +11,7 @@ from scrapy.settings import Settings
 from scrapy.utils.conf import feed_process_params_from_cli
 
 from sitecrawl.cluster.address import SCHEMES
-from sitecrawl.crawl.configuration import check_job_name
+from sitecrawl.crawl.directories import check_job_name
 from sitecrawl.crawl.outputs import check_target, form_of
 from sitecrawl.crawl.seeds import names_file, read_seeds, seeds_of
 from sitecrawl.job.naming import is_file

@@ -14,12 +14,13 @@ from sitecrawl.addon import Addon
 from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.limits import REGEX_TIME
 from sitecrawl.crawl.checkpoints import has_our_scheduler
-from sitecrawl.crawl.configuration import job_directory, only_looks, redis_of
+from sitecrawl.crawl.directories import job_directory, only_looks
 from sitecrawl.crawl.engine import is_closing
 from sitecrawl.crawl.page_item import page_item
 from sitecrawl.crawl.requisites import read_requisite
 from sitecrawl.crawl.revisits import Recrawling
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.crawl.sharing import redis_of
 from sitecrawl.crawl.sitemaps import Sitemaps
 from sitecrawl.job.taking import with_job_file
 from sitecrawl.page.items import Link, PageItem

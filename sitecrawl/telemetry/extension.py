@@ -16,7 +16,7 @@ from sitecrawl import __version__
 from sitecrawl.base.display import printable
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.extras import how_to_install
-from sitecrawl.crawl import configuration
+from sitecrawl.crawl import directories
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.dashboard.extension import Dashboard
@@ -46,7 +46,7 @@ class Telemetry:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Telemetry:
         settings = crawler.settings
-        if not settings.getbool("SITECRAWL_OTEL") or configuration.only_looks():
+        if not settings.getbool("SITECRAWL_OTEL") or directories.only_looks():
             raise NotConfigured
         if not has_our_scheduler(settings):
             raise NotConfigured("SITECRAWL_OTEL needs sitecrawl's SCHEDULER")

@@ -24,7 +24,7 @@ from sitecrawl import http
 from sitecrawl.base import limits
 from sitecrawl.base.display import printable
 from sitecrawl.base.errors import StorageError
-from sitecrawl.crawl import configuration
+from sitecrawl.crawl import configuration, directories
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.ending import ending_of
 from sitecrawl.crawl.outcomes import NO_PAGE
@@ -83,7 +83,7 @@ class Webhooks:
         hooks = read_hooks(
             settings.get("SITECRAWL_WEBHOOKS"), partial(configuration.revealed, name="SITECRAWL_WEBHOOKS")
         )
-        if not hooks or configuration.only_looks():
+        if not hooks or directories.only_looks():
             raise NotConfigured
         if not has_our_scheduler(settings):
             raise NotConfigured("SITECRAWL_WEBHOOKS needs sitecrawl's SCHEDULER")

@@ -20,7 +20,7 @@ from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.cluster.join import join
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.outside import opened
-from sitecrawl.crawl import configuration
+from sitecrawl.crawl import sharing
 
 XML = {"Content-Type": "application/xml"}
 
@@ -39,7 +39,7 @@ class TestSettings:
         """What Redis would take for something else is refused here."""
         given = {**SETTINGS, "SITECRAWL_CLUSTER": "redis://127.0.0.1:1", name: value}
         with pytest.raises(OptionError, match=why):
-            configuration.cluster(Settings(given), "generic")
+            sharing.cluster(Settings(given), "generic")
 
 
 class TestJoining:

@@ -8,7 +8,8 @@ import pytest
 from scrapy.settings import Settings
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.crawl.configuration import redis_of, secret
+from sitecrawl.crawl.configuration import secret
+from sitecrawl.crawl.sharing import redis_of
 
 
 def test_a_secret_stands_in_a_file(tmp_path: Path) -> None:

@@ -1,0 +1,101 @@
+"""Where a crawl lives: the directory that Scrapy's settings, scrapyd's job or a job's name give it."""
+
+from __future__ import annotations
+
+import atexit
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from time import localtime, strftime
+from typing import Final
+
+from scrapy.settings import BaseSettings
+
+from sitecrawl.base.errors import OptionError
+
+CRAWLS = Path("crawls")
+"""Where crawls without a JOBDIR go, below the working directory."""
+
+_NO_NAMES: Final = frozenset({".", ".."})
+_JOB: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+"""What a job may be called: its name comes over HTTP, and names a directory."""
+
+LOOKS: Final = frozenset({"bench", "check", "fetch", "parse", "rules", "shell", "view"})
+"""Scrapy's commands that try something out: nobody wants to keep what they fetch."""
+
+
+def only_looks() -> bool:
+    """Whether this process is one of `LOOKS`."""
+    words = iter(sys.orig_argv)  # Scrapy takes the command's name out of `sys.argv`
+    program = next((word for word in words if Path(word).name == "scrapy"), None)
+    return program is not None and next((word for word in words if not word.startswith("-")), "") in LOOKS
+
+
+def is_job() -> bool:
+    """Whether scrapyd has started this process: nobody sees its terminal, its log is what a user reads."""
+    return any(word.startswith("_job=") for word in sys.orig_argv)
+
+
+def directory(settings: BaseSettings, spider: str, job: str = "") -> Path:
+    """The crawl's directory: JOBDIR; that of scrapyd's job; or a new one named after spider and time. For a mere
+    look, one that will go. Raises `OptionError` for a job whose directory would be that of all.
+    """
+    if job in _NO_NAMES:
+        raise OptionError(f"A job cannot be called {job!r}: its directory would hold those of the others")
+    if jobdir := settings.get("JOBDIR"):
+        return Path(jobdir)
+    if only_looks():
+        path = Path(tempfile.mkdtemp(prefix="sitecrawl-"))
+        atexit.register(shutil.rmtree, path, ignore_errors=True)
+        return path
+    return _job_in(CRAWLS, job) if job else _claimed(f"{spider}-{strftime('%Y%m%d-%H%M%S', localtime())}")
+
+
+def _claimed(name: str) -> Path:
+    """A new directory, which no crawl that starts in the same second has."""
+    path, serial = CRAWLS / name, 1
+    while True:
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            serial += 1
+            path = CRAWLS / f"{name}-{serial}"
+        except OSError:
+            return path  # who opens it says why it cannot be used
+        else:
+            return path
+
+
+def named_directory(settings: BaseSettings, name: str, scrapyd_job: str) -> Path | None:
+    """Where the crawl lives that JOBDIR names, or `name`, of a job; None for one that gets a new directory. Raises
+    `OptionError`.
+    """
+    if name:
+        return job_directory(settings, name, scrapyd_job)
+    jobdir = settings.get("JOBDIR")
+    return Path(jobdir) if jobdir else None
+
+
+def job_directory(settings: BaseSettings, name: str, scrapyd_job: str) -> Path:
+    """Where the crawl that the spider argument `job` names lives: beside the directories of scrapyd's other jobs of
+    this spider, or below `CRAWLS`. Raises `OptionError` if JOBDIR says otherwise, or for what is no name.
+    """
+    jobdir = Path(settings["JOBDIR"]) if settings.get("JOBDIR") else None
+    if jobdir is not None and jobdir.name not in {scrapyd_job, name}:
+        raise OptionError(f"job={name} and JOBDIR={jobdir} name two directories: leave one of them out")
+    return _job_in(jobdir.parent if jobdir is not None else CRAWLS, name)
+
+
+def _job_in(parent: Path, name: str) -> Path:
+    check_job_name(name)
+    return parent / name
+
+
+def check_job_name(name: str) -> None:
+    """Raises `OptionError` for what is no name of a job."""
+    if not _JOB.fullmatch(name):
+        raise OptionError(
+            f"A job is named by up to 100 letters, digits, dots, dashes and underscores, and not {name[:200]!r}"
+        )

@@ -1,0 +1,116 @@
+"""Who shares a crawl: the settings of a cluster, and of several processes on one machine."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from scrapy.settings import BaseSettings
+
+from sitecrawl.base.cores import usable_cores
+from sitecrawl.base.errors import OptionError
+from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
+from sitecrawl.crawl.configuration import secret, seen
+from sitecrawl.crawl.directories import only_looks
+from sitecrawl.frontier.order import order_named
+
+
+def workers(settings: BaseSettings) -> tuple[int, bool]:
+    """How many processes are to share the crawl, and whether that was left to us. Raises `OptionError`."""
+    given = str(settings.get("SITECRAWL_WORKERS", 1))
+    if given == "auto":
+        return min(usable_cores(), ClusterOptions.MOST_SHARDS), True
+    if not given.isascii() or not given.isdigit() or not 1 <= int(given) <= ClusterOptions.MOST_SHARDS:
+        raise OptionError(
+            f"SITECRAWL_WORKERS is {given!r}, and has to be auto, for one each core, or a whole number from 1 to "
+            f"{ClusterOptions.MOST_SHARDS}"
+        )
+    return int(given), False
+
+
+def cluster(settings: BaseSettings, spider: str) -> ClusterOptions | None:
+    """How this process takes part in a crawl on Redis; None where it crawls alone. Raises `OptionError`."""
+    params = None if only_looks() else redis_of(settings)
+    if params is None:
+        return None
+    if settings.get("SITECRAWL_LAMBDA_POLICY", "hosts") != "hosts":
+        raise OptionError(
+            "On a cluster SITECRAWL_LAMBDA_POLICY is hosts: the lambda page of a worker pays the hosts that it has"
+        )
+    if not seen(settings).has_set:
+        raise OptionError(
+            "On a cluster the URL-seen test is exact, for partitions come from workers with filters of their own: "
+            "leave out SITECRAWL_SEEN_EXACT=False and SITECRAWL_SEEN_BLOOM=md5"
+        )
+    shards = settings.getint("SITECRAWL_CLUSTER_SHARDS")
+    if not 1 <= shards <= ClusterOptions.MOST_SHARDS:
+        raise OptionError(
+            f"SITECRAWL_CLUSTER_SHARDS is {shards}, and has to be from 1 to {ClusterOptions.MOST_SHARDS}"
+        )
+    if settings.getfloat("SITECRAWL_LEASE_SECONDS") < 1:
+        raise OptionError("SITECRAWL_LEASE_SECONDS has to be 1 or more")
+    order_named(settings.get("SITECRAWL_ORDER"))
+    key = settings.get("REDIS_START_URLS_KEY") or "%(name)s:start_urls"
+    return ClusterOptions(
+        redis=params,
+        crawl=shared_name(settings, spider),
+        spider=spider,
+        shards=shards,
+        split=settings.get("SITECRAWL_CLUSTER_SPLIT"),
+        lease_seconds=settings.getfloat("SITECRAWL_LEASE_SECONDS"),
+        order=settings.get("SITECRAWL_ORDER"),
+        unsafe=settings.getbool("SITECRAWL_CLUSTER_UNSAFE"),
+        replicas=settings.getint("SITECRAWL_CLUSTER_REPLICAS"),
+        max_depth=settings.getint("DEPTH_LIMIT"),
+        limits=crawl_limits(settings),
+        cache=settings.getint("SITECRAWL_SEEN_CACHE"),
+        seeds_key=key % {"name": spider},
+        watch=settings.getbool("SITECRAWL_CLUSTER_WATCH"),
+    )
+
+
+def crawl_limits(settings: BaseSettings) -> CrawlLimits:
+    """Where a crawl by many workers ends."""
+    return CrawlLimits(
+        max_pages=settings.getint("SITECRAWL_MAX_PAGES"),
+        timeout=settings.getfloat("CLOSESPIDER_TIMEOUT"),
+        itemcount=settings.getint("CLOSESPIDER_ITEMCOUNT"),
+        pagecount=settings.getint("CLOSESPIDER_PAGECOUNT"),
+        errorcount=settings.getint("CLOSESPIDER_ERRORCOUNT"),
+        timeout_no_item=settings.getfloat("CLOSESPIDER_TIMEOUT_NO_ITEM"),
+        pagecount_no_item=settings.getint("CLOSESPIDER_PAGECOUNT_NO_ITEM"),
+    )
+
+
+def shared_name(settings: BaseSettings, spider: str) -> str:
+    """What the crawl is called on Redis. Raises `OptionError`."""
+    name: str = settings.get("SITECRAWL_CLUSTER_CRAWL") or spider
+    if _NO_NAME.search(name) or len(name) > _LONGEST_NAME:
+        raise OptionError(
+            f"A crawl on Redis is named by up to {_LONGEST_NAME} characters without braces and spaces, and not "
+            f"{name[:_LONGEST_NAME]!r}: set SITECRAWL_CLUSTER_CRAWL"
+        )
+    return name
+
+
+_NO_NAME: Final = re.compile(r"[{}\s\x00-\x1f\x7f]")
+"""Braces would move the hash tag, and with it the shards of a Redis Cluster; the rest nobody can type."""
+_LONGEST_NAME: Final = 200
+_REDIS: Final = {"REDIS_URL": "url", "REDIS_HOST": "host", "REDIS_PORT": "port", "REDIS_DB": "db"}
+
+
+def redis_of(settings: BaseSettings) -> dict[str, Any] | None:
+    """The arguments of a client of the Redis that SITECRAWL_CLUSTER names, with scrapy-redis' settings; None without.
+
+    Raises `OptionError`.
+    """
+    named = secret(settings, "SITECRAWL_CLUSTER")
+    if named in {"", "0", "False", "false"}:
+        return None
+    given = {name: secret(settings, setting) for setting, name in _REDIS.items()}
+    params = {**settings.getdict("REDIS_PARAMS"), **{name: value for name, value in given.items() if value}}
+    if "://" in named:
+        params["url"] = named
+    elif named not in {"1", "True", "true"}:
+        raise OptionError(f"SITECRAWL_CLUSTER is {named!r}, and has to be a URL of a Redis, or True for REDIS_URL")
+    return params
