@@ -24,6 +24,7 @@ from middlewares.limits import RequestsMiddleware
 from middlewares.links import LinksMiddleware
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl.runtime import Runtime
+from sitecrawl.extensions.spider_output import OneByOne
 
 JOINED: Final[tuple[type[BaseSpiderMiddleware], ...]] = (
     MetaCopyDetectionMiddleware,
@@ -39,7 +40,7 @@ Without `RefererMiddleware`, for Scrapy's `RedirectMiddleware` looks for it.
 """
 
 
-class OutputMiddleware:
+class OutputMiddleware(OneByOne):
     """Spider middleware that does what all `JOINED` do, and in their order."""
 
     def __init__(self, parts: Iterable[BaseSpiderMiddleware], fail: Callable[[StorageError], None]) -> None:
@@ -61,7 +62,6 @@ class OutputMiddleware:
             yield processed
 
     def begin_output(self, response: Response) -> None:
-        """Of one callback (`spider_output`)."""
         if "depth" not in response.meta:
             for _ in self._depth.process_spider_output(response, ()):
                 pass  # it notes the depth of the response when it is run
@@ -83,7 +83,6 @@ class OutputMiddleware:
             self._fail(error)
 
     def process_one(self, output: Any, response: Response | None) -> Any:
-        """What becomes of one output; None if it goes no further."""
         is_request = isinstance(output, Request)
         for part in self._parts:
             if is_request:

@@ -145,14 +145,14 @@ class RobotsMiddleware:
             if fetch is not None:
                 fetch.exclude("robots.txt")
             raise IgnoreRequest("Forbidden by robots.txt")
-        has_pause = not was_known and self._has_pause(url.host, rules.parser)
-        return self._rested(root, fetch if has_pause else None)
+        is_new = not was_known and self._has_pause(url.host, rules.parser)
+        return self._rested(fetch, is_new=is_new) if fetch is not None else None
 
-    def _rested(self, root: str, fetch: Fetch | None) -> Request | None:
-        """`fetch`: one that has waited for robots.txt, and whose host is to rest from that; None for any other."""
-        if fetch is not None and self._rests.begin(root):
+    def _rested(self, fetch: Fetch, *, is_new: bool) -> Request | None:
+        """Back into the frontier with a page that has waited for robots.txt, if its host is to rest from that."""
+        if is_new and self._rests.begin(fetch.visit.key):
             return self._runtime.rest(fetch)
-        self._rests.end(root)
+        self._rests.end(fetch.visit.key)
         return None
 
     def _has_pause(self, host: str, parser: RobotParser) -> bool:

@@ -12,22 +12,24 @@ from __future__ import annotations
 from typing import Final
 
 MAX_RESTING: Final = 100_000
-"""Hosts that are known to rest so. The pages of others wait in their seats."""
+"""Pages that are known to have gone back. Of more, those of the longest ago may go back once more."""
 
 
 class RobotsRests:
-    """See the module. A host is a scheme with it."""
+    """See the module. Pages by the keys of their visits."""
 
     def __init__(self) -> None:
-        self._resting: set[str] = set()
+        self._resting: dict[bytes, None] = {}
 
-    def begin(self, root: str) -> bool:
-        """Whether the page of the host `root` is to go back."""
-        if root in self._resting or len(self._resting) >= MAX_RESTING:
+    def begin(self, page: bytes) -> bool:
+        """Whether `page` is to go back, now that robots.txt has come."""
+        if page in self._resting:
             return False
-        self._resting.add(root)
+        if len(self._resting) >= MAX_RESTING:
+            del self._resting[next(iter(self._resting))]
+        self._resting[page] = None
         return True
 
-    def end(self, root: str) -> None:
-        """A page of the host is on its way."""
-        self._resting.discard(root)
+    def end(self, page: bytes) -> None:
+        """It is on its way."""
+        self._resting.pop(page, None)

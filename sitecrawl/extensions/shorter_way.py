@@ -183,7 +183,7 @@ class Scraper(ScrapyScraper):
     async def handle_spider_output_async(
         self, result: Iterable[Any] | AsyncIterator[Any], request: Request, response: Response | Failure
     ) -> None:
-        taken = _Taken(self, response)
+        taken = _Taken(self, response, at_once=isinstance(result, AsyncIterator))
         if isinstance(result, AsyncIterator):
             async for output in aiter_errback(result, self.handle_spider_error, request, response):
                 await taken.take(output)
@@ -199,7 +199,9 @@ class Scraper(ScrapyScraper):
 class _Taken:
     """Outputs of one callback, on their way to the scheduler or through the pipelines."""
 
-    def __init__(self, scraper: Scraper, response: Response | Failure) -> None:
+    def __init__(self, scraper: Scraper, response: Response | Failure, *, at_once: bool) -> None:
+        self._at_once = at_once
+        """Whether the callback may wait for what becomes of an item."""
         self._scraper = scraper
         self._response = response
         self._number = 0
@@ -213,6 +215,8 @@ class _Taken:
             await self._start_last()
         if not isinstance(output, Request):
             self._last = output
+            if self._at_once:
+                await self._start_last()
             return
         await self._process(output)
         if self._number % _AT_ONCE == 0:

@@ -46,14 +46,16 @@ class Signals(SignalManager):
         return [(receiver, _answer(receiver, silent, named | {"signal": signal})) for receiver in receivers]
 
     async def send_catch_log_async(self, signal: Any, **named: Any) -> list[tuple[Any, Any]]:
-        sender = named.setdefault("sender", self.sender)
-        receivers = _receivers(sender, signal)
-        silent = _errors(named.pop("dont_log", ()) if receivers else ())
-        answers = [_answer_or_more(receiver, silent, named | {"signal": signal}) for receiver in receivers]
-        late = [answer for answer in answers if isinstance(answer, _Late)]
-        if late:
-            await asyncio.gather(*(answer.come(silent, named) for answer in late))
-        found = [answer.value if isinstance(answer, _Late) else answer for answer in answers]
+        receivers = _receivers(named.setdefault("sender", self.sender), signal)
+        silent = _errors(named.pop("dont_log", ()))
+        told, found = named | {"signal": signal}, list[Any]()
+        for at, receiver in enumerate(receivers):
+            answer = _answer_or_more(receiver, silent, told)
+            if isinstance(answer, _Late):  # the others begin when it has begun
+                rest = (_come(one, silent, told) for one in receivers[at + 1 :])
+                found += await asyncio.gather(answer.come(silent, told), *rest, return_exceptions=True)
+                break
+            found.append(answer)
         return list(zip(receivers, found, strict=True))
 
 
@@ -65,19 +67,22 @@ def is_heard(signals: SignalManager, signal: Any) -> bool:
 class _Late:
     """What an asynchronous receiver answers."""
 
-    value: Any = None
-
     def __init__(self, receiver: Receiver, answer: Any) -> None:
         self._receiver, self._answer = receiver, answer
 
-    async def come(self, silent: Errors, named: Mapping[str, Any]) -> None:
+    async def come(self, silent: Errors, named: Mapping[str, Any]) -> Any:
         try:
-            self.value = await ensure_awaitable(self._answer, _warn=global_object_name(self._receiver))
+            return await ensure_awaitable(self._answer, _warn=global_object_name(self._receiver))
         except silent as error:
-            self.value = error
+            return error
         except Exception as error:  # noqa: BLE001 - as Scrapy
             _log(self._receiver, named)
-            self.value = error
+            return error
+
+
+async def _come(receiver: Receiver, silent: Errors, named: Mapping[str, Any]) -> Any:
+    answer = _answer_or_more(receiver, silent, named)
+    return await answer.come(silent, named) if isinstance(answer, _Late) else answer
 
 
 def _answer(receiver: Receiver, silent: Errors, named: Mapping[str, Any]) -> Any:
@@ -100,7 +105,7 @@ def _answer(receiver: Receiver, silent: Errors, named: Mapping[str, Any]) -> Any
 def _answer_or_more(receiver: Receiver, silent: Errors, named: Mapping[str, Any]) -> Any:
     try:
         answer = _call(receiver, named)
-    except silent as error:
+    except (*silent, asyncio.CancelledError) as error:  # the latter as `gather` does
         return error
     except Exception as error:  # noqa: BLE001 - as Scrapy
         _log(receiver, named)

@@ -22,11 +22,27 @@ Process = Callable[[Any, Response], Any]
 Callback = Callable[[Response | Failure, Request], Any]
 
 
+class OneByOne:
+    """A spider middleware that does with `process_one` for each output what its `process_spider_output` does for all.
+
+    Its own errors are for its `process_spider_exception`, too.
+    """
+
+    def begin_output(self, response: Response) -> None:
+        """A callback's output begins."""
+
+    def process_one(self, output: Any, response: Response) -> Any:
+        """What becomes of `output`; None if it goes no further."""
+        raise NotImplementedError
+
+
 class SpiderMiddlewares(SpiderMiddlewareManager):
     """Scrapy's manager, which `shorten` gives this class."""
 
     _processes: list[tuple[int, Process]] | None
-    """From the spider to the engine, each with its place among the others; None to go Scrapy's way."""
+    """From the spider to the engine, each with the place of the first one that is asked about its errors; None to go
+    Scrapy's way.
+    """
     _begins: list[Callable[[Response], None]]
 
     @staticmethod
@@ -41,13 +57,13 @@ class SpiderMiddlewares(SpiderMiddlewareManager):
         nearest_first = self.middlewares[::-1]
         methods = self.methods["process_spider_output"]
         processes = [
-            (place, _process_of(middleware))
+            (place + (not isinstance(middleware, OneByOne)), _process_of(middleware))
             for place, (middleware, method) in enumerate(zip(nearest_first, methods, strict=True))
             if method is not None
         ]
         known = [(place, process) for place, process in processes if process is not None]
         self._processes = known if len(known) == len(processes) else None
-        self._begins = [one.begin_output for one in nearest_first if hasattr(one, "begin_output")]
+        self._begins = [one.begin_output for one in nearest_first if isinstance(one, OneByOne)]
 
     async def scrape_response_async(self, scrape_func: Callback, response: Response, request: Request) -> Any:
         if self._processes is None:
@@ -62,15 +78,15 @@ class SpiderMiddlewares(SpiderMiddlewareManager):
         return Outputs(outputs, response, self)
 
     def outputs(self, given: Iterable[Any], response: Response, reached: list[int]) -> Iterator[Any]:
-        """What comes through of what a callback has `given`. `reached` has the place of the middleware that is at
-        work, plus one; 0 while the callback is.
+        """What comes through of what a callback has `given`. `reached` has the place of the first middleware that an
+        error is for.
         """
         assert self._processes is not None
         for begin in self._begins:
             begin(response)
         for output in given:
             for place, process in self._processes:
-                reached[0] = place + 1
+                reached[0] = place
                 output = process(output, response)  # noqa: PLW2901 - as it goes on
                 if output is None:
                     break
@@ -101,12 +117,16 @@ class Outputs:
 
 
 def _process_of(middleware: Any) -> Process | None:
-    own: Process | None = getattr(middleware, "process_one", None)
-    if own is not None:
-        return own
     kind = type(middleware)
+    if isinstance(middleware, OneByOne):
+        is_both = _definer(kind, "process_one") is _definer(kind, "process_spider_output")
+        return middleware.process_one if is_both else None
     is_plain = isinstance(middleware, BaseSpiderMiddleware) and all(
         getattr(kind, name) is getattr(BaseSpiderMiddleware, name)
         for name in ("process_spider_output", "process_spider_output_async", "_get_processed")
     )
     return middleware._get_processed if is_plain else None  # noqa: SLF001 - what its loop calls
+
+
+def _definer(kind: type, name: str) -> type | None:
+    return next((one for one in kind.__mro__ if name in vars(one)), None)

@@ -234,6 +234,33 @@ def test_requests_without_end() -> None:
     assert any(note.startswith("stopped at") for note in spider.noted)
 
 
+def test_an_asynchronous_callback_that_waits_for_its_item() -> None:
+    """It may: an item is on its way as soon as it is there, whatever the callback does next."""
+
+    class Waiting(Noting):
+        urls = ("data:,waits",)
+        is_scraped: asyncio.Event
+
+        def parse(self, response: Response) -> Any:
+            self.is_scraped = asyncio.Event()
+            self.crawler.signals.connect(self.scraped, signals.item_scraped)
+            return self.waits()
+
+        def scraped(self) -> None:
+            self.is_scraped.set()
+
+        async def waits(self) -> AsyncIterator[Any]:
+            yield {"good": "1"}
+            await self.is_scraped.wait()
+            yield {"good": "2"}
+
+    spider, _ = run(Waiting)
+    assert [line for line in spider.noted if line.startswith("item_")] == [
+        "item_scraped {'good': '1'}",
+        "item_scraped {'good': '2'}",
+    ]
+
+
 def test_a_callback_that_closes() -> None:
     """What is under way comes in, and the reason is the callback's."""
 

@@ -13,7 +13,7 @@ from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.test import get_crawler
 
-from sitecrawl.extensions.spider_output import Outputs, SpiderMiddlewares
+from sitecrawl.extensions.spider_output import OneByOne, Outputs, SpiderMiddlewares
 
 URL = "http://a.example/"
 
@@ -31,6 +31,41 @@ class Plain(BaseSpiderMiddleware):
 
 class Other(Plain):
     name = "other"
+
+
+class Own(OneByOne):
+    """Has its own loop, and looks after its own errors."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+
+    def begin_output(self, response: Response) -> None:
+        self.begun += 1
+
+    def process_one(self, output: Any, response: Response) -> Any:
+        if output == {"fail": "own"}:
+            raise KeyError("own")
+        return output if isinstance(output, Request) else output | {"own": self.begun}
+
+    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        self.begin_output(response)
+        try:
+            async for output in result:
+                yield self.process_one(output, response)
+        except KeyError as error:
+            if error.args != ("own",):
+                raise
+
+    def process_spider_exception(self, response: Response, exception: Exception) -> tuple[()] | None:
+        return () if exception.args == ("own",) else None
+
+
+class Derived(Own):
+    """With a loop that knows nothing of `process_one`."""
+
+    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        async for output in result:
+            yield output
 
 
 class Rescuer:
@@ -65,15 +100,23 @@ CALLBACKS = {
     "broken": broken,
     "lost": lost,
     "plain fails": lambda: iter([{"a": 1}, {"fail": "plain"}, {"b": 2}]),
+    "own fails": lambda: iter([{"a": 1}, {"fail": "own"}, {"b": 2}]),
     "other fails": lambda: iter([{"a": 1}, {"fail": "other"}, {"b": 2}]),
 }
-ORDERS = ("PO", "OP", "PRO", "RPO", "POR", "")
+ORDERS = ("PO", "OP", "PRO", "RPO", "POR", "", "POX", "XPR", "PXR")
 
 
 def come(kind: type[SpiderMiddlewareManager], order: str, callback: str) -> tuple[list[str], str, type]:
     crawler = get_crawler(Spider)
     crawler.spider = Spider("any")
-    made = {"P": lambda: Plain(crawler), "O": lambda: Other(crawler), "R": Rescuer, "W": Waiting}
+    made = {
+        "P": lambda: Plain(crawler),
+        "O": lambda: Other(crawler),
+        "R": Rescuer,
+        "W": Waiting,
+        "X": Own,
+        "D": Derived,
+    }
     manager = SpiderMiddlewareManager(*(made[letter]() for letter in order), crawler=crawler)
     if kind is SpiderMiddlewares:
         SpiderMiddlewares.shorten(manager)
@@ -114,5 +157,7 @@ def test_what_comes_through(order: str, callback: str) -> None:
 def test_the_way() -> None:
     """With middlewares that never wait it is the shorter one; with one that may, Scrapy's."""
     assert come(SpiderMiddlewares, "PRO", "all")[2] is Outputs
+    assert come(SpiderMiddlewares, "PXO", "all")[2] is Outputs
+    assert come(SpiderMiddlewares, "PDO", "all")[2] is not Outputs
     assert come(SpiderMiddlewares, "PWO", "all")[2] is not Outputs
     assert come(SpiderMiddlewares, "PWO", "all")[0] == come(SpiderMiddlewareManager, "PWO", "all")[0]

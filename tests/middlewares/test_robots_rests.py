@@ -9,20 +9,19 @@ from middlewares.robots_rests import RobotsRests
 
 
 def test_a_page_goes_back_once() -> None:
-    """If the rules are forgotten before it comes again, it does not go back for ever; the host's next one may."""
+    """If the rules are forgotten before it comes again, it does not go back for ever; the next one may."""
     rests = RobotsRests()
-    assert rests.begin("http://a")
-    assert not rests.begin("http://a")
-    assert rests.begin("http://b")
-    rests.end("http://a")
-    assert rests.begin("http://a")
+    assert rests.begin(b"a")
+    assert not rests.begin(b"a")
+    assert rests.begin(b"b")
+    rests.end(b"a")
+    assert rests.begin(b"a")
 
 
-def test_as_many_hosts_as_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of more hosts, the pages wait in their seats until others are on their way."""
-    monkeypatch.setattr(robots_rests, "MAX_RESTING", 1)
+def test_as_many_pages_as_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more pages, the one of the longest ago is forgotten."""
+    monkeypatch.setattr(robots_rests, "MAX_RESTING", 2)
     rests = RobotsRests()
-    assert rests.begin("http://a")
-    assert not rests.begin("http://b")
-    rests.end("http://a")
-    assert rests.begin("http://b")
+    assert [rests.begin(page) for page in (b"a", b"b", b"c")] == [True] * 3
+    assert not rests.begin(b"b")
+    assert rests.begin(b"a")

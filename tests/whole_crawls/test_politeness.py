@@ -105,6 +105,25 @@ def test_crawl_delay_is_kept(tmp_path: Path) -> None:
         assert len(pages(web.hits)) == 3
 
 
+def test_crawl_delay_of_pages_that_wait_for_one_robots_txt(tmp_path: Path) -> None:
+    """All of them rest from it, and one after another."""
+
+    def slow(path: str, host: str) -> Page | None:
+        if path == "/robots.txt":
+            time.sleep(0.7)  # until all seeds are there
+            return "User-agent: *\nCrawl-delay: 0.4"
+        return star(5).get(path)
+
+    with LocalWeb(slow) as web:
+        seeds = ",".join(f"{web.root}/{n}" for n in range(1, 5))
+        result = crawl(seeds, tmp_path / "job", CONCURRENT_REQUESTS_PER_DOMAIN=4, DOWNLOAD_DELAY=0)
+        assert result.returncode == 0, result.stderr
+        hits = sorted(web.hits, key=lambda hit: hit.begun)
+    assert hits[0].path == "/robots.txt"
+    assert len(pages(hits)) == 4
+    assert min(gaps(hits)) >= 0.4 - 0.05
+
+
 @pytest.mark.parametrize("form", ["seconds", "date"])
 def test_retry_after(tmp_path: Path, form: str) -> None:
     """A busy host that names a time is left alone for that long, all of its pages."""
