@@ -243,6 +243,7 @@ class Exchange:
         await self.tallies(self._clock())
         if not self._worker.is_working:
             await self._lending.resume()
+            await self.scope.hear()  # what it has may be of sites that others have named since
             self._worker.is_working = True
         if self._is_in_doubt:
             await self._repeat()

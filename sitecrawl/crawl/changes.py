@@ -7,17 +7,19 @@ and that is recorded, too.
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
+from scrapy.utils.asyncio import call_later
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.run import NewLimit
 from sitecrawl.cluster.shared_frontier import SharedFrontier
-from sitecrawl.crawl.engine import wake
+from sitecrawl.crawl.engine import is_closing, wake
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import CHANGES
 from sitecrawl.crawldir.participant import Participant
@@ -57,6 +59,7 @@ class Engine(Protocol):
     stats: StatsCollector
     database: Database
     team: SharedFrontier | None
+    on_moved: list[Callable[[], None]]
 
     @property
     def local(self) -> DiskFrontier: ...
@@ -79,12 +82,15 @@ class Changes(Participant):
         self._configured: dict[str, Value] = {}
         """Of the crawl, by option."""
         self._is_new = False
+        self._is_due = False
+        """Whether what was set aside is about to be looked at again."""
         self.on_changed: list[Callable[[], None]] = []
         """Called when something holds that did not."""
 
     def begin(self, scope: Scope | None) -> None:
         """Lay the sheets, and what was changed in runs before this one, over the crawl."""
         terms, self._scope = self._runtime.terms, scope
+        self._runtime.on_moved.append(self.readmit_soon)
         if scope is not None:
             scope.lay(terms.sheets.of)
         self._configured = {option: self._now(option, "") for option in ("delay", "max_pages", "max_depth")}
@@ -94,8 +100,8 @@ class Changes(Participant):
             self._configured[option] = self._now(option, "")
         for change in last_of(self.all).values():
             self._resume(change)
-            if change.by != SETTINGS:
-                self._tell(change)  # again: this worker may have been killed before it did
+        for change in last_of(self.all).values():
+            self._tell(change)  # again: this worker may have been killed before it did
         if any(change.option in _OUT for change in self.all):
             self._look_again()
         else:
@@ -107,7 +113,12 @@ class Changes(Participant):
             self._apply(change)
         elif change.by != SETTINGS:
             kept = Change.new(
-                time.time(), *change.thing, before=change.after, after=said, configured=said, by=SETTINGS
+                self._now_or_after(change),
+                *change.thing,
+                before=change.after,
+                after=said,
+                configured=said,
+                by=SETTINGS,
             )
             self._keep(kept)
             logger.info(
@@ -122,7 +133,7 @@ class Changes(Participant):
         after = self._said(option, host) if value is None else checked(option, value)
         self._check(option, host)
         change = Change.new(
-            time.time(),
+            self._now_or_after(last_of(self.all).get((option, host))),
             option,
             host,
             before=self._now(option, host),
@@ -133,6 +144,11 @@ class Changes(Participant):
         self._apply(change)
         self._tell(change)
         return change
+
+    @staticmethod
+    def _now_or_after(last: Change | None) -> float:
+        """Unix time, and later than the last change of the same thing: the clock of its worker may be ahead."""
+        return time.time() if last is None else max(time.time(), math.nextafter(last.at, math.inf))
 
     def _tell(self, change: Change) -> None:
         """The other workers, which take what they know already for nothing."""
@@ -240,6 +256,18 @@ class Changes(Participant):
         self._asks_where = any(change.option == "scope" for change in self.all)
         self._runtime.terms.is_out = self._is_out
         self._runtime.local.readmit()
+
+    def readmit_soon(self) -> None:
+        """Other partitions are here, or one more seed: what was set aside may be in scope."""
+        if self._runtime.terms.is_out is not None and not self._is_due:
+            self._is_due = True
+            call_later(0, self._readmit)
+
+    def _readmit(self) -> None:
+        self._is_due = False
+        if not is_closing(self._runtime.crawler):
+            self._runtime.local.readmit()
+            wake(self._runtime.crawler)
 
     def _is_out(self, url: str, host: str, depth: int) -> bool:
         """Whether a link that waits would not be followed any more."""

@@ -365,8 +365,8 @@ class Runtime:
         """
         if named:
             self.seed_hosts.add(seed.host)
-        if (scope := self.scope) is not None:
-            scope.add_seed(seed, led_to=not named)
+        if (scope := self.scope) is not None and scope.add_seed(seed, led_to=not named):
+            self.changes.readmit_soon()
         if self.team is not None:
             self.team.exchange.scope.add(seed.href if named else LED_TO + seed.href)
 

@@ -105,7 +105,9 @@ def _answer(receiver: Receiver, silent: Errors, named: Mapping[str, Any]) -> Any
 def _answer_or_more(receiver: Receiver, silent: Errors, named: Mapping[str, Any]) -> Any:
     try:
         answer = _call(receiver, named)
-    except (*silent, asyncio.CancelledError) as error:  # the latter as `gather` does
+    except asyncio.CancelledError as error:  # as `gather` does
+        return error
+    except silent as error:
         return error
     except Exception as error:  # noqa: BLE001 - as Scrapy
         _log(receiver, named)

@@ -91,19 +91,24 @@ class Scope:
         for place in chain(self._kept(), self._new):
             self._add(place)
 
-    def add_seed(self, seed: Url, *, led_to: bool = False) -> None:
-        """Widen the scope to what `seed` stands for; `led_to`: a seed's redirect has led there."""
-        self.add_place(place_of(seed), led_to=led_to)
+    def add_seed(self, seed: Url, *, led_to: bool = False) -> bool:
+        """Widen the scope to what `seed` stands for; `led_to`: a seed's redirect has led there. Returns whether more
+        is in scope than before.
+        """
+        return self.add_place(place_of(seed), led_to=led_to)
 
-    def add_place(self, place: str, *, led_to: bool = False) -> None:
+    def add_place(self, place: str, *, led_to: bool = False) -> bool:
         """The same for what `place_of` has given."""
         self._new[place] = led_to or self._new.get(place, False)
-        self._add(place)
+        return self._add(place)
 
-    def _add(self, place: str) -> None:
-        if own := part(place, self.kind):
-            self._own.add(own)
-            self._longest = max(self._longest, len(own))
+    def _add(self, place: str) -> bool:
+        own = part(place, self.kind)
+        if not own or own in self._own:
+            return False
+        self._own.add(own)
+        self._longest = max(self._longest, len(own))
+        return True
 
     def take_new(self) -> dict[str, bool]:
         """The places of seeds that have come since this was asked last, and whether a redirect has led there. Who

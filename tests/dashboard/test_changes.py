@@ -174,7 +174,7 @@ def test_another_kind_of_scope(tmp_path):
     then, until the settings say another kind: then what was set aside comes, and what was never stored if it is met.
     """
     pages = {"/a/": linked("/a/0", "/b/0"), "/a/0": linked("/b/1"), "/b/0": linked("/c")}
-    added = {"/x/": linked("/x/0", "/y")}
+    added = {"/x/": linked("/x/0", "/x/1", "/y")}
     job = tmp_path / "job"
     settings: dict[str, Any] = {"DOWNLOAD_DELAY": SLOW, "ROBOTSTXT_OBEY": False}
     with LocalWeb(pages) as web, LocalWeb(added, address="127.0.0.2") as other:
@@ -189,7 +189,7 @@ def test_another_kind_of_scope(tmp_path):
             assert told == "scope has been changed since you looked, to prefix: look again, and change that"
             crawl.act("seed", urls=f"{other.root}/x/")
             until(lambda: crawl.figures()["fetched"] == 2, "the seed")
-            assert crawl.figures()["waiting"] == 3
+            assert crawl.figures()["waiting"] == 4
             by_hand(crawl, "delay", "999")  # and all that is on disk
             crawl.process.send_signal(signal.SIGKILL)
             crawl.process.wait(120)
@@ -198,7 +198,7 @@ def test_another_kind_of_scope(tmp_path):
             by_hand(crawl, "delay", "0")
             assert crawl.end() == 0
             assert stats_of(crawl.log)["frontier/set_aside"] == 1
-        assert (sorted(web.paths()), sorted(other.paths())) == (["/a/", "/a/0"], ["/x/", "/x/0"])
+        assert (sorted(web.paths()), sorted(other.paths())) == (["/a/", "/a/0"], ["/x/", "/x/0", "/x/1"])
         assert why(job, f"{web.root}/b/0")["rule"] == "it is below the folder of no seed (scope=prefix)"
         with Crawl(seeds, job, "-a", "scope=any", **settings | {"DOWNLOAD_DELAY": 0}) as crawl:
             assert crawl.end() == 0
@@ -206,6 +206,23 @@ def test_another_kind_of_scope(tmp_path):
         assert sorted(web.paths()) == ["/a/", "/a/0", "/b/0", "/c"]
         changed = [(one.after, one.by) for one in gather(job).changes if one.option == "scope"]
         assert changed == [("any", "by the settings"), ("prefix", "by hand")]
+
+
+def test_a_seed_brings_back_what_was_set_aside(tmp_path):
+    """What was left because no seed was near is fetched when one is."""
+    settings: dict[str, Any] = {"DOWNLOAD_DELAY": SLOW, "ROBOTSTXT_OBEY": False}
+    with (
+        LocalWeb({"/a/": linked("/a/0", "/b/0"), "/b/": "page"}) as web,
+        LocalWeb({"/": linked("/x")}, address="127.0.0.2") as other,
+        Crawl(f"{web.root}/a/,{other.root}/", tmp_path / "job", "-a", "scope=host", **settings) as crawl,
+    ):
+        until(lambda: crawl.figures()["waiting"] == 3, "all links")
+        by_hand(crawl, "scope", "prefix")
+        crawl.act("set", option="delay", host=host_of(web), value="0")
+        until(lambda: crawl.figures()["waiting"] == 1, "one of them is left, and the other's is to come")
+        assert sorted(web.paths()) == ["/a/", "/a/0"]
+        crawl.act("seed", urls=f"{web.root}/b/")
+        until(lambda: sorted(web.paths())[2:] == ["/b/", "/b/0"], "the seed, and what was set aside")
 
 
 def why(job: Path, url: str) -> dict[str, Any]:
