@@ -56,6 +56,9 @@ class Signals(SignalManager):
                 found += await asyncio.gather(answer.come(silent, told), *rest, return_exceptions=True)
                 break
             found.append(answer)
+        else:
+            if receivers:  # who waits for signals has others' turns come in between: two ends of a crawl would meet
+                await asyncio.sleep(0)
         return list(zip(receivers, found, strict=True))
 
 
