@@ -82,7 +82,7 @@ def test_pages_that_do_harm(tmp_path: Path) -> None:
             web.root,
             tmp_path / "job",
             render=1,
-            SITECRAWL_RENDER_WAIT=3,
+            SITECRAWL_RENDER_WAIT=6,
             SITECRAWL_MAX_RENDER_TIME=100,
             SITECRAWL_MAX_RENDER_REQUESTS=12,
             SITECRAWL_MAX_RENDER_SIZE=200_000,
