@@ -95,7 +95,9 @@ def test_nothing_is_kept(native: Native, text: str) -> None:
         before = tracemalloc.get_traced_memory()[0]
         for _ in range(1000):
             native.simhash(text)
-        assert tracemalloc.get_traced_memory()[0] - before < 1000
+        assert (
+            tracemalloc.get_traced_memory()[0] - before < 8000
+        )  # a few objects of whatever else runs, not a thousand
     finally:
         tracemalloc.stop()
     assert sys.getrefcount(text) == references

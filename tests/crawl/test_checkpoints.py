@@ -120,9 +120,8 @@ def test_a_seed_that_another_worker_tells_of(
 ) -> None:
     """Is to this one what it is to the other."""
     told: list[str] = []
-    monkeypatch.setattr(
-        runtime, "team", SimpleNamespace(exchange=SimpleNamespace(scope=SimpleNamespace(add=told.append)))
-    )
+    exchange = SimpleNamespace(scope=SimpleNamespace(add=told.append))
+    monkeypatch.setattr(runtime, "team", SimpleNamespace(exchange=exchange, frontier=runtime.local))
     runtime.widen(parse("http://10.0.0.1/x"), named=named)
     runtime.seed_hosts._new.clear()
     FrontierListener(runtime).widened(*told)

