@@ -147,8 +147,10 @@ class RedirectsMiddleware:
         )
 
     def process_response(self, request: Request, response: Response) -> Response:
+        if not 300 <= response.status < 400:
+            return response
         location = response.headers.get("Location")
-        if 300 <= response.status < 400 and location is not None:
+        if location is not None:
             self._check_login(request, location)
             scheme = _SCHEME.match(location.strip())
             if scheme is not None and scheme[0][:-1].lower().decode() not in WEB:

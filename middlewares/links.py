@@ -20,8 +20,9 @@ from sitecrawl.pagestore import Capture
 class LinksMiddleware(BaseSpiderMiddleware):
     """Spider middleware: a `PageItem`'s links go to the frontier, the item itself goes on to the pipelines.
 
-    A spider with a method `admits(link: Link) -> bool` decides which links are followed; without one, all are. One
-    with a method `score(link: Link) -> float` says what comes first in the order `best`, the greatest.
+    A spider with a method `admits(link: Link) -> bool` decides which links are followed; without one, all are. Where
+    it has `admitted(links: list[Link])` as well, which gives those of a page, only that is asked. A method
+    `score(link: Link) -> float` says what comes first in the order `best`, the greatest.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -59,6 +60,8 @@ class LinksMiddleware(BaseSpiderMiddleware):
         self._stats.inc_value("links/new", new)
 
     def _admitted(self, links: list[Link]) -> list[Link]:
+        if (admitted := getattr(self._spider, "admitted", None)) is not None:
+            return list(admitted(links))
         admits = getattr(self._spider, "admits", None)
         return links if admits is None else [link for link in links if admits(link)]
 

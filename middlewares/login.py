@@ -141,8 +141,7 @@ class LoginRedirectsMiddleware:
         return cls(Runtime.of(crawler))
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
-        location = response.headers.get("Location")
-        if location is None or not 300 <= response.status < 400:
+        if not 300 <= response.status < 400 or (location := response.headers.get("Location")) is None:
             return response
         found = _of(self._runtime, request)
         if found is None or request not in found[1].sent_by:

@@ -92,7 +92,7 @@ class Changes(Participant):
         terms, self._scope = self._runtime.terms, scope
         self._runtime.on_moved.append(self.readmit_soon)
         if scope is not None:
-            scope.lay(terms.sheets.of)
+            scope.lay(terms.sheets)
         self._configured = {option: self._now(option, "") for option in ("delay", "max_pages", "max_depth")}
         if (team := self._runtime.team) is not None:
             self._configured["max_pages"] = team.run.limits.max_pages

@@ -17,6 +17,7 @@ from types import CodeType, FunctionType, MethodType
 from typing import Any, Final
 
 from pydispatch import dispatcher
+from pydispatch.dispatcher import WEAKREF_TYPES
 from pydispatch.robustapply import robustApply
 from scrapy.exceptions import StopDownload
 from scrapy.signalmanager import SignalManager
@@ -43,7 +44,8 @@ class Signals(SignalManager):
         if not receivers:
             return []
         silent = (*_errors(named.pop("dont_log", ())), StopDownload)
-        return [(receiver, _answer(receiver, silent, named | {"signal": signal})) for receiver in receivers]
+        named["signal"] = signal
+        return [(receiver, _answer(receiver, silent, named)) for receiver in receivers]
 
     async def send_catch_log_async(self, signal: Any, **named: Any) -> list[tuple[Any, Any]]:
         receivers = _receivers(named.setdefault("sender", self.sender), signal)
@@ -96,7 +98,7 @@ def _answer(receiver: Receiver, silent: Errors, named: Mapping[str, Any]) -> Any
     except Exception:  # noqa: BLE001 - as Scrapy
         _log(receiver, named)
         return Failure()  # type: ignore[no-untyped-call]
-    if isinstance(answer, Deferred):
+    if answer is not None and isinstance(answer, Deferred):
         logger.error(
             "Cannot return deferreds from signal handler: %(receiver)s",
             {"receiver": receiver},
@@ -115,7 +117,8 @@ def _answer_or_more(receiver: Receiver, silent: Errors, named: Mapping[str, Any]
     except Exception as error:  # noqa: BLE001 - as Scrapy
         _log(receiver, named)
         return error
-    return _Late(receiver, answer) if isinstance(answer, Deferred) or isawaitable(answer) else answer
+    is_late = answer is not None and (isinstance(answer, Deferred) or isawaitable(answer))
+    return _Late(receiver, answer) if is_late else answer
 
 
 def _log(receiver: Receiver, named: Mapping[str, Any]) -> None:
@@ -128,6 +131,8 @@ def _log(receiver: Receiver, named: Mapping[str, Any]) -> None:
 
 
 def _errors(dont_log: Any) -> Errors:
+    if dont_log == ():  # nearly always
+        return ()
     return tuple(dont_log) if isinstance(dont_log, Sequence) else (dont_log,)
 
 
@@ -140,8 +145,10 @@ def _receivers(sender: Any, signal: Any) -> list[Receiver]:
             lists += [found for of_signal in (signal, dispatcher.Any) if (found := signals.get(of_signal))]
     if not lists:
         return []
-    connected = lists[0] if len(lists) == 1 else dispatcher.getAllReceivers(sender, signal)
-    return list(dispatcher.liveReceivers(connected))
+    if len(lists) > 1:
+        return list(dispatcher.liveReceivers(dispatcher.getAllReceivers(sender, signal)))
+    alive = [one() if isinstance(one, WEAKREF_TYPES) else one for one in lists[0]]
+    return [receiver for receiver in alive if receiver is not None]
 
 
 def _call(receiver: Receiver, named: Mapping[str, Any]) -> Any:

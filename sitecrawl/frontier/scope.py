@@ -12,7 +12,8 @@ from typing import Final
 from sitecrawl.base.errors import OptionError
 from sitecrawl.base.patterns import BadPattern, MatchTime, Pattern, compiled
 from sitecrawl.page.items import Link
-from sitecrawl.sheets.sheet import NOTHING, Sheet
+from sitecrawl.sheets.live import LiveSheets
+from sitecrawl.sheets.sheet import Sheets
 from sitecrawl.urls.place import KINDS, part, place_of
 from sitecrawl.urls.url import Url, site_of
 
@@ -55,7 +56,7 @@ class Scope:
         self.kind = _known(kind)
         self._allow = _compile("allow", allow)
         self._deny = _compile("deny", deny)
-        self._sheet_of: Callable[[str], Sheet] = lambda _: NOTHING
+        self._sheets: LiveSheets | Sheets = Sheets()
         self._time = MatchTime(recovers=True)
         self._on_stopped: Callable[[str, str], None] = lambda _pattern, _url: None
         self._own: set[str] = set()
@@ -71,9 +72,9 @@ class Scope:
         """Those of `allow`, and those of `deny`."""
         return [one.pattern for one in self._allow], [one.pattern for one in self._deny]
 
-    def lay(self, sheet_of: Callable[[str], Sheet]) -> None:
-        """`sheet_of` gives the sheet of a host by its name."""
-        self._sheet_of = sheet_of
+    def lay(self, sheets: LiveSheets | Sheets) -> None:
+        """Have patterns of single hosts besides."""
+        self._sheets = sheets
 
     def change(self, name: str, value: str | Sequence[str]) -> None:
         """From now on this is `scope`, the kind, or the patterns `allow` or `deny`. Raises `OptionError`."""
@@ -123,13 +124,20 @@ class Scope:
 
     def admits(self, link: Link) -> bool:
         """Whether `link` is to be followed."""
-        return self._is_near(link) and self.lets(link.url, link.host)
+        return bool(self.admitted([link]))
+
+    def admitted(self, links: Sequence[Link]) -> list[Link]:
+        """Those of `links` that are to be followed."""
+        near = self._near(links)
+        if not (self._sheets or self._allow or self._deny):  # nearly always, and every link is asked for
+            return near
+        return [link for link in near if self.lets(link.url, link.host)]
 
     def lets(self, url: str, host: str) -> bool:
         """Whether no pattern keeps a URL out, of the crawl or of the sheet of its host."""
         if (self._allow or self._deny) and not self._passes(url, self._allow, self._deny):
             return False
-        sheet = self._sheet_of(host)
+        sheet = self._sheets.of(host)
         if not (sheet.allow or sheet.deny):
             return True
         return self._passes(url, _of_sheet("allow", sheet.allow), _of_sheet("deny", sheet.deny))
@@ -141,9 +149,9 @@ class Scope:
 
     def why_not(self, link: Link) -> str:
         """The rule that keeps `link` out of the crawl, in words; empty for one that is to be followed."""
-        if not self._is_near(link):
+        if not self._near([link]):
             return _FAR[self.kind].format(site=site_of(link.host), host=link.host)
-        sheet = self._sheet_of(link.host)
+        sheet = self._sheets.of(link.host)
         of_sheet = _of_sheet("allow", sheet.allow), _of_sheet("deny", sheet.deny)
         return self._pattern_against(link.url, self._allow, self._deny) or self._pattern_against(
             link.url, *of_sheet, whose=f" of the sheet of {link.host}"
@@ -173,14 +181,15 @@ class Scope:
             return unknown
         return found
 
-    def _is_near(self, link: Link) -> bool:
+    def _near(self, links: Sequence[Link]) -> list[Link]:
+        places = self._places
         if self.kind == "site":
-            return site_of(link.host) in self._places
+            return [link for link in links if site_of(link.host) in places]
         if self.kind == "host":
-            return link.host in self._places
+            return [link for link in links if link.host in places]
         if self.kind == "prefix":
-            return self._is_below_a_folder(link.url)
-        return True
+            return [link for link in links if self._is_below_a_folder(link.url)]
+        return list(links)
 
     def _is_below_a_folder(self, url: str) -> bool:
         target = url.partition("://")[2][: self._longest]

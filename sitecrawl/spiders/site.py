@@ -135,6 +135,12 @@ class SiteSpider(Spider):
         """Whether `link` is to be followed."""
         return self.arguments.scope.admits(link)
 
+    def admitted(self, links: list[Link]) -> list[Link]:
+        """Those of `links` that are to be followed: what `admits` says of each."""
+        if getattr(self.admits, "__func__", None) is SiteSpider.admits:
+            return self.arguments.scope.admitted(links)
+        return [link for link in links if self.admits(link)]
+
     def admits_redirect(self, url: str, *, of_seed: bool) -> bool:
         """Whether a redirect to `url` is to be followed. Where a seed points now is a seed, too."""
         target = self.redirect_target(url, of_seed=of_seed)

@@ -117,7 +117,7 @@ class Source:
             return None
         places = Places(self._told, terms.scope)
         scope = Scope(terms.scope, allow=terms.allow, deny=terms.deny, places=places)
-        scope.lay(self.sheets.of)
+        scope.lay(self.sheets)
         return scope
 
     @cached_property

@@ -191,7 +191,7 @@ def test_a_link_that_cannot_be_matched_in_time_is_out(name: str) -> None:
 def test_a_sheet_has_patterns_of_its_own():
     """A link passes the crawl's patterns and those of its host's sheet, and the rule that keeps it out is named."""
     scope = Scope("any", deny=["/x"])
-    scope.lay(Sheets([Sheet(hosts=("a.example",), allow=("/in",), deny=("/no",))]).of)
+    scope.lay(Sheets([Sheet(hosts=("a.example",), allow=("/in",), deny=("/no",))]))
     links = {path: Link(f"http://a.example{path}", "a.example") for path in ("/in", "/in/no", "/in/x", "/out")}
     assert [path for path, link in links.items() if scope.admits(link)] == ["/in"]
     assert scope.admits(Link("http://b.example/no", "b.example"))

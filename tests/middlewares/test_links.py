@@ -69,6 +69,23 @@ def test_a_spider_chooses(links: Links) -> None:
     assert [links.stats.get_value(f"links/{name}") for name in ("found", "followed", "new")] == [3, 2, 1]
 
 
+def test_a_spider_chooses_all_at_once(tmp_path: Path) -> None:
+    """One call for the links of a page, where it has a method for that."""
+    asked = []
+
+    class AtOnce(Choosy):
+        def admitted(self, links: list[Link]) -> list[Link]:
+            asked.append(len(links))
+            return links[1:]
+
+    made = Links(tmp_path, AtOnce)
+    page = made.page("http://a.example/1", "http://b.example/", "http://b.example/2")
+    list(made.middleware.process_spider_output(Response(page.url), [page]))
+    assert asked == [3]
+    assert made.waiting() == 2
+    made.runtime.close()
+
+
 def test_asynchronous_output(links: Links) -> None:
     """A callback that is an asynchronous generator is read in the same way."""
 
