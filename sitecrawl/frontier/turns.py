@@ -41,11 +41,14 @@ def next_of(host: Host, order: Order) -> tuple[bytes, Section] | None:
 
 def next_section(host: Host, waiting: Sequence[tuple[bytes, Section]]) -> tuple[bytes, Section]:
     """Of the host's sections, each with the entry that it would take next, the one whose turn it is."""
-    level = min([entry[:LEVEL_ENDS] for entry, _ in waiting])
-    fair = [one for one in waiting if one[0].startswith(level)]
-    for (_, section), share in zip(fair, shares([section for _, section in fair]), strict=True):
-        if section.turn < host.clock:
-            section.turn = host.clock + 1 / share
+    fair = waiting
+    if len(waiting) > 1:
+        level = min([entry[:LEVEL_ENDS] for entry, _ in waiting])
+        fair = [one for one in waiting if one[0].startswith(level)]
+    if min([section.turn for _, section in fair]) < host.clock:  # one did not wait until now
+        for (_, section), share in zip(fair, shares([section for _, section in fair]), strict=True):
+            if section.turn < host.clock:
+                section.turn = host.clock + 1 / share
     return min(fair, key=lambda one: one[1].turn)
 
 
