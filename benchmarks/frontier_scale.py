@@ -4,9 +4,10 @@
     python benchmarks/frontier_scale.py --urls 1000000 --profile growth.prof
 
 Pages of a synthetic web go through the real frontier (order `aopic`, lambda policy `hosts`, the seen set over its own
-table) until it knows `--urls` URLs. Every page has 40 links, four fifths of them to URLs that nobody has seen; half
-stay on the host, the others go to hosts that are chosen by Zipf's law, and known targets are mostly a host's early
-pages. A host rests for a second after each page, and a checkpoint comes every 500 pages.
+table) until it knows `--urls` URLs. Nothing is held back: a web without end is what traps are. Every page has 40
+links, four fifths of them to URLs that nobody has seen; half stay on the host, the others go to hosts that are chosen
+by Zipf's law, and known targets are mostly a host's early pages. A host rests for a second after each page, and a
+checkpoint comes every 500 pages.
 
 From 100,000 URLs on, three lines a decade say what memory the process holds (RSS) and held at the most, the bytes on
 disk a URL, and the mean time of each operation over the last `WINDOW` URLs: of the processor and, in brackets, of the
@@ -40,7 +41,7 @@ from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.crawl_seen import CrawlSeen
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.frontier.hosts import PolitenessOptions
-from sitecrawl.frontier.options import FrontierOptions
+from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.order import order_named
 from sitecrawl.frontier.record import UrlRecord, UrlState
 from sitecrawl.frontier.visit import Visit
@@ -145,7 +146,7 @@ class Crawl:
             clock=lambda: self.now,
             wall=time.time,
             politeness=PolitenessOptions(delay=1.0, delay_factor=0),
-            options=FrontierOptions(lambda_policy="hosts"),
+            options=FrontierOptions(lambda_policy="hosts", traps=TrapOptions(hold=False)),
         )
 
     def grow(self, urls: int) -> None:

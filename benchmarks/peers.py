@@ -323,6 +323,7 @@ def table(rows: Sequence[Row], web: Web) -> Iterator[str]:
 
 def profile(web: Web, directory: Path | None, *, nginx: bool) -> None:
     """Crawl twice: alone, for the time that it takes, and under the profiler, for where it goes."""
+    profiling.profiler()
     *_, served_from = cores = sorted(os.sched_getaffinity(0))
     with serving(web, served_from, nginx=nginx), tempfile.TemporaryDirectory(prefix="peer-", dir=directory) as folder:
         jobs = [Job(web, Path(folder) / name) for name in ("alone", "profiled")]

@@ -44,10 +44,17 @@ _OUTERMOST: Final = "sitecrawl/commands/"
 _FRAME: Final = re.compile(r"\(([^()]*?)(?::\d+)?\)$")
 
 
+def profiler() -> str:
+    """py-spy's program. Exits where it is not installed."""
+    beside = str(Path(sys.executable).parent / "py-spy")
+    if (program := shutil.which("py-spy") or shutil.which(beside)) is None:
+        raise SystemExit("A profile is taken by py-spy, which is not installed: pip install py-spy")
+    return program
+
+
 def command(crawl: list[str], output: Path) -> list[str]:
     """`crawl` under py-spy, which writes its samples to `output`."""
-    program = shutil.which("py-spy") or str(Path(sys.executable).parent / "py-spy")
-    return [program, "record", "--rate", str(RATE), "--format", "raw", "--output", str(output), "--", *crawl]
+    return [profiler(), "record", "--rate", str(RATE), "--format", "raw", "--output", str(output), "--", *crawl]
 
 
 def samples(output: Path) -> Counter[str]:

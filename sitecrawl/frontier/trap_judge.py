@@ -10,8 +10,9 @@ there is an end to what grows, and what is vouched for within a host, `growth` s
 - A unit (a circle of sections, or a whole host) is *demoted* when it has been fetched `min_fetches` times, its
   novelty is above `high`, no end of it can be seen, and it is larger than it may be. Of a circle the sections that
   grow are, and with them what they alone bring, if it says nothing new or combines the same keys. A host is not
-  demoted where a circle of it is what grows, beside others that are worth it: then the circle is. Hosts that only
-  demoted ones lead to are demoted sooner. A section also is if almost nothing of what came of it lately was good.
+  demoted where a circle of it is what grows, beside others that are worth it: then the circle is. Nor is a seed's
+  host, as large as it may be: whoever named it wants it. Hosts that only demoted ones lead to are demoted sooner. A
+  section also is if almost nothing of what came of it lately was good.
 - A demoted unit is not fetched, but for *probes*: a few in a hundred of all fetches, of URLs picked at random, most
   of them from units that are trusted and have cost little so far. If their novelty falls below `low`, or an end comes
   into sight, the unit is set free, and may grow by half before it is looked at again.
@@ -211,7 +212,12 @@ class TrapJudge:
                 self._hold(host, one, Reason.GROWS)
 
     def _has_outgrown(self, host: Host) -> bool:
-        """Whether a host grows, beside others that are worth it, to more than what is vouched for."""
+        """Whether a host grows, beside others that are worth it, to more than what is vouched for.
+
+        A seed's host was named by a person. Of ten large sites each grows at first, and none would be left.
+        """
+        if host.key in self.graph.seeds:
+            return False
         grows = host.trap.novelty > self.options.high and not host.trap.falls
         is_beside = self._of_others(host) >= BESIDES * host.fetched
         return grows and is_beside and size_of(host) > max(self._allowed(host), host.trap.limit)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from frontier_helpers import Bench, all_credit, check_sections, url
 
@@ -189,6 +191,48 @@ def test_a_finite_site_that_grows_at_first(bench):
     assert any(demoted)
     assert not demoted[-1]
     assert len(fetched) == len(set(fetched)) == pages + 302
+
+
+class LargeSites:
+    """Sites of which every page leads to many others, at random, and to a page of the next site."""
+
+    NAMES = tuple(f"large{n}.example" for n in range(5))
+    PAGES = 400
+    LINKS = 15
+
+    def __call__(self, address: str) -> list:
+        name, draw = address.split("/")[2], Random(address)
+        own = [url(f"p/{draw.randrange(self.PAGES)}", name) for _ in range(self.LINKS)]
+        after = url(f"p/{(number_of(address) + 1) % self.PAGES}", name)
+        other = self.NAMES[(self.NAMES.index(name) + 1) % len(self.NAMES)]
+        return [*own, after, url(f"p/{draw.randrange(self.PAGES)}", other)]
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["in one run", "over a restart"])
+def test_large_sites_that_were_named(bench, restarts):
+    """Each of them grows for long, beside others that do. Who made a list of them wants them all."""
+    crawl = bench(traps=TrapOptions(min_fetches=10, host_size=50, first_probes=30, min_probes=5))
+    for name in LargeSites.NAMES:
+        crawl.add("p/0", host=name)
+    fetched = crawl.surf(LargeSites(), budget=150)
+    if restarts:
+        crawl.commit()
+        crawl.restart()
+    fetched += crawl.surf(LargeSites())
+    assert len(fetched) == len(set(fetched)) == len(LargeSites.NAMES) * LargeSites.PAGES
+    assert not crawl.frontier.judge.demoted
+
+
+def test_large_sites_that_were_not(bench):
+    """The same where only a list leads to them: nobody knows that they are no farm of traps."""
+    crawl = bench(traps=TrapOptions(min_fetches=10, host_size=50, first_probes=30, min_probes=5))
+    crawl.add("home")
+
+    def links_of(address):
+        return [url("p/0", name) for name in LargeSites.NAMES] if address.endswith("/home") else LargeSites()(address)
+
+    crawl.surf(links_of)
+    assert {host.name for host, _ in crawl.frontier.judge.demoted.values()} == set(LargeSites.NAMES)
 
 
 def worthless_site(address: str) -> list:
