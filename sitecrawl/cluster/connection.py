@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, cast
 from urllib.parse import parse_qsl, urlsplit
@@ -55,6 +56,19 @@ _TRANSIENT: Final = (
     "OOM",
     "REPAIR",
 )
+
+
+@contextmanager
+def closed_is_away() -> Iterator[None]:
+    """A connection that the other side has closed is a `redis.ConnectionError` here: uvloop has a `RuntimeError` for
+    who writes to it, which redis-py passes on.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if "the handler is closed" not in str(error):
+            raise
+        raise redis.ConnectionError("the connection was closed") from error
 
 
 def connect(params: Mapping[str, Any]) -> redis.Redis | redis.RedisCluster:

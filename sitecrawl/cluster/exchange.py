@@ -22,7 +22,7 @@ import redis
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.compaction import Compaction
-from sitecrawl.cluster.connection import back_off, is_transient
+from sitecrawl.cluster.connection import back_off, closed_is_away, is_transient
 from sitecrawl.cluster.entries import Entry
 from sitecrawl.cluster.holdings import Held
 from sitecrawl.cluster.lending import Lending
@@ -192,7 +192,8 @@ class Exchange:
         try:
             while not self._is_closing:
                 try:
-                    await self.round()
+                    with closed_is_away():
+                        await self.round()
                     if failures:
                         logger.info("Redis answers again")
                     failures = 0
@@ -200,7 +201,8 @@ class Exchange:
                     failures += 1
                     self._fault(error, failures)
                 await self._sleep(back_off(failures) or self._rest())
-            await self.leave()
+            with closed_is_away():
+                await self.leave()
         except StorageError as error:
             self._listener.failed(error)
         except (redis.RedisError, OSError) as error:

@@ -15,6 +15,7 @@ from typing import Any
 from redis.asyncio import RedisCluster
 from redis.exceptions import NoScriptError
 
+from sitecrawl.cluster.connection import closed_is_away
 from sitecrawl.cluster.keys import Keys
 
 
@@ -43,20 +44,22 @@ class Steps:
         commands = [
             ("EVALSHA", script(step)[1], 1, self.keys.base(partition), *args) for step, partition, args in calls
         ]
-        answers = await self._ask(commands)
-        for place, (answer, (step, partition, args)) in enumerate(zip(answers, calls, strict=True)):
-            if isinstance(answer, NoScriptError):  # new, restarted or flushed: EVAL loads it as well
-                answers[place] = await self.client.eval(script(step)[0], 1, self.keys.base(partition), *args)
-            elif isinstance(answer, BaseException):
-                raise answer
+        with closed_is_away():
+            answers = await self._ask(commands)
+            for place, (answer, (step, partition, args)) in enumerate(zip(answers, calls, strict=True)):
+                if isinstance(answer, NoScriptError):  # new, restarted or flushed: EVAL loads it as well
+                    answers[place] = await self.client.eval(script(step)[0], 1, self.keys.base(partition), *args)
+                elif isinstance(answer, BaseException):
+                    raise answer
         return answers
 
     async def read(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
         """The answer to each command."""
-        answers = await self._ask(commands)
-        for answer in answers:
-            if isinstance(answer, BaseException):
-                raise answer
+        with closed_is_away():
+            answers = await self._ask(commands)
+            for answer in answers:
+                if isinstance(answer, BaseException):
+                    raise answer
         return answers
 
     async def read_all(self, command: str, name: str, *args: Any) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import ssl
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from redis_servers import Sentinel, Server, program, server, valkey, watched
 from stalling import Proxy
 
 from sitecrawl.base.errors import OptionError, StorageError
-from sitecrawl.cluster.connection import connect, connect_async
+from sitecrawl.cluster.connection import closed_is_away, connect, connect_async
 from sitecrawl.crawl.seeds import read_seeds
 
 SITE = {"/": linked("/a", "/b"), "/a": "a", "/b": "b"}
@@ -142,3 +143,28 @@ class TestAnotherServer:
 
         with server() as started:
             asyncio.run(run())
+
+
+def test_a_connection_that_was_closed_is_away() -> None:
+    """Whoever writes to it hears so by an error of uvloop's own, which is none of redis-py's."""
+
+    async def write() -> None:
+        async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.close()
+
+        async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as listening:
+            _, writer = await asyncio.open_connection(*listening.sockets[0].getsockname())
+            writer.transport.abort()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+            writer.writelines([b"PING"])
+
+    uvloop = pytest.importorskip("uvloop")
+    with (
+        pytest.raises(redis.ConnectionError, match="closed"),
+        closed_is_away(),
+        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+    ):
+        runner.run(write())
+    with pytest.raises(RuntimeError, match="another"), closed_is_away():
+        raise RuntimeError("another one")
