@@ -16,7 +16,7 @@ from crawling import environment
 from localweb import LocalWeb, linked
 from scrapy import Request, Spider
 from scrapy.utils.test import get_crawler
-from waiting import until
+from waiting import PATIENCE, until
 
 from sitecrawl.base.errors import CrawlDirectoryInUse, OptionError
 from sitecrawl.dupefilter import DupeFilter
@@ -85,7 +85,7 @@ class Project:
             capture_output=True,
             text=True,
             check=True,
-            timeout=120,
+            timeout=PATIENCE,
         )
         assert "Traceback" not in done.stderr, done.stderr
         return done.stderr

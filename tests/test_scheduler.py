@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from crawling import HELPERS, PROJECT, environment, scrapy_command
 from localweb import LocalWeb, linked
-from waiting import until
+from waiting import PATIENCE, until
 
 from sitecrawl.crawl.requests import unpack
 from sitecrawl.crawldir.database import Database
@@ -58,7 +58,7 @@ class Crawl:
     def run(self, **settings: object) -> str:
         """Run to the end; returns the log."""
         process = self.start(**settings)
-        log = process.communicate(timeout=120)[1]
+        log = process.communicate(timeout=PATIENCE)[1]
         assert process.returncode == 0, log
         assert "Traceback" not in log, log
         return log
@@ -69,7 +69,7 @@ class Crawl:
         process = self.start(SITECRAWL_SEEN_CACHE=1)
         until(lambda: len(self.web.hits) >= before + hits, f"{hits} requests")
         process.send_signal(number)
-        return process.communicate(timeout=120)[1]
+        return process.communicate(timeout=PATIENCE)[1]
 
     def items(self) -> Counter[str]:
         feeds = [feed for feed in self.folder.glob("*.jsonl") if feed.exists()]
@@ -131,7 +131,7 @@ def test_a_stored_callback_that_is_gone_stops_the_crawl(tmp_path: Path, web: Loc
     changed.write_text(SPIDERS.read_text().replace("self.form", "self.filled").replace("def form", "def filled"))
     broken = Crawl(tmp_path, web, file=changed)
     process = broken.start()
-    log = process.communicate(timeout=120)[1]
+    log = process.communicate(timeout=PATIENCE)[1]
     assert "has no attribute 'form'" in log
     assert "(storage_error)" in log
     assert "Traceback" not in log

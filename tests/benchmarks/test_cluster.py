@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from redis_servers import free_port
+from waiting import PATIENCE
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.append(str(BENCHMARKS))
@@ -15,7 +16,7 @@ sys.path.append(str(BENCHMARKS))
 
 def run(script: str, *words: str) -> list[str]:
     command = [sys.executable, str(BENCHMARKS / script), *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 

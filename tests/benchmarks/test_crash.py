@@ -6,12 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+from waiting import PATIENCE
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "crash.py"
 
 
 def test_a_line_a_crawler() -> None:
     """It says what was lost and what is stored twice, and its exit code is 0 where that is nothing."""
     words = [sys.executable, str(SCRIPT), "--kills", "1", "--pages", "80"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1].startswith("| sitecrawl | 80 | ")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from crawling import PROJECT, environment
 from realweb import tool
+from waiting import PATIENCE
 
 
 def test_best_first_beats_breadth_first(tmp_path: Path) -> None:
@@ -21,7 +22,7 @@ def test_best_first_beats_breadth_first(tmp_path: Path) -> None:
         env=environment(PYTHONPATH=str(PROJECT)),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -12,6 +12,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 
 PROJECT = Path(__file__).parents[2]
 SCRIPT = PROJECT / "benchmarks" / "judgement.py"
@@ -205,7 +206,7 @@ def test_it_runs(tmp_path: Path) -> None:
     found = tmp_path / "found.json"
     words = [sys.executable, SCRIPT, "--quick", "--only", "redirects@host", "--seed", "3", "--budget", "3"]
     words += ["--webs", tmp_path, "--json", found]
-    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=True, timeout=300)
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=True, timeout=PATIENCE)
     crawls = json.loads(found.read_text())["crawls"]
     assert [crawl["policy"] for crawl in crawls] == ["aopic", "published", "bfs", "dfs", "oracle"]
     assert done.stdout.count("trap:redirects@host") == len(crawls)
@@ -222,7 +223,7 @@ def test_it_can_do_without_each_part(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=300,
+        timeout=PATIENCE,
     )
     crawls = json.loads(found.read_text())["crawls"]
     assert [crawl["without"] for crawl in crawls] == list(ablation.PARTS)
@@ -285,7 +286,9 @@ def test_what_is_chosen_on_other_webs():
 def test_choosing():
     """A parameter is tried on two webs, and the table says what each value does."""
     options = ["--only", "maze@host,calendar@host", "--quick", "--seed", "5", "--choose", "min_fetches=20,50"]
-    done = subprocess.run([sys.executable, SCRIPT, *options], capture_output=True, text=True, timeout=300, check=True)
+    done = subprocess.run(
+        [sys.executable, SCRIPT, *options], capture_output=True, text=True, timeout=PATIENCE, check=True
+    )
     rows = [line.split("|")[1].strip() for line in done.stdout.splitlines() if line.startswith("|")]
     assert rows[2:5] == ["as it is", "min_fetches=20", "min_fetches=50"]
     assert rows[-2:] == ["trap:maze@host", "trap:calendar@host"]

@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from waiting import PATIENCE
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "order.py"
 PAGES = 1500
@@ -35,7 +36,7 @@ def replayed(tmp_path_factory):
     graph.write_text(edges())
     words = [sys.executable, SCRIPT, "--edges", graph, "--host-size", "500", "--mint", "3,20", "--budget", "5000"]
     words += ["--policies", POLICIES, "--picture", picture]
-    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=True, timeout=PATIENCE)
     return done.stdout, picture.read_text()
 
 

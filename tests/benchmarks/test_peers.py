@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "peers.py"
 
@@ -17,7 +18,7 @@ def test_a_crawler_gets_all_pages(crawler: str, unused_port: int) -> None:
     """Each page is asked for, and the table says so."""
     words = [sys.executable, str(SCRIPT), "--pages", "120", "--hosts", "10", "--rounds", "1", "--only", crawler]
     done = subprocess.run(
-        [*words, "--port", str(unused_port)], capture_output=True, text=True, check=True, timeout=120
+        [*words, "--port", str(unused_port)], capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     row = done.stdout.splitlines()[-1].split(" | ")
     assert row[0] == f"| {crawler}"

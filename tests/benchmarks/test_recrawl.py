@@ -7,13 +7,14 @@ import subprocess
 import sys
 
 from crawling import PROJECT
+from waiting import PATIENCE
 
 
 def test_quick() -> None:
     """With the same requests, and not beyond what is possible."""
     command = [sys.executable, str(PROJECT / "benchmarks" / "recrawl.py"), "--quick"]
     env = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120, env=env)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE, env=env)
     lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()[2:]]
     rows = {name: cells for name, *cells in lines}
     fixed, ours = rows["fixed"], rows["credit and change rate"]

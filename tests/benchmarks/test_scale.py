@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -16,7 +17,7 @@ def test_it_grows_and_draws(tmp_path: Path) -> None:
     words = [sys.executable, str(BENCHMARKS / "scale.py"), "--quick", "--frontier", "0"]
     picture = tmp_path / "scale.svg"
     done = subprocess.run(
-        [*words, "--picture", str(picture)], capture_output=True, text=True, check=True, timeout=120
+        [*words, "--picture", str(picture)], capture_output=True, text=True, check=True, timeout=PATIENCE
     )
     rows = [line.strip("| ").split(" | ") for line in done.stdout.splitlines() if line.startswith("| 2")]
     assert [row[0] for row in rows] == ["2,000", "20,000"]

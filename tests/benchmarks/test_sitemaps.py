@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+from waiting import PATIENCE
+
 PROJECT = Path(__file__).parents[2]
 SCRIPT = PROJECT / "benchmarks" / "sitemaps.py"
 
@@ -16,7 +18,7 @@ SCRIPT = PROJECT / "benchmarks" / "sitemaps.py"
 def run(*words: str) -> str:
     env = {**os.environ, "PYTHONPATH": str(PROJECT)}
     done = subprocess.run(
-        [sys.executable, SCRIPT, *words], capture_output=True, text=True, check=True, timeout=120, env=env
+        [sys.executable, SCRIPT, *words], capture_output=True, text=True, check=True, timeout=PATIENCE, env=env
     )
     return done.stdout
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "sites.py"
 UNKNOWN_SESSIONS = {"session ids, query", "session ids, path"}
@@ -18,7 +19,7 @@ UNKNOWN_SESSIONS = {"session ids, query", "session ids, path"}
 def verdicts() -> dict[str, str]:
     """What the quick form says of each site."""
     words = [sys.executable, str(SCRIPT), "--quick"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert not done.stderr
     return dict(re.findall(r"^(\S.*?) +good .*\)  (.+)$", done.stdout, re.MULTILINE))
 

@@ -8,6 +8,7 @@ from array import array
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "splitter.py"
 sys.path.insert(0, str(SCRIPT.parent))
@@ -87,5 +88,5 @@ def test_it_runs(tmp_path: Path) -> None:
     (tmp_path / "graphs").mkdir()
     (tmp_path / "graphs" / "hollins.dat").write_text("2 1 1\n1 http://a.org/ \n2 http://b.org/x \n1 2\n")
     words = [sys.executable, SCRIPT, "--data", tmp_path, "--only", "hollins", "--workers", "1,2"]
-    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=True, timeout=PATIENCE)
     assert done.stdout.count("| hollins |") == 2 * 2 + 3

@@ -15,6 +15,7 @@ from crawling import PROJECT, environment, scrapy
 from hypothesis import given
 from hypothesis import strategies as st
 from localweb import LocalWeb, linked
+from waiting import PATIENCE
 
 BENCHMARKS = PROJECT / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
@@ -30,7 +31,7 @@ def run(*words: object) -> str:
         env=environment(PYTHONPATH=str(PROJECT)),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

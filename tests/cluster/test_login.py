@@ -12,7 +12,7 @@ import pytest
 from fleet import Worker, fleet
 from members_web import PASSWORD, USER, MembersWeb
 from redis_servers import Server
-from waiting import until
+from waiting import PATIENCE, until
 
 PAGES = 4
 
@@ -82,12 +82,12 @@ def test_a_worker_that_is_lost(webs: list[MembersWeb], redis: Server, tmp_path: 
     for web in webs:
         web.opens.clear()
     with fleet(tmp_path, 1, seeds(webs), redis.url, **given) as (lost,):
-        until(lambda: all(any("/page/" in path for path in web.paths()) for web in webs), "it is in everywhere", 60)
+        until(lambda: all(any("/page/" in path for path in web.paths()) for web in webs), "it is in everywhere")
         lost.kill()
         for web in webs:
             web.opens.set()
         with fleet(tmp_path / "new", 1, seeds(webs), redis.url, **given) as (new,):
-            assert new.wait(120) == 0, new.log
+            assert new.wait(PATIENCE) == 0, new.log
             assert set(fetched([lost, new])) == members_pages(webs)
             assert [(web.logins, web.refused_logins) for web in webs] == [(2, 0)] * len(webs)
             assert "Traceback" not in new.log

@@ -20,7 +20,7 @@ from localweb import LocalWeb, Page
 from prometheus_client.parser import text_string_to_metric_families
 from redis_servers import Server
 from scripted_web import scripted
-from waiting import until
+from waiting import PATIENCE, until
 
 from sitecrawl.pagestore import PageReader
 
@@ -39,7 +39,7 @@ class Sites:
     def __call__(self, path: str, host: str) -> Page | None:
         if path.startswith("/api/"):
             self.reached.set()
-            self.go_on.wait(300)
+            self.go_on.wait(PATIENCE)
         return self._pages.get(path)
 
 
@@ -54,7 +54,7 @@ def sites() -> Iterator[Sites]:
 def browser_of(worker: Worker) -> dict[str, float]:
     """What the worker's dashboard says of its browser: pages by state, and bytes."""
     (address,) = re.findall(r"^Dashboard: (http://\S+)$", worker.log, re.MULTILINE)
-    with build_opener(ProxyHandler({})).open(f"{address}metrics", timeout=30) as answer:
+    with build_opener(ProxyHandler({})).open(f"{address}metrics", timeout=PATIENCE) as answer:
         families = text_string_to_metric_families(answer.read().decode())
     found = {family.name: family.samples for family in families}
     pages = {one.labels["state"]: one.value for one in found["sitecrawl_browser_pages"]}
@@ -77,8 +77,8 @@ def test_a_worker_that_is_killed_with_its_browser(sites: Sites, redis: Server, t
         "SITECRAWL_MAX_RENDER_TIME": 100,
     }
     with fleet(tmp_path, 1, sites.urls[0], redis.url, **given) as (first,):
-        until(sites.reached.is_set, "a page is being shown", 90)
-        until(lambda: has_a_page(browser_of(first)), "the dashboard knows of it", 90)
+        until(sites.reached.is_set, "a page is being shown")
+        until(lambda: has_a_page(browser_of(first)), "the dashboard knows of it")
         started = below(first.process.pid)
         assert any("--type=renderer" in words for words in started.values()), started
         with fleet(tmp_path / "other", 1, sites.urls[0], redis.url, **given) as (second,):
@@ -86,7 +86,7 @@ def test_a_worker_that_is_killed_with_its_browser(sites: Sites, redis: Server, t
             until(lambda: not started.keys() & processes().keys(), "no process of the browser")
             sites.go_on.set()
             first.start()
-            assert [first.wait(120), second.wait(120)] == [0, 0], first.log + second.log
+            assert [first.wait(PATIENCE), second.wait(PATIENCE)] == [0, 0], first.log + second.log
     jobs = [str(worker.folder / "job") for worker in (first, second)]
     checked = scrapy("check-crawl", redis.url, *jobs)
     assert checked.returncode == 0, checked.stdout + checked.stderr

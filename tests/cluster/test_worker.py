@@ -17,7 +17,7 @@ from partitions import are_lent, totals
 from redis_servers import Server, free_port, server
 from stalling import Proxy
 from syntheticweb import Web
-from waiting import until
+from waiting import PATIENCE, until
 
 from sitecrawl.cluster.copy import copied
 from sitecrawl.cluster.outside import opened
@@ -84,7 +84,7 @@ class TestSeeds:
                 until(lambda: client.llen("generic:start_urls") == 0, "Redis has the seeds in the crawl")
             finally:
                 worker.send(signal.SIGTERM)
-                assert worker.wait(120) == 0
+                assert worker.wait(PATIENCE) == 0
             assert "No URL in generic:start_urls" in worker.log
 
 
@@ -194,7 +194,7 @@ def test_idle_worker_costs_little(redis: Server, tmp_path: Path) -> None:
             sent = sum(calls(client, name) for name in names)
         assert 0 < sent < seconds * 2 * 16
         workers[0].send(signal.SIGTERM)
-        assert workers[0].wait(120) == 0
+        assert workers[0].wait(PATIENCE) == 0
 
 
 def look_for_seeds(client: Any, times: int) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from crawling import PROJECT, environment, forked, scrapy
 from localweb import Answer, LocalWeb, Page, linked
+from waiting import FOREVER, PATIENCE
 
 from sitecrawl.commands.keywordhunter import main, read_words
 
@@ -170,16 +171,19 @@ def test_interrupted() -> None:
             return linked("/slow")
         if path == "/slow":
             asked.set()
-            over.wait(120)
+            over.wait(FOREVER)
         return None
 
     with LocalWeb(answer) as web:
-        words = hunter(*FAST, "-s", "SITECRAWL_SHUTDOWN_TIME=0", web.root, "x")
+        limits = ("-s", "SITECRAWL_SHUTDOWN_TIME=0", "-s", f"DOWNLOAD_TIMEOUT={FOREVER}")
+        words = hunter(*FAST, *limits, web.root, "x")
         process = subprocess.Popen(words, cwd=PROJECT, env=environment(), stderr=subprocess.PIPE, text=True)
-        assert asked.wait(120)
-        os.kill(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=120)
-        over.set()
+        try:
+            assert asked.wait(PATIENCE)
+            os.kill(process.pid, signal.SIGINT)
+            _, errors = process.communicate(timeout=PATIENCE)
+        finally:
+            over.set()
     assert process.returncode == 130
     assert "interrupted; not found on 1 pages" in errors
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from console import command
 from scrapy.settings import Settings
-from waiting import until
+from waiting import PATIENCE, until
 
 from sitecrawl.completion.shells import SHELLS
 from sitecrawl.completion.vocabulary import Command, Kind, Option, Vocabulary, vocabulary
@@ -43,7 +43,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def completed(script: Path, *words: str, cwd: Path | None = None) -> list[str]:
     """What bash offers for the last word of a line; `compopt` only works when a key is pressed, and says so."""
     line = ["bash", "--norc", "-c", COMPLETED, "bash", str(script), "scrapy", *words]
-    done = subprocess.run(line, capture_output=True, text=True, check=True, cwd=cwd, timeout=60)
+    done = subprocess.run(line, capture_output=True, text=True, check=True, cwd=cwd, timeout=PATIENCE)
     assert done.stderr == ""
     return [one for one in done.stdout.splitlines() if one and "compopt" not in one]
 
@@ -106,7 +106,7 @@ def test_the_shell_reads_it(name: str, tmp_path: Path) -> None:
         pytest.skip(f"there is no {name}")
     path = tmp_path / "script"
     path.write_text(command("completion", name).stdout)
-    subprocess.run([shell, "-n", str(path)], check=True, timeout=120)
+    subprocess.run([shell, "-n", str(path)], check=True, timeout=PATIENCE)
 
 
 PROBE = """
@@ -138,7 +138,7 @@ def typed_in_zsh(lines: list[str], folder: Path) -> list[str]:
             for number, line in enumerate(("", *lines)):
                 if number:
                     os.write(master, line.encode() + KEY)
-                until(partial(has_lines, out, number + 1), line or "zsh is ready", 30)
+                until(partial(has_lines, out, number + 1), line or "zsh is ready")
         finally:
             process.kill()
     return out.read_text().splitlines()[1:]
@@ -159,7 +159,7 @@ def drain(terminal: int) -> None:
 def offered_by_fish(line: str, script: Path, folder: Path) -> list[str]:
     fish = ["fish", "--no-config", "-c", f"source {script}; complete -C $argv[1]", line]
     env = {**os.environ, "HOME": str(folder.parent), "XDG_CONFIG_HOME": str(folder.parent / "config")}
-    done = subprocess.run(fish, capture_output=True, text=True, check=True, cwd=folder, env=env, timeout=60)
+    done = subprocess.run(fish, capture_output=True, text=True, check=True, cwd=folder, env=env, timeout=PATIENCE)
     assert done.stderr == ""
     return [one.partition("\t")[0] for one in done.stdout.splitlines()]
 

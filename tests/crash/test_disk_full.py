@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from crawling import PROJECT, environment
 from killing import Sitecrawl, Web, run, web_of
+from waiting import PATIENCE
 
 from sitecrawl.checking import check
 
@@ -32,7 +33,7 @@ def limited(crawler: Sitecrawl, web: Web, largest: int) -> tuple[int, str]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (largest, resource.RLIM_INFINITY)),
     )

@@ -27,7 +27,7 @@ def kill_after_uploads(crawler: Sitecrawl, web: Web, s3: S3, number: int) -> int
     """
     before = len(sent(s3))
     with start(crawler, web) as process:
-        until(lambda: process.poll() is not None or len(sent(s3)) >= before + number, "files are sent", 120)
+        until(lambda: process.poll() is not None or len(sent(s3)) >= before + number, "files are sent")
         process.send_signal(signal.SIGKILL)
         process.communicate()
         return process.returncode

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from crawling import PROJECT, environment, scrapy_command
 from localweb import LocalWeb, Page, linked
-from waiting import until
+from waiting import PATIENCE, until
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.frontier.reader import FrontierReader
@@ -34,17 +34,17 @@ def test_a_kill_costs_no_item(tmp_path: Path, form: str) -> None:
     def site(path: str, host: str) -> Page | None:
         if path == "/slow":
             asked.set()
-            killed.wait(120)
+            killed.wait(PATIENCE)
         return linked("/slow", title="first") if path == "/" else None
 
     with LocalWeb(site) as web:
         words = ("crawl", "generic", "-a", f"seeds={web.root}/", "-o", str(feed))
         command = scrapy_command(*words, settings={"JOBDIR": tmp_path / "job", "SITECRAWL_DELAY_FACTOR": 0})
         process = subprocess.Popen(command, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL)
-        assert asked.wait(120)
+        assert asked.wait(PATIENCE)
         until(lambda: is_done(tmp_path / "job", f"{web.root}/"), "a checkpoint with the first page")
         process.kill()
-        process.wait(120)
+        process.wait(PATIENCE)
         killed.set()
     line = feed.read_text().splitlines()[form == "csv"]
     assert (json.loads(line)["url"] if form == "jsonl" else line.partition(",")[0]) == f"{web.root}/"

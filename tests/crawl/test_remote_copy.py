@@ -12,7 +12,7 @@ from crawling import crawl, scrapy, stats_of
 from dashboards import Crawl
 from localweb import LocalWeb, Page, linked
 from s3_server import BUCKET, S3, SECRET, s3_server
-from waiting import until
+from waiting import PATIENCE, until
 
 from sitecrawl.pagestore import PageReader
 
@@ -198,7 +198,7 @@ def test_a_store_that_comes_back(tmp_path: Path) -> None:
         if path == "/3":
             lead_to(broken)
         if path == f"/{PAGES - 1}":
-            until(lambda: "The crawl goes on, and" in crawls[0].log, "an attempt has failed", 60)
+            until(lambda: "The crawl goes on, and" in crawls[0].log, "an attempt has failed")
             lead_to(disk)
         return site(path, host)
 
@@ -206,7 +206,7 @@ def test_a_store_that_comes_back(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"SITECRAWL_REMOTE": f"file://{store}", "SITECRAWL_WARC_SIZE": 1}
     with LocalWeb(served) as web, Crawl(web.root, tmp_path / "job", **settings) as crawling:
         crawls.append(crawling)
-        assert crawling.process.wait(60) == 0, crawling.log
+        assert crawling.process.wait(PATIENCE) == 0, crawling.log
     assert here(store / "job") == here(tmp_path / "job")
     stats = stats_of(crawling.log)
     assert stats["remote/failures"] > 0

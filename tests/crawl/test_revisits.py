@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from crawling import PROJECT, environment, scrapy, scrapy_command, stats_of
 from localweb import Answer, LocalWeb, Page, linked
-from waiting import until
+from waiting import PATIENCE, until
 from warcio.archiveiterator import ArchiveIterator
 
 from sitecrawl.pagestore import PageFilter, PageReader
@@ -71,7 +71,7 @@ def start(web: LocalWeb, folder: Path, settings: Mapping[str, object] = SETTINGS
 
 def stop(process: subprocess.Popen[str]) -> str:
     process.send_signal(signal.SIGINT)
-    log = process.communicate(timeout=120)[0]
+    log = process.communicate(timeout=PATIENCE)[0]
     assert process.returncode == 0, log
     assert "Traceback" not in log, log
     return log
@@ -85,9 +85,9 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LocalWeb
         logs = []
         for looks in (3, 6):
             process = start(web, folder)
-            until(lambda looks=looks: web.paths().count("/news") >= looks, f"{looks} visits", 60)  # type: ignore[misc]
+            until(lambda looks=looks: web.paths().count("/news") >= looks, f"{looks} visits")  # type: ignore[misc]
             visits = looks // 3 + 1
-            until(lambda visits=visits: web.paths().count("/etag") >= visits, f"{visits} visits", 60)  # type: ignore[misc]
+            until(lambda visits=visits: web.paths().count("/etag") >= visits, f"{visits} visits")  # type: ignore[misc]
             logs.append(stop(process))
         yield web, folder / "job", logs
 
@@ -192,7 +192,7 @@ def test_it_stays_while_its_site_is_down(tmp_path: Path) -> None:
         )
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=120)
+        process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
 
 

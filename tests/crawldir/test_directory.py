@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from waiting import PATIENCE
 
 from sitecrawl.base.errors import CorruptFile, FormatMismatch, StorageError
 from sitecrawl.crawldir import directory
@@ -46,8 +47,8 @@ import sys, time
 from pathlib import Path
 from sitecrawl.crawldir.directory import CrawlDirectory
 
-base, own, other = Path(sys.argv[1]), *sys.argv[2:]
-end = time.monotonic() + 60
+base, patience, own, other = Path(sys.argv[1]), float(sys.argv[2]), *sys.argv[3:]
+end = time.monotonic() + patience
 for number in range(50):
     (base / f"{number}-{own}").touch()
     while not (base / f"{number}-{other}").exists():
@@ -58,9 +59,9 @@ for number in range(50):
 
 def test_two_crawls_that_begin_at_once(tmp_path):
     """One makes the directory and the other finds it made: both know the same key, and it stays."""
-    words = [sys.executable, "-c", MAKER, str(tmp_path)]
+    words = [sys.executable, "-c", MAKER, str(tmp_path), str(PATIENCE)]
     makers = [subprocess.Popen([*words, *names], stdout=subprocess.PIPE, text=True) for names in ("ab", "ba")]
-    first, second = (maker.communicate(timeout=120)[0].split() for maker in makers)
+    first, second = (maker.communicate(timeout=PATIENCE)[0].split() for maker in makers)
     assert len(first) == 50
     assert first == second
     for number, key in enumerate(first):

@@ -13,7 +13,7 @@ import pytest
 from crawling import scrapy, stats_of
 from dashboards import Crawl
 from localweb import LocalWeb, linked
-from waiting import until
+from waiting import PATIENCE, until
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.report.gather import gather
@@ -92,7 +92,7 @@ def test_a_change_survives_a_kill(web, tmp_path):
         ]  # fmt: skip
         until(lambda: len(web.paths()) >= 2, "a request after the pause was taken back")
         crawl.process.send_signal(signal.SIGKILL)
-        crawl.process.wait(120)
+        crawl.process.wait(PATIENCE)
     asked = len(web.paths())
     with Crawl(web.root, job, DOWNLOAD_DELAY=SLOW, ROBOTSTXT_OBEY=False) as crawl:
         assert crawl.end() == 0
@@ -192,7 +192,7 @@ def test_another_kind_of_scope(tmp_path):
             assert crawl.figures()["waiting"] == 4
             by_hand(crawl, "delay", "999")  # and all that is on disk
             crawl.process.send_signal(signal.SIGKILL)
-            crawl.process.wait(120)
+            crawl.process.wait(PATIENCE)
         assert why(job, f"{web.root}/b/1")["in_scope"] is False
         with Crawl(seeds, job, "-a", "scope=host", **settings) as crawl:
             by_hand(crawl, "delay", "0")

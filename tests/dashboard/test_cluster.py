@@ -24,7 +24,7 @@ from playwright.sync_api import Browser, expect
 from prometheus_client.parser import text_string_to_metric_families
 from redis_servers import Server, free_port, server
 from syntheticweb import Web
-from waiting import until
+from waiting import PATIENCE, until
 
 from sitecrawl.dashboard.heartbeat import MAX_BYTES, NUMBERS, read
 
@@ -69,7 +69,6 @@ def busy(workers: list[Worker], web: Web) -> list[Worker]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    expect.set_options(timeout=60_000)  # what is shown comes from workers, by way of Redis
     with chromium() as browser:
         yield browser
 
@@ -123,7 +122,7 @@ class Page:
         return status, json.loads(answer)
 
     def raw(self, path: str, body: object = None) -> tuple[int, bytes]:
-        connection = HTTPConnection(self._url.hostname or "", self._url.port, timeout=120)
+        connection = HTTPConnection(self._url.hostname or "", self._url.port, timeout=PATIENCE)
         try:
             data = None if body is None else json.dumps(body)
             headers = {} if body is None else {"Content-Type": "application/json"}
@@ -155,7 +154,7 @@ class Page:
 
     def events(self) -> Iterator[tuple[str, Any]]:
         """What the stream says, to its end."""
-        connection = HTTPConnection(self._url.hostname or "", self._url.port, timeout=120)
+        connection = HTTPConnection(self._url.hostname or "", self._url.port, timeout=PATIENCE)
         try:
             connection.request("GET", self._url.path + "stream")
             name = ""
@@ -258,7 +257,7 @@ def test_last_fetches(redis: Server, tmp_path: Path) -> None:
 
     def pages(path: str, host: str) -> str | None:
         if path.startswith("/maze/") and all(f"/good/{n}" in served.paths() for n in range(GOOD)):
-            goes_on.wait(120)
+            goes_on.wait(PATIENCE)
         return with_maze(path, host)
 
     settings = {"SITECRAWL_CLUSTER_CRAWL": "maze", "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
@@ -435,7 +434,7 @@ class TestWatched:
     def test_stop(self, workers: list[Worker], redis: Server) -> None:
         """Stop ends whoever is there; whoever starts again afterwards goes on."""
         assert Page(workers[0]).ask("act/stop", {})[0] == 200
-        assert workers[0].wait(120) == 0
+        assert workers[0].wait(PATIENCE) == 0
         with redis.client() as client:
             _, before = last_word(client)
             workers[1].start()
@@ -446,7 +445,7 @@ class TestWatched:
         assert len(ADDRESS.findall(workers[1].log)) == 2
         assert workers[1].process.poll() is None
         workers[1].send(signal.SIGTERM)
-        assert workers[1].wait(120) == 0
+        assert workers[1].wait(PATIENCE) == 0
 
 
 def all_of(rows: list[dict[str, Any]], web: Web) -> dict[str, float] | None:

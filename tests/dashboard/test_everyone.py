@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from redis_servers import Server, server
+from waiting import PATIENCE
 
 from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.cluster.board import Board
@@ -76,7 +77,7 @@ def kinds(table: Row) -> list[str]:
 
 async def until_table(peer: Peer, wanted: tuple[list[str], list[str]]) -> None:
     """A machine that is busy may be late: so it is asked again."""
-    found, until = None, time.monotonic() + 60
+    found, until = None, time.monotonic() + PATIENCE
     while found != wanted and time.monotonic() < until:
         table = await peer.tables.named["errors"]({})
         found = kinds(table), table["missing"]

@@ -19,7 +19,7 @@ from crawling import PROJECT, stats_of
 from dashboards import Crawl
 from localweb import Answer, LocalWeb, linked
 from prometheus_client.parser import text_string_to_metric_families
-from waiting import until
+from waiting import PATIENCE, until
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import HISTORY
@@ -162,7 +162,7 @@ class TestWhoGetsWhat:
         port = urlsplit(crawl.url).port
         assert port is not None
         with pytest.raises(OSError):  # noqa: PT011 - refused or unreachable
-            socket.create_connection(("127.0.0.2", port), timeout=120)
+            socket.create_connection(("127.0.0.2", port), timeout=PATIENCE)
 
     def test_files(self, crawl: Crawl) -> None:
         """The page and all it names are served, with headers that forbid everything else."""
@@ -242,7 +242,7 @@ class TestWhoGetsWhat:
         """It is no matter that bytes go on coming, and that something was answered."""
         port = urlsplit(crawl.url).port
         assert port is not None
-        slow = socket.create_connection(("127.0.0.1", port), timeout=120)
+        slow = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
         slow.sendall(b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\n")
         until(lambda: is_closed(slow, b"X: y\r\n"), "the end of a slow request")
         slow.close()
@@ -258,7 +258,7 @@ class TestWhoGetsWhat:
     def open_stream(crawl: Crawl) -> socket.socket:
         parts = urlsplit(crawl.url)
         assert parts.port is not None
-        connection = socket.create_connection(("127.0.0.1", parts.port), timeout=120)
+        connection = socket.create_connection(("127.0.0.1", parts.port), timeout=PATIENCE)
         connection.sendall(f"GET {parts.path}stream HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode())
         return connection
 
@@ -323,7 +323,7 @@ class TestWhatItTells:
 
         def pages(path: str, host: str) -> Answer | str | None:
             if path == "/last":
-                is_over.wait(120)
+                is_over.wait(PATIENCE)
             return linked("/a", "/b", "/last") if path == "/" else refused if path in {"/a", "/b"} else None
 
         def rows(crawl: Crawl) -> list[str]:
@@ -562,7 +562,7 @@ class TestWhatIsDone:
             LocalWeb({"/": linked("/a"), "/a": "<p>"}) as web,
             Crawl(web.root, tmp_path / "job", SPIDER_MIDDLEWARES=odd, SITECRAWL_SUMMARY=False) as crawl,
         ):
-            assert crawl.process.wait(120) == 0, crawl.log
+            assert crawl.process.wait(PATIENCE) == 0, crawl.log
         with FrontierReader(tmp_path / "job") as reader:
             assert sum(record.status == 200 for _, record in reader.records()) == 2
         assert "The crawl's history cannot be kept" in crawl.log

@@ -14,7 +14,7 @@ from crawling import scrapy
 from dashboards import Crawl
 from localweb import Answer, LocalWeb, linked
 from members_web import PASSWORD, USER, MembersWeb
-from waiting import until
+from waiting import PATIENCE, until
 
 ASKED = (
     *("hosts", "host", "sections", "pages", "sitemaps", "errors", "why", "queue", "fetches", "changes", "terms"),
@@ -95,11 +95,11 @@ def test_nobody_is_told(leaks: LocalWeb, tmp_path: Path) -> None:
         webs = (members, leaks, bearer, basic)
         members.opens.clear()
         with Crawl(" ".join(web.root for web in webs), tmp_path / "job", **settings) as crawl:
-            until(lambda: "does not let the crawl log in" in crawl.log, "a login that fails", 60)
-            until(lambda: any("/page/" in path for path in members.paths()), "a login that works", 60)
+            until(lambda: "does not let the crawl log in" in crawl.log, "a login that fails")
+            until(lambda: any("/page/" in path for path in members.paths()), "a login that works")
             told = [one for web in webs for one in told_by_dashboard(crawl, web)]
             members.opens.set()
-            assert crawl.process.wait(60) == 0, crawl.log
+            assert crawl.process.wait(PATIENCE) == 0, crawl.log
         told += told_by_commands(tmp_path / "job", f"{leaks.root}/", f"{members.root}/logout")
         told += [("log", crawl.log), *(("webhook", hit.body.decode()) for hit in hook.hits)]
     assert "/no?" in " ".join(leaks.paths())

@@ -17,7 +17,7 @@ from installed import Environment, build_wheel, copy_of_project
 from localweb import LocalWeb, linked
 from redis_servers import free_port, server
 from scrapyd_server import Scrapyd
-from waiting import until
+from waiting import PATIENCE, until
 
 DEPLOY = PROJECT / "deploy"
 TOKEN = "a-token-of-the-operator"
@@ -101,10 +101,10 @@ def test_compose_s_crawl(installed: Environment, web: LocalWeb, tmp_path: Path) 
                 lambda: f"all is stored: {(tmp_path / 'log').read_text()}",
             )
             process.terminate()
-            assert process.wait(120) == 0
+            assert process.wait(PATIENCE) == 0
         finally:
             process.terminate()
-            process.wait(120)
+            process.wait(PATIENCE)
             log.close()
         assert health(**asked).returncode == 1
     told = "".join(path.read_text() for path in (tmp_path / "log", *crawled.glob("*.log")))

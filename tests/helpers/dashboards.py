@@ -59,7 +59,7 @@ class Crawl:
 
     def end(self) -> int:
         """Wait for the crawl's own end, at which nothing may have gone wrong; returns the exit code."""
-        code = self.process.wait(120)
+        code = self.process.wait(PATIENCE)
         assert "Traceback" not in self.log, self.log
         return code
 
@@ -69,10 +69,10 @@ class Crawl:
     def __exit__(self, *_: object) -> None:
         self.process.send_signal(signal.SIGINT)
         try:
-            self.process.wait(120)
+            self.process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.wait(120)
+            self.process.wait(PATIENCE)
 
     # Its dashboard
 

@@ -16,6 +16,7 @@ from urllib.request import ProxyHandler, build_opener
 import forks
 from crawling import PROJECT, environment, with_settings
 from redis_servers import free_port
+from waiting import PATIENCE
 
 from sitecrawl.pagestore import PageReader
 
@@ -42,7 +43,7 @@ def web_of(pages: int, hosts: int = 12, *, links: int = 8) -> Iterator[Web]:
 
 def told(web: Web) -> dict[str, int]:
     """How many pages the web was asked for since it last told, and how often."""
-    with build_opener(ProxyHandler({})).open(f"http://{CONTROL}:{web.port}/", timeout=60) as answer:
+    with build_opener(ProxyHandler({})).open(f"http://{CONTROL}:{web.port}/", timeout=PATIENCE) as answer:
         found: dict[str, int] = json.load(answer)
         return found
 

@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 
+from waiting import PATIENCE
+
 _PROGRAM = Path(__file__).with_name("crawl_forks.py")
 PROJECT = _PROGRAM.resolve().parents[2]
 
@@ -71,7 +73,7 @@ class _Server:
         with self._lock:
             self._process.stdin.write(json.dumps(order) + "\n")
             self._process.stdin.flush()
-            return self._begun.get(timeout=120)
+            return self._begun.get(timeout=PATIENCE)
 
     def _read(self) -> None:
         running: dict[int, Fork] = {}
@@ -88,8 +90,8 @@ class _Server:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
-        self._process.wait(120)
-        self._reader.join(120)
+        self._process.wait(PATIENCE)
+        self._reader.join(PATIENCE)
         self._process.stdout.close()
 
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from memory_frontier import MemoryFrontier
 from redis_servers import Server
+from waiting import PATIENCE
 from worker_frontiers import PATIENT, CrawlOf, PlainSeen
 
 from sitecrawl.base.errors import StorageError
@@ -186,7 +187,7 @@ class Crawl:
 
     async def next(self) -> Visit | None:
         """The next visit, after whatever wait that takes; None at the end of the crawl."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while (visit := self.frontier.next()) is None:
             assert not self.heard.errors
             if self.frontier.is_finished():
@@ -242,7 +243,7 @@ class Crawl:
     async def settled(self, **counts: int) -> None:
         """Wait until the crawl's counts are these: a worker hears of them after its checkpoint."""
         self.checkpoint()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while (now := {name: getattr(self.frontier.counts, name) for name in counts}) != counts:
             assert self.kind in WORKERS, now
             assert time.monotonic() < deadline, now
@@ -257,4 +258,4 @@ async def crawling(kind: str, setting: Setting) -> AsyncIterator[Crawl]:
     try:
         yield crawl
     finally:
-        await asyncio.wait_for(crawl.close(), 120)
+        await asyncio.wait_for(crawl.close(), PATIENCE)

@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
+import waiting
+
 from sitecrawl.http import (
     Client,
     Download,
@@ -56,7 +58,7 @@ async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncI
         server.close()
         for writer in writers:
             writer.transport.abort()
-        await asyncio.wait_for(asyncio.gather(*handlers), 120)
+        await asyncio.wait_for(asyncio.gather(*handlers), waiting.PATIENCE)
         await asyncio.gather(*(writer.wait_closed() for writer in writers), return_exceptions=True)
 
 

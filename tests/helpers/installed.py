@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crawling import PROJECT, environment
+from waiting import PATIENCE
 
 PARTS = ("sitecrawl", "middlewares", "pipelines")
 _FILES = ("pyproject.toml", "setup.py", "scrapy.cfg", "Makefile", "README.md", "LICENSE")
@@ -47,7 +48,7 @@ def build_egg(project: Path, folder: Path) -> Path:
 def run(command: list[str], *, cwd: Path, **changes: str) -> subprocess.CompletedProcess[str]:
     """Run to the end, and show what it said if it failed."""
     done = subprocess.run(
-        command, cwd=cwd, env=environment(**changes), capture_output=True, text=True, timeout=120, check=False
+        command, cwd=cwd, env=environment(**changes), capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done
@@ -90,7 +91,13 @@ class Environment:
     def scrapy(self, *words: str, cwd: Path, **changes: str) -> subprocess.CompletedProcess[str]:
         command = [self.python, "-m", "scrapy", *words]
         return subprocess.run(
-            command, cwd=cwd, env=environment(**changes), capture_output=True, text=True, timeout=120, check=False
+            command,
+            cwd=cwd,
+            env=environment(**changes),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
         )
 
     def where(self, module: str, cwd: Path) -> str:

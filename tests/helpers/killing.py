@@ -21,7 +21,7 @@ from typing import Protocol
 from urllib.request import ProxyHandler, build_opener
 
 from crawling import PROJECT, environment, forked, scrapy_command
-from waiting import until
+from waiting import PATIENCE, until
 
 from sitecrawl.pagestore import PageReader
 
@@ -31,8 +31,6 @@ STARTUP_KILLS = 0.1
 """The share of kills that come while the crawl starts."""
 STARTUP = 2.0
 """Seconds within which those come."""
-_PATIENCE = 300.0
-"""Seconds after which a crawl that does not end is taken for stuck."""
 
 
 class Web:
@@ -217,10 +215,10 @@ def run(crawler: Crawler, web: Web) -> tuple[int, str]:
     """To its end: exit code and log."""
     if crawler.name == "sitecrawl":
         _, _, _, *words = crawler.command(web.root)  # without `python -m scrapy`
-        done = forked(*words, env=environment(), timeout=_PATIENCE)
+        done = forked(*words, env=environment(), timeout=PATIENCE)
         return done.returncode, done.stderr.decode()
     process = start(crawler, web)
-    log = process.communicate(timeout=_PATIENCE)[1]
+    log = process.communicate(timeout=PATIENCE)[1]
     return process.returncode, log
 
 
@@ -233,7 +231,7 @@ def kill(crawler: Crawler, web: Web, moment: float, *, starting: bool) -> bool:
     begun = time.monotonic()
     with start(crawler, web) as process:
         while not starting and process.poll() is None and len(web.hits()) == before:
-            if time.monotonic() - begun > _PATIENCE:  # it is stuck: a result, and no fault of the test
+            if time.monotonic() - begun > PATIENCE:  # it is stuck: a result, and no fault of the test
                 break
             time.sleep(0.02)
         try:

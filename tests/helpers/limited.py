@@ -20,7 +20,7 @@ from waiting import until
 LEASE = 2
 """Seconds of the workers' leases: a pause may be longer."""
 SHARDS = 4
-PATIENCE = 60.0
+PATIENCE = 300.0
 """Seconds without a fetch, and without a worker that ends, after which a crawl is taken for stuck."""
 _LOOK = 0.1
 """Seconds between two looks whether they have ended."""

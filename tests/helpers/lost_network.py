@@ -20,7 +20,7 @@ from pathlib import Path
 
 from crawling import PROJECT, environment, scrapy_command
 from localweb import LocalWeb, linked
-from waiting import until
+from waiting import PATIENCE, until
 
 SETTINGS = {
     "SITECRAWL_DELAY_FACTOR": 0,
@@ -64,7 +64,7 @@ def main(directory: Path, hosts: int) -> int:
             loopback(up=False)
             until(lambda: "The crawl pauses" in log.read_text(), "the pause")
             loopback(up=True)
-            code = crawl.wait(120)
+            code = crawl.wait(PATIENCE)
         finally:
             crawl.kill()
         print(json.dumps([hit.host for hit in web.hits if hit.path == "/"]))

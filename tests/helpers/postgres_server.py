@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import psycopg
-from waiting import until
+from waiting import PATIENCE, until
 
 NOBODY = 65534
 
@@ -56,7 +56,7 @@ class Postgres:
     def stop(self) -> None:
         if self.process is not None:
             self.process.send_signal(signal.SIGINT)
-            self.process.wait(timeout=120)
+            self.process.wait(timeout=PATIENCE)
             self.process = None
 
     @property

@@ -14,6 +14,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 import lxml.html
 import pytest
+from waiting import PATIENCE
 
 TOOL = Path(__file__).resolve().parents[3] / "shared" / "tools" / "real_web.py"
 SEEDS = (
@@ -86,7 +87,7 @@ class RealWeb:
 
     def close(self) -> None:
         self._process.terminate()
-        self._process.wait(120)
+        self._process.wait(PATIENCE)
         assert self._process.stdout is not None
         self._process.stdout.close()
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from crawling import environment
 from installed import Environment
-from waiting import until
+from waiting import PATIENCE, until
 
 _CONFIGURATION = """
 [scrapyd]
@@ -72,7 +72,7 @@ class Scrapyd:
         return self._ask(f"{self.url}/{service}.json", urllib.parse.urlencode(pairs).encode())
 
     def _ask(self, url: str, data: bytes | None = None) -> dict[str, Any]:
-        with _WITHOUT_PROXY.open(url, data, timeout=120) as response:
+        with _WITHOUT_PROXY.open(url, data, timeout=PATIENCE) as response:
             answer: dict[str, Any] = json.load(response)
         assert answer["status"] == "ok", answer
         return answer
@@ -111,5 +111,5 @@ class Scrapyd:
 
     def close(self) -> None:
         self._process.terminate()
-        self._process.wait(120)
+        self._process.wait(PATIENCE)
         self._log.close()

@@ -15,6 +15,7 @@ from typing import Any
 from frontiers import Heard
 from pagestore_helpers import STARTED, exchange, page
 from redis_servers import Server
+from waiting import PATIENCE
 from worker_frontiers import CrawlOf
 
 from sitecrawl.cluster.join import join
@@ -149,7 +150,7 @@ def work(
 
     async def crawl() -> None:
         workers = [Worker(folder, redis) for folder in folders]
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         try:
             while not all([await worker.turn() for worker in workers]):
                 assert time.monotonic() < deadline, "the crawl does not end"

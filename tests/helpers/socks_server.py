@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from threading import Thread
 
 from http_clients import serving
+from waiting import PATIENCE
 
 
 async def pipe(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
@@ -74,5 +75,5 @@ def served(server: Socks) -> Iterator[int]:
     finally:
         asyncio.run_coroutine_threadsafe(serves.__aexit__(None, None, None), loop).result(60)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(30)
+        thread.join(PATIENCE)
         loop.close()

@@ -11,16 +11,17 @@ from crawling import environment
 from forks import start
 from localweb import LocalWeb, linked
 from silence import silent
+from waiting import PATIENCE
 
 
 def test_what_a_command_prints_and_how_it_ends(tmp_path: Path) -> None:
     """Output and errors have files of their own, or share one; the exit code is the command's."""
     out, errors = tmp_path / "out", tmp_path / "errors"
-    assert start(["version"], environment(), out, errors).wait(60) == 0
+    assert start(["version"], environment(), out, errors).wait(PATIENCE) == 0
     assert (out.read_text().partition(" ")[0], errors.read_text()) == ("Scrapy", "")
-    assert start(["crawl", "nobody"], environment(), out, errors).wait(60) == 2
+    assert start(["crawl", "nobody"], environment(), out, errors).wait(PATIENCE) == 2
     assert "There is no spider 'nobody'" in errors.read_text()
-    assert start(["crawl", "nobody"], environment(), out).wait(60) == 2
+    assert start(["crawl", "nobody"], environment(), out).wait(PATIENCE) == 2
     assert "There is no spider 'nobody'" in out.read_text()
 
 
@@ -28,7 +29,7 @@ def test_another_folder(tmp_path: Path) -> None:
     """Paths are those of the folder that it runs in, as it sees them."""
     (tmp_path / "empty").mkdir()
     words = ["pages", "-d", "empty"]
-    assert start(words, environment(), tmp_path / "out", folder=tmp_path).wait(120) == 1
+    assert start(words, environment(), tmp_path / "out", folder=tmp_path).wait(PATIENCE) == 1
     assert "empty holds no stored pages" in (tmp_path / "out").read_text()
 
 
@@ -36,7 +37,7 @@ def test_words_are_seen_as_those_of_a_process(tmp_path: Path) -> None:
     """The summary names the command that goes on, as it was given."""
     with LocalWeb({"/": linked("/a"), "/a": "a"}) as web:
         words = ["crawl", "generic", "-a", f"seeds={web.root}/", "-a", "max_pages=1", "-s", f"JOBDIR={tmp_path}/job"]
-        assert start(words, environment(), tmp_path / "log").wait(60) == 0
+        assert start(words, environment(), tmp_path / "log").wait(PATIENCE) == 0
     assert f"-m scrapy {' '.join(words)}" in (tmp_path / "log").read_text()
 
 
@@ -50,7 +51,7 @@ def test_two_at_once(tmp_path: Path) -> None:
         with pytest.raises(subprocess.TimeoutExpired):
             one.wait(0)
         one.kill()
-        assert one.wait(30) == -signal.SIGKILL
+        assert one.wait(PATIENCE) == -signal.SIGKILL
         assert other.poll() is None
         other.kill()
-        assert other.wait(30) == -signal.SIGKILL
+        assert other.wait(PATIENCE) == -signal.SIGKILL

@@ -21,7 +21,7 @@ SLOW: Final = 0.6
 """Seconds for a page that would come before its fault."""
 LARGE: Final = 2 << 20
 """Bytes of every seventh page, for which memory has to be found."""
-PATIENCE: Final = 90.0
+PATIENCE: Final = 300.0
 """Seconds after which a crawl that does nothing is stuck."""
 DROPPED: Final = Answer(raw=b"")
 

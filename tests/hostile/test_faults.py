@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from waiting import PATIENCE
+
 sys.path.append(str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parents[1] / "helpers" / "spiders"))
 
@@ -26,7 +28,7 @@ def test_every_page_once_under_faults(tmp_path: Path) -> None:
     """
     print(f"HOSTILE_SEED={SEED}")
     words = [*own_machine(), sys.executable, str(ATTACK), str(tmp_path), str(SEED), str(FAULTS)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=400)
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE)
     print(done.stderr)
     assert done.returncode == 0
     result = json.loads(done.stdout)

@@ -12,7 +12,7 @@ import pytest
 from certificates import certificate
 from http_clients import OK, answering, client, fetch, get, look_up, serving, standing
 from socks_server import pipe
-from waiting import until_async
+from waiting import PATIENCE, until_async
 
 from sitecrawl.http import (
     ConnectionFailed,
@@ -175,7 +175,7 @@ def test_a_download_ends_when_it_is_told_to() -> None:
             with client(never if connects else look_up) as ours:
                 download = Download(ours, get(port))  # by name
                 running = asyncio.create_task(download.run(max_size=10))
-                await asyncio.wait_for(waits.wait(), 120)
+                await asyncio.wait_for(waits.wait(), PATIENCE)
                 download.end(TimeoutError("enough"))
                 await running
 

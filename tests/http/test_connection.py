@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import uvloop
 from http_clients import tls_context
+from waiting import PATIENCE
 
 from sitecrawl.http import (
     Client,
@@ -66,7 +67,7 @@ async def _failing(play: Play, *, by_proxy: bool) -> tuple[Exception, list[str]]
             if ended is not None:
                 await ended
             with pytest.raises((HttpError, TimeoutError)) as error:
-                await asyncio.wait_for(running, 120)
+                await asyncio.wait_for(running, PATIENCE)
     found = error.value
     del running, download, error
     found.__traceback__ = found.__cause__ = found.__context__ = None  # they keep the futures
@@ -143,10 +144,10 @@ def test_what_nobody_asked_for_is_no_answer(loop_factory: Callable[[], asyncio.A
         download = Download(client, Request("GET", "/", "a.example", Endpoint(False, *server.getsockname())))
         running = asyncio.create_task(download.run(max_size=100))
         loop = asyncio.get_running_loop()
-        peer, _ = await asyncio.wait_for(loop.sock_accept(server), 120)
-        assert await asyncio.wait_for(loop.sock_recv(peer, 65536), 120)
+        peer, _ = await asyncio.wait_for(loop.sock_accept(server), PATIENCE)
+        assert await asyncio.wait_for(loop.sock_recv(peer, 65536), PATIENCE)
         peer.sendall(head + answer)
-        return peer, b"".join((await asyncio.wait_for(running, 120)).body)
+        return peer, b"".join((await asyncio.wait_for(running, PATIENCE)).body)
 
     async def main() -> None:
         with socket.create_server(("127.0.0.1", 0)) as server, closing(_client()) as client:

@@ -30,7 +30,7 @@ def run(request: pytest.FixtureRequest) -> Run:
 
     def running(story: Coroutine[object, object, None]) -> None:
         with asyncio.Runner(loop_factory=factory) as runner:
-            runner.run(asyncio.wait_for(story, 120))
+            runner.run(asyncio.wait_for(story, PATIENCE))
 
     return running
 

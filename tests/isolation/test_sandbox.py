@@ -10,6 +10,7 @@ from collections.abc import Collection
 
 import pytest
 from crawling import environment
+from waiting import PATIENCE
 
 LINUX = sys.platform == "linux"
 TRIED = """
@@ -60,7 +61,7 @@ LANDLOCKED = dict.fromkeys(("open", "write", "list", "connect", "listen", "run")
 def tried(names: Collection[str], before: str = "") -> tuple[list[str], dict[str, str], bool]:
     """Which fences a process has, what it was refused, and whether it can still compute and write."""
     words = [sys.executable, "-c", TRIED.format(names=list(names), before=before)]
-    done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(words, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     fences, refused, allowed = json.loads(done.stdout)
     return fences, refused, allowed

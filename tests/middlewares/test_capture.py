@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from crawling import PROJECT, crawl, environment, scrapy_command
 from localweb import Answer, LocalWeb, Page, linked
+from waiting import PATIENCE
 
 from middlewares.capture import retry_after
 from sitecrawl.pagestore import PageFilter, PageReader
@@ -160,7 +161,7 @@ class TestFullDisk:
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE,
             check=False,
         )
         return done.returncode, done.stderr

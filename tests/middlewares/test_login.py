@@ -199,7 +199,7 @@ def test_killed(tmp_path: Path) -> None:
         command = scrapy_command("crawl", "generic", *words, settings=settings)
         crawler = subprocess.Popen(command, cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL)
         try:
-            until(lambda: len(web.paths()) > 8, "pages before the kill", seconds=120)
+            until(lambda: len(web.paths()) > 8, "pages before the kill")
         finally:
             crawler.kill()
             crawler.wait()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from crawling import PROJECT, crawl, environment, scrapy, scrapy_command, states_of, stats_of
 from localweb import Answer, LocalWeb, Page, linked
-from waiting import until
+from waiting import PATIENCE, until
 
 from sitecrawl.frontier.record import UrlState
 
@@ -114,7 +114,7 @@ def test_hosts_that_were_given_up_are_asked_at_once(tmp_path: Path) -> None:
     port, job, is_over = nobody(), tmp_path / "job", threading.Event()
 
     def slow(path: str, host: str) -> str | None:
-        return "slow" if path == "/" and is_over.wait(120) else None
+        return "slow" if path == "/" and is_over.wait(PATIENCE) else None
 
     def told() -> str:
         return scrapy("frontier", "-d", str(job), "--retry-given-up").stdout
@@ -130,7 +130,7 @@ def test_hosts_that_were_given_up_are_asked_at_once(tmp_path: Path) -> None:
             with LocalWeb({"/": "here"}, port=port) as web:
                 until(lambda: told() and "/" in web.paths(), "the host is asked again")
                 is_over.set()
-                assert process.wait(120) == 0
+                assert process.wait(PATIENCE) == 0
         finally:
             is_over.set()
             process.kill()

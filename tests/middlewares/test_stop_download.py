@@ -10,6 +10,7 @@ from pathlib import Path
 
 from crawling import environment, states_of
 from localweb import LocalWeb, linked
+from waiting import PATIENCE
 
 from sitecrawl.frontier.record import UrlState
 
@@ -62,7 +63,9 @@ def test_a_spider_that_stops_downloads(tmp_path: Path) -> None:
     robots = "User-agent: *\nDisallow: /3\n"
     with LocalWeb(lambda path, _: robots if path == "/robots.txt" else linked(title=path)) as web:
         command = [sys.executable, "-c", CRAWL, str(job), web.root, str(PAGES)]
-        done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            command, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
         assert sorted(web.paths()) == sorted(f"/{number}" for number in range(PAGES) if number != 3)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == [[["StopDownload", 200]] * (PAGES - 1), "finished"]

@@ -11,6 +11,7 @@ import pytest
 import sqlalchemy as sa
 from crawling import environment
 from localweb import LocalWeb
+from waiting import PATIENCE
 
 from sitecrawl.pagestore.database import page_table
 
@@ -65,7 +66,9 @@ def crawl(tmp_path, web):
     def run(name: str, url: str, pages: int = PAGES, **settings: object) -> tuple[dict[str, object], str]:
         arguments = [str(tmp_path / name), url, f"{web.root}/{name}/{pages}", str(pages), json.dumps(settings)]
         command = [sys.executable, "-c", CRAWL, *arguments]
-        done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=True)
+        done = subprocess.run(
+            command, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=True
+        )
         return json.loads(done.stdout.splitlines()[-1]), done.stderr
 
     return run

@@ -14,6 +14,7 @@ from localweb import LocalWeb
 from pagestore_helpers import NO_BATCH, exchange, page
 from redis_server import running_redis
 from scrapy.settings import Settings
+from waiting import PATIENCE
 
 from pipelines import RedisPipeline
 from pipelines.redis import serialize
@@ -102,7 +103,7 @@ def test_a_crawls_items_are_in_redis(server, tmp_path):
     socket = server.connection_pool.connection_kwargs["path"]
     with LocalWeb(lambda path, host: "<title>Shop</title>") as web:
         command = [sys.executable, "-c", CRAWL, str(tmp_path / "job"), socket, web.root]
-        subprocess.run(command, env=environment(), timeout=120, check=True)
+        subprocess.run(command, env=environment(), timeout=PATIENCE, check=True)
     items, pages = ([json.loads(one) for one in server.lrange(f"crawled:{of}", 0, -1)] for of in ("items", "pages"))
     assert items == [{"price": 1}]
     assert [page["url"] for page in pages] == [web.root]

@@ -19,6 +19,7 @@ import redis
 from crawling import PROJECT, environment, scrapy, with_settings
 from localweb import Answer, LocalWeb, Page, linked
 from redis_server import running_redis, socket_of
+from waiting import PATIENCE
 
 from sitecrawl.pagestore import PageFilter, PageReader
 
@@ -203,7 +204,7 @@ def jobs(store: redis.Redis, web: LocalWeb, tmp_path_factory: pytest.TempPathFac
             own.lpush("mycrawler:urls" if spider == "mycrawler" else "myspider:start_urls", start)
         words = with_settings("crawl", spider, settings={"JOBDIR": "job"})
         processes.append(forks.start(words, environment(PYTHONPATH=str(PROJECT)), folder / "log", folder=folder))
-    assert [process.wait(120) for process in processes] == [0] * 4
+    assert [process.wait(PATIENCE) for process in processes] == [0] * 4
     return folders
 
 

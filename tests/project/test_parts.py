@@ -17,6 +17,7 @@ import redis
 from crawling import PROJECT, scrapy, states_of
 from localweb import Answer, LocalWeb, Page, linked
 from redis_server import running_redis, socket_of
+from waiting import PATIENCE
 
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.pagestore import PageFilter, PageReader
@@ -174,7 +175,7 @@ def test_sitemaps_in_a_spider(folder: Path, web: LocalWeb) -> None:
 
 async def fetch(url: str) -> Fetched | None:
     try:
-        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=120) as response:
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=PATIENCE) as response:
             headers = [(name.encode(), value.encode()) for name, value in response.headers.items()]
             return Fetched(response.url, response.status, response.read(), headers)
     except urllib.error.HTTPError as error:

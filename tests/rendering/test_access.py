@@ -10,6 +10,7 @@ from chromium import executable
 from crawling import crawl
 from localweb import Answer, LocalWeb
 from scripted_web import LOGO, script
+from waiting import PATIENCE
 
 from sitecrawl.pagestore import PageReader
 
@@ -61,7 +62,7 @@ def test_hosts_that_do_not_say_what_they_allow(tmp_path: Path) -> None:
 
     def silent(path: str, host: str) -> Answer:
         unanswered.append(path)
-        over.wait(60)
+        over.wait(PATIENCE)
         return Answer(b"", 500, {})
 
     with (

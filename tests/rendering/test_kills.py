@@ -15,7 +15,7 @@ from chromium import executable
 from crawling import PROJECT, crawl, environment, scrapy, scrapy_command, stats_of
 from localweb import LocalWeb, Page
 from scripted_web import scripted
-from waiting import until
+from waiting import PATIENCE, until
 
 from sitecrawl.pagestore import PageReader
 
@@ -47,7 +47,7 @@ class Held(LocalWeb):
         def answer(path: str, host: str) -> Page | None:
             if path == "/api/3" and not self.go_on.is_set():
                 self.reached.set()
-                self.go_on.wait(120)
+                self.go_on.wait(PATIENCE)
             return pages.get(path)
 
         super().__init__(answer)
@@ -63,7 +63,7 @@ def test_a_crawl_that_is_killed(tmp_path: Path) -> None:
     job = tmp_path / "job"
     with Held() as web:
         with subprocess.Popen(web.command(job), cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL) as process:
-            assert web.reached.wait(120), "the page that hangs was never shown"
+            assert web.reached.wait(PATIENCE), "the page that hangs was never shown"
             started = {pid: words for pid, words in below(process.pid).items() if pid != process.pid}
             assert any("--type=renderer" in words for words in started.values()), started
             process.kill()
@@ -89,10 +89,10 @@ def test_a_group_that_is_stopped(tmp_path: Path) -> None:
             web.command(tmp_path / "job"), cwd=PROJECT, env=environment(), stderr=said, start_new_session=True
         ) as run,
     ):
-        assert web.reached.wait(120), "the page that hangs was never shown"
+        assert web.reached.wait(PATIENCE), "the page that hangs was never shown"
         os.killpg(run.pid, signal.SIGTERM)
         web.go_on.set()
-        assert run.wait(120) == 0, log.read_text()
+        assert run.wait(PATIENCE) == 0, log.read_text()
     assert "The crawl was interrupted" in log.read_text()
     assert "] ERROR:" not in log.read_text()
 
@@ -109,13 +109,13 @@ def test_a_browser_that_is_killed(tmp_path: Path) -> None:
             log.open("w") as errors,
             subprocess.Popen(web.command(job), cwd=PROJECT, env=environment(), stderr=errors) as run,
         ):
-            assert web.reached.wait(120), "the page that hangs was never shown"
+            assert web.reached.wait(PATIENCE), "the page that hangs was never shown"
             browsers = [pid for pid, words in below(run.pid).items() if "--remote-debugging" in words]
             for pid in browsers:
                 if "--type=" not in processes().get(pid, (0, "--type="))[1]:
                     os.kill(pid, signal.SIGKILL)
             web.go_on.set()
-            assert run.wait(120) == 0, log.read_text()
+            assert run.wait(PATIENCE) == 0, log.read_text()
         root = web.root
     found = counted(job)
     for path in GRAPH:

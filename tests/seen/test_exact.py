@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rocksdict import Options, Rdict
 from seen_helpers import MemorySet
+from waiting import PATIENCE
 
 from sitecrawl.base.errors import CorruptFile, CrawlDirectoryInUse, FormatMismatch, StorageError
 from sitecrawl.crawldir.database import Database
@@ -309,7 +310,7 @@ def test_a_full_disk_says_so(tmp_path: Path) -> None:
     script = 'mount -t tmpfs -o size=8m none "$1" && exec "$2" -c "$3" "$1/set"'
     args = ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh", str(tmp_path), sys.executable]
     try:
-        done = subprocess.run([*args, FULL_DISK], capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run([*args, FULL_DISK], capture_output=True, text=True, check=False, timeout=PATIENCE)
     except FileNotFoundError:
         pytest.skip("no unshare on this machine")
     if "unshare" in done.stderr or "mount" in done.stderr:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from crawling import PROJECT, environment, scrapy, scrapy_command, stats_of
 from localweb import Answer, LocalWeb, Page
+from waiting import PATIENCE
 
 RULES = """\
 follow: [a.item::attr(href)]
@@ -102,7 +103,7 @@ def test_a_dry_run_whose_reader_has_enough(web: LocalWeb, rules: Path) -> None:
         assert run.stderr is not None
         run.stdout.close()
         assert run.stderr.read() == ""
-        assert run.wait(120) == 0
+        assert run.wait(PATIENCE) == 0
 
 
 def test_a_dry_run_that_fails(web: LocalWeb, rules: Path) -> None:

@@ -16,6 +16,7 @@ from crawling import environment, scrapy, stats_of, with_settings
 from localweb import Answer, LocalWeb, linked
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from waiting import PATIENCE
 
 
 class Collector(LocalWeb):
@@ -79,7 +80,7 @@ def crawl(web: LocalWeb, folder: Path, env: Mapping[str, str], **settings: objec
     }  # fmt: skip
     words = with_settings("crawl", "generic", "-a", f"seeds={web.root}", settings=settings)
     fork = forks.start(words, environment(**env), Path(os.devnull), folder / "log")
-    return CompletedProcess(words, fork.wait(120), "", (folder / "log").read_text())
+    return CompletedProcess(words, fork.wait(PATIENCE), "", (folder / "log").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +200,7 @@ def test_a_collector_that_hangs(web: LocalWeb, tmp_path: Path) -> None:
     over = threading.Event()
 
     def answer(path: str, host: str) -> str:
-        over.wait(120)
+        over.wait(PATIENCE)
         return ""
 
     with LocalWeb(answer) as hangs:

@@ -15,7 +15,7 @@ from dashboards import Crawl
 from fleet import fleet, web_of
 from localweb import Answer, LocalWeb, linked
 from redis_servers import server
-from waiting import until
+from waiting import PATIENCE, until
 
 SECRET = "k" * 20
 
@@ -129,7 +129,7 @@ class Gated(LocalWeb):
         if path == "/robots.txt":
             return None
         if path != "/":
-            self.gate.wait(120)
+            self.gate.wait(PATIENCE)
         number = int(path.strip("/") or "0")
         return linked(f"/{number + 1}")
 
@@ -162,7 +162,7 @@ def test_stall_and_kill(gated: Gated, receiver: Receiver, tmp_path: Path) -> Non
         assert receiver.first("resumed")["lasts"] >= 1.5
         until(lambda: receiver.events.count("heartbeat") > 2, "signs of life")
         first.process.send_signal(signal.SIGKILL)
-        first.process.wait(120)
+        first.process.wait(PATIENCE)
     turns = [event for event in receiver.events if event in {"stall", "resumed"}]
     assert turns == [("stall", "resumed")[number % 2] for number in range(len(turns))]
     assert "end" not in receiver.events

@@ -166,7 +166,7 @@ def run(seeds: list[str], directory: Path) -> tuple[str, int, int]:
             memory = max(memory, peak_of(process.pid))
             return process.poll() is not None
 
-        until(has_ended, "the end of the crawl", 600)
+        until(has_ended, "the end of the crawl")
     return (directory / "log").read_text(), process.returncode, memory
 
 

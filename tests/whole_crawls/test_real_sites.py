@@ -14,6 +14,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from crawling import scrapy
 from realweb import SEEDS, RealWeb
+from waiting import PATIENCE
 from warcio.archiveiterator import ArchiveIterator
 
 from sitecrawl.page.refusals import challenge
@@ -41,7 +42,7 @@ def jobdir(web, tmp_path_factory):
 def crawl(web: RealWeb, directory: Path) -> subprocess.CompletedProcess[str]:
     settings = {"SITECRAWL_DELAY_FACTOR": 0, "JOBDIR": directory, "STATS_DUMP": True, "LOG_LEVEL": "INFO"}
     words = ("crawl", "generic", "-a", f"seeds={','.join(SEEDS)}")
-    return scrapy(*words, settings=settings, env={"http_proxy": web.proxy}, timeout=300)
+    return scrapy(*words, settings=settings, env={"http_proxy": web.proxy}, timeout=PATIENCE)
 
 
 def test_every_page_that_an_independent_walk_reaches_is_stored_once(web, jobdir):
@@ -118,7 +119,7 @@ def test_sitemaps_of_real_sites(web, tmp_path, host):
     """Without a robots.txt the sitemap is found, and every page that it lists is stored."""
     settings = {"SITECRAWL_DELAY_FACTOR": 0, "JOBDIR": tmp_path / "job"}
     words = ("crawl", "sitemap", "-a", f"domains=http://{host}/")
-    done = scrapy(*words, settings=settings, env={"http_proxy": web.proxy}, timeout=120)
+    done = scrapy(*words, settings=settings, env={"http_proxy": web.proxy}, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr
     assert web.answer(f"http://{host}/robots.txt")[0] == 404
     listed = {(e.text or "").strip() for e in ET.fromstring(web.answer(f"http://{host}/sitemap.xml")[2]).iter(LOC)}

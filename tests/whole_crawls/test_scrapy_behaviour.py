@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from crawling import HELPERS, environment
 from localweb import Answer, LocalWeb, Page, linked
+from waiting import PATIENCE
 
 DRIVER = HELPERS / "spiders" / "driver.py"
 SPIDERS = [
@@ -130,7 +131,9 @@ class Run:
         file = folder / "job.json"
         file.write_text(json.dumps(job))
         command = [sys.executable, str(DRIVER), str(file)]
-        done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            command, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False
+        )
         assert done.returncode == 0, done.stderr[-3000:]
         self.log = done.stderr
         self.results: dict[str, Any] = json.loads(file.with_suffix(".out").read_text())

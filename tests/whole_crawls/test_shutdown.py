@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from crawling import PROJECT, environment, scrapy, scrapy_command, states_of
 from localweb import LocalWeb, Page, linked
-from waiting import until
+from waiting import FOREVER, PATIENCE, until
 
 from sitecrawl.frontier.record import UrlState
 
@@ -30,7 +30,7 @@ class HangingWeb:
         if path == "/robots.txt":
             return None
         if path == "/hangs":
-            self.released.wait(120)
+            self.released.wait(FOREVER)
             return "there it is"
         number = int(path.strip("/") or 0)
         time.sleep(0.02)
@@ -54,7 +54,7 @@ def start(web: LocalWeb, folder: Path, **more: object) -> subprocess.Popen[str]:
         "SITECRAWL_DELAY_FACTOR": 0,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 4,
         "SITECRAWL_MAX_IDLE_TIME": 0,
-        "DOWNLOAD_TIMEOUT": 100,
+        "DOWNLOAD_TIMEOUT": FOREVER,
         "SITECRAWL_SHUTDOWN_TIME": 1,
         "JOBDIR": folder / "job",
         **more,
@@ -79,7 +79,7 @@ def finish(web: LocalWeb, pages: HangingWeb, folder: Path) -> None:
     """Resume, now that nothing hangs, and find every page stored once."""
     pages.released.set()
     process = start(web, folder)
-    log = process.communicate(timeout=60)[0]
+    log = process.communicate(timeout=PATIENCE)[0]
     assert "finished" in log, log
     assert set(states_of(folder / "job").values()) == {UrlState.FETCHED}
     assert stored(folder) == dict.fromkeys(["", "hangs", *map(str, range(1, PAGES))], 1)
@@ -93,7 +93,7 @@ def test_one_signal_ends_the_crawl_although_a_host_hangs(
     process = start(web, tmp_path)
     wait_for_hits(web, 20)
     process.send_signal(number)
-    log = process.communicate(timeout=50)[0]
+    log = process.communicate(timeout=PATIENCE)[0]
     assert process.returncode == 0, log
     assert "The crawl was interrupted." in log
     assert f"JOBDIR={tmp_path / 'job'}" in log
@@ -105,10 +105,10 @@ def test_one_signal_ends_the_crawl_although_a_host_hangs(
 
 def test_one_signal_ends_a_pause(web: LocalWeb, pages: HangingWeb, tmp_path: Path) -> None:
     """A page that waits for the pause after its host's robots.txt is left to the next run at once."""
-    process = start(web, tmp_path, DOWNLOAD_DELAY=1000)
+    process = start(web, tmp_path, DOWNLOAD_DELAY=FOREVER)
     until(lambda: any(hit.path == "/robots.txt" for hit in web.hits), "the request for robots.txt")
     process.send_signal(signal.SIGTERM)
-    log = process.communicate(timeout=50)[0]
+    log = process.communicate(timeout=PATIENCE)[0]
     assert "was interrupted." in log
     assert "Traceback" not in log
     assert not web.paths()
@@ -123,7 +123,7 @@ def test_two_signals_end_the_crawl_at_once(web: LocalWeb, pages: HangingWeb, tmp
     assert process.stdout is not None
     assert any("Send again to force" in line for line in process.stdout)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=50)
+    process.communicate(timeout=PATIENCE)
     assert not pages.released.is_set()
     finish(web, pages, tmp_path)
 
@@ -137,6 +137,6 @@ def test_a_third_signal_changes_nothing(web: LocalWeb, pages: HangingWeb, tmp_pa
         process.send_signal(signal.SIGINT)  # to nobody, once it has ended
         return process.poll() is not None
 
-    until(leaned_on, "the end of the crawl", 50)
+    until(leaned_on, "the end of the crawl")
     process.communicate()
     finish(web, pages, tmp_path)

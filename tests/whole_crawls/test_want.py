@@ -15,7 +15,7 @@ import pytest
 from crawling import HELPERS, PROJECT, environment, scrapy, scrapy_command, states_of, stats_of
 from localweb import LocalWeb, linked
 from silence import silent
-from waiting import until
+from waiting import PATIENCE, until
 
 from sitecrawl.frontier.record import UrlState
 
@@ -38,7 +38,7 @@ def limited(files: int, command: Sequence[str]) -> list[str]:
 
 def run(command: Sequence[str], **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, cwd=PROJECT, env=environment(**env), capture_output=True, text=True, timeout=120, check=False
+        command, cwd=PROJECT, env=environment(**env), capture_output=True, text=True, timeout=PATIENCE, check=False
     )
 
 
@@ -100,7 +100,7 @@ def test_a_name_server_that_is_gone_for_a_while(tmp_path: Path) -> None:
             until(lambda: "The crawl pauses, and goes on by itself: no name server" in log.read_text(), "the pause")
             assert len(web.paths()) < 40
             gone.unlink()
-            assert crawl.wait(120) == 0
+            assert crawl.wait(PATIENCE) == 0
         finally:
             crawl.kill()
         assert len(web.paths()) == 40
@@ -185,7 +185,7 @@ def test_a_proxy_that_is_down_for_a_while(tmp_path: Path) -> None:
         try:
             until(lambda: "goes on by itself: no proxy answers" in log.read_text(), "the pause")
             with LocalWeb(proxied, address=address, port=port) as web:
-                assert crawl.wait(120) == 0
+                assert crawl.wait(PATIENCE) == 0
         finally:
             crawl.kill()
     assert states_of(tmp_path / "job") == dict.fromkeys(seeds, UrlState.FETCHED)
