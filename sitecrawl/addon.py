@@ -32,7 +32,7 @@ from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawl.outputs import check_outputs
 from sitecrawl.crawl.own_dupefilter import own_class
 from sitecrawl.crawl.sharing import workers
-from sitecrawl.crawl.worker_feeds import name_own_feeds
+from sitecrawl.crawl.worker_files import name_own_feeds
 from sitecrawl.credit.policies import POLICIES
 from sitecrawl.frontier.order import LINKS, ORDERS
 from sitecrawl.http import Proxy, Verify

@@ -18,12 +18,15 @@ from typing import Any, Final, Protocol
 from sitecrawl.base.errors import StorageError
 from sitecrawl.cluster.line import VARIABLE, Ear
 from sitecrawl.crawldir.directory import WORKER_PREFIX
+from sitecrawl.crawldir.faults import file_errors
 
 POLL: Final = 0.2
 """Seconds between two looks at the workers."""
 MOST_RESTARTS: Final = 20
 _ENDS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """A terminal that is closed ends a crawl as Ctrl-C does: workers are in groups of their own, and would stay."""
+_STOPPED: Final = (-signal.SIGINT, -signal.SIGTERM)
+"""Exit codes of workers that had not come so far as to end by themselves."""
 
 
 class Listener(Protocol):
@@ -32,8 +35,10 @@ class Listener(Protocol):
     def heard(self, worker: str, said: Mapping[str, Any]) -> None:
         """What the worker says on its line (`cluster.line`)."""
 
-    def ended(self, worker: str, code: int, *, again: bool) -> None:
-        """Its process has ended; `again`: it was killed, and is started again."""
+    def ended(self, worker: str, code: int, *, again: bool, wanted: bool) -> None:
+        """Its process has ended; `again`: it was killed, and is started again; `wanted`: by the signal by which
+        somebody has ended the crawl.
+        """
 
     def tick(self) -> None:
         """`POLL` has gone by."""
@@ -97,9 +102,12 @@ class Fleet:
         return [worker.process.wait() for worker in self._workers.values()]
 
     def _start(self, place: Path) -> None:
-        place.mkdir(parents=True, exist_ok=True)
+        with file_errors(place):
+            place.mkdir(parents=True, exist_ok=True)
+        with file_errors(log_of(place)):
+            log = log_of(place).open("ab")
         ours, theirs = socket.socketpair()
-        with theirs, log_of(place).open("ab") as log:
+        with theirs, log:
             # A group of its own: Ctrl-C reaches the fleet alone, which hands it on once.
             process = subprocess.Popen(  # noqa: S603 - the user's own command line
                 self._command(place), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
@@ -126,7 +134,7 @@ class Fleet:
                 continue
             code, worker.is_told = worker.process.returncode, True
             again = code < 0 and not self.is_stopping and self._restarts < MOST_RESTARTS
-            self._listener.ended(place.name, code, again=again)
+            self._listener.ended(place.name, code, again=again, wanted=self.is_stopping and code in _STOPPED)
             if again:
                 self._restarts += 1
                 self._start(place)

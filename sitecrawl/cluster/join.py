@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import signal
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
+from threading import current_thread, main_thread
+from types import FrameType
 from typing import Any, Final, TypeVar
 
 import redis
@@ -27,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 _LOOK: Final = 0.2
 """Seconds between two looks whether other workers are still believed alive."""
+_ENDS: Final = (signal.SIGINT, signal.SIGTERM)
 
 Value = TypeVar("Value")
 
@@ -87,7 +91,7 @@ def begin(joined: Joined, session: str) -> Run:
             if not heard_of:
                 logger.warning("The crawl has %s, not %s: waiting until no worker is at work", found, limits)
             heard_of = alive
-            time.sleep(_LOOK)
+            _wait(_LOOK)
     finally:
         client.close()
 
@@ -131,7 +135,7 @@ def _compare(found: Mapping[bytes, bytes], wanted: Mapping[bytes, bytes], crawl:
 
 
 def _patiently(ask: Callable[[], Value], where: str) -> Value:
-    """The answer, as soon as Redis can give it. Nothing runs yet, so that a signal ends the process."""
+    """The answer, as soon as Redis can give it."""
     for failures in count(1):
         try:
             return ask()
@@ -140,5 +144,25 @@ def _patiently(ask: Callable[[], Value], where: str) -> Value:
                 raise
             if failures == 1:
                 logger.warning("Waiting for Redis at %s, which does not take the crawl yet: %s", where, error)
-        time.sleep(back_off(failures))
+        _wait(back_off(failures))
     raise AssertionError("unreachable")
+
+
+def _wait(seconds: float) -> None:
+    """Raises `StorageError` when somebody ends the crawl meanwhile.
+
+    Nothing else runs yet: what Scrapy makes of a signal would wait for Redis, too.
+    """
+    if current_thread() is not main_thread():
+        time.sleep(seconds)
+        return
+    old = [signal.signal(number, _end) for number in _ENDS]
+    try:
+        time.sleep(seconds)
+    finally:
+        for number, handler in zip(_ENDS, old, strict=True):
+            signal.signal(number, handler)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    raise StorageError("The crawl was ended while it waited for Redis")

@@ -26,10 +26,13 @@ from typing import BinaryIO, Final, NamedTuple
 from urllib.parse import quote
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from sitecrawl.base.errors import StorageError
 from sitecrawl.base.extras import how_to_install
 from sitecrawl.cluster import redis_guard
+from sitecrawl.crawldir.faults import file_errors
 
 EXTRA: Final = "workers"
 """Brings a server for machines that have none."""
@@ -53,7 +56,18 @@ class Running(StorageError):
 
     def __init__(self, directory: Path, guard: str, socket: str) -> None:
         self.url = _url(socket)
+        self._guard, self._socket = guard, socket
         super().__init__(f"A redis-server runs in {directory} already (process {guard or 'unknown'})")
+
+    def end_if_forsaken(self) -> None:
+        """End a server that nobody else would end: its guard was killed, and nobody is connected to it. Whoever asks
+        for that has made sure that no crawl has just begun it.
+        """
+        if not self._guard.isdigit() or _is_alive(int(self._guard)):
+            return
+        with suppress(redis.RedisError), closing(_client(self._socket)) as client:
+            if len(client.client_list()) == 1:  # this one
+                client.shutdown(nosave=True)
 
 
 @contextmanager
@@ -62,11 +76,13 @@ def redis_server(directory: Path) -> Iterator[OwnRedis]:
     descriptor. Raises `StorageError`; `Running` if there is one.
     """
     program, folder = server_program(), directory / "redis"
-    folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        lock = stack.enter_context((folder / "lock").open("ab+"))
-        _lock(lock, directory)
-        log = stack.enter_context((directory / "redis.log").open("ab"))
+        with file_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            lock = stack.enter_context((folder / "lock").open("ab+"))
+            _lock(lock, directory)
+        with file_errors(directory / "redis.log"):
+            log = stack.enter_context((directory / "redis.log").open("ab"))
         socket = _socket_in(folder, stack)
         options = ["--port", "0", "--unixsocket", socket, "--unixsocketperm", "700", "--dir", str(folder.resolve())]
         server = [program, *options, "--appendonly", "yes", "--save", "", "--daemonize", "no"]
@@ -77,11 +93,12 @@ def redis_server(directory: Path) -> Iterator[OwnRedis]:
             pass_fds=[held, lock.fileno()],
         )  # fmt: skip
         os.close(held)
-        lock.truncate(0)
-        lock.write(f"{process.pid} {socket}".encode())
-        lock.flush()
         stack.callback(_end, process, socket)
         stack.callback(os.close, alive)
+        with file_errors(folder):
+            lock.truncate(0)
+            lock.write(f"{process.pid} {socket}".encode())
+            lock.flush()
         _await(process, socket, directory)
         yield OwnRedis(_url(socket), alive)
 
@@ -140,6 +157,19 @@ def _socket_in(folder: Path, stack: ExitStack) -> str:
     return f"{short}/socket"
 
 
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)
+    return True
+
+
+def _client(socket: str) -> redis.Redis:
+    """One that says at once when nobody answers: redis-py would ask ten times more, with seconds in between."""
+    return redis.Redis(unix_socket_path=socket, retry=Retry(NoBackoff(), 0))
+
+
 def _url(socket: str) -> str:
     return f"unix://{quote(socket)}?db=0"
 
@@ -158,7 +188,7 @@ def _lock(lock: BinaryIO, directory: Path) -> None:
 
 def _await(process: subprocess.Popen[bytes], socket: str, directory: Path) -> None:
     deadline = time.monotonic() + _PATIENCE
-    with closing(redis.Redis(unix_socket_path=socket)) as client:
+    with closing(_client(socket)) as client:
         while process.poll() is None and time.monotonic() < deadline:
             try:
                 if not client.info("persistence")["loading"]:
@@ -171,5 +201,5 @@ def _await(process: subprocess.Popen[bytes], socket: str, directory: Path) -> No
 def _end(guard: subprocess.Popen[bytes], socket: str) -> None:
     """Wait for the end; if the guard was killed, nobody else tells the server that it is time."""
     if guard.wait() < 0:
-        with suppress(redis.RedisError), closing(redis.Redis(unix_socket_path=socket)) as client:
+        with suppress(redis.RedisError), closing(_client(socket)) as client:
             client.shutdown(nosave=True)

@@ -31,7 +31,7 @@ from sitecrawl.crawl.outputs import REPORT, Output, outputs
 from sitecrawl.crawl.pause import REASONS
 from sitecrawl.crawl.reading import NO_PARSER
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.crawl.worker_feeds import check_feeds
+from sitecrawl.crawl.worker_files import check_feeds, own_file
 from sitecrawl.job.naming import is_file
 from sitecrawl.job.reading import read_job
 from sitecrawl.job.taking import PRIORITY, has_directory
@@ -75,6 +75,8 @@ class Command(Versioned, ScrapyCrawl):
         if (line := to_parent()) is not None:
             if crawler.settings.getbool("LOG_ENABLED"):
                 line.relay_log(crawler.settings["LOG_LEVEL"])
+            if opts.profile:  # which Scrapy writes when this has ended
+                opts.profile = own_file(opts.profile, crawler.settings)
             self._crawl(crawler, opts)
             line.close()
             return
@@ -83,8 +85,7 @@ class Command(Versioned, ScrapyCrawl):
             if many is not None:
                 outcome = many.run()
                 self.exitcode = _code_of(outcome)
-                is_stopped = any(share.reason in _BY_HAND for share in outcome.shares)
-                self._write_outputs(crawler.settings, many.directory, is_stopped=is_stopped)
+                self._write_outputs(crawler.settings, many.directory, is_stopped=_was_stopped(outcome))
                 return
         except SitecrawlError as error:
             self._refuse(str(error))
@@ -210,11 +211,16 @@ def _peeked(crawler: Crawler, given: Mapping[str, Any]) -> tuple[BaseSettings, s
 def _code_of(outcome: Outcome) -> int:
     """The worst of the workers'; whether there is a page only all of them can say."""
     shares = outcome.shares
-    if outcome.errors or not shares or FAILED in outcome.codes:
+    if outcome.errors or FAILED in outcome.codes or not (shares or outcome.is_stopped):
         return FAILED
     if IN_WANT in outcome.codes:
         return IN_WANT
-    return 0 if outcome.has_pages or any(share.reason in _BY_HAND for share in shares) else shares[0].no_page_code
+    return 0 if outcome.has_pages or _was_stopped(outcome) else shares[0].no_page_code
+
+
+def _was_stopped(outcome: Outcome) -> bool:
+    """Whether somebody has ended it, here or through one of the workers."""
+    return outcome.is_stopped or any(share.reason in _BY_HAND for share in outcome.shares)
 
 
 def _was_in_want(crawler: Crawler) -> bool:

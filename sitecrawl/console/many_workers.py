@@ -48,7 +48,7 @@ _FOR_EACH: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of it. Without shares it could not begin, for `errors`."""
+    """What came of it. Without shares it could not begin, for `errors`, or was ended before."""
 
     codes: Sequence[int]
     """The workers' exit codes."""
@@ -56,6 +56,8 @@ class Outcome:
     errors: Sequence[str]
     has_pages: bool
     """Whether any page was fetched, in any run."""
+    is_stopped: bool
+    """Whether somebody has ended it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,9 @@ class ManyWorkers:
             finally:
                 team.stop()
             has_pages = self._sum_up(team.shares, redis.url, resumed=is_resumed)
-        return Outcome(codes, [*team.shares.values()], team.errors, has_pages)
+        if fleet.is_stopping and not team.shares and not team.errors:
+            print("The crawl was interrupted before it had begun.", file=sys.stderr)
+        return Outcome(codes, [*team.shares.values()], team.errors, has_pages, fleet.is_stopping)
 
     @contextmanager
     def _redis(self) -> Iterator[OwnRedis]:
@@ -184,7 +188,7 @@ def was_begun_by_many(directory: Path) -> bool:
 
 def command(place: Path, besides: Sequence[str], *, is_first: bool) -> list[str]:
     """That of the worker in `place`. What concerns all of them, or whoever looks, is left out."""
-    own = ["-s", f"JOBDIR={place}", "-s", "LOG_FILE=", *besides]
+    own = ["-s", f"JOBDIR={place}", "-s", "LOG_FILE=", "--logfile=", "--pidfile=", *besides]
     if not is_first:  # the first one's page shows all
         own += ["-s", "SITECRAWL_DASHBOARD=False"]
     return [sys.executable, *sys.orig_argv[1:], *own]
@@ -201,9 +205,10 @@ def _redis_in(directory: Path) -> Iterator[OwnRedis]:
             try:
                 redis = stack.enter_context(redis_server(directory))
                 break
-            except Running:
+            except Running as running:
                 if time.monotonic() > until:
                     raise
+                running.end_if_forsaken()
             if not is_told:
                 print("The Redis of this crawl runs still: waiting until nobody needs it", file=sys.stderr)
                 is_told = True

@@ -31,6 +31,8 @@ class Team:
     def __init__(self, directory: Path, line: StatusLine) -> None:
         self.shares: dict[str, Share] = {}
         self.errors: list[str] = []
+        self._refusing: set[str] = set()
+        """Those that have said one of them."""
         self._directory = directory
         self._line = line
         self._statuses: dict[str, Status] = {}
@@ -53,18 +55,18 @@ class Team:
                 self._statuses[worker] = Status(**what)
             elif kind == "share":
                 self.shares[worker] = Share(**what)
-            elif kind == "error" and what not in self.errors:
-                self.errors.append(what)
+            elif kind == "error":
+                self._refuse(worker, what)
             elif kind == "say" and self._is_new(worker, what):
                 print(visible(what), file=sys.stderr, flush=True)
             elif kind == "log":
                 self._log(worker, *what)
 
-    def ended(self, worker: str, code: int, *, again: bool) -> None:
+    def ended(self, worker: str, code: int, *, again: bool, wanted: bool) -> None:
         self._statuses.pop(worker, None)
         if again:
             logger.warning("%s was ended by signal %d, and starts again", worker, -code)
-        elif code not in {0, -2} and worker not in self.shares and not self.errors:
+        elif code != 0 and not wanted and worker not in self.shares and worker not in self._refusing:
             how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
             logger.error("%s %s: %s says why", worker, how, log_of(self._directory / worker))
 
@@ -73,6 +75,12 @@ class Team:
             return
         self._show_at = now + self._line.interval
         self._line.show(together([*self._statuses.values()], self._rate, now - self._began).line())
+
+    def _refuse(self, worker: str, why: str) -> None:
+        self._refusing.add(worker)
+        if why not in self.errors:
+            self.errors.append(why)
+            print(visible(f"sitecrawl: {why}"), file=sys.stderr, flush=True)
 
     def _log(self, worker: str, name: str, level: int, text: str) -> None:
         if self._is_new(worker, text):

@@ -8,7 +8,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -108,6 +108,37 @@ def test_who_needs_it(tmp_path: Path) -> None:
     assert answers(url)
     os.kill(int(worker), signal.SIGKILL)
     until(lambda: not answers(url), "it has ended")
+
+
+def test_one_that_is_forsaken(tmp_path: Path) -> None:
+    """A server whose guard was killed with whoever had begun it is ended by who comes next, when nobody asks it."""
+    begun = subprocess.run(
+        [sys.executable, "-c", DIES, tmp_path], cwd=PROJECT, capture_output=True, text=True, check=False
+    )
+    url, worker = begun.stdout.split()
+    with pytest.raises(Running) as guarded:
+        redis_server(tmp_path).__enter__()
+    guarded.value.end_if_forsaken()
+    assert answers(url), "it has a guard"
+    os.kill(guard_of(tmp_path), signal.SIGKILL)
+    os.kill(int(worker), signal.SIGKILL)
+    with pytest.raises(Running) as forsaken:
+        redis_server(tmp_path).__enter__()
+    with closing(client(url)) as asked:
+        assert asked.ping()
+        forsaken.value.end_if_forsaken()
+        assert asked.ping(), "somebody asks it"
+
+    with ExitStack() as stack:
+
+        def begins() -> bool:
+            forsaken.value.end_if_forsaken()
+            try:  # its lock goes a moment after its socket
+                return answers(stack.enter_context(redis_server(tmp_path)).url)
+            except Running:
+                return False
+
+        until(begins, "it has ended, and another can begin")
 
 
 def test_no_server_here(monkeypatch: pytest.MonkeyPatch) -> None:

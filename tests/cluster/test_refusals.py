@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +19,7 @@ from waiting import until
 
 from sitecrawl.addon import SETTINGS
 from sitecrawl.base.errors import OptionError, StorageError
+from sitecrawl.cluster import join as join_module
 from sitecrawl.cluster.join import join
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.outside import opened
@@ -87,6 +90,27 @@ class TestJoining:
             finally:
                 client.config_set("maxmemory", "0")
             assert joining.result(30).options == self.options(redis)
+
+    def test_an_end_while_it_is_full(self, redis: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Who waits for it can be ended, whatever Scrapy does at a signal: its loop does not run yet."""
+        old = signal.signal(signal.SIGTERM, lambda *_: None)
+        pauses: list[float] = []
+
+        def sleep(seconds: float) -> None:
+            pauses.append(seconds)
+            assert len(pauses) < 3, "it has waited on"
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        monkeypatch.setattr(join_module.time, "sleep", sleep)
+        with redis.client() as client:
+            client.config_set("maxmemory", "1")
+            try:
+                with pytest.raises(StorageError, match="ended while it waited for Redis"):
+                    join(self.options(redis))
+            finally:
+                client.config_set("maxmemory", "0")
+                given = signal.signal(signal.SIGTERM, old)
+        assert given is not old, "Scrapy's is in its place again"
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from pstats import Stats
 
 import forks
 import pytest
@@ -20,13 +21,22 @@ from fleet import urls_of, web_of
 from localweb import LocalWeb, linked
 from redis import Redis
 from syntheticweb import Web
-from waiting import until
+from waiting import FOREVER, PATIENCE, until
 
+from sitecrawl.cluster.line import VARIABLE
 from sitecrawl.cluster.own_redis import redis_server
 from sitecrawl.pagestore import PageReader
 from sitecrawl.pagestore.workers import stores_below
 
 QUICK = {"SITECRAWL_DELAY_FACTOR": 0, "SITECRAWL_ALLOW_PRIVATE": True, "SITECRAWL_LEASE_SECONDS": 4}
+LOADS_FOR_EVER = f"""
+import os, pathlib, signal, time
+if {VARIABLE!r} in os.environ:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    pathlib.Path(os.environ["LOADING"], f"{{os.getpid()}}.loading").touch()
+    time.sleep({FOREVER})
+"""
+"""A `sitecustomize` that keeps workers, and nobody else, from coming so far as to import anything of ours."""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +49,8 @@ def web() -> Iterator[Web]:
 def crawl(web: Web, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The directory of a crawl by two workers that has ended, and what was said on stderr."""
     place = tmp_path_factory.mktemp("crawl") / "job"
-    words = ("crawl", "generic", "-a", f"seeds={web.url(0)}", "-a", "scope=any", "-O", f"{place}.jsonl")
+    words = ["crawl", "generic", "-a", f"seeds={web.url(0)}", "-a", "scope=any"]
+    words += ["-O", f"{place}.jsonl", "--profile", f"{place}.prof"]
     written = {"SITECRAWL_EXPORTS": f"{place}.csv", "SITECRAWL_REPORT": f"{place}.html"}
     done = scrapy(*words, settings={**QUICK, "SITECRAWL_WORKERS": 2, "JOBDIR": place, **written})
     assert done.returncode == 0, done.stderr
@@ -101,6 +112,15 @@ class TestWhole:
         ]
         assert Counter(item["url"] for item in items) == Counter(urls_of(web))
 
+    def test_profiles(self, crawl: tuple[Path, str]) -> None:
+        """`--profile` is of the command itself, which waits, and beside it of each worker, which crawls."""
+        place, _ = crawl
+        ran = {
+            name: any(function == "read_page" for _, _, function in Stats(f"{place}{name}.prof").stats)  # type: ignore[attr-defined]
+            for name in ("", "-worker-1", "-worker-2")
+        }
+        assert ran == {"": False, "-worker-1": True, "-worker-2": True}
+
 
 def pid_of_worker(place: Path, number: int) -> int:
     """Of the process that has the worker's directory; 0 where there is none."""
@@ -123,7 +143,7 @@ def running(words: list[str], said: Path) -> Iterator[forks.Fork]:
         yield process
     finally:
         process.kill()
-        process.wait(60)
+        process.wait(PATIENCE)
 
 
 class TestKills:
@@ -135,16 +155,16 @@ class TestKills:
         slow = {**QUICK, "SITECRAWL_WORKERS": 2, "JOBDIR": place, "DOWNLOAD_DELAY": 0.3}
         words = ["crawl", "generic", "-a", f"seeds={web.url(0)}", "-a", "scope=any"]
         with running(with_settings(*words, settings=slow), said):
-            until(lambda: stored(place) > 5, said.read_text, 120)
+            until(lambda: stored(place) > 5, said.read_text)
             with Redis(unix_socket_path=f"{place}/redis/socket") as redis:
                 os.kill(int(redis.info("server")["process_id"]), signal.SIGKILL)
             first = pid_of_worker(place, 1)
             os.kill(first, signal.SIGKILL)
-            until(lambda: pid_of_worker(place, 1) not in {0, first}, "another one has its place", 120)
+            until(lambda: pid_of_worker(place, 1) not in {0, first}, "another one has its place")
             assert "worker-1 was ended by signal 9, and starts again" in said.read_text()
             before = stored(place)
-            until(lambda: stored(place) > before + 5, said.read_text, 120)
-        until(lambda: not (pid_of_worker(place, 1) or pid_of_worker(place, 2)), "both workers have ended", 120)
+            until(lambda: stored(place) > before + 5, said.read_text)
+        until(lambda: not (pid_of_worker(place, 1) or pid_of_worker(place, 2)), "both workers have ended")
         done = scrapy(*words, settings={**slow, "SITECRAWL_WORKERS": 1, "DOWNLOAD_DELAY": 0})
         assert done.returncode == 0, done.stderr
         assert f"  fetched in all    {web.pages:>10}  URLs" in done.stderr
@@ -155,8 +175,10 @@ class TestKills:
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=["Ctrl-C", "closed terminal"])
     def test_an_end(self, tmp_path: Path, number: signal.Signals) -> None:
-        """A second command is told who is at work; then all processes end, and the command that goes on is named."""
-        said = tmp_path / "said"
+        """A second command is told who is at work, as the file for the process is; then all processes end, and the
+        command that goes on is named. Into the log file writes the command alone.
+        """
+        said, log, process = (tmp_path / name for name in ("said", "log", "process"))
         settings = {
             "DOWNLOAD_DELAY": 0.3,
             "ROBOTSTXT_OBEY": False,
@@ -164,19 +186,44 @@ class TestKills:
             "JOBDIR": tmp_path / "job",
         }
         with LocalWeb(lambda path, _: linked(f"{path}a", f"{path}b")) as web:
-            words = with_settings("crawl", "generic", "-a", f"seeds={web.root}/", settings=settings)
+            files = ("--logfile", str(log), "--loglevel", "INFO", "--pidfile", str(process))
+            words = with_settings("crawl", "generic", "-a", f"seeds={web.root}/", *files, settings=settings)
             with running(words, said) as crawl:
-                until(lambda: len(web.paths()) > 1, said.read_text, 120)
+                until(lambda: len(web.paths()) > 1, said.read_text)
+                assert int(process.read_text()) == crawl.pid
                 second = scrapy("crawl", "generic", "-a", f"seeds={web.root}/", settings=settings)
                 assert f"is at work already: process {crawl.pid}" in second.stderr
                 assert second.returncode == 1
                 crawl.send_signal(number)
-                assert crawl.wait(120) == 0
+                assert crawl.wait(PATIENCE) == 0
         assert "The crawl was interrupted." in said.read_text()
+        assert "Spider opened" in log.read_text()
+        assert "INFO: Spider opened" not in log.read_text(), "by a worker itself"
         (resume,) = [line for line in said.read_text().splitlines() if line.startswith("  resume ")]
         assert f"SITECRAWL_WORKERS=2 -s JOBDIR={tmp_path}/job" in resume
         with redis_server(tmp_path / "job"):
             pass
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+    def test_an_end_before_the_beginning(self, tmp_path: Path, number: signal.Signals) -> None:
+        """Who ends a crawl whose workers are loading still is told so, and that is no failure."""
+        said, slow = tmp_path / "said", tmp_path / "slow"
+        slow.mkdir()
+        (slow / "sitecustomize.py").write_text(LOADS_FOR_EVER)
+        words = with_settings(
+            "crawl", "generic", "-a", "seeds=http://a.example/",
+            settings={"SITECRAWL_WORKERS": 2, "JOBDIR": tmp_path / "job"},
+        )  # fmt: skip
+        process = forks.start(words, {**environment(), "PYTHONPATH": str(slow), "LOADING": str(tmp_path)}, said)
+        try:
+            until(lambda: len([*tmp_path.glob("*.loading")]) == 2, said.read_text)
+            process.send_signal(number)
+            assert process.wait(PATIENCE) == 0, said.read_text()
+        finally:
+            process.kill()
+            process.wait(PATIENCE)
+        assert said.read_text().count("The crawl was interrupted before it had begun.") == 1
+        assert "ended by signal" not in said.read_text()
 
 
 def stored(place: Path) -> int:
@@ -208,6 +255,23 @@ class TestRefusals:
         assert done.returncode == 1
         assert said in done.stderr
         assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+    def test_what_only_a_worker_sees(self, tmp_path: Path) -> None:
+        """It is said once, such as of a directory that is none of ours; the others work, and the exit code is 1."""
+        foreign = tmp_path / "job" / "worker-1"
+        foreign.mkdir(parents=True)
+        (foreign / "letters.txt").touch()
+        (tmp_path / "job" / "worker-2").touch()
+        with LocalWeb({"/": ""}) as web:
+            words = ("crawl", "generic", "-a", f"seeds={web.root}/")
+            settings = {**QUICK, "JOBDIR": tmp_path / "job", "SITECRAWL_WORKERS": 2}
+            refused = scrapy(*words, settings=settings)
+            (tmp_path / "job" / "worker-2").unlink()
+            done = scrapy(*words, settings=settings)
+        assert refused.stderr == f"sitecrawl: {tmp_path}/job/worker-2 cannot be used: File exists\n"
+        assert refused.returncode == done.returncode == 1
+        assert done.stderr.count(f"sitecrawl: {foreign} is not a crawl of sitecrawl: it holds letters.txt") == 1
+        assert "The crawl finished" in done.stderr
 
     def test_a_crawl_begun_by_one(self, tmp_path: Path) -> None:
         """Many workers cannot go on with it, and are told who can; `auto` goes on with one."""

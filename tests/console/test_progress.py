@@ -24,6 +24,7 @@ from rich.console import Console
 from scrapy import Request
 from scrapy.http import Response
 from scrapy.settings import Settings
+from waiting import PATIENCE
 
 from sitecrawl.base.display import duration, printable, size
 from sitecrawl.base.errors import OptionError
@@ -362,7 +363,7 @@ class Terminal:
         """All that the process wrote until its end."""
         while self._read():
             pass
-        assert self.process.wait(120) == 0, self.output
+        assert self.process.wait(PATIENCE) == 0, self.output
         return self.output
 
     def _read(self) -> bool:
@@ -457,7 +458,7 @@ class TestOnATerminal:
 class TestWithoutATerminal:
     def run(self, words: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
         env = environment(SCRAPY_SETTINGS_MODULE="sitecrawl.settings")
-        return subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, timeout=120, check=True)
+        return subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, timeout=PATIENCE, check=True)
 
     def test_no_line_but_a_summary(self, tmp_path: Path) -> None:
         """The dashboard's address, what is in use and the summary, without control characters."""
@@ -481,19 +482,23 @@ class TestWithoutATerminal:
         assert not re.search(r"(?m)^[\d:]+ [1-9]\d* pages", done.stderr)
 
     def test_a_long_rest(self, tmp_path: Path) -> None:
-        """Where the log shows no figures, stderr does; they and the summary name who asked for a rest, until when."""
+        """Where the log shows no figures, stderr does; they and the summary name who asked for a rest, until when.
+        A resumed crawl leaves that host alone as well.
+        """
         busy = Answer(status=503, headers={"Retry-After": "3000"})
         env = environment(SCRAPY_SETTINGS_MODULE="sitecrawl.settings")
         with LocalWeb({"/": linked("/busy"), "/busy": busy}) as web:
-            words = command(web, LOGSTATS_INTERVAL=0.2)
-            with subprocess.Popen(words, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True) as crawl:
-                assert crawl.stderr is not None
-                said = f"{web.root.removeprefix('http://')} asked for no request before "
-                line = next(line for line in crawl.stderr if said in line)
-                crawl.send_signal(signal.SIGINT)
-                end = crawl.stderr.read()
-        assert re.match(r"\d\d:\d\d:\d\d 1 pages  .*  1 waiting  ", line)
-        assert re.search(rf"    resting +1  hosts: {said}(\S+ )?\d\d:\d\d\n", end)
+            words = command(web, LOGSTATS_INTERVAL=0.2, JOBDIR=tmp_path / "job")
+            said = f"{web.root.removeprefix('http://')} asked for no request before "
+            for _ in range(2):
+                with subprocess.Popen(words, cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True) as crawl:
+                    assert crawl.stderr is not None
+                    line = next(line for line in crawl.stderr if said in line)
+                    crawl.send_signal(signal.SIGINT)
+                    end = crawl.stderr.read()
+                assert re.match(r"\d\d:\d\d:\d\d 1 pages  .*  1 waiting  ", line)
+                assert re.search(rf"    resting +1  hosts: {said}(\S+ )?\d\d:\d\d\n", end)
+            assert web.paths() == ["/", "/busy"]
 
     def test_summary_off(self, tmp_path: Path) -> None:
         """SITECRAWL_SUMMARY = False leaves nothing to be read."""
@@ -550,7 +555,7 @@ class TestWithoutATerminal:
                 env=environment(PYTHONDONTWRITEBYTECODE="1"),
                 capture_output=True,
                 text=True,
-                timeout=120,
+                timeout=PATIENCE,
                 check=True,
             )
         assert re.search(r"responses +1  ", done.stderr)
