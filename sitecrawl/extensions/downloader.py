@@ -25,7 +25,7 @@ from scrapy.core.downloader import Downloader as ScrapyDownloader
 from scrapy.core.downloader import Slot
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.crawler import Crawler
-from scrapy.exceptions import ScrapyDeprecationWarning
+from scrapy.exceptions import ScrapyDeprecationWarning, _InvalidOutput
 from scrapy.http import Response
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from scrapy.utils.decorators import _warn_spider_arg
@@ -105,7 +105,7 @@ def unwrapped(method: Callable[..., Any]) -> Callable[..., Any]:
 
 def _checked(answer: Any, name: str, wanted: str) -> Response | Request:
     if not isinstance(answer, Response | Request):
-        raise TypeError(f"Middleware {name} must return {wanted}, got {type(answer)}")
+        raise _InvalidOutput(f"Middleware {name} must return {wanted}, got {type(answer)}")
     return answer
 
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import warnings
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import suppress
 from typing import Any, Final
 from weakref import WeakSet
 
@@ -114,7 +115,8 @@ class Engine(ExecutionEngine):
                 downloader.active.remove(request)
             if not isinstance(result, Request):
                 self._note(result, request)
-        except Exception:  # noqa: BLE001 - the errback's
+        except (Exception, asyncio.CancelledError):  # noqa: BLE001 - the errback's
+            _raise_if_cancelled()
             return Failure()  # type: ignore[no-untyped-call]
         return result
 
@@ -147,7 +149,8 @@ class Scraper(ScrapyScraper):
         self.slot.next_response_request_deferred()
         try:
             await self._scrape(result, request)
-        except Exception:
+        except (Exception, asyncio.CancelledError):
+            _raise_if_cancelled()
             logger.exception("Scraper bug processing %s", request, extra={"spider": self.crawler.spider})
         finally:
             self.slot.finish_response(result, request)
@@ -167,9 +170,7 @@ class Scraper(ScrapyScraper):
         spider = self.crawler.spider
         assert spider is not None
         callback = result.request.callback or spider._parse  # noqa: SLF001 - see the module
-        function = getattr(callback, "__func__", callback)
-        if function not in self._looked_at:
-            self._looked_at.add(function)
+        if self._is_new(callback):
             warn_on_generator_with_return_value(spider, callback)
         output = callback(result, **result.request.cb_kwargs)
         if isinstance(output, Deferred):
@@ -179,6 +180,14 @@ class Scraper(ScrapyScraper):
                 stacklevel=2,
             )
         return await ensure_awaitable(iterate_spider_output(output))
+
+    def _is_new(self, callback: Callable[..., Any]) -> bool:
+        function = getattr(callback, "__func__", callback)
+        if function in self._looked_at:
+            return False
+        with suppress(TypeError):  # what cannot be remembered is looked at each time
+            self._looked_at.add(function)
+        return True
 
     async def handle_spider_output_async(
         self, result: Iterable[Any] | AsyncIterator[Any], request: Request, response: Response | Failure
@@ -239,3 +248,12 @@ class _Taken:
 
     async def _process(self, output: Any) -> None:
         await self._scraper._process_spidermw_output_async(output, self._response)  # noqa: SLF001 - see the module
+
+
+def _raise_if_cancelled() -> None:
+    """Go on with the cancellation of this very task. Something else that was cancelled, and that a project's code has
+    waited for, is an error like others.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError

@@ -25,11 +25,6 @@ DOWNLOADED, MADE, CHANGED = Response(URL), Response(URL, status=201), Response(U
 ERRORS = (IgnoreRequest, KeyError, OSError, TypeError, ValueError)
 
 
-def kind(error: Exception) -> type[Exception]:
-    """What Scrapy raises for an answer that is of no use is a `TypeError` of its own."""
-    return TypeError if isinstance(error, TypeError) else type(error)
-
-
 async def later(value: Any) -> Any:
     await asyncio.sleep(0)
     return value
@@ -50,7 +45,7 @@ class Middleware:
         return self._answer("response", response)
 
     def process_exception(self, request: Request, exception: Exception) -> Any:
-        return self._answer(f"exception {kind(exception).__name__}", None)
+        return self._answer(f"exception {type(exception).__name__}", None)
 
     def _answer(self, event: str, usual: Any) -> Any:
         self._calls.append(f"{self._name} {event}")
@@ -79,7 +74,7 @@ def outcome(manager: type[DownloaderMiddlewareManager], answers: dict[str, Any],
     try:
         return asyncio.run(run()), calls, None
     except ERRORS as error:
-        return None, calls, kind(error)
+        return None, calls, type(error)
 
 
 CASES: list[dict[str, Any]] = [

@@ -36,7 +36,8 @@ SENT = {
     )
 }  # fmt: skip
 URLS = tuple(
-    f"data:,{what}" for what in ("items", "async", "again", "error", "halfway", "away", "ignored", "nothing")
+    f"data:,{what}"
+    for what in ("items", "async", "again", "error", "halfway", "away", "ignored", "cancelled", "nothing")
 )
 
 
@@ -69,6 +70,8 @@ class Middleware:
             raise OSError("there is no such host")
         if request.url == "data:,ignored":
             raise IgnoreRequest("it is not wanted")
+        if request.url == "data:,cancelled":  # as somebody's task that the middleware has waited for
+            raise asyncio.CancelledError
         return None
 
 
@@ -184,7 +187,7 @@ def test_nothing_is_left() -> None:
     spider, crawler = run(Noting)
     assert {"errback OSError data:,away", "errback IgnoreRequest data:,ignored"} <= {*spider.noted}
     assert sum(note.startswith("spider_error") for note in spider.noted) == 2
-    assert sum(note.startswith("item_scraped") for note in spider.noted) == 8
+    assert sum(note.startswith("item_scraped") for note in spider.noted) == 9
     engine = crawler.engine
     assert isinstance(engine, Engine)
     assert not engine.downloader.active
@@ -271,6 +274,50 @@ def test_a_callback_that_closes() -> None:
     assert crawler.stats is not None
     assert crawler.stats.get_value("finish_reason") == "enough"
     assert "item_scraped {'good': '6'}" in spider.noted
+
+
+class Slotted:
+    """A callback of which nobody can have a weak reference."""
+
+    __slots__ = ("noted",)
+
+    def __init__(self, noted: list[str]) -> None:
+        self.noted = noted
+
+    def __call__(self, response: Response) -> None:
+        self.noted.append(f"slotted {response.url}")
+
+
+def test_a_callback_that_is_not_remembered() -> None:
+    """It is called like any other."""
+
+    class Calling(Noting):
+        async def start(self) -> AsyncIterator[Any]:
+            for url in ("data:,one", "data:,two"):
+                yield Request(url, Slotted(self.noted))
+
+    spider, _ = run(Calling)
+    assert [note for note in spider.noted if note.startswith("slotted")] == ["slotted data:,one", "slotted data:,two"]
+
+
+def test_a_callback_that_waits_for_what_is_cancelled(caplog: pytest.LogCaptureFixture) -> None:
+    """It is logged, and the crawl goes on to its end, where Scrapy's own way would wait for ever."""
+
+    class Waiting(Noting):
+        urls = ("data:,one", "data:,items")
+
+        async def waits(self) -> None:
+            cancelled = asyncio.get_running_loop().create_future()
+            cancelled.cancel()
+            await cancelled
+
+        def outputs(self, what: str) -> Any:
+            return self.waits() if what == "one" else super().outputs(what)
+
+    with caplog.at_level(logging.ERROR):
+        spider, _ = run(Waiting, LOG_ENABLED=True)
+    assert "Scraper bug processing <GET data:,one>" in [record.getMessage() for record in caplog.records]
+    assert "item_scraped {'good': '4'}" in spider.noted
 
 
 def test_a_generator_that_returns_something() -> None:
