@@ -18,7 +18,7 @@ from crawling import stats_of
 from dashboards import Crawl
 from localweb import Answer, LocalWeb, linked
 from playwright.sync_api import Browser, Page, Route, expect
-from waiting import until
+from waiting import PATIENCE, until
 
 TABS = ("hosts", "sections", "held", "pages", "sitemaps", "errors", "fetches", "queue", "why", "changes", "engine")
 HOSTILE = '<img src=x onerror="window.owned=1"><script>window.owned=2</script>{{7*7}}\u202e&lt;b&gt;\'"'
@@ -244,6 +244,32 @@ class TestForEverybody:
         confirm(page, "Change")
         expect(row).to_contain_text("nothing")
 
+    def test_what_is_typed_stays(self, page: Page, crawl: Crawl) -> None:
+        """What holds for a host is told late: nothing is sent before, and what was filled in meanwhile stays."""
+        held: list[Route] = []
+        sent: list[str] = []
+
+        def hold(route: Route) -> None:
+            held.append(route)
+
+        page.goto(f"{crawl.url}#changes")
+        page.click("#terms")
+        expect(page.locator("#terms-host")).to_be_focused()
+        page.route(re.compile(r"/terms\?"), hold)
+        page.on("request", lambda request: sent.append(request.url))
+        page.fill("#terms-host", "late.example")
+        with page.expect_request(re.compile(r"/terms\?")):
+            page.press("#terms-host", "Tab")
+        page.select_option("#terms-option", "deny")
+        page.fill("#terms-value", "(")
+        page.click("#ask-yes")
+        expect(page.locator("#ask-yes")).to_be_disabled()
+        assert not [url for url in sent if "/act/" in url]
+        held[0].fulfill(json={"values": {"deny": [], "delay": 1}, "choices": {}})
+        expect(page.locator("#terms-option option")).to_have_text(["deny", "delay"])
+        expect(page.locator("#terms-value")).to_have_value("(")
+        expect(page.locator("#ask-wrong")).to_contain_text("no regular expression")
+
     def test_the_focus_stays(self, page: Page, crawl: Crawl) -> None:
         """When a table is drawn anew, who stands on a button stays there."""
         page.goto(f"{crawl.url}#sections")
@@ -271,7 +297,7 @@ class TestForEverybody:
         seen = threading.Event()
 
         def answer(path: str, host: str) -> str:
-            seen.wait(120)
+            seen.wait(PATIENCE)
             return "<p>"
 
         with LocalWeb(answer) as web, Crawl(web.root, tmp_path / "job") as crawl:

@@ -12,8 +12,8 @@ async function post(name, fields) {
 }
 
 /**
- * Ask, and do it if the answer is yes. `fields` gives what is sent, when it is sent; `more` are nodes to be filled in.
- * Resolves to whether it was done.
+ * Ask, and do it if the answer is yes. `fields` gives what is sent, when it is sent, or a promise of it; `more` are
+ * nodes to be filled in. Resolves to whether it was done.
  */
 export function ask({ title, text, yes, action, fields = () => ({}), more = [], danger = false }) {
   const dialog = byId("ask");
@@ -30,7 +30,7 @@ export function ask({ title, text, yes, action, fields = () => ({}), more = [], 
     go.onclick = async () => {
       go.disabled = true;
       try {
-        say(await post(action, fields()));
+        say(await post(action, await fields()));
         done = true;
         dialog.close();
       } catch (error) {

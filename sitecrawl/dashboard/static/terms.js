@@ -34,28 +34,45 @@ export async function askTerms(host = "") {
   let values = {};
   let choices = {};
   let turn = 0;
+  let isTyped = false;
+  const filled = () => value.querySelector("#terms-value");
+  const lock = () => filled()?.toggleAttribute("disabled", reset.checked);
   const choose = () => {
+    isTyped = false;
     fill(value, ...field(option.value, values[option.value], choices[option.value]));
-    value.querySelector("#terms-value").disabled = reset.checked;
+    filled().oninput = () => { isTyped = true; };
+    lock();
   };
   const look = async () => {
     const now = ++turn;
     const answer = await fetch(`terms?${new URLSearchParams({ host: name.value.trim() })}`).catch(() => null);
     if (now !== turn || !answer?.ok) return;
-    ({ values, choices } = await answer.json());
+    const told = await answer.json();
+    if (now !== turn) return;
+    ({ values, choices } = told);
     const chosen = option.value;
+    const typed = isTyped ? filled().value : null;
     fill(option, ...Object.keys(values).map((one) => el("option", { value: one }, one)));
     if (chosen in values) option.value = chosen;
     choose();
+    // Who fills in the form does not wait for the answer: what was typed meanwhile stays.
+    if (typed !== null && option.value === chosen) {
+      filled().value = typed;
+      isTyped = true;
+    }
   };
   option.onchange = choose;
-  reset.onchange = choose;
-  name.onchange = look;
-  await look();
+  reset.onchange = lock;
+  let looking = look();
+  name.onchange = () => { looking = look(); };
+  await looking;
   return ask({
     title: "Change what holds", yes: "Change", action: "set",
     text: "It holds at once, and for every run that resumes the crawl, until the settings say something else.",
-    fields: () => ({ host: name.value.trim(), option: option.value, value: reset.checked ? null : value.querySelector("#terms-value").value, was: values[option.value] }),
+    fields: async () => {
+      await looking;
+      return { host: name.value.trim(), option: option.value, value: reset.checked ? null : filled().value, was: values[option.value] };
+    },
     more: [
       el("label", { for: "terms-host" }, "Host, empty for the whole crawl"), name,
       el("label", { for: "terms-option" }, "What"), option, value,
