@@ -329,8 +329,10 @@ class Browser:
                     if kind == "renderer" and _memory(pid) > self._options.memory:
                         logger.info("A page takes more memory than %s allows", limits.RENDER_MEMORY.setting)
                         self._stats.inc_value(limits.RENDER_MEMORY.stat)
-                        os.kill(pid, signal.SIGKILL)
+                        with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile, and others have not
+                            os.kill(pid, signal.SIGKILL)
                 await asyncio.sleep(_MEMORY_LOOK)
+            self._guard = None  # before anything is waited for: a page that begins meanwhile has another one
             await session.detach()
 
 

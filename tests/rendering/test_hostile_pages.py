@@ -10,6 +10,7 @@ from chromium import executable
 from crawling import crawl, scrapy, stats_of
 from localweb import Answer, LocalWeb, Page, linked
 from scripted_web import script
+from waiting import PATIENCE
 
 from sitecrawl.base import limits
 from sitecrawl.pagestore import PageReader
@@ -44,7 +45,10 @@ HOSTILE: Mapping[str, Page] = {
         "location.href = 'file:///etc/passwd'; window.close(); });"
         f"{LINK}"
     ),
-    HEAP: page("const all = []; while (true) all.push(new Array(1e6).fill(all.length));"),
+    HEAP: page(  # slowly: a machine that is busy looks at it before the browser has no more to give
+        "const all = []; while (true) { all.push(new Array(1e6).fill(all.length));"
+        "for (const end = Date.now() + 20; Date.now() < end;); }"
+    ),
     "/found": "",
     "/target": "",
 }
@@ -70,7 +74,7 @@ def test_pages_that_do_harm(tmp_path: Path) -> None:
 
     def answer(path: str, host: str) -> Page | None:
         if path == "/hangs.png":
-            over.wait(60)
+            over.wait(PATIENCE)
         return HOSTILE.get(path, others.get(path, "1" if path.startswith("/many/") else None))
 
     private = LocalWeb({"/robots.txt": "", "/private": "1"}, address="127.0.0.2")
