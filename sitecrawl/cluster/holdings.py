@@ -62,7 +62,7 @@ class Held:
     asked_at: float = 0.0
     """When a URL of it was handed out last, or a part of the limit came for one, on the frontier's clock."""
     rests_until: float = 0.0
-    """It has left, and whoever has it next is not to ask its hosts before then."""
+    """It has left, and whoever has it next is not to ask its hosts before then, as far as he cannot know."""
     recent: deque[Entry] = field(default_factory=lambda: deque(maxlen=RECENT))
     """Entries that Redis has taken of late, the last ones."""
     snapshot: int = 0

@@ -7,6 +7,7 @@ database.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import inf
 from typing import Final, NamedTuple
 
 from sitecrawl.cluster.holdings import Held, Holdings
@@ -108,9 +109,11 @@ class Partitions:
         return sum(self.territory.partition(one.key) == partition and not one.is_requisite for one in visits)
 
     def rests_until(self, held: Held) -> float:
-        """When the last host of a partition may be asked again."""
-        hosts = self.frontier.hosts.live()
-        return max((one.free_at for one in hosts if self.territory.partition(one.key) == held.partition), default=0.0)
+        """When the last host of a partition may be asked again, but for those that have asked for their rest: who has
+        them next knows of it.
+        """
+        hosts = (one for one in self.frontier.hosts.live() if self.territory.partition(one.key) == held.partition)
+        return max((one.free_at for one in hosts if one.free_at > one.asked_until), default=0.0)
 
     def standing(self, *, idle: bool) -> OfWorker:
         """How it stands with this worker."""
@@ -127,7 +130,8 @@ class Partitions:
         """The lowest level of which something is not done; None where none waits for another."""
         if not self.frontier.keeps_levels:
             return None
-        return min((level for level, urls in self.frontier.counts.levels.items() if urls), default=None)
+        level = self.frontier.counts.own_level
+        return None if level == inf else int(level)
 
     def forget_orphan(self, key: bytes) -> bool:
         """The fetch of a URL is over. Returns whether it has become another worker's meanwhile."""

@@ -56,6 +56,7 @@ def politeness(settings: BaseSettings) -> PolitenessOptions:
         failure_delay=settings.getfloat("SITECRAWL_FAILURE_DELAY", default.failure_delay),
         max_failures=settings.getint("SITECRAWL_MAX_HOST_FAILURES", default.max_failures),
         revival=settings.getfloat("SITECRAWL_REVIVAL_DELAY", default.revival),
+        max_rest=settings.getfloat(limits.RETRY_AFTER.setting, default.max_rest),
     )
 
 

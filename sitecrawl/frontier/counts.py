@@ -6,13 +6,16 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Iterable
 from math import inf
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.meta import COUNTS, LEVELS
 from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.frontier.order import goes_last, level_of
 from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
+
+if TYPE_CHECKING:
+    from sitecrawl.frontier.hosts import Host
 
 _TOTALS = struct.Struct(">QQQQQQQ")
 _LEVEL = struct.Struct(">HQ")
@@ -91,6 +94,8 @@ class Counts:
         self.volatile = 0
         """Of the queued, how many are in memory only: not part of what is stored."""
         self._volatile_levels: Counter[int] = Counter()
+        self._put_off: Counter[int] = Counter()
+        """Of `levels`, what waits for hosts that do not answer: no level waits for it."""
 
     def store(self, meta: Overlay) -> None:
         queued = self.queued - self.volatile
@@ -107,16 +112,30 @@ class Counts:
         self.serial += 1
         return self.serial
 
-    def wait(self, record: UrlRecord, change: int) -> None:
-        """A URL has begun (1) or ceased (-1) to wait."""
+    def wait(self, record: UrlRecord, change: int, host: Host) -> None:
+        """A URL of `host` has begun (1) or ceased (-1) to wait."""
         volatile = bool(record.flags & Flag.VOLATILE)
         self.queued += change
         self.volatile += change * volatile
         if not goes_last(record.rank):
-            self.levels[level_of(record.rank)] += change
-            self._volatile_levels[level_of(record.rank)] += change * volatile
+            level = level_of(record.rank)
+            self.levels[level] += change
+            self._volatile_levels[level] += change * volatile
+            if host.put_off is not None:
+                host.put_off[level] += change
+                self._put_off[level] += change
         if self._part is not None:
             self._part(record.host).states[UrlState.QUEUED] += change
+
+    def put_off(self, host: Host, levels: Counter[int]) -> None:
+        """`host` does not answer: no level waits for its URLs, so many of each of `levels`, until `take_up`."""
+        host.put_off = levels
+        self._put_off.update(levels)
+
+    def take_up(self, host: Host) -> None:
+        """It is asked again."""
+        self._put_off.subtract(host.put_off or ())
+        host.put_off = None
 
     def reach(self, record: UrlRecord, state: UrlState, change: int = 1) -> None:
         """A URL has come to its end, or (-1) is to be fetched again."""
@@ -138,9 +157,14 @@ class Counts:
             self._part(record.host).forgotten[record.state] += 1
 
     @property
+    def own_level(self) -> float:
+        """The lowest level of which something is not done, but for what is put off; infinite without any."""
+        return min((level for level, urls in self.levels.items() if urls > self._put_off[level]), default=inf)
+
+    @property
     def open_level(self) -> float:
         """The lowest level of which something is not done, here or in another part of the crawl."""
-        return min([self.deepest, *(level for level, urls in self.levels.items() if urls)])
+        return min(self.deepest, self.own_level)
 
     def has_above(self, level: int) -> bool:
         """Whether a URL of a level above `level` is queued or in flight, here or in another part of the crawl."""

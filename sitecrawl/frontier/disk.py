@@ -132,7 +132,7 @@ class DiskFrontier:
             self.url_states,
             self.link_credit,
             in_flight=self.in_flight,
-            place=self._place,
+            grown=self._grown,
             outbox=self.outbox,
             linked_to=listener.linked_to,
             backwards=queues_backwards(order, options.links),
@@ -166,6 +166,7 @@ class DiskFrontier:
         self.link_credit.graph.recompute(self.judge.is_demoted)
 
     def _remember(self, host: Host) -> None:
+        host.resume(self._clock(), self._wall(), self._politeness)
         freed = self.judge.remember(host)
         if self._limits.look(host):
             freed.append(None)
@@ -253,6 +254,9 @@ class DiskFrontier:
 
     def _place(self, hosts: Iterable[Host]) -> None:
         self.dispatcher.place(hosts)  # which comes into being last of all
+
+    def _grown(self, hosts: Iterable[Host]) -> None:
+        self.dispatcher.grown(hosts)
 
     # Work
 

@@ -8,7 +8,9 @@ server is asked less often. A fixed delay, a robots.txt `Crawl-delay` and `Retry
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Final
 
 from sitecrawl.base.errors import CorruptFile
@@ -23,7 +25,7 @@ POOL_PATIENCE: Final = 10
 """So many times the failed downloads that make a host dead make a pool dead: many names, and none answers."""
 MAX_SILENT: Final = 1_000
 """Names of a pool of which it is known how often they failed."""
-_HEAD = struct.Struct(">QQQQdQQQddd")
+_HEAD = struct.Struct(">QQQQdQQQdddd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,9 @@ class PolitenessOptions:
     """The same for a host that has never answered."""
     revival: float = 3600.0
     """Seconds after which a dead host that has answered before is asked again, if the crawl still runs."""
+    max_rest: float = 3600.0
+    """What is left of a rest that a host has asked for when the crawl is resumed, in seconds, is at most this: clocks
+    are set."""
 
 
 @dataclass(slots=True, eq=False)
@@ -86,17 +91,26 @@ class Host:
     asked_until: float = 0.0
     """Until when the host itself has asked to be left alone (`Retry-After`), if it has."""
     rests_until: float = 0.0
-    """The same in Unix seconds, as of the last checkpoint, for whoever looks at the crawl from outside: a crawl that
-    is resumed asks every host at once. 0 before any request."""
+    """`free_at` in Unix seconds, as of the last checkpoint, for whoever looks at the crawl from outside: a crawl that
+    is resumed does not wait for it. 0 before any request."""
+    asked_rest: float = 0.0
+    """`asked_until` in Unix seconds, as of the last checkpoint: a crawl that is resumed waits for this. 0 if it has
+    never asked."""
     ip: str | None = None
     ticket: int = 0
     """Which entry of the workbench stands for this host; older ones are void."""
+    stands_at: bytes | float | None = None
+    """The key of that entry, in the heap of hosts that may be asked or of those that rest."""
+    upcoming: bytes = b""
+    """The key of the URL that it would have been asked for next, when it was put on the workbench."""
     turn: float = -1.0
     """When its next turn ends, on the frontier's virtual clock; a time that has passed if nothing of it waited."""
     clock: float = 0.0
     """Its virtual clock: when the last turn of a section began (`frontier.worth`)."""
     is_pool: bool = field(init=False)
     """Whether it stands for all names of a site that have no record of their own (`frontier.sites`)."""
+    put_off: Counter[int] | None = None
+    """While it does not answer: how many of its URLs are of each level (`frontier.counts`)."""
     silent: dict[str, int] = field(default_factory=dict)
     """Of a pool: how often in a row names failed, the `MAX_SILENT` that did last."""
     _kin: Kin | None = None
@@ -185,6 +199,23 @@ class Host:
         slow = min(options.delay_factor * seconds, options.max_delay)
         self.free_at = max(self.free_at, now + max(options.delay, self.crawl_delay, slow))
 
+    def leave_alone(self, now: float, seconds: float) -> None:
+        """It has asked to be left alone for so long."""
+        self.asked_until = max(self.asked_until, now + seconds)
+        self.free_at = max(self.free_at, self.asked_until)
+
+    def resume(self, now: float, wall: float, options: PolitenessOptions) -> None:
+        """The crawl is resumed, at `wall` in Unix seconds: what is left of the rest that it has asked for holds."""
+        if (left := self.asked_rest - wall) > 0:
+            self.leave_alone(now, min(left, options.max_rest))
+
+    def note_rests(self, ahead: float) -> None:
+        """Unix time is so many seconds ahead of the frontier's clock."""
+        if self.free_at:
+            self.rests_until = float(int(self.free_at + ahead))
+        if self.asked_until:
+            self.asked_rest = float(ceil(self.asked_until + ahead))
+
     def shift(self, before: float, after: float) -> None:
         """The delay is another one: the pause that is under way ends as if it had been so from its start."""
         longer = max(after, self.crawl_delay) - max(before, self.crawl_delay)
@@ -252,6 +283,7 @@ class Host:
             self.turn,
             self.clock,
             self.rests_until,
+            self.asked_rest,
         )
         return head + self.trap.pack() + self.name.encode()
 
@@ -265,7 +297,8 @@ class Host:
         except (struct.error, ValueError) as error:
             raise CorruptFile(f"A host record of {len(data)} bytes cannot be read: {error}") from error
         host.known, host.queued, host.fetched, host.good, host.crawl_delay = numbers[:5]
-        host.dividend, host.mark, host.rest, host.turn, host.clock, host.rests_until = numbers[5:]
+        host.dividend, host.mark, host.rest, host.turn, host.clock = numbers[5:10]
+        host.rests_until, host.asked_rest = numbers[10:]
         host.payees = host.queued
         host.trap = trap
         return host

@@ -18,7 +18,7 @@ from sitecrawl.seen.tiered import SeenSet
 class Intake:
     """Each URL that is new goes into the queue of its section, once; one that is another frontier's to the `outbox`.
 
-    `in_flight` are the visits under way, `place` puts a host that has work on the workbench. `linked_to` is told of
+    `in_flight` are the visits under way, `grown` is told the hosts for which more waits. `linked_to` is told of
     requisites that have been fetched, and are linked to now. Links beyond the depth limit that `terms` have for
     their host are left out. `backwards`: of a page the last link is queued first.
     """
@@ -30,7 +30,7 @@ class Intake:
         link_credit: LinkCredit,
         *,
         in_flight: Mapping[bytes, Visit],
-        place: Callable[[Iterable[Host]], None],
+        grown: Callable[[Iterable[Host]], None],
         outbox: Outbox | None,
         linked_to: Callable[[bytes], None],
         backwards: bool,
@@ -43,7 +43,7 @@ class Intake:
         self._urls = link_credit.urls
         self._hosts = link_credit.hosts
         self._in_flight = in_flight
-        self._place = place
+        self._grown = grown
         self._outbox = outbox
         self._linked_to = linked_to
         self._terms = terms
@@ -64,7 +64,7 @@ class Intake:
         flags = Flag.NONE if depth else Flag.SEED
         self._send(Message(link, depth, referrer, credit=share, flags=flags) for link in elsewhere)
         self._copy(Message(link, depth, referrer, flags=flags) for link in new)
-        self._place(
+        self._grown(
             [self._states.insert(one, depth=depth, referrer=referrer, flags=flags, credit=credit) for one in new]
         )
         return count
@@ -100,7 +100,7 @@ class Intake:
             if not found_in.trap.is_joined:  # it is no other form of a page there
                 visit.news.add(host, section, target, found_in)
         hosts += filter(None, (self._states.prefer(link.key, link.priority) for link in known if link.priority))
-        self._place(hosts)
+        self._grown(hosts)
         return len(new)
 
     def require(self, page: bytes, found: Sequence[Link], *, depth: int, request: bytes | None) -> int:
@@ -110,7 +110,7 @@ class Intake:
         wanted = Message(Link("", ""), depth, page, flags=Flag.REQUISITE, request=request)
         self._send(wanted._replace(link=link) for link in elsewhere)
         self._copy(wanted._replace(link=link) for link in new)
-        self._place([self._insert(wanted._replace(link=link)) for link in new])
+        self._grown([self._insert(wanted._replace(link=link)) for link in new])
         return len(new) + len(elsewhere)
 
     def _follow(self, links: Sequence[Link], new: Sequence[Link], *, depth: int, referrer: bytes) -> None:
@@ -126,7 +126,7 @@ class Intake:
             if (visit := self._in_flight.get(link.key)) is not None:
                 visit.is_linked_to = True
             elif record.state == UrlState.QUEUED:
-                self._place([self._states.await_as_page(link, record, depth=depth, referrer=referrer)])
+                self._grown([self._states.await_as_page(link, record, depth=depth, referrer=referrer)])
             elif record.state == UrlState.REQUISITE:
                 self._linked_to(link.key)
 
@@ -152,7 +152,7 @@ class Intake:
             section = host.sections[self._urls.section_of(link.key)]
             visit.news.links += host is linking
             visit.news.add(linking, linking.sections[page.section], host, section)
-        self._place([host])
+        self._grown([host])
         return True
 
     def receive(self, messages: Iterable[Message]) -> None:
@@ -160,7 +160,7 @@ class Intake:
         hosts: list[Host] = []
         for message in messages:
             hosts += filter(None, [self._admit(message)])
-        self._place(hosts)
+        self._grown(hosts)
 
     def _admit(self, message: Message) -> Host | None:
         """Gives the host of which a place in the queue has changed."""

@@ -65,6 +65,10 @@ class UrlTable:
         here.update(zip(ask, self._read(ask), strict=True))
         return here
 
+    def is_at_hand(self, key: bytes) -> bool:
+        """Whether `get` need not ask the disk."""
+        return key in self._stored or key in self._changed or key in self._volatile or key in self._stored_before
+
     def _read_one(self, key: bytes) -> UrlRecord | None:
         """As `_read`, for a key that is not in `_stored`, and 6 us quicker than with a list of it alone."""
         if key in self._stored_before:
@@ -316,8 +320,7 @@ class HostTable:
         """Hand the changes to `batch`. `ahead`: how many seconds Unix time is ahead of the frontier's clock."""
         for key in self._changed:
             host = self._live[key]
-            if host.free_at:
-                host.rests_until = float(int(host.free_at + ahead))
+            host.note_rests(ahead)
             batch.put("hosts", key, host.pack())
         for key, section in self._changed_sections.items():
             batch.put("sections", key, section.pack())

@@ -42,7 +42,7 @@ from sitecrawl.frontier.growth import BESIDES, FED_VARIETY, Circle, is_fed, size
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.options import TrapOptions
 from sitecrawl.frontier.sections import Section
-from sitecrawl.frontier.trap_state import Reason, TrapState
+from sitecrawl.frontier.trap_state import MEASURED, Reason, TrapState
 from sitecrawl.frontier.visit import News
 
 JUDGE_STATE: Final = struct.Struct(">QdQ")
@@ -344,12 +344,32 @@ class TrapJudge:
         most = unit.trap.novelty < CALM and 2 * unit.known > self.known
         return most or unit.queued <= max(self.first_probes, self.good)
 
-    def candidates(self, *, last: bool, but: Container[bytes] = ()) -> list[tuple[Host, Section | None]]:
-        """Demoted units with waiting URLs, on hosts other than `but`, in the order in which they deserve a probe."""
+    def candidates(self, *, last: bool, but: Container[bytes] = ()) -> Iterator[tuple[Host, Section | None]]:
+        """Demoted units with waiting URLs, on hosts other than `but`, in the order in which they deserve a probe.
+
+        The `last` of them are as many as can be told from traps by what may still be spent on them all.
+        """
         units = self.to_be_probed(last=last, but=but)
         if len(units) > COMPARED:
-            units = self.random.sample(units, COMPARED)
-        return sorted(units, key=self._virtual_time)
+            begun = [unit for unit in units if _to_be_told(*unit) < MEASURED]
+            units = begun + self.random.sample(units, COMPARED)
+        units.sort(key=self._virtual_time)
+        return self._affordable(units) if last else iter(units)
+
+    def _affordable(self, units: Iterable[tuple[Host, Section | None]]) -> Iterator[tuple[Host, Section | None]]:
+        """What comes last, and of all others the first that have a round each; at least one.
+
+        One that was found to have nothing left to fetch needs none.
+        """
+        left, is_first = self._last_cost_left, True
+        for unit in units:
+            if self.comes_last(*unit):
+                yield unit
+            elif is_first or left >= _to_be_told(*unit):
+                yield unit
+                if _has_work(*unit):
+                    left -= _to_be_told(*unit)
+                    is_first = False
 
     def to_be_probed(self, *, last: bool, but: Container[bytes] = ()) -> list[tuple[Host, Section | None]]:
         """All of these, in no order."""
@@ -367,20 +387,29 @@ class TrapJudge:
             return False
         return section.queued <= max(self.first_probes, self.good) and Circle.of(host, section).choice >= FED_VARIETY
 
-    def _virtual_time(self, unit: tuple[Host, Section | None]) -> float:
-        """Fair queueing: what a unit has cost and how fast it grows, against the trust in its host."""
+    def _virtual_time(self, unit: tuple[Host, Section | None]) -> tuple[float, float]:
+        """Fair queueing: what a unit has cost and how fast it grows, against the trust in its host.
+
+        It is served in rounds, as fewer than `MEASURED` fetches say nothing of an end: the probes that 20 large sites
+        have together are enough for some of them, and each that is set free lets the crawl go on to the others.
+        """
         host, section = unit
         trap = (section or host).trap
         trust: float = (self.graph.trust(host.key) + LEAST_TRUST) ** TRUST_POWER
-        return (trap.cost + 1) * trap.novelty / trust
+        rounds = trap.cost // MEASURED
+        return (rounds * MEASURED + 1) * trap.novelty / trust, -trap.cost
 
     def _may_be_probed(self, host: Host, section: Section | None, *, last: bool) -> bool:
         """Whether a unit is worth a probe while better waits; or, `last`, when nothing but demoted units is left."""
-        options, unit = self.options, section or host
+        unit = section or host
         if self.comes_last(host, section) or not last:
             return self.comes_last(host, section) == last
-        first = self.first_probes
-        return unit.trap.cost < first + unit.trap.tried and self.cost < first + options.last_probes * self.fetches
+        return unit.trap.cost < self.first_probes + unit.trap.tried and self._last_cost_left > 0
+
+    @property
+    def _last_cost_left(self) -> float:
+        """What demoted units may still cost when nothing else is left."""
+        return self.first_probes + self.options.last_probes * self.fetches - self.cost
 
     def probes_left(self, units: Sequence[tuple[Host, Section | None]]) -> int:
         """How many more fetches of `units` there may be when nothing else is left, if all of them grow on."""
@@ -422,6 +451,11 @@ def _waits(host: Host, section: Section | None) -> int:
     """URLs that wait in a unit, and are held back with it."""
     parts = host.requisites if section is None and host.trap.is_full else None
     return (section or host).queued - (parts.queued if parts is not None and not parts.trap.demoted else 0)
+
+
+def _to_be_told(host: Host, section: Section | None) -> float:
+    """What a demoted unit costs yet until it has been measured again."""
+    return MEASURED - (section or host).trap.cost % MEASURED
 
 
 def _has_work(host: Host, section: Section | None) -> bool:

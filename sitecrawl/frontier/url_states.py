@@ -10,7 +10,7 @@ Invariants, between two calls:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from time import gmtime
 from typing import Final
 
@@ -66,7 +66,7 @@ class UrlStates:
         counts: Counts,
         link_credit: LinkCredit,
         *,
-        in_flight: Container[bytes],
+        in_flight: Collection[bytes],
         wall: Callable[[], float],
     ) -> None:
         self._path = database.path
@@ -93,12 +93,25 @@ class UrlStates:
         stands = record is not None and record.state == UrlState.QUEUED and record.rank == rank
         return record if stands and key not in self._in_flight else None
 
+    def read_ahead(self, entry: bytes, hosts: Callable[[], Iterable[Host]]) -> None:
+        """Have the record of `entry` in memory. If it must be read, then with those that `hosts` are to be asked for
+        next: of many, each costs a third.
+        """
+        key = entry[RANK_BYTES:]
+        if not self._urls.is_at_hand(key):
+            self._urls.get_many([key, *{host.upcoming for host in hosts() if host.upcoming} - {key}])
+
     def known(self, key: bytes) -> UrlRecord:
         """The record of a URL that is queued. Raises `CorruptFile` if it has gone."""
         record = self._urls.get(key)
         if record is None:
             raise CorruptFile(f"The record of URL {key.hex()} has gone from {self._path} while it was queued")
         return record
+
+    def under_way(self, host: Host) -> Iterator[UrlRecord]:
+        """The records of the URLs of `host` that are being fetched."""
+        records = (self.known(key) for key in self._in_flight)
+        return (record for record in records if record.host == host.key)
 
     def host_of(self, record: UrlRecord) -> Host:
         """Raises `CorruptFile` if the host is missing."""
@@ -182,7 +195,7 @@ class UrlStates:
     def enter(self, key: bytes, record: UrlRecord, host: Host) -> None:
         """Put the URL into the queue and into what waits."""
         section = host.sections[record.section]
-        self._counts.wait(record, 1)
+        self._counts.wait(record, 1, host)
         host.queued += 1
         section.queued += 1
         self._hosts.changed(host, section)
@@ -236,10 +249,10 @@ class UrlStates:
             return None
         host = self.host_of(record)
         section = host.sections[record.section]
-        self._counts.wait(record, -1)
+        self._counts.wait(record, -1, host)
         self._entries.delete(section.key + record.rank + key)
         record.rank = with_priority(record.rank, priority)
-        self._counts.wait(record, 1)
+        self._counts.wait(record, 1, host)
         self._entries.put(section.key + record.rank + key)
         section.queue.push(record.rank + key)
         self._urls.put(key, record)
@@ -289,7 +302,7 @@ class UrlStates:
     def leave(self, key: bytes, record: UrlRecord, host: Host) -> None:
         """Take the URL out of the queue and out of what waits."""
         section = host.sections[record.section]
-        self._counts.wait(record, -1)
+        self._counts.wait(record, -1, host)
         host.queued -= 1
         section.queued -= 1
         self._hosts.changed(host, section)

@@ -7,8 +7,9 @@ with the hosts that only wait for it.
 Invariants:
 - A host is in at most one of the heaps, through one ticket: an entry with an older ticket is void, and is dropped
   when it surfaces, or when a heap has grown to twice its size.
-- While a host waits for an IP address, all seats of the address are taken, or another of its hosts is ready: each
-  seat that is given back, and each ready host that goes without taking one, calls the next.
+- While a host waits for an IP address, all seats of the address are taken, or another of its hosts is ready that
+  comes first: each seat that is given back, and each ready host that goes without taking one or comes later than
+  before, calls the next.
 """
 
 from __future__ import annotations
@@ -55,6 +56,10 @@ class HostHeap(Generic[Key]):
         """Take away what `peek` has shown."""
         heapq.heappop(self._entries)
 
+    def near(self, count: int) -> list[Host]:
+        """At most so many hosts that come soon: the top of a heap, where not all are sooner than all below."""
+        return [host for _, ticket, host in self._entries[:count] if ticket == host.ticket]
+
     def __len__(self) -> int:
         """Entries, the void ones too."""
         return len(self._entries)
@@ -79,15 +84,24 @@ class Workbench:
 
     def place(self, host: Host, now: float) -> None:
         """Put `host` where it belongs: call it whenever its queue or its politeness state has changed."""
-        self._tickets += 1
-        host.ticket = self._tickets
         best = self._preference(host) if host.active < self._per_host(host) else None
-        if best is not None and (self._waits or host.free_at <= now):
-            self._ready.push(best, host)
+        is_ready = best is not None and (self._waits or host.free_at <= now)
+        key = best if is_ready or best is None else host.free_at
+        if key is not None and key == host.stands_at:
             return
-        if best is not None:
-            self._resting.push(host.free_at, host)
+        self._tickets += 1
+        host.ticket, host.stands_at = self._tickets, key
+        if isinstance(key, bytes):
+            self._ready.push(key, host)
+            self._call_next(host.ip, key)
+            return
+        if key is not None:
+            self._resting.push(key, host)
         self._call_next(host.ip)
+
+    def rests(self, host: Host, now: float) -> bool:
+        """Whether `host` rests: what waits there is looked at when it wakes, so more of it changes nothing."""
+        return host.stands_at == host.free_at > now
 
     def best(self, now: float) -> Host | None:
         """The host whose best URL comes first among those that may be asked now; it stays on the workbench."""
@@ -101,10 +115,16 @@ class Workbench:
                     return host
                 self._ready.drop()
                 self._behind_ip[host.ip].push(preference, host)
+                host.stands_at = None
             for ip in list(self._behind_ip):  # a host that was called may have left memory before it took its seat
                 self._call_next(ip)
             if not self._ready:
                 return None
+
+    def coming(self, count: int) -> list[Host]:
+        """At most so many hosts that are soon to be asked, as far as that can be told."""
+        hosts = self._ready.near(count)
+        return hosts + self._resting.near(count - len(hosts))
 
     def next_time(self, is_wanted: Callable[[Host], bool] = lambda _: True) -> float | None:
         """When the next resting host may be asked; None if none rests. Those on the way there that are not wanted
@@ -116,6 +136,7 @@ class Workbench:
             if is_wanted(host):
                 return host.free_at if self._waits else float(key)
             hosts.drop()
+            host.stands_at = None
         return None
 
     def is_free(self, host: Host, now: float) -> bool:
@@ -155,13 +176,13 @@ class Workbench:
         limit = self._terms.crawl.politeness.per_ip
         return limit == 0 or self._busy_ips[ip] < limit
 
-    def _call_next(self, ip: str | None) -> None:
-        """Make the first host that waits for `ip` ready, if there is a seat."""
+    def _call_next(self, ip: str | None, before: bytes | None = None) -> None:
+        """Make the first host that waits for `ip` ready, if there is a seat, and it comes `before` one that is."""
         if ip is None or ip not in self._behind_ip or not self._has_seat(ip):
             return
         first = self._behind_ip[ip].peek()
         if first is None:
             del self._behind_ip[ip]
-        else:
+        elif before is None or first[0] < before:
             self._behind_ip[ip].drop()
             self._ready.push(*first)

@@ -16,6 +16,7 @@ from frontier_helpers import all_credit
 from frontiers import Heard
 from redis import Redis
 from redis_servers import Server, server
+from waiting import PATIENCE
 from worker_frontiers import CrawlOf
 
 from sitecrawl.base.errors import OptionError
@@ -138,7 +139,7 @@ class Crowd:
 
     async def run(self, random: Random, *, kills: int = 0) -> Counter[str]:
         """Until a worker sees the end. Each kill comes at some moment; half of the killed come back."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while not any(worker.frontier.has_ended for worker in self.workers):
             assert time.monotonic() < deadline, [vars(one) for one in self.workers[0].frontier.holdings.held.values()]
             worker = random.choice(self.workers)
@@ -163,7 +164,7 @@ class Crowd:
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Checkpoints and rounds, and nothing is fetched."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while not holds():
             assert time.monotonic() < deadline
             for worker in self.workers:
@@ -242,6 +243,29 @@ def test_workers_that_have_top_level_domains(tmp_path: Path, redis: Server, monk
 
     def names() -> set[str]:
         return {url_of(page)[7:].partition("/")[0] for page in range(HOSTS)}
+
+    asyncio.run(crawl())
+
+
+def test_a_host_that_has_asked_for_a_rest(tmp_path: Path, redis: Server) -> None:
+    """Whoever has it next leaves it alone as well, and has the others at once."""
+
+    async def crawl() -> None:
+        async with crowd_of(1, tmp_path, redis) as crowd:
+            (first,) = crowd.workers
+            await rounds(first, lambda: len(first.frontier.holdings.held) == PARTITIONS, "it has all")
+            first.frontier.add([link(page) for page in range(HOSTS + 1)], depth=0)
+            visit = next(one for one in iter(first.frontier.next, None) if one.url == url_of(0))
+            first.frontier.downloaded(visit, 0.0, failed=True, retry_after=600.0)
+            first.frontier.put_back(visit)
+            first.checkpoint()
+            await first.exchange.leave()
+            second = crowd.start()
+            await rounds(second, lambda: len(second.frontier.holdings.held) == PARTITIONS, "it has all")
+            came = {one.url for one in iter(second.frontier.next, None)}
+            assert came == {url_of(page) for page in range(1, HOSTS)}
+            (left,) = [one for one in second.frontier.hosts.live() if one.queued and not one.active]
+            assert 500 < left.asked_until - time.monotonic() <= 601
 
     asyncio.run(crawl())
 
@@ -375,7 +399,7 @@ def test_what_was_given_up_is_tried_again_by_all(tmp_path: Path, redis: Server) 
 
 async def rounds(worker: Worker, condition: Callable[[], bool], what: str) -> None:
     """Let the worker go on until it holds."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < deadline, what
         await worker.round()
@@ -518,7 +542,7 @@ def test_redis_is_full(
 
 async def work(worker: Worker, condition: Callable[[], bool], *, fetches: bool = True) -> None:
     """Until it holds, beside the worker's talk with Redis."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     row = max([*worker.rows, *worker.pending, 0]) + 1
     while not condition():
         assert time.monotonic() < deadline

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from frontiers import PATIENT, WORKERS, Crawl, Setting, crawling, found, name_of, unfiltered_key
 from redis_servers import Server, server
+from waiting import PATIENCE
 
 from sitecrawl.frontier.contract import Capability
 from sitecrawl.frontier.record import Flag, UrlState
@@ -40,7 +41,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     def tell(story: Callable[[Crawl], Awaitable[None]], **how: Any) -> None:
         async def whole() -> None:
             async with crawling(request.param, Setting(tmp_path, redis=redis, **how)) as crawl:
-                await asyncio.wait_for(story(crawl), 120)
+                await asyncio.wait_for(story(crawl), PATIENCE)
 
         asyncio.run(whole())
 
@@ -536,6 +537,25 @@ def test_a_crash_forgets_what_no_checkpoint_has(run: Run) -> None:
             crawl.finish(visit, *([found("lost-and-found-again")] if name_of(visit) == "p1" else []))
         assert came == {"child": None, "p1": None, "p2": None, "form": b"POST", "lost-and-found-again": None}
         await crawl.settled(fetched=6, queued=0, known=6)
+
+    run(story)
+
+
+def test_a_rest_that_was_asked_for_survives_a_crash(run: Run) -> None:
+    """Others are asked at once."""
+
+    async def story(crawl: Crawl) -> None:
+        hosts = ("a.example", "a.example", "b.example", "b.example")
+        crawl.frontier.add([found(f"p{n}", host) for n, host in enumerate(hosts)], depth=0)
+        first, second = await crawl.take("p0", "p2")
+        for visit, retry_after in ((first, 600.0), (second, 0.0)):
+            crawl.frontier.downloaded(visit, 0.0, retry_after=retry_after)
+            crawl.frontier.done(visit, UrlState.FETCHED, status=200)
+        await crawl.settled(fetched=2, queued=2)
+        await crawl.crash()
+        (third,) = await crawl.take("p3")
+        crawl.finish(third)
+        assert await crawl.nothing_comes()
 
     run(story)
 

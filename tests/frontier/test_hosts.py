@@ -86,6 +86,55 @@ def test_retry_after(bench):
     assert crawl.frontier.next_time() == 99.0
 
 
+def killed_and_resumed(crawl, seconds):
+    """Another process, whose clock begins anew, resumes after so many seconds."""
+    crawl.commit()
+    crawl.wall += seconds
+    crawl.now = 5.0
+    crawl.crash()
+
+
+def test_retry_after_survives_a_restart(bench):
+    """A crawl that is resumed waits for what is left of the rest that a host has asked for, and knows why."""
+    crawl = bench(delay=1.0)
+    crawl.finish(crawl.take("0"), retry_after=99.0)
+    killed_and_resumed(crawl, 40)
+    assert crawl.frontier.next() is None
+    assert crawl.frontier.next_time() == 59.0
+    (host,) = crawl.frontier.hosts.live()
+    assert host.asked_until == 64.0
+    killed_and_resumed(crawl, 60)
+    crawl.take("1")
+
+
+def test_retry_after_of_a_host_of_which_nothing_waits(bench):
+    """It holds for what is found of the host after the restart."""
+    crawl = bench()
+    crawl.drain()
+    crawl.add("x", host="b.example")
+    crawl.finish(crawl.take("x"), retry_after=99.0)
+    killed_and_resumed(crawl, 40)
+    crawl.add("y", host="b.example")
+    assert crawl.frontier.next() is None
+    assert crawl.frontier.next_time() == 59.0
+
+
+def test_a_clock_that_was_a_year_ahead(bench):
+    """No host is left alone for the year."""
+    crawl = bench(max_rest=50.0)
+    crawl.finish(crawl.take("0"), retry_after=99.0)
+    killed_and_resumed(crawl, -3e7)
+    assert crawl.frontier.next_time() == 50.0
+
+
+def test_no_rest_is_wanted_any_more(bench):
+    """A crawl that is resumed with the limit 0 asks at once."""
+    crawl = bench(max_rest=0.0)
+    crawl.finish(crawl.take("0"), retry_after=99.0)
+    killed_and_resumed(crawl, 1)
+    crawl.take("1")
+
+
 def test_back_off_doubles_up_to_its_cap(bench):
     """Each failure in a row doubles the pause, until the cap; a success starts anew."""
     crawl = bench(failure_delay=1.0, max_delay=6.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from unittest.mock import patch
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from sitecrawl.frontier.hosts import PolitenessOptions
+from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.queue import DiskQueue
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.visit import Visit
@@ -25,29 +27,33 @@ NAMES = [f"{section}/{n}" for section in ("one", "two") for n in range(6)]
 class SilenceMachine(RuleBasedStateMachine):
     """Downloads succeed or fail in any order; failed ones are put back, as for hosts that are down."""
 
-    @initialize(order=st.sampled_from(["aopic", "bfs", "dfs", "best"]), head=st.integers(1, 3))
-    def open(self, order, head):
+    @initialize(
+        order=st.sampled_from(["aopic", "bfs", "dfs", "best"]),
+        head=st.integers(1, 3),
+        max_depth=st.sampled_from([0, 3]),
+    )
+    def open(self, order, head, max_depth):
         self.patch = patch("sitecrawl.frontier.tables.DiskQueue", partial(DiskQueue, head=head))
         self.patch.start()
         self.path = Path(tempfile.mkdtemp())
         politeness = PolitenessOptions(
             delay_factor=0, per_host=2, failure_delay=0.5, max_failures=2, max_first_failures=99, revival=3.0
         )
-        self.bench = Bench(self.path, order, politeness)
+        self.bench = Bench(self.path, order, politeness, FrontierOptions(max_depth=max_depth))
         self.known: set[str] = set()
         self.done: set[str] = set()
         self.visits: list[Visit] = []
         for host in HOSTS:
-            self.add(host, ["home"])
+            self.add(host, ["home"], 1)
         for _ in HOSTS:
             self.next()
         while self.visits:
             self.succeed(0)
         self.commit()
 
-    @rule(host=st.sampled_from(HOSTS), names=st.lists(st.sampled_from(NAMES), max_size=8))
-    def add(self, host, names):
-        self.bench.add(*names, host=host, depth=1)
+    @rule(host=st.sampled_from(HOSTS), names=st.lists(st.sampled_from(NAMES), max_size=8), depth=st.integers(1, 3))
+    def add(self, host, names, depth):
+        self.bench.add(*names, host=host, depth=depth)
         self.known |= {f"http://{host}/{name}" for name in names}
 
     @rule()
@@ -98,6 +104,15 @@ class SilenceMachine(RuleBasedStateMachine):
             assert frontier.counts.failed == 0
             assert frontier.silent <= frontier.counts.queued
 
+    @invariant()
+    def no_level_waits_for_the_silent(self):
+        frontier = self.bench.frontier if hasattr(self, "bench") else None
+        if frontier is not None and frontier.keeps_levels:
+            silent = [host for host in frontier.hosts.live() if host.key in frontier.silent_hosts]
+            put_off = [host.put_off for host in frontier.hosts.live() if host.put_off is not None]
+            assert [levels.total() for levels in put_off] == [host.queued for host in silent]
+            assert +frontier.counts._put_off == +sum(put_off, Counter())
+
     def teardown(self):
         if not hasattr(self, "bench"):
             return
@@ -120,8 +135,8 @@ class SilenceMachine(RuleBasedStateMachine):
                 self.succeed(0)
             else:
                 rest = frontier.next_time()
-                assert rest is not None, "stuck: URLs wait and no host rests"
-                self.bench.now += rest
+                assert rest is not None or frontier.is_finished(), "stuck: URLs wait and no host rests"
+                self.bench.now += rest or 0.0
         assert frontier.waiting == frontier.silent == len(self.known - self.done)
         self.bench.restart()
         self.bench.drain()
@@ -136,3 +151,37 @@ class SilenceMachine(RuleBasedStateMachine):
 
 TestSilenceMachine = SilenceMachine.TestCase
 TestSilenceMachine.settings = settings(max_examples=15, stateful_step_count=40)
+
+
+def fail(bench: Bench) -> None:
+    """The next URL is one of the host that is down, and while it is tried, all deeper ones wait."""
+    visit = bench.frontier.next()
+    assert visit is not None
+    assert visit.url.startswith("http://down.example/")
+    assert bench.frontier.next() is None
+    bench.frontier.downloaded(visit, 0.1, failed=True)
+    bench.frontier.retry(visit, priority=-1, request=None)
+
+
+def test_a_level_waits_for_no_silent_host(tmp_path):
+    """With a depth limit, the others go on when a host dies; when it is asked again, they wait for what it has."""
+    politeness = PolitenessOptions(delay_factor=0, failure_delay=0, per_ip=0, max_failures=2, revival=100.0)
+    bench = Bench(tmp_path / "db", "aopic", politeness, FrontierOptions(max_depth=3))
+    bench.add("home", host="down.example")
+    bench.add("home", host="up.example")
+    for _ in HOSTS:
+        bench.finish(bench.frontier.next())
+    bench.add("1", "2", host="down.example", depth=1)
+    bench.add("deep", "deeper", host="up.example", depth=2)
+    for _ in range(politeness.max_failures):
+        fail(bench)
+    bench.finish(bench.take("deep"))
+    bench.add("3", host="down.example", depth=1)
+    bench.finish(bench.take("deeper"))
+    assert bench.frontier.is_finished()
+    assert bench.frontier.silent == 3
+    bench.add("deepest", host="up.example", depth=3)
+    bench.now += politeness.revival
+    fail(bench)
+    bench.finish(bench.take("deepest"))
+    bench.database.close()

@@ -223,16 +223,44 @@ def test_large_sites_that_were_named(bench, restarts):
     assert not crawl.frontier.judge.demoted
 
 
-def test_large_sites_that_were_not(bench):
-    """The same where only a list leads to them: nobody knows that they are no farm of traps."""
-    crawl = bench(traps=TrapOptions(min_fetches=10, host_size=50, first_probes=30, min_probes=5))
+@pytest.fixture
+def list_of_sites(bench):
+    """A page that leads to the first pages of large sites that nobody named, crawled until nothing is left to do."""
+    crawl = bench(traps=TrapOptions(min_fetches=10, host_size=50, min_probes=5))
     crawl.add("home")
 
-    def links_of(address):
-        return [url("p/0", name) for name in LargeSites.NAMES] if address.endswith("/home") else LargeSites()(address)
+    def surf(links_of):
+        def all_links(address):
+            firsts = [url("p/0", name) for name in LargeSites.NAMES]
+            return firsts if address.endswith("/home") else links_of(address)
 
-    crawl.surf(links_of)
+        return crawl, crawl.surf(all_links, budget=20 * LargeSites.PAGES)
+
+    return surf
+
+
+def test_large_sites_that_were_not(list_of_sites):
+    """The same where only a list leads to them: all are held back, and told from traps one after the other.
+
+    What may be spent on all of them says nothing if each of them gets a little of it.
+    """
+    crawl, fetched = list_of_sites(LargeSites())
+    assert len(fetched) == len(set(fetched)) == len(LargeSites.NAMES) * LargeSites.PAGES + 1
+    assert not crawl.frontier.judge.demoted
+
+
+def test_farms_that_were_not(list_of_sites):
+    """What looks like them but has no end is not set free, however it is sampled, and costs no more."""
+
+    def endless(address):
+        name, number = address.split("/")[2], number_of(address)
+        return [url(f"p/{20 * number + n}", name) for n in range(1, 17)]
+
+    crawl, fetched = list_of_sites(endless)
     assert {host.name for host, _ in crawl.frontier.judge.demoted.values()} == set(LargeSites.NAMES)
+    judge, held = crawl.frontier.judge, len(LargeSites.NAMES)
+    tried = sum(host.trap.tried for host, _ in judge.demoted.values())
+    assert len(fetched) <= 1 + tried + judge.first_probes + judge.options.last_probes * len(fetched) + held
 
 
 def worthless_site(address: str) -> list:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from frontier_helpers import Bench
+from frontier_helpers import Bench, url
 
+from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.hosts import PolitenessOptions
 from sitecrawl.frontier.options import FrontierOptions
 from sitecrawl.frontier.visit import Visit
@@ -167,3 +168,86 @@ def test_many_hosts_of_one_address_cost_no_more_than_few(bench):
     crawl.finish(visit, ip=IP)
     assert crawl.frontier.next() is not None
     assert crawl.frontier.dispatcher.workbench._tickets <= tickets + 4
+
+
+def test_a_host_that_stands_where_it_belongs(bench):
+    """A ready host that gets more of what is no better keeps its entry; what is better has one of its own."""
+    crawl = bench()
+    workbench = crawl.frontier.dispatcher.workbench
+    crawl.add("1", depth=1)
+    crawl.add("2", "3", depth=1)
+    assert len(workbench._ready) == 1
+    crawl.add("0", depth=0)
+    crawl.add("between", host="b.example", depth=0)
+    assert crawl.drain() == ["0", "between", "1", "2", "3"]
+
+
+def test_a_host_that_rests(bench, monkeypatch):
+    """What more waits for a host that rests is not looked at before it wakes, and then the best of it is."""
+    crawl = bench(delay=10.0)
+    workbench = crawl.frontier.dispatcher.workbench
+    crawl.add("first", depth=1)
+    visit = crawl.take("first")
+    crawl.link(visit, url("1"), url("2"))
+    crawl.finish(visit)
+    looks = []
+    preference = workbench._preference
+
+    def noted(host):
+        looks.append(host)
+        return preference(host)
+
+    monkeypatch.setattr(workbench, "_preference", noted)
+    crawl.add("3", depth=1)
+    crawl.add("best", depth=0)
+    assert looks == []
+    assert (crawl.frontier.next(), crawl.frontier.next_time()) == (None, 10.0)
+    crawl.now += 10.0
+    crawl.take("best")
+
+
+def test_records_of_hosts_that_come_next(bench, monkeypatch):
+    """Records that are on disk only are read for many hosts at once, and each of them once."""
+    crawl = bench()
+    names = [f"h{n}.example" for n in range(100)]
+    for name in names:
+        crawl.add("1", "2", host=name)
+    crawl.restart()
+    asked: list[list[bytes]] = []
+    get, get_many = Database.get, Database.get_many
+
+    def noted(database, family, key):
+        asked.extend([[key]] if family == "urls" else [])
+        return get(database, family, key)
+
+    def noted_many(database, family, keys):
+        asked.extend([list(keys)] if family == "urls" else [])
+        return get_many(database, family, keys)
+
+    monkeypatch.setattr(Database, "get", noted)
+    monkeypatch.setattr(Database, "get_many", noted_many)
+    assert len(take_all(crawl)) == 100
+    keys = [key for some in asked for key in some]
+    assert sorted(keys) == sorted(url("1", name).key for name in names)
+    assert len(asked) <= 10
+
+
+@pytest.mark.parametrize("ips", [("10.0.0.2", "10.0.0.3"), (IP, IP)], ids=["two addresses", "one address"])
+def test_a_host_that_stood_for_a_url_that_has_gone(tmp_path, ips):
+    """Where levels are kept, a host that is the first no more makes way for the next, also to their one address."""
+    politeness = PolitenessOptions(delay_factor=0.0, failure_delay=0.0, per_ip=1)
+    crawl = Bench(tmp_path / "db", "bfs", politeness, FrontierOptions(max_depth=3))
+    for host, ip in (("a.example", ips[0]), ("b.example", ips[1]), ("c.example", IP)):
+        learn_ip(crawl, [host], ip)
+    crawl.add("busy", host="c.example", depth=1)
+    visit = crawl.take("busy")
+    crawl.add("a1", depth=1)
+    crawl.add("a2", depth=2)
+    crawl.add("b1", host="b.example", depth=1)
+    if ips[0] == IP:
+        assert crawl.frontier.next() is None, "both wait for the address"
+    crawl.finish(visit, ip=IP)
+    record = crawl.record("a1")
+    crawl.section_of("a1").queue.discard(record.rank + url("a1").key)
+    crawl.take("b1")
+    crawl.database.close()

@@ -85,6 +85,7 @@ class Bench:
         self.politeness = politeness
         self.options = options or FrontierOptions()
         self.now = 1000.0
+        self.wall = 1_800_000_000.0
         self.heard = Heard()
         self.database = Database(self.path, hash_name="test")
         self.open()
@@ -98,7 +99,7 @@ class Bench:
             fingerprint=lambda url: digest(url.removeprefix("http://")),
             listener=self.heard,
             clock=lambda: self.now,
-            wall=lambda: 1_800_000_000.0,
+            wall=lambda: self.wall,
             politeness=self.politeness,
             options=self.options,
             terms=LiveTerms(

@@ -158,7 +158,8 @@ class MemoryFrontier:
 
     def answered(self, visit: Visit, *, failed: bool, retry_after: float = 0.0) -> None:
         host = self._known.host_of(visit.key)
-        host.free_at = max(host.free_at, self._clock() + retry_after)
+        if retry_after:
+            host.leave_alone(self._clock(), retry_after)
         host.fail(visit.key, self._clock(), self._politeness) if failed else setattr(host, "failures", 0)
 
     def slow_down(self, host_name: str, crawl_delay: float) -> None:
@@ -224,7 +225,7 @@ class MemoryFrontier:
         self._known = deepcopy(self._kept)
         self.in_flight = {}
         for host in self._known.by_key.values():
-            host.active, host.free_at = 0, 0.0
+            host.active, host.free_at = 0, host.asked_until
 
     def save(self) -> None: ...
 
