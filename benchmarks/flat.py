@@ -44,6 +44,8 @@ WINDOW: Final = 5
 """Samples over which the cost of a page is averaged."""
 LOOK_EVERY: Final = 0.5
 """Seconds between two looks at how far the crawl is."""
+LEAST_WEB: Final = 20_000
+"""Pages that are served at least: so many come in between no two looks, and something is left to be opened again."""
 HOSTS: Final = 200
 LINKS: Final = 10
 TICK: Final = os.sysconf("SC_CLK_TCK")
@@ -320,7 +322,7 @@ def main() -> None:
 
 def measure(arguments: argparse.Namespace) -> Run:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    web = Web(3 * arguments.pages, HOSTS, LINKS, size=0, port=arguments.port, back=1)
+    web = Web(max(3 * arguments.pages, LEAST_WEB), HOSTS, LINKS, size=0, port=arguments.port, back=1)
     run = Run(web.pages)
     *_, served_from = sorted(os.sched_getaffinity(0))
     with (

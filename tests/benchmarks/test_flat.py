@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from redis_servers import free_port
+from waiting import PATIENCE
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -19,7 +20,7 @@ def test_it_crawls_and_opens_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     samples = tmp_path / "flat.json"
     words = ["--pages", "200", "--step", "50", "--port", str(free_port()), "--samples", str(samples)]
-    subprocess.run([sys.executable, str(BENCHMARKS / "flat.py"), *words], check=True, timeout=120)
+    subprocess.run([sys.executable, str(BENCHMARKS / "flat.py"), *words], check=True, timeout=PATIENCE)
     run = flat.Run.load(samples)
     assert run.samples[-1].pages >= 200
     assert run.samples[-1].cpu > 0
