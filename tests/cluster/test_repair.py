@@ -17,7 +17,7 @@ from console import command
 from crawling import PROJECT
 from pagestore_helpers import STARTED, exchange, page
 from redis_damages import spoil
-from redis_servers import Server
+from redis_servers import Server, lasting
 from sharing import ALL, CRAWL, PARTITIONS, Frozen, dead, on_redis, stored, work
 from waiting import until
 
@@ -81,9 +81,9 @@ def test_whatever_is_spoilt(redis: Server, workers: list[Path], number: int) -> 
 
 def test_what_is_sound_is_left_alone(redis: Server, workers: list[Path]) -> None:
     with redis.client() as client:
-        before = {name: client.dump(name) for name in client.keys("*")}
+        before = lasting(client)
         assert repaired(redis, *workers) == Repair([])
-        assert {name: client.dump(name) for name in client.keys("*")} == before
+        assert lasting(client) == before
 
 
 def test_without_directories(redis: Server, workers: list[Path]) -> None:

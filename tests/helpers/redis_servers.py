@@ -78,6 +78,19 @@ class Server:
             self._process.wait()
 
 
+def lasting(client: redis.Redis) -> dict[bytes, bytes]:
+    """All that Redis has, but for what goes by itself: leases, and what workers say of themselves."""
+    names = [name for name in client.keys("*") if client.pttl(name) == -1]
+    return {name: client.dump(name) for name in names}  # type: ignore[misc]
+
+
+def put_back(client: redis.Redis, keys: dict[bytes, bytes]) -> None:
+    """Have Redis hold `keys`, which are of `lasting`, and nothing else."""
+    client.flushall()
+    for name, dump in keys.items():
+        client.restore(name, 0, dump)
+
+
 class Sentinel(Server):
     """Calls the master on the port `watches` `SERVICE`. It alone decides, so a failover takes a second or two."""
 

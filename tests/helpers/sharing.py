@@ -14,7 +14,7 @@ from typing import Any
 
 from frontiers import Heard
 from pagestore_helpers import STARTED, exchange, page
-from redis_servers import Server
+from redis_servers import Server, lasting, put_back
 from waiting import PATIENCE
 from worker_frontiers import CrawlOf
 
@@ -208,14 +208,12 @@ class Frozen:
         self._redis = redis
         self._folder = folder
         with redis.client() as client:
-            self._keys = {name: client.dump(name) for name in client.keys("*")}
+            self._keys = lasting(client)
 
     def thaw(self, folder: Path) -> list[Path]:
         """The workers' directories, in `folder` now."""
         with self._redis.client() as client:
-            client.flushall()
-            for name, dump in self._keys.items():
-                client.restore(name, 0, dump)
+            put_back(client, self._keys)
         shutil.copytree(self._folder, folder, dirs_exist_ok=True)
         return sorted(folder.glob("worker-*"))
 

@@ -24,7 +24,7 @@ from typing import Any, Final
 from fleet import urls_of, web_of
 from partitions import totals
 from redis_damages import spoil
-from redis_servers import Server, server
+from redis_servers import Server, lasting, put_back, server
 from syntheticweb import Web
 from victims import Forks
 from waiting import until
@@ -94,7 +94,7 @@ class RedisRange:
         with opened({"url": self.redis.url}, CRAWL) as crawl:
             until(lambda: not crawl.workers(), "the workers count as dead")
         with self.redis.client() as client:
-            self.keys = {name: client.dump(name) for name in client.keys("sitecrawl:*")}
+            self.keys = lasting(client)
 
     def _fetched(self) -> int:
         with self.redis.client() as client:
@@ -102,9 +102,7 @@ class RedisRange:
 
     def restore(self, folder: Path) -> None:
         with self.redis.client() as client:
-            client.flushall()
-            for name, dump in self.keys.items():
-                client.restore(name, 0, dump)
+            put_back(client, self.keys)
         for worker in WORKERS:
             shutil.copytree(self.folder / worker, folder / worker)
 
