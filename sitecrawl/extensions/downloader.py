@@ -46,6 +46,9 @@ from sitecrawl.frontier.host_terms import LiveTerms
 
 _FEW: Final = 1_000
 _LOOK_SECONDS: Final = 1.0
+_NEVER: Final = -1e9
+"""When a new slot was used last, on the monotonic clock. That begins when the machine does, so Scrapy's 0 may be a moment
+ago: a crawl with a delay of an hour would wait for most of it before its first request."""
 _LOOKS_FOR_SPIDER: Final = _warn_spider_arg(lambda: None).__code__
 """Of what Scrapy puts around methods that once had that argument."""
 
@@ -151,7 +154,10 @@ class Downloader(ScrapyDownloader):
 
     def _get_slot(self, request: Request, spider: Spider | None = None) -> tuple[str, Slot]:
         key = self.get_slot_key(request)
-        slot = self.slots.get(key) or super()._get_slot(request)[1]
+        slot = self.slots.get(key)
+        if slot is None:
+            slot = super()._get_slot(request)[1]
+            slot.lastseen = _NEVER
         if self._runtime is not None and key not in self.per_slot_settings:
             self._adjust(key, slot, self._host_of(request.url), self._runtime.terms)
         return key, slot

@@ -167,3 +167,18 @@ def test_scrapys_look_for_a_spider() -> None:
     assert method(request=request) is None
     assert request.headers["User-Agent"] == b"me"
     assert unwrapped(own.process_request) == own.process_request
+
+
+def test_a_new_slot_owes_no_pause() -> None:
+    """Also where the machine has just begun, and with it the monotonic clock."""
+
+    async def run() -> float:
+        nothing = dict.fromkeys(("http", "https"))
+        downloader = Downloader(get_crawler(Spider, {"DOWNLOAD_DELAY": 3600, "DOWNLOAD_HANDLERS": nothing}))
+        try:
+            _, slot = downloader._get_slot(REQUEST)
+            return slot.lastseen + 2 * slot.delay
+        finally:
+            downloader.close()
+
+    assert asyncio.run(run()) < 0
