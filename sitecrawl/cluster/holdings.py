@@ -257,6 +257,14 @@ class Holdings:
         )
         return packed
 
+    def keep_tokens(self) -> None:
+        """Have the new tokens on disk, before anything comes to Redis with them: it would not count after a crash."""
+        tokens = {one.partition: one.token for one in self.all}
+        places = msgpack.unpackb(self.database.get("meta", HELD) or b"\x90")
+        batch = self.database.batch()
+        batch.put("meta", HELD, msgpack.packb([[at, tokens.get(at, token), *rest] for at, token, *rest in places]))
+        self.database.write(batch)
+
     def confirmed(self, held: Held, number: int) -> None:
         """Redis has all entries of a partition up to that number."""
         while held.unsent and held.unsent[0].number <= number:

@@ -52,9 +52,8 @@ class Lending:
 
     async def resume(self) -> None:
         """What it had when it ended is its own still, if nobody has had it since."""
-        for held in self._holdings.all:
-            if held.is_sure:
-                continue
+        unsure = [held for held in self._holdings.all if not held.is_sure]
+        for held in unsure:
             lent = await self._store.lease(held.partition, held.token)
             if lent is None or not lent[1]:
                 await self.lose(held)
@@ -64,6 +63,8 @@ class Lending:
                 held.token = lent[0]
                 held.is_on_redis(await self._store.extent(held.partition))
             held.is_sure = True
+        if unsure:
+            self._holdings.keep_tokens()
 
     async def lose(self, held: Held) -> None:
         """Another worker has had it, or Redis has forgotten some of it. What is there stays, also if its answer was

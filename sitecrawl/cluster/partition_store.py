@@ -4,7 +4,7 @@ Redis keeps, lends, counts and fences; it judges nothing. Of a partition there a
 
     lease      string   token:session of the worker that has it, for as long as it lasts
     token      string   the newest token: each is given once
-    tokens     hash     each token that brought an entry -> the number of its last one
+    tokens     hash     each token that brought an entry, or follows one that did -> the number of the last one
     snapshot   list     what the partition was after some entry (`cluster.snapshots`)
     log        list     the entries that came after it (`cluster.entries`)
     parts      list     a snapshot that is being made

@@ -286,6 +286,28 @@ def test_workers_that_are_killed(tmp_path: Path, redis: Server, seed: int, monke
     asyncio.run(crawl())
 
 
+def test_a_worker_that_is_killed_twice(tmp_path: Path, redis: Server) -> None:
+    """At first Redis has not heard of its pages; then it has, and the worker has made no checkpoint since."""
+
+    async def crawl() -> None:
+        async with crowd_of(1, tmp_path, redis) as crowd:
+            (one,) = crowd.workers
+            await rounds(one, lambda: one.frontier.waiting > 0, "it has seeds")
+            crowd.row = 20
+            worked(one, range(1, crowd.row))
+            assert one.rows
+            assert one.rows.keys() == {
+                row for held in one.frontier.holdings.held.values() for entry in held.unsent for row in entry.rows
+            }
+            for _ in range(2):
+                await crowd.kill(one, comes_back=True)
+                (one,) = crowd.workers
+                await one.round()
+            assert await crowd.run(Random(1)) == all_pages()
+
+    asyncio.run(crawl())
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_worker_that_lost_partitions_never_comes_back(
     tmp_path: Path, redis: Server, seed: int, monkeypatch: pytest.MonkeyPatch
