@@ -47,8 +47,8 @@ from sitecrawl.frontier.host_terms import LiveTerms
 _FEW: Final = 1_000
 _LOOK_SECONDS: Final = 1.0
 _NEVER: Final = -1e9
-"""When a new slot was used last, on the monotonic clock. That begins when the machine does, so Scrapy's 0 may be a moment
-ago: a crawl with a delay of an hour would wait for most of it before its first request."""
+"""When a new slot was used last, on the monotonic clock. That begins when the machine does, so Scrapy's 0 may be just
+now: a crawl with a delay of an hour would wait for most of it before its first request."""
 _LOOKS_FOR_SPIDER: Final = _warn_spider_arg(lambda: None).__code__
 """Of what Scrapy puts around methods that once had that argument."""
 
