@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from importlib import import_module
-from typing import Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 PURE: Final = "SITECRAWL_PURE"
 """The variable of the environment that has everything done in Python, unless it is empty or 0."""
-INTERFACE: Final = 1
+INTERFACE: Final = 2
 """Of the C: who changes what its functions take, give or mean adds one here and in `_native.c`."""
 
 
@@ -27,6 +27,13 @@ class Native(Protocol):
 
     anchors: Callable[..., int]
     """Adds the links of a page's elements, and returns how many: `_Links.read` in `sitecrawl.page.links` calls it."""
+
+    tree: Callable[..., tuple[list[Any], str] | None]
+    """The elements of a page and its text, where `use_lexbor` has found what it takes: `elements` in
+    `sitecrawl.page.markup` calls it."""
+
+    def use_lexbor(self, path: str, /) -> bool:
+        """Whether the library at `path`, which is loaded, has lexbor's functions for callers from elsewhere."""
 
 
 def load(pure: str) -> tuple[Native | None, str]:

@@ -7,6 +7,7 @@
 
 #include "anchors.h"
 #include "simhash.h"
+#include "tree.h"
 
 /* Borrowed UTF-8 of a str; NULL without an exception where it is none, or has surrogates. */
 static const char *utf8(PyObject *text, Py_ssize_t *length) {
@@ -39,11 +40,13 @@ static PyObject *simhash(PyObject *Py_UNUSED(module), PyObject *text) {
 static PyMethodDef methods[] = {
     {"anchors", anchors, METH_VARARGS, anchors_doc},
     {"simhash", simhash, METH_O, simhash_doc},
+    {"tree", tree, METH_VARARGS, tree_doc},
+    {"use_lexbor", use_lexbor, METH_O, use_lexbor_doc},
     {NULL, NULL, 0, NULL},
 };
 
 static int execute(PyObject *module) {
-    return PyModule_AddIntConstant(module, "INTERFACE", 1);
+    return PyModule_AddIntConstant(module, "INTERFACE", 2);
 }
 
 static PyModuleDef_Slot slots[] = {
