@@ -190,7 +190,8 @@ def read_page(
     robots = robots_of_headers(_values(headers, b"x-robots-tag"), agent)
     markup = _html_elements(page, options, met)
     found = markup.found
-    page.base = _base(found, document)
+    facts = [element for element in found if element[0] != "a"]  # nearly all are, and by number it takes a third
+    page.base = _base(facts, document)
     query_charset = None if page.charset in _UNICODE_CHARSETS else page.charset
     links = _Links(document, query_charset, options, met)
     _read_headers(headers, page, links)
@@ -205,7 +206,7 @@ def read_page(
 
     links.read(found, read_one)
     page.noindex, page.nofollow = robots
-    page.language = declared_language(found, _values(headers, b"content-language"))
+    page.language = declared_language(facts, _values(headers, b"content-language"))
     page.links, page.hrefs = links.all(), links.hrefs
     if options.max_requisites:
         made_of = _Links(document, query_charset, options, met)

@@ -7,6 +7,7 @@ and a crawler must, for PDFs, images and archives under `text/html` are common, 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 HTML: Final = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
@@ -42,9 +43,11 @@ _HTML_START = re.compile(
     rb"[ >])",
     re.IGNORECASE,
 )
+_SIGNED = tuple(signature for signature, _ in _SIGNATURES)
 _XML_START = re.compile(rb"[\t\n\f\r ]*+<\?xml")
 _BINARY_BYTES = bytes([*range(0x09), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])  # section 3
 _TEXT_BOMS = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
+_REMEMBERED_LENGTH = 100  # of a Content-Type, in characters
 _MOSTLY_BINARY = 10  # a tenth of the bytes; a few NULs in a page are an accident
 
 
@@ -63,10 +66,22 @@ def is_media_type(value: str) -> bool:
 def declared_type(content_types: list[str]) -> MediaType:
     """The last valid Content-Type of several (Fetch, "extract a MIME type"); an empty essence where none is."""
     for value in reversed(content_types):
-        if match := _MIME_TYPE.match(value.strip()):
-            found = _CHARSET.search(value)
-            return MediaType(match[0].lower(), (found[1] or found[2]) if found else None)
+        parsed = _remembered(value) if len(value) <= _REMEMBERED_LENGTH else _parsed(value)
+        if parsed is not None:
+            return parsed
     return MediaType("", None)
+
+
+def _parsed(content_type: str) -> MediaType | None:
+    match = _MIME_TYPE.match(content_type.strip())
+    if match is None:
+        return None
+    found = _CHARSET.search(content_type)
+    return MediaType(match[0].lower(), (found[1] or found[2]) if found else None)
+
+
+# A crawl's pages have a handful between them.
+_remembered = lru_cache(maxsize=256)(_parsed)
 
 
 def actual_type(declared: MediaType, body: bytes) -> str:
@@ -91,9 +106,8 @@ def _sniffed(body: bytes) -> str:
 
 
 def _binary_type(body: bytes, *, utf16: bool) -> str | None:
-    for signature, essence in _SIGNATURES:
-        if body.startswith(signature):
-            return essence
+    if body.startswith(_SIGNED):
+        return next(essence for signature, essence in _SIGNATURES if body.startswith(signature))
     if utf16 or body.startswith(_TEXT_BOMS):
         return None
     head = body[:_HEADER_BYTES]

@@ -25,7 +25,7 @@ TAGS = [
 ]  # fmt: skip
 ATTRIBUTES = [
     "", " href=/x", " href", ' href=""', " HREF='/y' href=/z", " title=t", ' class="a b"', " lang=en",
-    " xlink:href=/v", ' href="/&amp;&nGt;&eacute;"', " rel=nofollow", " \x00=1", " =", " a\u00e9=\u65e5", " name=n id=i", " /",
+    " name=n id=i", ' href="/&amp;&nGt;&eacute;"', " rel=nofollow", " \x00=1", " =", " a\u00e9=\u65e5", " /",
 ]  # fmt: skip
 TEXTS = [
     "", "text", " two \n words\t", "\u00a0\u3000wide", "\x1c\x1d\x1e\x1f", "\x0b\x0c\r", "&nbsp;&nGt;&#0;&#x80;",
