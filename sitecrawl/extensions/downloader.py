@@ -2,7 +2,7 @@
 
 Scrapy takes whatever a middleware's method returns for something to be awaited, and works out the method's name in
 case that it has to warn: for nineteen calls a page a thirtieth of its time. Nearly all return None or the response at
-once, and that needs neither.
+once, and that needs neither. Nor has a plain URL to be taken apart for its scheme and its host.
 
 Its slots have the delay and the seats that Scrapy's settings give all hosts. The frontier, which knows better, has
 decided by the time that a request comes here; so slots of hosts for which something else holds have that, too.
@@ -13,16 +13,18 @@ may be long. A crawl that is told to stop does not wait for it.
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from functools import partial
-from types import MethodType
+from types import CoroutineType, MethodType
 from typing import Any, Final
 
 from scrapy import Request, Spider, signals
 from scrapy.core.downloader import Downloader as ScrapyDownloader
 from scrapy.core.downloader import Slot
+from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.crawler import Crawler
 from scrapy.exceptions import ScrapyDeprecationWarning, _InvalidOutput
@@ -49,6 +51,8 @@ _LOOK_SECONDS: Final = 1.0
 _NEVER: Final = -1e9
 """When a new slot was used last, on the monotonic clock. That begins when the machine does, so Scrapy's 0 may be just
 now: a crawl with a delay of an hour would wait for most of it before its first request."""
+_PLAIN: Final = re.compile(r"(https?)://([a-z0-9.-]+)(?::[0-9]+)?/").match
+"""Of a URL, scheme and host name, where nobody can take them for anything else."""
 _LOOKS_FOR_SPIDER: Final = _warn_spider_arg(lambda: None).__code__
 """Of what Scrapy puts around methods that once had that argument."""
 
@@ -80,7 +84,7 @@ class MiddlewareManager(DownloaderMiddlewareManager):
             answer = method(request=request)
             if answer is None:
                 continue
-            answer = await ensure_awaitable(answer, _warn=name)
+            answer = await _awaitable(answer, name)
             if answer is not None:
                 return _checked(answer, name, "None, Response or Request")
         return await download_func(request)
@@ -91,7 +95,7 @@ class MiddlewareManager(DownloaderMiddlewareManager):
         for method, name in self._for_responses:
             answer = method(request=request, response=response)
             if not isinstance(answer, Response):
-                answer = _checked(await ensure_awaitable(answer, _warn=name), name, "Response or Request")
+                answer = _checked(await _awaitable(answer, name), name, "Response or Request")
                 if isinstance(answer, Request):
                     return answer
             response = answer
@@ -106,10 +110,25 @@ def unwrapped(method: Callable[..., Any]) -> Callable[..., Any]:
     return MethodType(function.__wrapped__, method.__self__)  # type: ignore[union-attr, attr-defined]
 
 
+def _awaitable(answer: Any, name: str) -> Awaitable[Any]:
+    return answer if type(answer) is CoroutineType else ensure_awaitable(answer, _warn=name)
+
+
 def _checked(answer: Any, name: str, wanted: str) -> Response | Request:
     if not isinstance(answer, Response | Request):
         raise _InvalidOutput(f"Middleware {name} must return {wanted}, got {type(answer)}")
     return answer
+
+
+class Handlers(DownloadHandlers):
+    """Finds the same handlers."""
+
+    async def download_request_async(self, request: Request) -> Response:
+        scheme = plain[1] if (plain := _PLAIN(request.url)) is not None else ""
+        handler = self._get_handler(scheme) if scheme else None
+        if handler is None or scheme in self._old_style_handlers:
+            return await super().download_request_async(request)
+        return await handler.download_request(request)
 
 
 class Downloader(ScrapyDownloader):
@@ -124,6 +143,8 @@ class Downloader(ScrapyDownloader):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScrapyDeprecationWarning)  # Scrapy's manager has just said the same
             self.middleware = MiddlewareManager(*self.middleware.middlewares, crawler=crawler)
+        if type(self.handlers) is DownloadHandlers:  # no setting names their class
+            self.handlers.__class__ = Handlers
         crawler.signals.connect(self._shorten, signals.engine_started)
         self._adjusted: dict[str, str] = {}
         """Slots that have something else than the settings say, and the host that they have it of."""
@@ -161,6 +182,12 @@ class Downloader(ScrapyDownloader):
         if self._runtime is not None and key not in self.per_slot_settings:
             self._adjust(key, slot, self._host_of(request.url), self._runtime.terms)
         return key, slot
+
+    def get_slot_key(self, request: Request) -> str:
+        plain = _PLAIN(request.url)
+        if plain is None or self.ip_concurrency or self.DOWNLOAD_SLOT in request.meta:
+            return super().get_slot_key(request)
+        return plain[2]
 
     def _host_of(self, url: str) -> str:
         """Its name; none where all hosts are treated alike."""

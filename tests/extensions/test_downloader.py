@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 from scrapy import Request, Spider
+from scrapy.core.downloader import Downloader as ScrapyDownloader
+from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware
-from scrapy.exceptions import IgnoreRequest, ScrapyDeprecationWarning
+from scrapy.exceptions import IgnoreRequest, NotSupported, ScrapyDeprecationWarning
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
@@ -182,3 +184,76 @@ def test_a_new_slot_owes_no_pause() -> None:
             downloader.close()
 
     assert asyncio.run(run()) < 0
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(f"http{end}" for end in ("://a.example/", "s://a.example:8443/b?c", "://A.Example/", "://1.2.3.4:80/")),
+        *(
+            f"http://{rest}"
+            for rest in ("a:1@b.example/", "a@b.example/", "[::1]:80/", "a_b.example/", "a.example?b")
+        ),
+        *("http://a.example", "http:///a", "ftp://a.example/", "data:,text", "file:///a", "http://xn--a.example:/"),
+    ],
+)
+def test_a_slot_is_scrapys(url: str) -> None:
+    """However a URL is written, its slot is the one that Scrapy gives it; so is what a request itself says."""
+
+    async def keys(kind: type[ScrapyDownloader]) -> list[str]:
+        downloader = kind(get_crawler(Spider, {"DOWNLOAD_HANDLERS": dict.fromkeys(("http", "https"))}))
+        try:
+            return [downloader.get_slot_key(Request(url, meta=meta)) for meta in ({}, {"download_slot": "own"})]
+        finally:
+            downloader.close()
+
+    ours, scrapys = (asyncio.run(keys(kind)) for kind in (Downloader, ScrapyDownloader))
+    assert ours == scrapys
+    assert ours[1] == "own"
+
+
+class Handler:
+    """Says who it is."""
+
+    lazy = True
+
+    def __init__(self, crawler: Any) -> None: ...
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> Handler:
+        return cls(crawler)
+
+    async def download_request(self, request: Request) -> Response:
+        return Response(request.url, body=type(self).__name__.encode())
+
+    async def close(self) -> None: ...
+
+
+class Secure(Handler): ...
+
+
+@pytest.mark.parametrize("url", ["http://a.example/", "https://a.example:1/b", "http://a@b.example/", "s3://a/b"])
+def test_a_handler_is_scrapys(url: str) -> None:
+    """However a URL is written, the handler is asked that Scrapy asks, and what has none is no more supported."""
+    handlers = {"http": f"{__name__}.Handler", "https": f"{__name__}.Secure", "s3": None}
+
+    async def answer(kind: type[ScrapyDownloader]) -> bytes | None:
+        crawler = get_crawler(Spider, {"DOWNLOAD_HANDLERS": handlers})
+        crawler.spider = crawler._create_spider("any")
+        downloader = kind(crawler)
+        try:
+            return (await downloader.handlers.download_request_async(Request(url))).body
+        except NotSupported:
+            return None
+        finally:
+            downloader.close()
+
+    ours, scrapys = (asyncio.run(answer(kind)) for kind in (Downloader, ScrapyDownloader))
+    assert ours == scrapys
+    assert ours == {"http": b"Handler", "https": b"Secure"}.get(url.partition(":")[0])
+
+
+@pytest.mark.parametrize("name", ["_get_handler", "_old_style_handlers"])
+def test_what_handlers_are_asked_is_scrapys_private(name: str) -> None:
+    """Scrapy's own way to a handler asks the same."""
+    assert name in DownloadHandlers.download_request_async.__code__.co_names, f"DownloadHandlers.{name} has changed"
