@@ -138,16 +138,11 @@ def _errors(dont_log: Any) -> Errors:
 
 def _receivers(sender: Any, signal: Any) -> list[Receiver]:
     """Those that are alive, each once; those of this very sender and signal come first."""
-    lists = []
-    for of_sender in (sender, dispatcher.Any):
-        signals = dispatcher.connections.get(id(of_sender))
-        if signals:
-            lists += [found for of_signal in (signal, dispatcher.Any) if (found := signals.get(of_signal))]
-    if not lists:
-        return []
-    if len(lists) > 1:
+    own = dispatcher.connections.get(id(sender), {})
+    if id(dispatcher.Any) in dispatcher.connections or dispatcher.Any in own:
         return list(dispatcher.liveReceivers(dispatcher.getAllReceivers(sender, signal)))
-    alive = [one() if isinstance(one, WEAKREF_TYPES) else one for one in lists[0]]
+    found = own.get(signal, ())
+    alive = [one() if isinstance(one, WEAKREF_TYPES) else one for one in found]
     return [receiver for receiver in alive if receiver is not None]
 
 
