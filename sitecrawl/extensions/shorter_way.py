@@ -15,6 +15,8 @@ import logging
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
+from inspect import CO_ITERABLE_COROUTINE
+from types import GeneratorType
 from typing import Any, Final
 from weakref import WeakSet
 
@@ -25,11 +27,13 @@ from scrapy.core.scraper import Scraper as ScrapyScraper
 from scrapy.core.spidermw import SpiderMiddlewareManager
 from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.http import Response
+from scrapy.pipelines import ItemPipelineManager
 from scrapy.signalmanager import SignalManager
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import aiter_errback, ensure_awaitable, iter_errback
 from scrapy.utils.log import logformatter_adapter
 from scrapy.utils.misc import warn_on_generator_with_return_value
+from scrapy.utils.python import global_object_name
 from scrapy.utils.spider import iterate_spider_output
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
@@ -62,6 +66,8 @@ def shorten(engine: ExecutionEngine) -> bool:
     vars(engine)["_tasks"], vars(scraper)["_looked_at"] = set(), WeakSet()
     if type(scraper.spidermw) is SpiderMiddlewareManager:
         SpiderMiddlewares.shorten(scraper.spidermw)
+    if type(scraper.itemproc) is ItemPipelineManager:
+        scraper.itemproc.__class__ = Pipelines
     if type(engine.signals) is SignalManager:
         engine.signals.__class__ = Signals
     return True
@@ -179,6 +185,8 @@ class Scraper(ScrapyScraper):
                 ScrapyDeprecationWarning,
                 stacklevel=2,
             )
+        if _is_plain(output):
+            return output  # type: ignore[no-any-return]
         return await ensure_awaitable(iterate_spider_output(output))
 
     def _is_new(self, callback: Callable[..., Any]) -> bool:
@@ -192,8 +200,9 @@ class Scraper(ScrapyScraper):
     async def handle_spider_output_async(
         self, result: Iterable[Any] | AsyncIterator[Any], request: Request, response: Response | Failure
     ) -> None:
-        taken = _Taken(self, response, at_once=isinstance(result, AsyncIterator))
-        if isinstance(result, AsyncIterator):
+        taken = _Taken(self, response, at_once=False)
+        if not isinstance(result, Outputs) and isinstance(result, AsyncIterator):
+            taken = _Taken(self, response, at_once=True)
             async for output in aiter_errback(result, self.handle_spider_error, request, response):
                 await taken.take(output)
         else:
@@ -203,6 +212,19 @@ class Scraper(ScrapyScraper):
             async for output in aiter_errback(result.rest, self.handle_spider_error, request, response):
                 await taken.take(output)
         await taken.end()
+
+
+class Pipelines(ItemPipelineManager):
+    """Waits for no pipeline that gives back the item that it got, as nearly all do."""
+
+    async def process_item_async(self, item: Any) -> Any:
+        for method in self.methods["process_item"]:
+            assert method is not None
+            wants_spider = method in self._mw_methods_requiring_spider
+            answer = method(item, self._spider) if wants_spider else method(item)
+            if answer is not item:
+                item = await ensure_awaitable(answer, _warn=global_object_name(method))
+        return item
 
 
 class _Taken:
@@ -248,6 +270,13 @@ class _Taken:
 
     async def _process(self, output: Any) -> None:
         await self._scraper._process_spidermw_output_async(output, self._response)  # noqa: SLF001 - see the module
+
+
+def _is_plain(output: Any) -> bool:
+    """Whether what a callback has returned is iterated over as it is. Scrapy looks for all that it may be besides."""
+    if isinstance(output, GeneratorType):
+        return not output.gi_code.co_flags & CO_ITERABLE_COROUTINE
+    return type(output) in (list, tuple)
 
 
 def _raise_if_cancelled() -> None:

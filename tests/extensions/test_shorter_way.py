@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import types
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -180,6 +181,70 @@ def test_what_is_sent_and_called(url: str) -> None:
         for stats in (crawler.stats, stocks.stats)
     )
     assert found == wanted
+
+
+class Returning(Noting):
+    """Its callback returns what the URL says."""
+
+    def outputs(self, what: str) -> Any:
+        if what == "awaited":
+            return self.awaited()
+        if what == "old":
+            return self.old()
+        item = {"good": what}
+        return {"list": [item], "tuple": (item, item), "set": {1: item}.values(), "one": item, "none": None}[what]
+
+    async def awaited(self) -> list[Any]:
+        await asyncio.sleep(0)
+        return [{"good": "awaited"}]
+
+    @types.coroutine
+    def old(self) -> Any:
+        yield
+        return [{"good": "old"}]
+
+
+@pytest.mark.parametrize("what", ["list", "tuple", "set", "one", "none", "awaited", "old"])
+def test_what_a_callback_returns(what: str) -> None:
+    """Whatever it is, the same comes of it as without our way."""
+    kinds = (
+        type(Returning.__name__, (Returning,), {"urls": (f"data:,{what}",), "short": it}) for it in (True, False)
+    )
+    (ours, _), (stock, _) = (run(kind) for kind in kinds)
+    assert (ours.is_shorter, stock.is_shorter) == (True, None)
+    assert ours.noted == stock.noted
+    assert f"callback data:,{what} of data:,{what}" in ours.noted
+
+
+class Same:
+    def process_item(self, item: Any) -> Any:
+        return item
+
+
+class Another(Same):
+    def process_item(self, item: Any) -> Any:
+        return {**item, "another": "1"}
+
+
+class Dropping(Same):
+    def process_item(self, item: Any) -> Any:
+        raise DropItem("all of them")
+
+
+@pytest.mark.parametrize(
+    "pipelines", [(), ("Same",), ("Another", "Same"), ("Same", "Pipeline"), ("Another", "Dropping")]
+)
+def test_pipelines(pipelines: tuple[str, ...]) -> None:
+    """What they make of an item, at once or later, goes to the next and is told."""
+    settings = {"ITEM_PIPELINES": {f"{__name__}.{name}": at for at, name in enumerate(pipelines)}}
+    found = []
+    for kind in (Noting, Stock):
+        spider, _ = run(type(kind.__name__, (kind,), {"urls": ("data:,halfway",)}), **settings)
+        found.append(spider.noted)
+    assert found[0] == found[1]
+    told = [note for note in found[0] if note.startswith("item")]
+    made = {"good": "5", "another": "1"} if "Another" in pipelines else {"good": "5"}
+    assert told == ["item_dropped {'good': '5'}" if "Dropping" in pipelines else f"item_scraped {made}"]
 
 
 def test_nothing_is_left() -> None:
