@@ -6,11 +6,15 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any, Final
 
 from scrapy import Request
+from scrapy.downloadermiddlewares.defaultheaders import DefaultHeadersMiddleware
+from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS, HttpCompressionMiddleware
 from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 from scrapy.downloadermiddlewares.stats import DownloaderStats, get_status_size
+from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware
 from scrapy.http import Headers, Response
 from scrapy.utils.request import request_httprepr
 
@@ -52,7 +56,50 @@ class Offsite(OffsiteMiddleware):
             super().process_request(request)
 
 
-_LIGHTER: Final[dict[type, type]] = {DownloaderStats: Traffic, OffsiteMiddleware: Offsite}
+class DefaultHeaders(DefaultHeadersMiddleware):
+    """Brings a header that every request gets into its form once. So do the next two."""
+
+    def process_request(self, request: Request) -> None:  # type: ignore[override]
+        for name, value in self._headers:
+            set_default(request.headers, name, value)
+
+
+class UserAgent(UserAgentMiddleware):
+    def process_request(self, request: Request) -> None:  # type: ignore[override]
+        if self.user_agent:
+            set_default(request.headers, b"User-Agent", self.user_agent)
+
+
+class Compression(HttpCompressionMiddleware):
+    def process_request(self, request: Request) -> None:  # type: ignore[override]
+        set_default(request.headers, b"Accept-Encoding", b", ".join(ACCEPTED_ENCODINGS))
+
+
+_LIGHTER: Final[dict[type, type]] = {
+    DownloaderStats: Traffic,
+    OffsiteMiddleware: Offsite,
+    DefaultHeadersMiddleware: DefaultHeaders,
+    UserAgentMiddleware: UserAgent,
+    HttpCompressionMiddleware: Compression,
+}
+
+
+def set_default(headers: Headers, name: str | bytes, value: Any) -> None:
+    """What `headers.setdefault` does."""
+    if isinstance(value, str | bytes):
+        key, text = _in_form(name, value, headers.encoding)
+        dict.setdefault(headers, key, [text])
+    else:
+        headers.setdefault(name, value)
+
+
+@lru_cache(maxsize=1 << 8)
+def _in_form(name: str | bytes, value: str | bytes, encoding: str) -> tuple[bytes, bytes]:
+    headers = Headers(encoding=encoding)
+    return headers.normkey(name), headers.normvalue(value)[0]
+
+
+_size_of_status: Final = lru_cache(maxsize=1 << 8)(get_status_size)
 
 
 def request_size(request: Request) -> int:
@@ -62,19 +109,24 @@ def request_size(request: Request) -> int:
         return len(request_httprepr(request))
     size = len(request.method) + len(simple[1]) + len(simple[2]) + _AROUND_TARGET + _END + len(request.body)
     if request.headers:
-        size += _size_of_lines(request.headers) or _END
+        lines, of_lines = _lines(request.headers)
+        size += of_lines + _END * lines or _END
     return size
 
 
 def response_size(response: Response) -> int:
     """Bytes that Scrapy reckons for a response: its ends of lines are one for each name, however often it comes."""
-    headers: Any = dict.items(response.headers)
-    size = sum(len(name) + 2 + len(value) for name, values in headers for value in values)
+    _, of_lines = _lines(response.headers)
     ends = _END * (len(response.headers) - 1)
-    return len(response.body) + size + ends + get_status_size(response.status) + 2 * _END
+    return len(response.body) + of_lines + ends + _size_of_status(response.status) + 2 * _END
 
 
-def _size_of_lines(headers: Headers) -> int:
-    """With the end of each."""
+def _lines(headers: Headers) -> tuple[int, int]:
+    """How many lines, and their bytes without the ends."""
+    lines = size = 0
     stored: Any = dict.items(headers)
-    return sum(len(name) + 2 + len(value) + _END for name, values in stored for value in values)
+    for name, values in stored:
+        for value in values:
+            lines += 1
+            size += len(name) + len(": ") + len(value)
+    return lines, size

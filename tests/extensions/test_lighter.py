@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Request, Spider
+from scrapy.downloadermiddlewares.defaultheaders import DefaultHeadersMiddleware
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 from scrapy.downloadermiddlewares.stats import DownloaderStats
+from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.utils.request import request_httprepr
@@ -62,6 +65,38 @@ def test_offsite() -> None:
     middleware.process_request(request=Request("http://www.example.com/"))
     with pytest.raises(IgnoreRequest):
         middleware.process_request(request=Request("http://example.org/"))
+
+
+DEFAULTS = {"accept": "a/b", "ACCEPT": "c/d", "X-1": ["1", b"2"], "x-2": b"e", "X-3": "\xe9", "X-4": 5, "X-5": None}
+
+
+@given(HEADERS, st.sampled_from(["utf-8", "latin-1"]))
+def test_default_headers(headers: Any, encoding: str) -> None:
+    """Whatever a request has already, it gets the same of Scrapy's middlewares."""
+    sent: list[dict[bytes, list[bytes]]] = []
+    for is_light in (False, True):
+        crawler = get_crawler(Spider, {"DEFAULT_REQUEST_HEADERS": DEFAULTS, "USER_AGENT": "me \xe9"})
+        request = Request("http://example.com/", headers=headers, encoding=encoding)
+        for kind in (DefaultHeadersMiddleware, UserAgentMiddleware, HttpCompressionMiddleware):
+            middleware = kind.from_crawler(crawler)
+            if is_light:
+                lighten(middleware)
+            assert (type(middleware) is kind) is not is_light
+            assert middleware.process_request(request=request) is None
+        sent.append(dict(request.headers.items()))
+    assert sent[0] == sent[1]
+    assert len(sent[0]) >= 7
+
+
+def test_headers_are_a_requests_own() -> None:
+    """What is added to those of one is not another's."""
+    middleware = UserAgentMiddleware("me")
+    lighten(middleware)
+    requests = [Request("http://example.com/") for _ in range(2)]
+    for request in requests:
+        middleware.process_request(request=request)
+        request.headers.getlist("User-Agent").append(b"more")
+    assert [request.headers.getlist("User-Agent") for request in requests] == [[b"me", b"more"]] * 2
 
 
 def test_what_is_derived() -> None:
