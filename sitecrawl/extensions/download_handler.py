@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from time import monotonic
 from typing import Any, Final
 
@@ -221,7 +221,7 @@ class _Arriving:
         self._warn(length or 0)
         self._headers = self._shown(self._reader.headers)
         if is_heard(self._crawler.signals, signals.headers_received):
-            self._send(signals.headers_received, headers=Headers(self._headers), body_length=length)
+            self._send(signals.headers_received, headers=_scrapys(self._headers), body_length=length)
 
     def data(self, data: bytes) -> None:
         self._size += len(data)
@@ -249,9 +249,9 @@ class _Arriving:
     def made(self, flags: list[str] | None = None) -> Response:
         """Scrapy's response of what has come."""
         reader = self._reader
-        headers, body = Headers(self._headers), b"".join(reader.body)
+        headers, body = _scrapys(self._headers), b"".join(reader.body)
         url = self._request.url.partition("#")[0]
-        kind = responsetypes.from_args(headers=headers, url=url, body=body)
+        kind = _kind_of(headers, url, body)
         connection = self._download.connection
         assert connection is not None
         response = kind(
@@ -280,6 +280,25 @@ class _Arriving:
         return response
 
 
+def _scrapys(fields: Fields) -> Headers:
+    """`Headers(fields)`, which would bring into their form twice what is bytes already."""
+    headers = Headers()
+    for name, value in fields:
+        dict.setdefault(headers, name.title(), []).append(value)
+    return headers
+
+
+def _kind_of(headers: Headers, url: str, body: bytes) -> type[Response]:
+    """As Scrapy tells it: from the Content-Type, where that alone says enough."""
+    types = dict.get(headers, b"Content-Type")
+    if types and not dict.get(headers, b"Content-Encoding") and (kind := _kind_of_type(types[-1])) is not Response:
+        return kind
+    return responsetypes.from_args(headers=headers, url=url, body=body)
+
+
+_kind_of_type: Final = lru_cache(maxsize=1 << 8)(responsetypes.from_content_type)
+
+
 # Requests
 
 
@@ -302,8 +321,12 @@ _TARGET_START: Final = re.compile(r"[/?\\]")
 
 
 def _endpoint(url: Url) -> http.Endpoint:
-    scheme = url.scheme
-    name, port = url.host, _PORTS[scheme]
+    return _endpoint_of(url.scheme, url.host)
+
+
+@lru_cache(maxsize=1 << 12)
+def _endpoint_of(scheme: str, name: str) -> http.Endpoint:
+    port = _PORTS[scheme]
     if _has_port(name):
         name, _, digits = name.rpartition(":")
         port = int(digits)

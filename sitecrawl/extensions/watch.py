@@ -6,8 +6,8 @@ Silence is looked for once a second over all downloads, which costs a page nothi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from math import inf
 from time import monotonic
 from typing import Final, Protocol
@@ -50,25 +50,15 @@ class Watch:
         """When downloads are cut off, on the monotonic clock: the crawl is being stopped."""
         self._looks: AsyncioLoopingCall | LoopingCall = create_looping_call(self._look)
 
-    @contextmanager
-    def over(self, download: Watched, url: str, timeout: float) -> Iterator[None]:
+    def over(self, download: Watched, url: str, timeout: float) -> AbstractContextManager[None]:
         """Watch over `download`, of `url`, for `timeout` seconds, 0 for no limit. Raises `Interrupted` if it is too
         late to begin one.
         """
         if monotonic() >= self._cut_off_at:
             raise Interrupted("The crawl is being stopped")
-        running = _Running(download)
-        self._running.add(running)
         if not self._looks.running:
             self._looks.start(min(_LOOK_SECONDS, self._max_idle / 4), now=False)
-        too_late = DownloadTimeoutError(f"Getting {url} took longer than {timeout} seconds.")
-        alarm = asyncio.get_running_loop().call_later(timeout, download.end, too_late) if timeout else None
-        try:
-            yield
-        finally:
-            if alarm is not None:
-                alarm.cancel()
-            self._running.discard(running)
+        return _Running(self._running, download, url, timeout)
 
     def _look(self) -> None:
         now = monotonic()
@@ -87,14 +77,31 @@ class Watch:
 
 
 class _Running:
-    """A download, and when there was progress."""
+    """A download, and when there was progress. It is among all that are `running` while it is entered."""
 
-    __slots__ = ("_last", "_progress", "download")
+    __slots__ = ("_alarm", "_last", "_progress", "_running", "_timeout", "_url", "download")
 
-    def __init__(self, download: Watched) -> None:
+    def __init__(self, running: set[_Running], download: Watched, url: str, timeout: float) -> None:
         self.download = download
+        self._running = running
+        self._url = url
+        self._timeout = timeout
+        self._alarm: asyncio.TimerHandle | None = None
         self._progress = -1
         self._last = monotonic()
+
+    def __enter__(self) -> None:
+        self._running.add(self)
+        if self._timeout:
+            self._alarm = asyncio.get_running_loop().call_later(self._timeout, self._end_late)
+
+    def __exit__(self, *_raised: object) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._running.discard(self)
+
+    def _end_late(self) -> None:
+        self.download.end(DownloadTimeoutError(f"Getting {self._url} took longer than {self._timeout} seconds."))
 
     def silence(self, now: float) -> float:
         """Seconds, as far as is known."""

@@ -13,11 +13,15 @@ import pytest
 from certificates import certificate
 from crawling import HELPERS, PROJECT, scrapy, states_of, stats_of
 from hostileweb import HostileWeb
+from hypothesis import given
+from hypothesis import strategies as st
 from localweb import Answer, LocalWeb, linked
 from scrapy import Request
 from scrapy.exceptions import UnsupportedURLSchemeError
+from scrapy.http import Headers
+from scrapy.responsetypes import responsetypes
 
-from sitecrawl.extensions.download_handler import _endpoint, _target, _url
+from sitecrawl.extensions.download_handler import _endpoint, _kind_of, _scrapys, _target, _url
 from sitecrawl.frontier.record import UrlState
 
 RESOLVERS = {"PYTHONPATH": f"{PROJECT}:{HELPERS / 'spiders'}"}
@@ -202,3 +206,24 @@ def test_endless_headers_end_over_tls(tmp_path: Path) -> None:
     assert set(states.values()) == {UrlState.FAILED}
     assert stats["limits/headers"] == 1
     assert ended
+
+
+FIELDS = st.lists(
+    st.tuples(
+        st.sampled_from([b"Content-Type", b"content-type", b"CONTENT-ENCODING", b"Content-Disposition", b"X-a_b"]),
+        st.sampled_from([b"", b"text/html; charset=x", b"TEXT/XML", b"a/b", b"gzip", b"a; filename=b.txt", b"\xff"]),
+    ),
+    max_size=4,
+)
+
+
+@given(
+    FIELDS, st.sampled_from(["http://a.example/", "http://a.example/b.xml"]), st.sampled_from([b"", b"<html>", b"\0"])
+)
+def test_a_response_is_what_scrapy_makes_of_its_headers(
+    fields: list[tuple[bytes, bytes]], url: str, body: bytes
+) -> None:
+    """The same headers, and the same class, also where the Content-Type does not say it."""
+    headers = _scrapys(fields)
+    assert headers == Headers(fields)
+    assert _kind_of(headers, url, body) is responsetypes.from_args(headers=Headers(fields), url=url, body=body)
