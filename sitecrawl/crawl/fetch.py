@@ -16,7 +16,7 @@ from sitecrawl.page.items import Exchange, PageItem, Sent
 from sitecrawl.page.media_type import HTML
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, init=False, eq=False)
 class Fetch:
     """A visit as Scrapy works on it, from the frontier's `next` on, until its page is stored.
 
@@ -74,14 +74,17 @@ class Fetch:
     verdict: Verdict | None = None
     """Whether other pages have its content; None if it was not looked at."""
 
+    def __init__(self, visit: Visit, request: Request) -> None:
+        self._note(visit=visit, request=request)  # the others are the class's, until they change
+
     def _note(self, **fields: Any) -> None:
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(fields)
 
     def _end(self, status: int = 0, error: str = "", excluded: str = "", exchange: Exchange | None = None) -> None:
         assert bool(status) + bool(error) + bool(excluded) <= 1, (self.visit.url, status, error, excluded)
-        self._note(status=status, error=error, excluded=excluded, exchange=exchange)
-        self._note(parts=(), brought=frozenset(), sent=None)
+        self._note(
+            status=status, error=error, excluded=excluded, exchange=exchange, parts=(), brought=frozenset(), sent=None
+        )
 
     def arrived(self, status: int, exchange: Exchange | None = None) -> None:
         """An answer has come; without `exchange` there is nothing of it to store."""

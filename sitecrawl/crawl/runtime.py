@@ -390,7 +390,7 @@ class Runtime:
 
     def fetch_of(self, request: Request | None) -> Fetch | None:
         """The fetch that `request` was handed out for; None for any other request, also for one with its `meta`."""
-        fetch = self.fetch_behind(request) if request is not None else None
+        fetch = self.fetches.get(request.meta.get(VISIT, b"")) if request is not None else None
         return fetch if fetch is not None and fetch.request is request else None
 
     def fetch_behind(self, request: Request) -> Fetch | None:
