@@ -40,13 +40,18 @@ Without `RefererMiddleware`, for Scrapy's `RedirectMiddleware` looks for it.
 """
 
 
+Process = Callable[[Any, Response | None], Any]
+
+
 class OutputMiddleware(OneByOne):
     """Spider middleware that does what all `JOINED` do, and in their order."""
 
     def __init__(self, parts: Iterable[BaseSpiderMiddleware], fail: Callable[[StorageError], None]) -> None:
-        self._parts = list(parts)
+        parts = list(parts)
         self._fail = fail
-        self._depth = next(part for part in self._parts if isinstance(part, DepthMiddleware))
+        self._depth = next(part for part in parts if isinstance(part, DepthMiddleware))
+        self._for_requests: list[Process] = [part.get_processed_request for part in parts]
+        self._for_items: list[Process] = [part.get_processed_item for part in parts if _looks_at_items(part)]
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> OutputMiddleware:
@@ -83,15 +88,16 @@ class OutputMiddleware(OneByOne):
             self._fail(error)
 
     def process_one(self, output: Any, response: Response | None) -> Any:
-        is_request = isinstance(output, Request)
-        for part in self._parts:
-            if is_request:
-                output = part.get_processed_request(output, response)
-            else:
-                output = part.get_processed_item(output, response)
+        for process in self._for_requests if isinstance(output, Request) else self._for_items:
+            output = process(output, response)
             if output is None:
                 return None
         return output
+
+
+def _looks_at_items(part: BaseSpiderMiddleware) -> bool:
+    """Most let every item through."""
+    return type(part).get_processed_item is not BaseSpiderMiddleware.get_processed_item
 
 
 def _configured(crawler: Crawler) -> Iterator[BaseSpiderMiddleware]:
