@@ -275,10 +275,12 @@ class TrapJudge:
 
     def _has_calmed(self, unit: Host | Section) -> bool:
         trap = unit.trap
-        probes = self.options.min_probes * (1 + SAMENESS_PROBES * trap.same)
-        tried = trap.demoted and not trap.is_apart and unit.fetched - trap.tried >= probes
+        if not trap.demoted or trap.is_apart:
+            return False
+        if unit.fetched - trap.tried < self.options.min_probes * (1 + SAMENESS_PROBES * trap.same):
+            return False
         novelty = trap.novelty if variety(trap.same) == 1 else max(trap.novelty, trap.lately)
-        return tried and (novelty < self.options.low or trap.falls)
+        return novelty < self.options.low or trap.falls
 
     def block(self, host: Host, section: Section | None) -> None:
         """A person wants nothing more of a unit, whatever it is worth."""
