@@ -11,7 +11,7 @@ from weakref import WeakSet
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS, HttpCompressionMiddleware
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
@@ -25,6 +25,7 @@ from sitecrawl.crawl.reading import NO_PARSER, with_content
 from sitecrawl.crawl.requests import REDIRECTS_SIZE, VISIT
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import LimitExceeded
+from sitecrawl.extensions.lighter import set_default
 from sitecrawl.isolation.pool import NoParser, Quarantined
 from sitecrawl.page.codings import Decoded, TooLarge, checked, decoding
 from sitecrawl.page.items import pairs
@@ -63,6 +64,9 @@ class DecodingMiddleware(HttpCompressionMiddleware):
         super().__init__(crawler=crawler)
         self._crawler = crawler
         self._runtime = Runtime.of(crawler)
+
+    def process_request(self, request: Request) -> None:  # type: ignore[override]
+        set_default(request.headers, b"Accept-Encoding", b", ".join(ACCEPTED_ENCODINGS))
 
     async def process_response(self, request: Request, response: Response) -> Response:  # type: ignore[override]
         most = request.meta.get("download_maxsize", self._max_size) or NO_LIMIT

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from scrapy import Request
 from scrapy.downloadermiddlewares.defaultheaders import DefaultHeadersMiddleware
-from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS, HttpCompressionMiddleware
+from scrapy.downloadermiddlewares.httpauth import HttpAuthMiddleware
 from scrapy.downloadermiddlewares.offsite import OffsiteMiddleware
 from scrapy.downloadermiddlewares.stats import DownloaderStats, get_status_size
 from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware
@@ -57,7 +57,7 @@ class Offsite(OffsiteMiddleware):
 
 
 class DefaultHeaders(DefaultHeadersMiddleware):
-    """Brings a header that every request gets into its form once. So do the next two."""
+    """Brings a header that every request gets into its form once."""
 
     def process_request(self, request: Request) -> None:  # type: ignore[override]
         for name, value in self._headers:
@@ -65,14 +65,19 @@ class DefaultHeaders(DefaultHeadersMiddleware):
 
 
 class UserAgent(UserAgentMiddleware):
+    """So does this."""
+
     def process_request(self, request: Request) -> None:  # type: ignore[override]
         if self.user_agent:
             set_default(request.headers, b"User-Agent", self.user_agent)
 
 
-class Compression(HttpCompressionMiddleware):
+class HttpAuth(HttpAuthMiddleware):
+    """Looks for a request's own Authorization only where it has another one to give."""
+
     def process_request(self, request: Request) -> None:  # type: ignore[override]
-        set_default(request.headers, b"Accept-Encoding", b", ".join(ACCEPTED_ENCODINGS))
+        if self._auth or "http_user" in request.meta or "http_pass" in request.meta:
+            super().process_request(request)
 
 
 _LIGHTER: Final[dict[type, type]] = {
@@ -80,7 +85,7 @@ _LIGHTER: Final[dict[type, type]] = {
     OffsiteMiddleware: Offsite,
     DefaultHeadersMiddleware: DefaultHeaders,
     UserAgentMiddleware: UserAgent,
-    HttpCompressionMiddleware: Compression,
+    HttpAuthMiddleware: HttpAuth,
 }
 
 
