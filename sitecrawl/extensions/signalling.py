@@ -141,7 +141,8 @@ def _receivers(sender: Any, signal: Any) -> list[Receiver]:
     own = dispatcher.connections.get(id(sender), {})
     if id(dispatcher.Any) in dispatcher.connections or dispatcher.Any in own:
         return list(dispatcher.liveReceivers(dispatcher.getAllReceivers(sender, signal)))
-    found = own.get(signal, ())
+    if not (found := own.get(signal)):
+        return []
     alive = [one() if isinstance(one, WEAKREF_TYPES) else one for one in found]
     return [receiver for receiver in alive if receiver is not None]
 
