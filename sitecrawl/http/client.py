@@ -235,8 +235,7 @@ class Download:
         while True:
             connection = pool.take(key) or await self._ending.wait(asyncio.ensure_future(self._connect()))
             self.connection = connection
-            if connection.address is not None:
-                self._address = str(connection.address)
+            self._address = connection.peer or self._address
             self.reader = reader = ResponseReader(
                 self._client.limits,
                 max_size=max_size,
@@ -324,7 +323,7 @@ class Download:
             raise _failed(endpoint, error) from error
         except OSError as error:
             raise _failed(endpoint, error) from error
-        self._client.blame.answered(str(connection.address or addresses[0]), endpoint.port)
+        self._client.blame.answered(connection.peer or addresses[0], endpoint.port)
         return connection
 
     async def _open_with_room(self, endpoint: Endpoint | Proxy, addresses: Sequence[str]) -> Connection:

@@ -61,6 +61,8 @@ class Connection(asyncio.Protocol):
         """None before the connection stands and after it has ended."""
         self.address: IPv4Address | IPv6Address | None = None
         """The peer's."""
+        self.peer = ""
+        """The same as a text; empty where there is none."""
         self.certificate: bytes | None = None
         """The peer's, as DER; None without TLS."""
         self.received = 0
@@ -118,7 +120,9 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
-        self.address = ip_address(peer[0].partition("%")[0]) if peer else None
+        if peer:
+            self.address = ip_address(peer[0].partition("%")[0])
+            self.peer = str(self.address)
 
     def data_received(self, data: bytes) -> None:
         self.received += len(data)
