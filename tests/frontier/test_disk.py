@@ -101,7 +101,7 @@ class FrontierMachine(RuleBasedStateMachine):
         politeness = PolitenessOptions(
             delay=delay, delay_factor=0, per_host=per_host, per_ip=per_ip, failure_delay=0.5, max_failures=0
         )
-        options = FrontierOptions(max_depth, max_pages, lambda_policy, traps)
+        options = FrontierOptions(max_depth, max_pages, lambda_policy=lambda_policy, traps=traps)
         self.bench = Bench(self.path, order, politeness, options)
         self.model = Model()
         self.committed = Model()
