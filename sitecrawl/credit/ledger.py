@@ -25,6 +25,7 @@ is on its way between them add up to all that seeds ever brought.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from typing import Final, Protocol
 
 from sitecrawl.base.errors import CorruptFile
@@ -105,7 +106,12 @@ class Ledger:
 
     def balance(self, page: Purse, host: Account) -> int:
         """What a waiting page holds, dividends included."""
-        return page.credit + owed(self.policy.dividend_of(host), page.mark)
+        return self.balance_at(page, self.policy.dividend_of(host))
+
+    @staticmethod
+    def balance_at(page: Purse, dividend: int) -> int:
+        """The same, by what the policy says of the page's host."""
+        return page.credit + owed(dividend, page.mark)
 
     def spend(self, page: Purse, host: Account, links: int, nofollow: int, *, rest: int = 0) -> int:
         """The waiting `page` spends all it has on `links` distinct pages and, a tenth each, on `nofollow` others.
@@ -124,12 +130,21 @@ class Ledger:
 
     def credit(self, page: Purse, amount: int, *, waits: bool) -> None:
         """Credit that was spent on `page` reaches it; one that will not be fetched again passes it on."""
-        self.pending -= amount
-        page.credit += amount
-        page.history += amount
-        self.spent += amount
-        if not waits:
-            self.give_up(page)
+        self.credit_many([(page, amount, waits)])
+
+    def credit_many(self, payments: Iterable[tuple[Purse, int, bool]]) -> None:
+        """`credit` for each page with its amount, and whether it waits: a checkpoint has thousands."""
+        pending, reserve, spent = self.pending, self.reserve, self.spent
+        for page, amount, waits in payments:
+            pending -= amount
+            page.history += amount
+            spent += amount
+            if waits:
+                page.credit += amount
+            else:
+                reserve += page.credit + amount
+                page.credit = 0
+        self.pending, self.reserve, self.spent = pending, reserve, spent
 
     def lose(self, amount: int) -> None:
         """What was spent on a page that there is no record of any more goes to the lambda page."""

@@ -77,9 +77,8 @@ class HostGraph:
     def link(self, source: bytes, weights: Mapping[bytes, float]) -> None:
         """A page of `source` links to hosts, with these weights."""
         targets = self._edges.get(source, {})
-        new = weights.keys() - targets.keys()
         for target, weight in weights.items():
-            if target not in new:
+            if target in targets:
                 targets[target] += weight
             elif self._count < MAX_EDGES:
                 self._count += 1

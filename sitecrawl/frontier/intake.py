@@ -76,19 +76,20 @@ class Intake:
         near = self._near(found, depth)
         if record is None or (not near and self._is_too_deep(depth)):
             return 0
-        links = _first_of_each(near, but=visit.key)
+        known = _first_of_each(near, but=visit.key)
         if self._backwards:
-            links.reverse()
+            known = dict(reversed(known.items()))
+        links = list(known.values())
         host = self._states.host_of(record)
         tenth = self._link_credit.spend(record, host, links, rest=rest)
         self._urls.put(visit.key, record)
         self._hosts.changed(host)
         here, elsewhere = self._split(links)
         self._send(Message(link, depth, visit.key, tenth) for link in elsewhere)
-        unseen = self._unseen(here)
+        if elsewhere:
+            known = {link.key: link for link in here}
+        unseen = [known.pop(key) for key in self._seen.add_new(list(known))]
         self._copy(Message(link, depth, visit.key, tenth) for link in unseen)
-        new = {link.key for link in unseen}
-        known = [link for link in here if link.key not in new]
         self._follow(here, unseen, depth=depth, referrer=visit.key)
         self._link_credit.owe(known, tenth)
         hosts = [self._states.insert(link, depth=depth, referrer=visit.key, tenth=tenth) for link in unseen]
@@ -99,13 +100,14 @@ class Intake:
             found_in = target.sections[self._urls.section_of(link.key)]
             if not found_in.trap.is_joined:  # it is no other form of a page there
                 visit.news.add(host, section, target, found_in)
-        hosts += filter(None, (self._states.prefer(link.key, link.priority) for link in known if link.priority))
+        wanted = [link for link in known.values() if link.priority]
+        hosts += filter(None, (self._states.prefer(link.key, link.priority) for link in wanted))
         self._grown(hosts)
-        return len(new)
+        return len(unseen)
 
     def require(self, page: bytes, found: Sequence[Link], *, depth: int, request: bytes | None) -> int:
         """See `contract.Frontier`. Requisites are given no credit, and their page's worth is not judged by them."""
-        here, elsewhere = self._split(_first_of_each(found, but=page))
+        here, elsewhere = self._split(list(_first_of_each(found, but=page).values()))
         new = self._unseen(here)
         wanted = Message(Link("", ""), depth, page, flags=Flag.REQUISITE, request=request)
         self._send(wanted._replace(link=link) for link in elsewhere)
@@ -169,7 +171,7 @@ class Intake:
             return self._insert(message)
         link = message.link
         self._follow_message(message)
-        self._link_credit.owe([link], message.tenth or 0)
+        self._link_credit.owe({link.key: link}, message.tenth or 0)
         return self._states.prefer(link.key, link.priority) if link.priority else None
 
     def _follow_message(self, message: Message) -> None:
@@ -222,10 +224,11 @@ class Intake:
             self._outbox.add(message)
 
 
-def _first_of_each(found: Sequence[Link], *, but: bytes) -> list[Link]:
+def _first_of_each(found: Sequence[Link], *, but: bytes) -> dict[bytes, Link]:
     """The links in their order, each URL once, where it stands first."""
-    links: dict[bytes, Link] = {}
-    for link in found:
-        if link.key != but:
-            links.setdefault(link.key, link)
-    return list(links.values())
+    links = dict(zip([link.key for link in found], found, strict=True))
+    if len(links) < len(found):  # where it stands last, of a URL that is there again
+        for link in reversed(found):
+            links[link.key] = link
+    links.pop(but, None)
+    return links

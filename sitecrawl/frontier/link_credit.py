@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.crawldir.database import Batch, Database
@@ -18,7 +18,7 @@ from sitecrawl.crawldir.overlay import Overlay
 from sitecrawl.credit.ledger import Ledger
 from sitecrawl.credit.trust import HostGraph
 from sitecrawl.frontier.hosts import KEY_BYTES, Host
-from sitecrawl.frontier.record import Flag, UrlRecord, UrlState
+from sitecrawl.frontier.record import Flag, UrlRecord
 from sitecrawl.frontier.tables import HostTable, UrlTable
 from sitecrawl.page.items import FOLLOW, NOFOLLOW, Link
 
@@ -54,7 +54,7 @@ class LinkCredit:
 
         Returns what a tenth of a link is worth.
         """
-        nofollow = sum([link.nofollow for link in links])
+        nofollow = [link.nofollow for link in links].count(True)
         holds = not page.flags & Flag.VOLATILE  # what is in memory only would take its credit with it in a crash
         return self.ledger.spend(page, host, len(links) - nofollow, nofollow, rest=rest) if holds else 0
 
@@ -62,34 +62,35 @@ class LinkCredit:
         """`page`, of `host`, links to the hosts of `links`, which are known by now."""
         if page.flags & Flag.AGAIN or not links:  # what it links to again is no news any more
             return
-        key_at = self.hosts.key_at  # dictionaries and not sets: in the same order in a crawl that is repeated
-        vouched = {link.host: None for link in links if not link.nofollow}
-        others = {link.host: None for link in links if link.nofollow and link.host not in vouched}
-        targets = dict.fromkeys(map(key_at, others), NOFOLLOW / FOLLOW)
-        targets |= dict.fromkeys(map(key_at, vouched), 1.0)
+        keys_at = self.hosts.keys_at  # dictionaries and not sets: in the same order in a crawl that is repeated
+        vouched = dict.fromkeys([link.host for link in links if not link.nofollow])
+        others = dict.fromkeys([link.host for link in links if link.nofollow and link.host not in vouched])
+        targets = dict.fromkeys(keys_at(others), NOFOLLOW / FOLLOW)
+        targets |= dict.fromkeys(keys_at(vouched), 1.0)
         targets[host.key] = 1.0  # what links within its host keeps trust there
         self.graph.link(host.key, targets)
 
     def give(self, record: UrlRecord, amount: int) -> None:
         """Credit that was spent reaches `record`."""
-        self.ledger.credit(record, amount, waits=record.state == UrlState.QUEUED and not record.flags & Flag.VOLATILE)
+        self.ledger.credit(record, amount, waits=record.waits())
 
-    def owe(self, known: Iterable[Link], tenth: int) -> None:
+    def owe(self, known: Mapping[bytes, Link], tenth: int) -> None:
         """A page links to URLs that are known already, which get their credit at the checkpoint."""
         if tenth:
             owed, follow, nofollow = self._owed, tenth * FOLLOW, tenth * NOFOLLOW
-            for link in known:
-                owed[link.key] += nofollow if link.nofollow else follow
+            for key, link in known.items():
+                owed[key] += nofollow if link.nofollow else follow
 
-    def settle(self, changed: Callable[[bytes, UrlRecord], None]) -> None:
-        """Let all credit arrive that is under way; calls `changed` with every record that got some."""
-        for key, record in self.urls.get_many(list(self._owed)).items():
-            if record is None:  # a request that was forgotten when it was done
-                self.ledger.lose(self._owed[key])
-            else:
-                self.give(record, self._owed[key])
-                changed(key, record)
-        self._owed.clear()
+    def settle(self, changed: Callable[[Mapping[bytes, UrlRecord]], None]) -> None:
+        """Let all credit arrive that is under way; calls `changed` with the records that got some."""
+        owed = self._owed
+        found = self.urls.get_many(list(owed))
+        credited = {key: record for key, record in found.items() if record is not None}
+        self.ledger.credit_many([(record, owed[key], record.waits()) for key, record in credited.items()])
+        if len(credited) < len(found):  # requests that were forgotten when they were done
+            self.ledger.lose(sum([owed[key] for key in found if key not in credited]))
+        changed(credited)
+        owed.clear()
 
     # Durability
 

@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from sitecrawl.base.errors import OptionError, meant
 
@@ -38,8 +37,7 @@ _GREATEST_CLASS = 2 * 63
 """Of credit, which fits into 63 bits; ranks of other orders name greater ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """What an order may look at."""
 
     depth: int
@@ -147,11 +145,8 @@ def queues_backwards(order: Order, links: str) -> bool:
 
 
 def credit_class(credit: int) -> int:
-    """Half octaves: twice the binary logarithm, rounded down; 0 for no credit."""
-    if credit <= 0:
-        return 0
-    octave = credit.bit_length() - 1
-    return 2 * octave + (credit * credit >= 1 << (2 * octave + 1)) + 1
+    """Half octaves: twice the binary logarithm, rounded down, and one; 0 for no credit."""
+    return (credit * credit).bit_length() if credit > 0 else 0
 
 
 def class_credit(entry: bytes) -> float:

@@ -37,6 +37,8 @@ class UrlState(IntEnum):
 
 
 _STATES = tuple(UrlState)
+_QUEUED: Final = UrlState.QUEUED
+"""Looked up once: a checkpoint asks thousands of records whether they wait."""
 
 
 class Flag:
@@ -89,6 +91,10 @@ class UrlRecord:
     cause: int = 0
     """Why the last attempt brought nothing, one of `causes.Cause`; 0 where it brought something, and before any."""
     history: float = 0.0
+
+    def waits(self) -> bool:
+        """Whether it is queued, and will be after a crash."""
+        return self.state == _QUEUED and not self.flags & Flag.VOLATILE
 
     def try_again(self) -> None:
         """One more attempt has been put back."""

@@ -7,7 +7,8 @@ A table answers from its changes first and from disk otherwise; `flush` hands th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from heapq import merge
 from itertools import groupby
 from typing import Final
@@ -31,6 +32,8 @@ MAX_KEY_SETS: Final = 32
 """Sets of query keys of one path shape that are told apart."""
 RECORDS_KEPT: Final = 8_192
 """Records that stay in memory after a checkpoint, up to twice: about 0.7 kB each. A checkpoint is about as many."""
+HOST_KEYS_KEPT: Final = 4_096
+"""Names of hosts whose keys stay in memory, about 0.2 kB each: most links of a page lead to the hosts of the last."""
 
 
 class UrlTable:
@@ -60,7 +63,11 @@ class UrlTable:
 
     def get_many(self, keys: Sequence[bytes]) -> dict[bytes, UrlRecord | None]:
         """The records of `keys`, read in one go."""
-        here = {key: self.get(key) for key in keys if key in self._changed or key in self._volatile}
+        changed, volatile = self._changed, self._volatile
+        if volatile:
+            here = {key: self.get(key) for key in keys if key in changed or key in volatile}
+        else:
+            here = {key: changed[key] for key in keys if key in changed}
         ask = [key for key in keys if key not in here]
         here.update(zip(ask, self._read(ask), strict=True))
         return here
@@ -102,6 +109,14 @@ class UrlTable:
         else:
             self._volatile.pop(key, None)
             self._changed[key] = record
+
+    def put_many(self, records: Mapping[bytes, UrlRecord]) -> None:
+        """`put` for each."""
+        if not self._volatile:  # so none of them is
+            self._changed.update(records)
+            return
+        for key, record in records.items():
+            self.put(key, record)
 
     def delete(self, key: bytes) -> None:
         self._volatile.pop(key, None)
@@ -161,7 +176,7 @@ class HostTable:
         is_named: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._database = database
-        self.key_of = key_of
+        self.key_of: Callable[[str], bytes] = lru_cache(maxsize=HOST_KEYS_KEPT)(key_of)
         self._is_named = is_named
         """Whether a sheet names the host of that name."""
         self._live: dict[bytes, Host] = {}
@@ -213,6 +228,10 @@ class HostTable:
             return key
         site = self.key_of(pool)
         return key if site not in self._pools or self._database.get("hosts", key) is not None else site
+
+    def keys_at(self, names: Iterable[str]) -> Iterator[bytes]:
+        """`key_at` for each of `names`."""
+        return map(self.key_at if self._pools else self.key_of, names)
 
     def has(self, host: Host, name: str) -> bool:
         """Whether URLs of the host `name` are those of `host`."""

@@ -10,7 +10,7 @@ Invariants, between two calls:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from time import gmtime
 from typing import Final
 
@@ -222,16 +222,25 @@ class UrlStates:
         serial = self._counts.next_serial()
         return self._order.rank(Facts(record.depth, serial, priority, record.credit, score, record.rank))
 
-    def credited(self, key: bytes, record: UrlRecord) -> None:
-        """Credit has reached a known URL: its place in the queue may have changed."""
-        self._urls.put(key, record)
-        waits = record.state == UrlState.QUEUED and not record.flags & Flag.VOLATILE and key not in self._in_flight
-        if not waits or not self._order.by_credit:
+    def credited(self, records: Mapping[bytes, UrlRecord]) -> None:
+        """Credit has reached known URLs: their places in the queue may have changed."""
+        self._urls.put_many(records)
+        if not self._order.by_credit:
             return
+        ledger, in_flight, dividends = self._link_credit.ledger, self._in_flight, dict[bytes, int]()
+        for key, record in records.items():
+            if not record.waits() or key in in_flight:
+                continue
+            dividend = dividends.get(record.host)
+            if dividend is None:  # the same for all of the host's, as long as nothing else happens
+                dividend = dividends[record.host] = ledger.policy.dividend_of(self.host_of(record))
+            balance = ledger.balance_at(record, dividend)
+            if credit_class(balance) > class_of(record.rank):
+                self._advance(key, record, balance)
+
+    def _advance(self, key: bytes, record: UrlRecord, balance: int) -> None:
+        """Let a URL that waits do so in the place that so much credit gives it."""
         host = self.host_of(record)
-        balance = self._link_credit.ledger.balance(record, host)
-        if credit_class(balance) <= class_of(record.rank):
-            return
         section = host.sections[record.section]
         self._entries.delete(section.key + record.rank + key)
         facts = Facts(record.depth, serial_of(record.rank), priority_of(record.rank), balance)

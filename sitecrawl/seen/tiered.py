@@ -106,12 +106,21 @@ class SeenSet:
 
         Raises `StorageError` if the exact set cannot be asked or written; then no key was added.
         """
-        cold = self.cache.touch_many(keys)
-        self.stats.cache_hits += len(keys) - len(cold)
+        cold = self._cold(keys)
         new = [False] * len(keys)
         for key in self._add_cold(list(cold)):
             new[cold[key]] = True
         return new
+
+    def add_new(self, keys: Sequence[bytes]) -> list[bytes]:
+        """The same; returns the new keys alone, each once, in their order."""
+        return self._add_cold(list(self._cold(keys)))
+
+    def _cold(self, keys: Sequence[bytes]) -> dict[bytes, int]:
+        """What the cache did not know, and does from now on, with first places."""
+        cold = self.cache.touch_many(keys)
+        self.stats.cache_hits += len(keys) - len(cold)
+        return cold
 
     def _add_cold(self, keys: list[bytes]) -> list[bytes]:
         """Add the distinct `keys`, which the cache did not know before; returns those that are new."""

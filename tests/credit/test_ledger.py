@@ -149,6 +149,24 @@ def test_credit_that_reaches_a_fetched_page(crawl):
     assert crawl.all_credit() == crawl.ledger.total
 
 
+def test_credit_for_many_pages(crawl):
+    """It is what each of them would have got, one after the other, to the last unit and the last bit."""
+    pages = crawl.seeds(7)
+    for number, page in enumerate(pages):
+        page.waits = number % 3 > 0
+    payments = [(page, TOTAL // (3 * number + 7), page.waits) for number, page in enumerate(pages)]
+    crawl.ledger.receive(sum(amount for _, amount, _ in payments))
+    one_by_one = copy.deepcopy((crawl.ledger, payments))
+    crawl.ledger.credit_many(payments)
+    ledger, again = one_by_one
+    for page, amount, waits in again:
+        ledger.credit(page, amount, waits=waits)
+    assert [(page.credit, page.history) for page, _, _ in payments] == [(p.credit, p.history) for p, _, _ in again]
+    assert ledger.pack() == crawl.ledger.pack()
+    assert ledger.pending == crawl.ledger.pending == 0
+    assert crawl.all_credit() == crawl.ledger.total
+
+
 def test_credit_for_a_page_that_is_forgotten(crawl):
     """What was spent on a page of which there is no record any more goes to the lambda page."""
     (seed,) = crawl.seeds(1)

@@ -76,6 +76,18 @@ def test_a_url_is_seen_where_it_has_a_record(database):
     assert [table.get(key) is not None for key in (stored, changed, volatile, deleted, unknown)] == found
 
 
+@pytest.mark.parametrize("flags", [Flag.NONE, Flag.VOLATILE])
+def test_many_records_are_put_as_one(database, flags):
+    """Whether another one is in memory only, or one of them is."""
+    first, second, other = keys(3)
+    table = UrlTable(database, 0)
+    table.put(other, record("other", flags))
+    table.put_many({first: record("first", flags), second: record("second")})
+    assert table.get_many([other, second, first]) == {key: table.get(key) for key in (other, second, first)}
+    commit(database, table)
+    assert [key for key in keys(3) if database.get("urls", key)] == ([second] if flags else [first, second, other])
+
+
 @pytest.fixture
 def read(monkeypatch):
     """The keys that were looked for on disk."""

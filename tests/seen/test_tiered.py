@@ -72,6 +72,13 @@ class TestWithExactSet:
         for key in POOL:
             assert seen.add_many([key]) == [False]
 
+    def test_new_keys_are_given_once_in_their_order(self, seen: SeenSet) -> None:
+        """`add_new` gives the keys where `add_many` says True."""
+        again = SeenSet(Clock(1), None, MemorySet())
+        for batch in ([POOL[3], POOL[1], POOL[3]], [], POOL[4:0:-1], POOL + POOL):
+            new = [key for key, is_new in zip(batch, again.add_many(batch), strict=True) if is_new]
+            assert seen.add_new(batch) == new
+
     def test_of_equal_keys_in_a_batch_the_first_is_new(self, seen: SeenSet) -> None:
         """A page that links twice to a page finds it once, also when the cache lost it in between."""
         assert seen.add_many([A, B, A, C, B, A]) == [True, True, False, True, False, False]
