@@ -184,7 +184,9 @@ class Scope:
     def _near(self, links: Sequence[Link]) -> list[Link]:
         places = self._places
         if self.kind == "site":
-            return [link for link in links if site_of(link.host) in places]
+            hosts = {link.host for link in links}  # of a page's links most lead to the same few
+            near = {host for host in hosts if site_of(host) in places}
+            return list(links) if len(near) == len(hosts) else [link for link in links if link.host in near]
         if self.kind == "host":
             return [link for link in links if link.host in places]
         if self.kind == "prefix":

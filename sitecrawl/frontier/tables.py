@@ -34,6 +34,8 @@ RECORDS_KEPT: Final = 8_192
 """Records that stay in memory after a checkpoint, up to twice: about 0.7 kB each. A checkpoint is about as many."""
 HOST_KEYS_KEPT: Final = 4_096
 """Names of hosts whose keys stay in memory, about 0.2 kB each: most links of a page lead to the hosts of the last."""
+SECTION_KEYS_KEPT: Final = 4_096
+"""Shapes whose keys stay in memory, about 0.4 kB each: nearly every URL that is new has the shape of others."""
 
 
 class UrlTable:
@@ -372,6 +374,7 @@ class HostTable:
         return host
 
 
+@lru_cache(maxsize=SECTION_KEYS_KEPT)
 def section_key(shape: Shape | str) -> bytes:
     """The second part of the key of the section that has this shape, or is for the rule of this name."""
     return hashlib.blake2b(str(shape).encode(), digest_size=SECTION_KEY_BYTES).digest()

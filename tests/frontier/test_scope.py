@@ -30,6 +30,17 @@ def admits(scope: Scope, url: str) -> bool:
     return scope.admits(Link(parsed.href, parsed.host))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("names", ["", "wo", "wew", "oo", "owdoew"])
+def test_links_of_a_page_keep_their_order(kind, names):
+    """Of many at once those are followed that would be each by itself, whichever hosts they share."""
+    hosts = {"w": "www.example.org", "e": "example.org", "d": "docs.example.org", "o": "other.example"}
+    links = [Link(f"http://{hosts[name]}/{number}", hosts[name]) for number, name in enumerate(names)]
+    scope = scope_of(kind, "http://www.example.org/")
+    assert scope.admitted(links) == [link for link in links if scope.admits(link)]
+    assert scope.admitted(links) is not links
+
+
 @pytest.mark.parametrize(
     ("kind", "seed", "inside", "outside"),
     [
