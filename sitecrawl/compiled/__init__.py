@@ -7,7 +7,7 @@ what is worth being here, and how the two are kept the same.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Final, Protocol, cast
 
@@ -24,6 +24,14 @@ class Native(Protocol):
 
     def simhash(self, text: str, /) -> int | None:
         """Of a text whose letters beyond ASCII are in lower case; None where the twin has to make it."""
+
+    def base32(self, data: bytes, /) -> str:
+        """As `base64.b32encode` has it."""
+
+    def http_head(
+        self, start_line: bytes, headers: Sequence[tuple[bytes, bytes]], body_size: int, room: int, /
+    ) -> bytes | None:
+        """An HTTP message up to its body; None where the twin has to make it."""
 
     anchors: Callable[..., int]
     """Adds the links of a page's elements, and returns how many: `_Links.read` in `sitecrawl.page.links` calls it."""

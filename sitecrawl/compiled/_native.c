@@ -8,6 +8,7 @@
 #include "anchors.h"
 #include "simhash.h"
 #include "tree.h"
+#include "warc.h"
 
 /* Borrowed UTF-8 of a str; NULL without an exception where it is none, or has surrogates. */
 static const char *utf8(PyObject *text, Py_ssize_t *length) {
@@ -39,6 +40,8 @@ static PyObject *simhash(PyObject *Py_UNUSED(module), PyObject *text) {
 
 static PyMethodDef methods[] = {
     {"anchors", anchors, METH_VARARGS, anchors_doc},
+    {"base32", base32, METH_O, base32_doc},
+    {"http_head", http_head, METH_VARARGS, http_head_doc},
     {"simhash", simhash, METH_O, simhash_doc},
     {"tree", tree, METH_VARARGS, tree_doc},
     {"use_lexbor", use_lexbor, METH_O, use_lexbor_doc},

@@ -26,6 +26,7 @@ Browsertrix has it.
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
 import uuid
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ from functools import lru_cache
 from http.client import responses
 from typing import Final, Literal, NamedTuple, get_args
 
+from sitecrawl.compiled import native
 from sitecrawl.page.items import Exchange, Headers, sha1
 from sitecrawl.pagestore.options import WarcOptions
 
@@ -130,7 +132,11 @@ def digest(data: bytes) -> str:
 
 def base32(digest: bytes) -> str:
     """A SHA-1 in the form that CDX indexes and other crawlers' WARC files use (without the `sha1:` label)."""
-    return base64.b32encode(digest).decode("ascii")
+    return native.base32(digest) if native is not None else base32_in_python(digest)
+
+
+def base32_in_python(data: bytes) -> str:
+    return base64.b32encode(data).decode("ascii")
 
 
 _NO_PAYLOAD = digest(b"")
@@ -139,7 +145,7 @@ _NO_PAYLOAD = digest(b"")
 @lru_cache(maxsize=16)  # request and response of an exchange have the same
 def warc_date(seconds: float) -> str:
     """A WARC-Date (section 5.4) to the microsecond."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def warc_uri(url: str) -> str:
@@ -162,14 +168,11 @@ def warcinfo(options: WarcOptions, filename: str, created: float) -> bytes:
     }
     fields_of = [*described.items(), *(("robots-exception", one) for one in options.robots_exceptions)]
     lines = (f"{name}: {_one_line(value)}\r\n" for name, value in fields_of if value)
-    fields = [
-        ("WARC-Type", "warcinfo"),
-        ("WARC-Record-ID", new_record_id()),
-        ("WARC-Date", warc_date(created)),
-        ("WARC-Filename", filename),
-        ("Content-Type", "application/warc-fields"),
-    ]
-    return _record(fields, "".join(lines).encode())
+    fields = (
+        f"WARC-Type: warcinfo\r\nWARC-Record-ID: {new_record_id()}\r\nWARC-Date: {warc_date(created)}\r\n"
+        f"WARC-Filename: {filename}\r\nContent-Type: application/warc-fields\r\n"
+    )
+    return _record(fields, b"", "".join(lines).encode())
 
 
 def request(exchange: Exchange, response_id: str, masked: frozenset[str] = frozenset()) -> bytes:
@@ -185,25 +188,22 @@ def request(exchange: Exchange, response_id: str, masked: frozenset[str] = froze
     ]
     if b"host" not in names:
         headers.insert(0, (b"Host", host.encode("utf-8", "replace")))
-    message = _http_message(f"{exchange.method} {warc_uri(target)} HTTP/1.1", headers, exchange.request_body)
-    fields = [
-        *_exchange_fields("request", new_record_id(), exchange),
-        ("WARC-Concurrent-To", response_id),
-        ("WARC-Payload-Digest", "sha1:" + (digest(exchange.request_body) if exchange.request_body else _NO_PAYLOAD)),
-        ("Content-Type", "application/http; msgtype=request"),
-    ]
-    return _record(fields, message)
+    payload_digest = digest(exchange.request_body) if exchange.request_body else _NO_PAYLOAD
+    fields = (
+        f"{_exchange_fields('request', new_record_id(), exchange)}WARC-Concurrent-To: {response_id}\r\n"
+        f"WARC-Payload-Digest: sha1:{payload_digest}\r\nContent-Type: application/http; msgtype=request\r\n"
+    )
+    start_line = f"{exchange.method} {warc_uri(target)} HTTP/1.1"
+    return _record(fields, _http_head(start_line, headers, exchange.request_body), exchange.request_body)
 
 
 def response(exchange: Exchange, response_id: str, payload_digest: str, *, reading: Reading | None = None) -> bytes:
     """The response record (section 6.3) of an exchange."""
-    fields = [
-        *_exchange_fields("response", response_id, exchange),
-        *_reading_fields(reading),
-        ("WARC-Payload-Digest", "sha1:" + payload_digest),
-        ("Content-Type", "application/http; msgtype=response"),
-    ]
-    return _record(fields, _http_message(_status_line(exchange), exchange.headers, exchange.body))
+    fields = (
+        f"{_exchange_fields('response', response_id, exchange)}{_reading_fields(reading)}"
+        f"WARC-Payload-Digest: sha1:{payload_digest}\r\nContent-Type: application/http; msgtype=response\r\n"
+    )
+    return _record(fields, _http_head(_status_line(exchange), exchange.headers, exchange.body), exchange.body)
 
 
 def revisit(
@@ -217,15 +217,13 @@ def revisit(
     """The revisit record (section 6.7.2) of a response whose body is that of `original`: its URL and time; or, for a
     304, that says so (section 6.7.3).
     """
-    fields = [
-        *_exchange_fields("revisit", response_id, exchange),
-        *_reading_fields(reading),
-        *_reference(NOT_MODIFIED_PROFILE if exchange.status == NOT_MODIFIED else REVISIT_PROFILE, original),
-        ("WARC-Payload-Digest", "sha1:" + payload_digest),
-        ("Content-Type", "application/http; msgtype=response"),
-    ]
-    message = _http_message(_status_line(exchange), exchange.headers, exchange.body)
-    return _record(fields, message[: len(message) - len(exchange.body)])
+    profile = NOT_MODIFIED_PROFILE if exchange.status == NOT_MODIFIED else REVISIT_PROFILE
+    fields = (
+        f"{_exchange_fields('revisit', response_id, exchange)}{_reading_fields(reading)}"
+        f"{_reference(profile, original)}"
+        f"WARC-Payload-Digest: sha1:{payload_digest}\r\nContent-Type: application/http; msgtype=response\r\n"
+    )
+    return _record(fields, _http_head(_status_line(exchange), exchange.headers, exchange.body), b"")
 
 
 def resource(
@@ -242,24 +240,13 @@ def resource(
     """
     kind = "revisit" if original is not None else "resource" if exchange.status < 400 else "metadata"
     types = [value.decode("latin-1") for name, value in exchange.headers if name.lower() == b"content-type"]
-    fields = [
-        *_exchange_fields(kind, record_id, exchange),
-        *_reading_fields(reading),
-        (_STATUS, str(exchange.status)),
-        *(_reference(REVISIT_PROFILE, original) if original is not None else ()),
-        ("WARC-Payload-Digest", "sha1:" + payload_digest),
-        ("Content-Type", _one_line(types[-1]) if types else "application/octet-stream"),
-    ]
-    return _record(fields, exchange.body if original is None else b"")
-
-
-def _reference(profile: str, original: tuple[str, float]) -> list[tuple[str, str]]:
-    url, fetched = original
-    return [
-        ("WARC-Profile", profile),
-        ("WARC-Refers-To-Target-URI", warc_uri(url)),
-        ("WARC-Refers-To-Date", warc_date(fetched)),
-    ]
+    reference = _reference(REVISIT_PROFILE, original) if original is not None else ""
+    content_type = _one_line(types[-1]) if types else "application/octet-stream"
+    fields = (
+        f"{_exchange_fields(kind, record_id, exchange)}{_reading_fields(reading)}{_STATUS}: {exchange.status}\r\n"
+        f"{reference}WARC-Payload-Digest: sha1:{payload_digest}\r\nContent-Type: {content_type}\r\n"
+    )
+    return _record(fields, b"", exchange.body if original is None else b"")
 
 
 def parse(data: bytes) -> Record:
@@ -293,27 +280,38 @@ def message_of(record: Record) -> HttpMessage:
     return HttpMessage(start_line.encode(), [(b"Content-Type", kind.encode())], record.block)
 
 
-def _exchange_fields(kind: str, record_id: str, exchange: Exchange) -> list[tuple[str, str]]:
-    fields = [
-        ("WARC-Type", kind),
-        ("WARC-Record-ID", record_id),
-        ("WARC-Date", warc_date(exchange.started)),
-        ("WARC-Target-URI", warc_uri(exchange.url)),
-    ]
-    if exchange.ip:
-        fields.append(("WARC-IP-Address", exchange.ip))
+# Header fields, each with the line break after it.
+
+
+def _exchange_fields(kind: str, record_id: str, exchange: Exchange) -> str:
+    ip = f"WARC-IP-Address: {exchange.ip}\r\n" if exchange.ip else ""
+    return (
+        f"WARC-Type: {kind}\r\nWARC-Record-ID: {record_id}\r\nWARC-Date: {warc_date(exchange.started)}\r\n"
+        f"WARC-Target-URI: {warc_uri(exchange.url)}\r\n{ip}{_protocol_field(exchange)}"
+    )
+
+
+def _protocol_field(exchange: Exchange) -> str:
     if exchange.is_resource:
-        fields += [("WARC-Protocol", "ftp")] if exchange.url.startswith("ftp:") else []
-    elif exchange.protocol not in _WRITTEN_PROTOCOLS:
-        fields.append(("WARC-Protocol", _one_line(exchange.protocol).lower()))
-    return fields
+        return "WARC-Protocol: ftp\r\n" if exchange.url.startswith("ftp:") else ""
+    if exchange.protocol in _WRITTEN_PROTOCOLS:
+        return ""
+    return f"WARC-Protocol: {_one_line(exchange.protocol).lower()}\r\n"
 
 
-def _reading_fields(reading: Reading | None) -> list[tuple[str, str]]:
+def _reading_fields(reading: Reading | None) -> str:
     if reading is None:
-        return []
-    depth = [] if reading.depth is None else [(_DEPTH, str(reading.depth))]
-    return [(_KIND, reading.kind), *depth]
+        return ""
+    depth = "" if reading.depth is None else f"{_DEPTH}: {reading.depth}\r\n"
+    return f"{_KIND}: {reading.kind}\r\n{depth}"
+
+
+def _reference(profile: str, original: tuple[str, float]) -> str:
+    url, fetched = original
+    return (
+        f"WARC-Profile: {profile}\r\nWARC-Refers-To-Target-URI: {warc_uri(url)}\r\n"
+        f"WARC-Refers-To-Date: {warc_date(fetched)}\r\n"
+    )
 
 
 def _host_and_target(url: str) -> tuple[str, str]:
@@ -331,13 +329,23 @@ def _status_line(exchange: Exchange) -> str:
     return f"{protocol} {exchange.status} {responses.get(exchange.status, '')}"
 
 
-def _http_message(start_line: str, headers: Headers, body: bytes) -> bytes:
-    lines = [start_line.encode("ascii", "replace")]
-    room = MAX_HEAD - len(lines[0])
+def _http_head(start_line: str, headers: Headers, body: bytes) -> bytes:
+    """The HTTP message with this body, up to the body."""
+    start = start_line.encode("ascii", "replace")
+    head = native.http_head(start, headers, len(body), MAX_HEAD) if native is not None else None
+    return head if head is not None else http_head_in_python(start, headers, len(body), MAX_HEAD)
+
+
+def http_head_in_python(start_line: bytes, headers: Headers, body_size: int, room: int) -> bytes:
+    """Start line and headers of an HTTP message, with the blank line: of at most `room` bytes, line breaks within
+    them not counted, but for what it says itself.
+    """
+    lines = [start_line]
+    room -= len(start_line)
     framed, dropped = True, 0
     for name, value in headers:
         line = _header_line(name, value)
-        if name.lower() in _FRAMING and not _describes(name, value, body):
+        if name.lower() in _FRAMING and not _describes(name, value, body_size):
             line = b"X-Crawler-" + line
             framed = False
         if len(line) > room:
@@ -346,10 +354,10 @@ def _http_message(start_line: str, headers: Headers, body: bytes) -> bytes:
         room -= len(line) + 2
         lines.append(line)
     if not framed:
-        lines.append(b"Content-Length: %d" % len(body))
+        lines.append(b"Content-Length: %d" % body_size)
     if dropped:
         lines.append(b"X-Crawler-Dropped-Headers: %d" % dropped)
-    return b"\r\n".join((*lines, b"", body))
+    return b"\r\n".join((*lines, b"", b""))
 
 
 def _header_line(name: bytes, value: bytes) -> bytes:
@@ -359,16 +367,20 @@ def _header_line(name: bytes, value: bytes) -> bytes:
     return _LINE_BREAKS.sub(b" ", name).strip().replace(b":", b"_") + b": " + _LINE_BREAKS.sub(b" ", value)
 
 
-def _describes(name: bytes, value: bytes, body: bytes) -> bool:
-    return name.lower() == b"content-length" and value.strip() == b"%d" % len(body)
+def _describes(name: bytes, value: bytes, body_size: int) -> bool:
+    return name.lower() == b"content-length" and value.strip() == b"%d" % body_size
 
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _record(fields: list[tuple[str, str]], block: bytes) -> bytes:
-    lines = [f"{name}: {value}" for name, value in fields]
-    lines += [f"WARC-Block-Digest: sha1:{digest(block)}", f"Content-Length: {len(block)}"]
-    head = "WARC/1.1\r\n" + "\r\n".join(lines) + "\r\n\r\n"
-    return b"".join((head.encode("utf-8", "replace"), block, b"\r\n\r\n"))
+def _record(fields: str, message: bytes, body: bytes) -> bytes:
+    """The record of these header fields; its block is `message` and `body`, which is copied once, into the record."""
+    block = hashlib.sha1(message, usedforsecurity=False)
+    block.update(body)
+    head = (
+        f"WARC/1.1\r\n{fields}WARC-Block-Digest: sha1:{base32(block.digest())}\r\n"
+        f"Content-Length: {len(message) + len(body)}\r\n\r\n"
+    )
+    return b"".join((head.encode("utf-8", "replace"), message, body, b"\r\n\r\n"))

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from compiled_core import both_ways
 from hypothesis import given
 from hypothesis import strategies as st
 from pagestore_helpers import exchange
@@ -10,6 +11,7 @@ from pagestore_helpers import exchange
 from sitecrawl.page.items import Exchange
 from sitecrawl.pagestore import WarcOptions, record
 
+way = both_ways("sitecrawl.pagestore.record.native")
 DIGEST = "A" * 32
 TOKEN = st.from_regex(rb"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,20}", fullmatch=True)
 VALUE = st.binary(max_size=40).map(lambda raw: raw.translate(None, b"\r\n\0"))
