@@ -141,9 +141,9 @@ def serial_of(name: str) -> int:
 
 
 def _write_all(file: BinaryIO, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[file.write(rest) :]
+    written = file.write(data)
+    while written < len(data):
+        written += file.write(memoryview(data)[written:])
 
 
 def _check_length(path: Path, offset: int) -> None:

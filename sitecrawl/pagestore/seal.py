@@ -36,8 +36,9 @@ class Seal:
         """The record that `data` is, with the mark."""
         if not self._key:
             return data
-        head, end, block = data.partition(_END_OF_HEAD)
-        return b"".join((head, _FIELD, self._hash(head), end, block))
+        end = data.index(_END_OF_HEAD)
+        head = data[:end]
+        return b"".join((head, _FIELD, self._hash(head), memoryview(data)[end:]))
 
     def is_on(self, found: Record) -> bool:
         """Whether the crawl has written this record, and its block."""

@@ -14,8 +14,7 @@ What a crash costs: the pages since the last checkpoint, which the frontier stil
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +53,8 @@ class WarcStore(Participant):
         self._files = WarcFiles(directory / WARC_DIRECTORY, self._options)
         self._check_index()
         self._index = PageIndex(directory / INDEX_FILE)
-        self._failed = False
+        self._writing = _Writing()
+        self._seal = Seal(self._options.key)
         try:
             self._cut(self._index.position)
         except BaseException:
@@ -71,11 +71,11 @@ class WarcStore(Participant):
         self._check_usable()
         if len(exchange.url) > MAX_URL_LENGTH:
             raise InvalidUrl(f"a URL of {len(exchange.url):,} characters is not stored: WARC readers refuse the file")
-        with self._no_way_back():
+        with self._writing:
             digest, original = self._body_of(exchange)
             kind: Kind = "requisite" if is_requisite else kind_of(exchange, page)
             reading = record.Reading(kind, page.depth if page is not None else None)
-            request, response = _members(exchange, digest, original, reading, self._options)
+            request, response = self._members(exchange, digest, original, reading)
             place = self._append(request, response, digest, original.id if original else None)
             self._index.add(describe(self._index.last_id + 1, exchange, page, place, kind, counter=self._counter))
 
@@ -91,7 +91,7 @@ class WarcStore(Participant):
 
     def finish_file(self) -> None:
         """The WARC file that the next capture would have gone into never changes again; there will be another."""
-        with self._no_way_back():
+        with self._writing:
             self._files.finish()
 
     def files(self, *, with_current: bool) -> list[Path]:
@@ -114,7 +114,7 @@ class WarcStore(Participant):
         `revisit_of` is the id that the capture with its body has here.
         """
         self._check_usable()
-        with self._no_way_back():
+        with self._writing:
             place = self._append(request, response, capture.digest, revisit_of)
             self._index.add(capture._replace(id=self._index.last_id + 1, **place._asdict()))
         return self._index.last_id
@@ -122,7 +122,7 @@ class WarcStore(Participant):
     def withdraw(self, ids: Sequence[int]) -> None:
         """These captures are not the pages of their URLs, which others have stored: they become `other`."""
         self._check_usable()
-        with self._no_way_back():
+        with self._writing:
             self._index.withdraw(ids)
 
     def _body_of(self, exchange: Exchange) -> tuple[str, Original | None]:
@@ -137,7 +137,7 @@ class WarcStore(Participant):
         """Makes everything put so far durable. Returns the position for `recover`, as a small dict for JSON."""
         self._check_usable()
         if self._index.has_changed:
-            with self._no_way_back():
+            with self._writing:
                 self._files.sync()
                 self._index.commit(self._files.name, self._files.offset)
         return self._index.position._asdict()
@@ -166,6 +166,25 @@ class WarcStore(Participant):
         self._files.close()
         self._index.close()
 
+    def _members(
+        self, exchange: Exchange, digest: str, original: Original | None, reading: record.Reading
+    ) -> tuple[bytes, bytes]:
+        """The gzip members of the exchange's request record, and of its response or revisit record. A
+        resource has no request.
+        """
+        response_id, seal = record.new_record_id(), self._seal
+        first = (original.url, original.fetched) if original is not None else None
+        if exchange.is_resource:
+            return b"", compress_member(
+                seal.put_on(record.resource(exchange, response_id, digest, first, reading=reading))
+            )
+        if first is None:
+            answer = record.response(exchange, response_id, digest, reading=reading)
+        else:
+            answer = record.revisit(exchange, response_id, digest, first, reading=reading)
+        request = record.request(exchange, response_id, self._options.masked)
+        return compress_member(seal.put_on(request)), compress_member(seal.put_on(answer))
+
     def _append(self, request: bytes, response: bytes, digest: str, revisit_of: int | None) -> Place:
         self._files.make_room(len(request) + len(response))
         self._files.append(request + response)
@@ -182,7 +201,7 @@ class WarcStore(Participant):
         # Each step leaves a store that the same call finishes: a crash in between costs nothing.
         self._files.cut(position.warc_file, position.warc_offset)
         self._index.cut(position)
-        self._failed = False
+        self._writing.failed = False
 
     def _check_index(self) -> None:
         path = self.directory / INDEX_FILE
@@ -214,40 +233,21 @@ class WarcStore(Participant):
             )
 
     def _check_usable(self) -> None:
-        if self._failed:
+        if self._writing.failed:
             raise StorageError(
                 f"{self.directory} could not be written earlier: start the crawl again with the same directory"
             )
 
-    @contextmanager
-    def _no_way_back(self) -> Iterator[None]:
-        """After an error inside, only `recover` is of use."""
-        try:
-            yield
-        except BaseException:
-            self._failed = True
-            raise
 
+class _Writing:
+    """To be entered for all that writes. After an error inside, only `recover` is of use."""
 
-def _members(
-    exchange: Exchange,
-    digest: str,
-    original: Original | None,
-    reading: record.Reading,
-    options: WarcOptions,
-) -> tuple[bytes, bytes]:
-    """The gzip members of the exchange's request record, and of its response or revisit record. A
-    resource has no request.
-    """
-    response_id, seal = record.new_record_id(), Seal(options.key)
-    first = (original.url, original.fetched) if original is not None else None
-    if exchange.is_resource:
-        return b"", compress_member(
-            seal.put_on(record.resource(exchange, response_id, digest, first, reading=reading))
-        )
-    if first is None:
-        answer = record.response(exchange, response_id, digest, reading=reading)
-    else:
-        answer = record.revisit(exchange, response_id, digest, first, reading=reading)
-    request = record.request(exchange, response_id, options.masked)
-    return compress_member(seal.put_on(request)), compress_member(seal.put_on(answer))
+    def __init__(self) -> None:
+        self.failed = False
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self.failed = True
