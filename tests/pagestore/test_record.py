@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
+from uuid import RFC_4122, UUID
 
 import pytest
 from compiled_core import both_ways
@@ -143,6 +145,21 @@ def test_warcinfo_says_who_crawled():
     lines = parsed.block.decode().split("\r\n")
     assert parsed.fields["warc-filename"] == "news-1.warc.gz"
     assert {"operator: Ann X-Evil: 1", "http-header-user-agent: bot/1", "robots: ignore"} <= set(lines)
+
+
+def test_record_ids() -> None:
+    """They are random UUIDs, each another one, in the form that Python gives them."""
+    ids = {record.new_record_id() for _ in range(200)}
+    assert len(ids) == 200
+    for one in ids:
+        found = UUID(one.removeprefix("<urn:uuid:").removesuffix(">"))
+        assert (found.version, found.variant, f"<urn:uuid:{found}>") == (4, RFC_4122, one)
+
+
+@pytest.mark.parametrize("started", [0.0, 1.0, 1.5, 1.8e9 + 1e-6, 1234567890.999999, 253402300799.0])
+def test_dates(started: float) -> None:
+    """They have all six digits of a microsecond."""
+    assert record.warc_date(started) == datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 @pytest.mark.parametrize(
