@@ -49,7 +49,7 @@ static PyMethodDef methods[] = {
 };
 
 static int execute(PyObject *module) {
-    return PyModule_AddIntConstant(module, "INTERFACE", 2);
+    return PyModule_AddIntConstant(module, "INTERFACE", 3);
 }
 
 static PyModuleDef_Slot slots[] = {
