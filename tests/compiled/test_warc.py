@@ -75,7 +75,7 @@ def test_what_it_leaves_to_its_twin(native: Native, headers: Any) -> None:
 
 def test_many_lines_that_do_not_fit(native: Native) -> None:
     """What is left out takes no memory."""
-    headers = [(b"A", b"a" * 1_000_000), (b"B", b"b")] * 10_000
+    headers = [(b"A", b"a" * 10_000), (b"B", b"b")] * 100
     assert native.http_head(LINE, headers, 5, 30) == http_head_in_python(LINE, headers, 5, 30)
 
 
