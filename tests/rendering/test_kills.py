@@ -64,8 +64,10 @@ def test_a_crawl_that_is_killed(tmp_path: Path) -> None:
     with Held() as web:
         with subprocess.Popen(web.command(job), cwd=PROJECT, env=environment(), stderr=subprocess.DEVNULL) as process:
             assert web.reached.wait(PATIENCE), "the page that hangs was never shown"
+            until(
+                lambda: any("--type=renderer" in words for words in below(process.pid).values()), "a renderer's name"
+            )
             started = {pid: words for pid, words in below(process.pid).items() if pid != process.pid}
-            assert any("--type=renderer" in words for words in started.values()), started
             process.kill()
         until(lambda: not {pid for pid in started if pid in processes()}, "no process of the browser")
         web.go_on.set()

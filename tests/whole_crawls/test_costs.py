@@ -70,7 +70,7 @@ def test_a_request_is_built_for_what_is_fetched(calls: Calls) -> None:
 
 def test_a_page_is_parsed_once(calls: Calls) -> None:
     """For its links, its title and its text together."""
-    assert calls("sitecrawl/page/markup.py", "_elements_of") == 1
+    assert calls("sitecrawl/page/markup.py", "elements") == 1
     assert calls("sitecrawl/page/links.py", "read_page") == 1
 
 
