@@ -47,7 +47,7 @@ sys.path[:0] = [str(ROOT / "tests" / "helpers"), str(ROOT)]
 from chromium import chromium  # noqa: E402 - the path comes first
 from crawling import scrapy_command  # noqa: E402
 from playwright.sync_api import Browser, BrowserContext, Frame, Page, Request, Response, Route  # noqa: E402
-from redis_servers import free_port  # noqa: E402
+from ports import held_port  # noqa: E402
 from scriptsites import FEED, ROUTES, ScriptSites  # noqa: E402
 from waiting import until  # noqa: E402
 
@@ -72,7 +72,7 @@ def running(command: list[str], port: int, cwd: Path) -> Iterator[None]:
     """A server on `port`, as long as the `with` lasts."""
     with (cwd / "log").open("ab") as log, subprocess.Popen(command, cwd=cwd, stdout=log, stderr=log) as process:
         try:
-            until(lambda: is_open(port), lambda: f"{command[0]}: {(cwd / 'log').read_text()}", 60)
+            until(lambda: is_open(port), lambda: f"{command[0]}: {(cwd / 'log').read_text()}")
             yield
         finally:
             process.terminate()
@@ -122,8 +122,10 @@ def replaying(archives: list[str], directory: Path, programs: Path) -> Iterator[
     """pywb with `archives`; gives the address of its collection."""
     for words in (["init", COLLECTION], ["add", COLLECTION, *archives]):
         subprocess.run([programs / "wb-manager", *words], cwd=directory, check=True, stderr=subprocess.DEVNULL)
-    port = free_port()
-    with running([str(programs / "wayback"), "-b", HERE, "-p", str(port)], port, directory):
+    with (
+        held_port() as port,
+        running([str(programs / "wayback"), "-b", HERE, "-p", str(port)], port, directory),
+    ):
         yield f"http://{HERE}:{port}/{COLLECTION}"
 
 
@@ -279,8 +281,8 @@ def main() -> int:
         parser.error(f"{TOOL} serves the real sites, and is not there")
     sound = True
     sites = (*SITES, FEED, ROUTES) if options.render else SITES
-    with tempfile.TemporaryDirectory(prefix="replay-") as name:
-        work, port = Path(name), free_port()
+    with tempfile.TemporaryDirectory(prefix="replay-") as name, held_port() as port:
+        work = Path(name)
         for folder in ("web", "pywb"):
             (work / folder).mkdir()
         real = running([sys.executable, str(TOOL), str(port), str(work / "sites")], port, work / "web")

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from redis_servers import free_port
+from ports import held_port
 from waiting import PATIENCE
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -23,8 +23,9 @@ def run(script: str, *words: str) -> list[str]:
 
 def test_all_pages_by_one_worker() -> None:
     """Its row says that each page was fetched."""
-    given = ("--pages", "60", "--hosts", "6", "--workers", "1", "--port", str(free_port()), "--only", "sitecrawl")
-    assert run("cluster.py", *given)[-1].startswith("| sitecrawl | 60 | ")
+    given = ("--pages", "60", "--hosts", "6", "--workers", "1", "--only", "sitecrawl")
+    with held_port() as port:
+        assert run("cluster.py", *given, "--port", str(port))[-1].startswith("| sitecrawl | 60 | ")
 
 
 def test_steps_of_many_workers() -> None:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from redis_servers import free_port
+from ports import held_port
 from waiting import PATIENCE
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -19,8 +19,9 @@ def test_it_crawls_and_opens_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     import flat
 
     samples = tmp_path / "flat.json"
-    words = ["--pages", "200", "--step", "50", "--port", str(free_port()), "--samples", str(samples)]
-    subprocess.run([sys.executable, str(BENCHMARKS / "flat.py"), *words], check=True, timeout=PATIENCE)
+    with held_port() as port:
+        words = ["--pages", "200", "--step", "50", "--port", str(port), "--samples", str(samples)]
+        subprocess.run([sys.executable, str(BENCHMARKS / "flat.py"), *words], check=True, timeout=PATIENCE)
     run = flat.Run.load(samples)
     assert run.samples[-1].pages >= 200
     assert run.samples[-1].cpu > 0

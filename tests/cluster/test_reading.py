@@ -9,7 +9,8 @@ from subprocess import CompletedProcess
 
 import pytest
 from console import command
-from redis_servers import Server, free_port
+from ports import held_port
+from redis_servers import Server
 from sharing import ALL, CRAWL, HOSTS, Frozen, begin, dead, on_redis, stored, work
 
 from sitecrawl.base.errors import FormatMismatch
@@ -123,8 +124,9 @@ class TestPages:
 
     def test_without_redis(self, redis: Server, workers: list[Path], tmp_path: Path) -> None:
         """What is stored can be read all the same; it is said that nobody could be asked."""
-        named = ("-d", str(tmp_path), "-s", f"SITECRAWL_CLUSTER=redis://127.0.0.1:{free_port()}")
-        said = command("pages", *named, "--format", "csv")
+        with held_port() as port:
+            named = ("-d", str(tmp_path), "-s", f"SITECRAWL_CLUSTER=redis://127.0.0.1:{port}")
+            said = command("pages", *named, "--format", "csv")
         assert {row["url"] for row in rows(said)} == {*stored(workers[0]), *stored(workers[1])}
         assert "cannot be reached" in said.stderr
 

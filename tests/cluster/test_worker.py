@@ -14,7 +14,8 @@ from crawling import scrapy
 from fleet import Worker, fleet, stored, told, two_workers, urls_of, web_of
 from localweb import Answer, LocalWeb, linked
 from partitions import are_lent, totals
-from redis_servers import Server, free_port, server
+from ports import held_port
+from redis_servers import Server, server
 from stalling import Proxy
 from syntheticweb import Web
 from waiting import PATIENCE, until
@@ -63,8 +64,9 @@ class TestRefusal:
 
     def test_no_redis(self, tmp_path: Path) -> None:
         """Nobody answers: one line."""
-        settings = {"SITECRAWL_CLUSTER": f"redis://user:secret@127.0.0.1:{free_port()}/0", "JOBDIR": tmp_path / "job"}
-        refused = scrapy("crawl", "generic", "-a", "seeds=http://127.0.0.1:1/", settings=settings)
+        with held_port() as port:
+            settings = {"SITECRAWL_CLUSTER": f"redis://user:secret@127.0.0.1:{port}/0", "JOBDIR": tmp_path / "job"}
+            refused = scrapy("crawl", "generic", "-a", "seeds=http://127.0.0.1:1/", settings=settings)
         assert refused.returncode == 1
         assert "cannot be reached" in refused.stderr
         assert "secret" not in refused.stderr
@@ -91,12 +93,12 @@ class TestSeeds:
 class TestHosts:
     def test_dead_host(self, redis: Server, tmp_path: Path) -> None:
         """A host that never answers is given up by all: what waits for it fails, and the crawl ends."""
-        dead = f"http://127.0.0.1:{free_port()}"
-        links = [f"{dead}/{number}" for number in range(700)]
-        with LocalWeb({"/": linked("/a", *links), "/a": "a"}) as web:
-            with fleet(tmp_path, 1, web.root, redis.url, SITECRAWL_FAILURE_DELAY=0.05) as workers:
-                assert workers[0].wait() == 0
-            assert set(web.paths()) == {"/", "/a"}
+        with held_port() as port:
+            links = [f"http://127.0.0.1:{port}/{number}" for number in range(700)]
+            with LocalWeb({"/": linked("/a", *links), "/a": "a"}) as web:
+                with fleet(tmp_path, 1, web.root, redis.url, SITECRAWL_FAILURE_DELAY=0.05) as workers:
+                    assert workers[0].wait() == 0
+                assert set(web.paths()) == {"/", "/a"}
         with redis.client() as client:
             assert (totals(client).failed, totals(client).queued) == (len(links), 0)
 

@@ -41,7 +41,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
-        context.set_default_timeout(60_000)
+        context.set_default_timeout(1000 * PATIENCE)
         yield context.new_page()
 
 

@@ -21,8 +21,9 @@ from fleet import Worker, fleet, stored, urls_of, web_of
 from localweb import LocalWeb, linked
 from maze import GOOD, with_maze
 from playwright.sync_api import Browser, expect
+from ports import held_port
 from prometheus_client.parser import text_string_to_metric_families
-from redis_servers import Server, free_port, server
+from redis_servers import Server, server
 from syntheticweb import Web
 from waiting import PATIENCE, until
 
@@ -271,10 +272,10 @@ def test_last_fetches(redis: Server, tmp_path: Path) -> None:
 
 def test_hosts_that_were_given_up(redis: Server, tmp_path: Path) -> None:
     """All workers ask theirs again when it is said in the directory of one."""
-    ports = [free_port() for _ in range(4)]
-    seeds = ",".join(f"http://127.0.0.1:{port}/" for port in ports)
     settings = {"SITECRAWL_CLUSTER_CRAWL": "dead", "SITECRAWL_CLUSTER_WATCH": True, "SITECRAWL_FAILURE_DELAY": 0.05}
     with ExitStack() as stack:
+        ports = [stack.enter_context(held_port()) for _ in range(4)]
+        seeds = ",".join(f"http://127.0.0.1:{port}/" for port in ports)
         workers = stack.enter_context(fleet(tmp_path, 2, seeds, redis.url, **settings))
         page = Page(workers[0])
         until(lambda: page.crawl()["failed"] == len(ports), "all are given up")

@@ -15,7 +15,8 @@ import yaml
 from crawling import PROJECT, environment
 from installed import Environment, build_wheel, copy_of_project
 from localweb import LocalWeb, linked
-from redis_servers import free_port, server
+from ports import held_port
+from redis_servers import server
 from scrapyd_server import Scrapyd
 from waiting import PATIENCE, until
 
@@ -59,8 +60,8 @@ def test_compose_s_crawl(installed: Environment, web: LocalWeb, tmp_path: Path) 
 
     They stay when nothing is left, so that they can be asked how they are.
     """
-    port, crawled = free_port(), tmp_path / "crawl" / "mine"
-    with server() as redis, redis.client() as client:
+    crawled = tmp_path / "crawl" / "mine"
+    with held_port() as port, server() as redis, redis.client() as client:
         client.config_set("requirepass", PASSWORD)
         url = f"redis://:{PASSWORD}@127.0.0.1:{redis.port}/0"
         for name, text in (("redis_url", url), ("dashboard_token", TOKEN), ("seeds.txt", f"{web.root}/\n")):
@@ -117,7 +118,8 @@ def test_health_without_a_crawl(tmp_path: Path) -> None:
     missing = health(HEALTH_TOKEN_FILE=str(tmp_path / "none"))
     assert (missing.returncode, "FileNotFoundError" in missing.stdout) == (1, True)
     (tmp_path / "token").write_text(TOKEN)
-    silent = health(HEALTH_TOKEN_FILE=str(tmp_path / "token"), HEALTH_PORT=str(free_port()))
+    with held_port() as port:
+        silent = health(HEALTH_TOKEN_FILE=str(tmp_path / "token"), HEALTH_PORT=str(port))
     assert (silent.returncode, "ConnectionRefusedError" in silent.stdout) == (1, True)
 
 

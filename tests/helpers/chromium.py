@@ -11,6 +11,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, expect, sync_playwright
 from required import lacking
+from waiting import PATIENCE
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = [
@@ -38,7 +39,7 @@ def executable() -> str:
 @contextmanager
 def chromium() -> Iterator[Browser]:
     path = executable()
-    expect.set_options(timeout=120_000)  # as all waiting here: a machine that is busy may be late
+    expect.set_options(timeout=1000 * PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, headless=True, args=ARGUMENTS)
         try:

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import forks
+from waiting import PATIENCE
 
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.record import UrlRecord, UrlState
@@ -45,7 +46,7 @@ def scrapy(
     settings: Mapping[str, object] | None = None,
     env: Mapping[str, str] | None = None,
     cwd: Path = PROJECT,
-    timeout: float = 120,
+    timeout: float = PATIENCE,
 ) -> subprocess.CompletedProcess[str]:
     """Run a scrapy command to its end; the caller looks at the exit code.
 
@@ -69,7 +70,7 @@ def scrapy(
 
 
 def forked(
-    *words: str, env: Mapping[str, str], cwd: Path = PROJECT, timeout: float = 120
+    *words: str, env: Mapping[str, str], cwd: Path = PROJECT, timeout: float = PATIENCE
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a scrapy command to its end, by a fork."""
     with TemporaryDirectory(prefix="scrapy-") as name:

@@ -15,7 +15,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import forks
 from crawling import PROJECT, environment, with_settings
-from redis_servers import free_port
+from ports import held_port
 from waiting import PATIENCE
 
 from sitecrawl.pagestore import PageReader
@@ -29,14 +29,21 @@ from syntheticweb import CONTROL, Web  # noqa: E402
 @contextmanager
 def web_of(pages: int, hosts: int = 12, *, links: int = 8) -> Iterator[Web]:
     """Pages that link across hosts, so across shards."""
-    web = Web(pages=pages, hosts=hosts, links=links, size=2_000, port=free_port())
+    with held_port() as port:
+        web = Web(pages=pages, hosts=hosts, links=links, size=2_000, port=port)
+        with _served(web):
+            yield web
+
+
+@contextmanager
+def _served(web: Web) -> Iterator[None]:
     words = [part for name, value in vars(web).items() for part in (f"--{name}", str(value))]
     command = [sys.executable, str(BENCHMARKS / "syntheticweb.py"), *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
         try:
-            yield web
+            yield
         finally:
             process.terminate()
 
@@ -95,7 +102,7 @@ class Worker:
         self.process.kill()
         self.process.wait()
 
-    def wait(self, seconds: float = 120) -> int:
+    def wait(self, seconds: float = PATIENCE) -> int:
         return self.process.wait(seconds)
 
     @property

@@ -20,6 +20,7 @@ from functools import cache
 
 import brotli  # type: ignore[import-untyped]
 from threaded import Threaded
+from waiting import FOREVER, PATIENCE
 
 CHUNK = b"x" * 65536
 CHUNKED = b"400\r\n" + b"x" * 1024 + b"\r\n"
@@ -51,7 +52,7 @@ def _handler(web: HostileWeb) -> type[socketserver.BaseRequestHandler]:
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:
             web.connections += 1
-            self.request.settimeout(30)
+            self.request.settimeout(PATIENCE)
             with contextlib.suppress(OSError):
                 web.trick(self.request, _path(self.request))
 
@@ -188,7 +189,7 @@ def large_chain(connection: socket.socket, path: str) -> None:
 
 def silent(connection: socket.socket, path: str) -> None:
     """Nothing, until the client has gone."""
-    connection.settimeout(60)
+    connection.settimeout(FOREVER)
     connection.recv(1)
 
 

@@ -15,13 +15,11 @@ import forks
 from fleet import Worker, stored
 from partitions import totals
 from redis_servers import Server
-from waiting import until
+from waiting import PATIENCE, until
 
 LEASE = 2
 """Seconds of the workers' leases: a pause may be longer."""
 SHARDS = 4
-PATIENCE = 300.0
-"""Seconds without a fetch, and without a worker that ends, after which a crawl is taken for stuck."""
 _LOOK = 0.1
 """Seconds between two looks whether they have ended."""
 _REASON = re.compile(r"'finish_reason': '(\w+)'")
@@ -104,7 +102,7 @@ class LimitedCrawl:
 
     def disturb(self, times: int) -> None:
         """So many faults at random moments, as long as the crawl lasts."""
-        until(lambda: self.fetched() > 0, "a page", PATIENCE)
+        until(lambda: self.fetched() > 0, "a page")
         kinds = (self._kill, self._kill_for_good, self._pause, self._slow)
         for _ in range(times):
             time.sleep(self.random.uniform(0.0, 0.8))  # whatever they are doing then: any moment is a fact

@@ -11,6 +11,7 @@ from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Final, cast
 
 from threaded import Threaded
+from waiting import PATIENCE
 
 SILENCE: Final = "silence"
 """The reply of a server that says nothing."""
@@ -203,14 +204,16 @@ class _Handler(StreamRequestHandler):
         self.stop_listening()
         family = cast(_Server, self.server).address_family
         self.listening = server = socket.create_server((self.ftp.address, 0), family=family)
-        server.settimeout(20)
+        server.settimeout(PATIENCE)
         self.open_data = lambda: server.accept()[0]
         port: int = server.getsockname()[1]
         return port
 
     def do_port(self, argument: str) -> str:
         *host, high, low = argument.split(",")
-        self.open_data = lambda: socket.create_connection((".".join(host), 256 * int(high) + int(low)), timeout=20)
+        self.open_data = lambda: socket.create_connection(
+            (".".join(host), 256 * int(high) + int(low)), timeout=PATIENCE
+        )
         return "200 Done"
 
     def do_list(self, _: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import socket
 import subprocess
 import sys
 from collections import deque
@@ -14,6 +13,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 import lxml.html
 import pytest
+from ports import Port
 from waiting import PATIENCE
 
 TOOL = Path(__file__).resolve().parents[3] / "shared" / "tools" / "real_web.py"
@@ -47,9 +47,8 @@ class RealWeb:
         self.module = tool()
         self.cache = cache.resolve()
         self.module.unpack(self.cache)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self._port = Port()
+        self.port = self._port.number
         self.proxy = f"http://127.0.0.1:{self.port}"
         self._process = subprocess.Popen(
             [sys.executable, TOOL, str(self.port), str(self.cache)], stdout=subprocess.PIPE, text=True
@@ -90,6 +89,7 @@ class RealWeb:
         self._process.wait(PATIENCE)
         assert self._process.stdout is not None
         self._process.stdout.close()
+        self._port.close()
 
 
 def links_of(url: str, body: bytes) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,7 +14,11 @@ from typing import Any
 
 import pytest
 import redis
+from ports import Port, held_port
 from waiting import until
+
+_BUS = 10_000
+"""How far above its port a node of a Redis Cluster has its bus."""
 
 
 @cache
@@ -34,17 +37,12 @@ def valkey() -> str:
     return str(next(Path(package.origin).parent.rglob("valkey-server")))
 
 
-def free_port() -> int:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 class Server:
     """A redis-server on loopback, or what `runs`, with an append-only file unless `options` say otherwise."""
 
-    def __init__(self, folder: Path, *options: str, port: int | None = None, runs: str = "") -> None:
-        self.port = port or free_port()
+    def __init__(self, folder: Path, *options: str, runs: str = "") -> None:
+        self._held = Port(above=_BUS if "--cluster-enabled" in options else 0)
+        self.port = self._held.number
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self._command = [runs or program(), "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(folder)]
         self._command += ["--save", "", "--appendonly", "yes", *options]
@@ -76,6 +74,7 @@ class Server:
         if self._process.poll() is None:
             self._process.terminate()
             self._process.wait()
+        self._held.close()
 
 
 def lasting(client: redis.Redis) -> dict[bytes, bytes]:
@@ -97,7 +96,8 @@ class Sentinel(Server):
     SERVICE = "crawl"
 
     def __init__(self, folder: Path, watches: int) -> None:
-        self.port = free_port()
+        self._held = Port()
+        self.port = self._held.number
         rules = {"monitor": f"127.0.0.1 {watches} 1", "down-after-milliseconds": "1000", "failover-timeout": "3000"}
         lines = [f"port {self.port}", "bind 127.0.0.1"]
         lines += [f"sentinel {name} {self.SERVICE} {value}" for name, value in rules.items()]
@@ -129,7 +129,7 @@ class Watched:
         until(self.is_linked, "the replica has what its master has")
         self.sentinel = Sentinel(places[2], self.master.port)
         stack.callback(self.sentinel.close)
-        nobody = free_port()
+        nobody = stack.enter_context(held_port())
         self.url = f"redis+sentinel://127.0.0.1:{nobody},127.0.0.1:{self.sentinel.port}/{Sentinel.SERVICE}/0"
 
     def is_linked(self) -> bool:
@@ -180,10 +180,8 @@ def cluster(nodes: int = 3, *, runs: str = "") -> Iterator[list[Server]]:
             for number in range(nodes):
                 place = Path(folder) / str(number)
                 place.mkdir()
-                # The bus has a port of its own, 10,000 above, and ports end at 65,535.
-                port = next(port for port in iter(free_port, None) if port < 50_000)
                 options = ("--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
-                servers.append(Server(place, *options, port=port, runs=runs))
+                servers.append(Server(place, *options, runs=runs))
             _join(servers)
             yield servers
         finally:

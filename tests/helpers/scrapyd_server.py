@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import urllib.parse
 import urllib.request
@@ -13,6 +12,7 @@ from typing import Any
 
 from crawling import environment
 from installed import Environment
+from ports import Port
 from waiting import PATIENCE, until
 
 _CONFIGURATION = """
@@ -40,11 +40,10 @@ class Scrapyd:
     ) -> None:
         self.folder = folder
         folder.mkdir()
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        self._port = Port()
+        port = str(self._port.number)
         self.url = f"http://127.0.0.1:{port}"
-        folder.joinpath("scrapyd.conf").write_text(configuration.replace("{port}", str(port)))
+        folder.joinpath("scrapyd.conf").write_text(configuration.replace("{port}", port))
         self._log = folder.joinpath("scrapyd.log").open("w")
         self._process = subprocess.Popen(
             [environ.python, "-m", "scrapyd"],
@@ -113,3 +112,4 @@ class Scrapyd:
         self._process.terminate()
         self._process.wait(PATIENCE)
         self._log.close()
+        self._port.close()

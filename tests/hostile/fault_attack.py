@@ -28,7 +28,7 @@ sys.path[:0] = [
 ]
 
 from fault_cases import DISK_SIZE, ENDS, FAULTS, ON_OWN_MACHINE, Fault, faults  # noqa: E402
-from fault_crawl import PATIENCE, FaultyCrawl  # noqa: E402
+from fault_crawl import FaultyCrawl  # noqa: E402
 from lost_network import loopback  # noqa: E402
 from waiting import until  # noqa: E402
 
@@ -113,7 +113,7 @@ class Attack:
         """When a page was asked for, after `since` and by a crawl that goes on, which is resumed if need be."""
         crawl = self._crawl
         while True:
-            until(lambda: crawl.is_ending or crawl.asked > max(since, crawl.begun), lambda: crawl.run_log, PATIENCE)
+            until(lambda: crawl.is_ending or crawl.asked > max(since, crawl.begun), lambda: crawl.run_log)
             if not crawl.is_ending:
                 return crawl.asked
             self._resume()

@@ -15,14 +15,13 @@ from clocks import set_clock
 from crawling import HELPERS, PROJECT, environment, scrapy_command, stats_of
 from killing import Sitecrawl
 from localweb import Answer, LocalWeb, linked
+from waiting import PATIENCE
 
 HOSTS: Final = 30
 SLOW: Final = 0.6
 """Seconds for a page that would come before its fault."""
 LARGE: Final = 2 << 20
 """Bytes of every seventh page, for which memory has to be found."""
-PATIENCE: Final = 300.0
-"""Seconds after which a crawl that does nothing is stuck."""
 DROPPED: Final = Answer(raw=b"")
 
 

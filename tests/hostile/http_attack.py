@@ -38,7 +38,7 @@ MAX_SIZE = 1 << 20
 READ_SIZE = 256 << 10
 """Bytes that a loop reads at a time: so much may come before anybody can count it."""
 BUDGET = MAX_SIZE + LIMITS.header_size + 16 * LIMITS.chunks + READ_SIZE
-SECONDS = 30
+SECONDS = 600
 """After which a case has failed, whatever it is."""
 
 

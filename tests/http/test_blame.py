@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 from http_clients import OK, answering, client, fetch, get, serving, standing
 from silence import silent
-from waiting import until_async
+from waiting import PATIENCE, until_async
 
 from sitecrawl.http import Download, Lacking, Want
 from sitecrawl.http.blame import Blame, Lifeline, is_no_route, is_silence, own_want
@@ -233,7 +233,7 @@ def test_a_host_is_asked_by_being_connected_to() -> None:
         with socket.create_server((HERE, 0)) as there:
             blame.answered(HERE, there.getsockname()[1])
             assert await blame.of_silence("a.example", "192.0.2.1", stated=False) is None
-            there.settimeout(30)
+            there.settimeout(PATIENCE)
             there.accept()[0].close()
         for party in ("192.0.2.2", "192.0.2.3", "192.0.2.4"):  # nobody listens there any more
             assert await blame.of_silence("a.example", party, stated=False) is None

@@ -55,7 +55,7 @@ async def _failing(play: Play, *, by_proxy: bool) -> tuple[Exception, list[str]]
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _loop, context: complaints.append(str(context)))
     with socket.create_server(("127.0.0.1", 0)) as server, closing(_client()) as client:
-        server.settimeout(30)
+        server.settimeout(PATIENCE)
         at = server.getsockname()
         proxy = Proxy("http", *at) if by_proxy else None
         download = Download(client, Request("GET", "/", "a.example", Endpoint(True, *at), proxy=proxy))

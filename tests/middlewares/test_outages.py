@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from crawling import PROJECT, crawl, environment, scrapy, scrapy_command, states_of, stats_of
 from localweb import Answer, LocalWeb, Page, linked
+from ports import held_port
 from waiting import PATIENCE, until
 
 from sitecrawl.frontier.record import UrlState
@@ -87,16 +87,16 @@ def test_a_page_that_never_comes_and_is_the_last(tmp_path: Path) -> None:
         assert web.paths().count("/7") == 2
 
 
-def nobody() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@pytest.fixture
+def port() -> Iterator[int]:
+    """One that nobody listens on yet."""
+    with held_port() as number:
+        yield number
 
 
-def test_a_host_that_never_answered_is_asked_by_every_resume(tmp_path: Path) -> None:
+def test_a_host_that_never_answered_is_asked_by_every_resume(port: int, tmp_path: Path) -> None:
     """As long as it does not answer its pages have failed; the run in which it does gets them."""
-    port, job = nobody(), tmp_path / "job"
+    job = tmp_path / "job"
     seeds = [f"http://127.0.0.1:{port}/{number}" for number in range(5)]
     for run in range(2):
         done = crawl(",".join(seeds), job, **QUICK)
@@ -109,9 +109,9 @@ def test_a_host_that_never_answered_is_asked_by_every_resume(tmp_path: Path) -> 
     assert "nothing is left to fetch." in done.stderr
 
 
-def test_hosts_that_were_given_up_are_asked_at_once(tmp_path: Path) -> None:
+def test_hosts_that_were_given_up_are_asked_at_once(port: int, tmp_path: Path) -> None:
     """A crawl that runs does so when it is told to."""
-    port, job, is_over = nobody(), tmp_path / "job", threading.Event()
+    job, is_over = tmp_path / "job", threading.Event()
 
     def slow(path: str, host: str) -> str | None:
         return "slow" if path == "/" and is_over.wait(PATIENCE) else None

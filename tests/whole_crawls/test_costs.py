@@ -6,13 +6,11 @@ A crawl of a small synthetic web runs under Python's profiler; docs/performance.
 from __future__ import annotations
 
 import pstats
-import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 
 import pytest
 from crawling import PROJECT, scrapy
+from fleet import web_of
 
 from sitecrawl.compiled import native
 
@@ -25,16 +23,8 @@ Calls = Callable[[str, str], float]
 @pytest.fixture(scope="module")
 def seeds() -> Iterator[str]:
     """The seeds of a web that is served meanwhile."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    words = ["--pages", str(PAGES), "--hosts", str(HOSTS), "--links", str(LINKS), "--port", port]
-    script = str(BENCHMARKS / "syntheticweb.py")
-    with subprocess.Popen([sys.executable, script, *words], stdout=subprocess.PIPE) as server:
-        assert server.stdout
-        assert server.stdout.readline() == b"ready\n"
-        yield ",".join(f"http://127.0.1.{host}:{port}/" for host in range(1, HOSTS + 1))
-        server.terminate()
+    with web_of(PAGES, HOSTS, links=LINKS) as web:
+        yield ",".join(web.seeds)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import re
-import socket
 import sqlite3
 import subprocess
 from collections import Counter
@@ -19,6 +18,7 @@ from crawling import PROJECT, environment, scrapy_command, states_of, stats_of
 from crawling import crawl as generic
 from hostileweb import HostileWeb, Trick, head, linking, moved, only_page, pages, whole
 from localweb import Answer, LocalWeb, Page, linked
+from ports import held_port
 from waiting import until
 
 from sitecrawl.base import limits
@@ -131,6 +131,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
     with ExitStack() as stack:
         site = stack.enter_context(LocalWeb(good))
         victim = stack.enter_context(HostileWeb(pages({}), VICTIM, site.port))
+        refused = stack.enter_context(held_port())
         webs = []
         for number, trick in enumerate(tricks(site.port).values(), 100):
             assert callable(trick)
@@ -138,19 +139,12 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
         tls = stack.enter_context(HostileWeb(lambda connection, path: connection.sendall(b"no TLS"), "127.0.0.90"))
         stuck = stack.enter_context(HostileWeb(hostile.silent, "127.0.0.91"))
         secure = [web.root.replace("http:", "https:") for web in (tls, stuck)]
-        seeds = [site.root, *(web.root for web in webs), *secure, refusing(), "gone.invalid"]
+        seeds = [site.root, *(web.root for web in webs), *secure, f"http://127.0.0.92:{refused}", "gone.invalid"]
         log, code, memory = run(seeds, directory)
         yield Crawl(
             code, log, memory, stats_of(log), states_of(directory / "job"), good_pages(directory, site.root),
             victim.connections,
         )  # fmt: skip
-
-
-def refusing() -> str:
-    """A URL whose port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.92", 0))
-        return f"http://127.0.0.92:{probe.getsockname()[1]}"
 
 
 def run(seeds: list[str], directory: Path) -> tuple[str, int, int]:

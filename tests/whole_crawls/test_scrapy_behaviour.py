@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from typing import Any
 import pytest
 from crawling import HELPERS, environment
 from localweb import Answer, LocalWeb, Page, linked
+from ports import held_port
 from waiting import PATIENCE
 
 DRIVER = HELPERS / "spiders" / "driver.py"
@@ -120,20 +120,21 @@ class Run:
         spiders: Sequence[str] = SPIDERS,
     ) -> None:
         common = {"HTTPCACHE_DIR": str(folder / "cache"), "RETRY_TIMES": 1, "TELNETCONSOLE_ENABLED": False}
-        job = {
-            "settings": common | settings,
-            "arguments": {"root": web.root, "other": other.root, "refused": REFUSED},
-            "spiders": spiders,
-            "jobs": str(folder / "jobs"),
-        }
         self.jobs = folder / "jobs"
         web.hits.clear()
-        file = folder / "job.json"
-        file.write_text(json.dumps(job))
-        command = [sys.executable, str(DRIVER), str(file)]
-        done = subprocess.run(
-            command, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False
-        )
+        with held_port() as refused:
+            job = {
+                "settings": common | settings,
+                "arguments": {"root": web.root, "other": other.root, "refused": f"http://127.0.0.1:{refused}"},
+                "spiders": spiders,
+                "jobs": str(folder / "jobs"),
+            }
+            file = folder / "job.json"
+            file.write_text(json.dumps(job))
+            command = [sys.executable, str(DRIVER), str(file)]
+            done = subprocess.run(
+                command, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False
+            )
         assert done.returncode == 0, done.stderr[-3000:]
         self.log = done.stderr
         self.results: dict[str, Any] = json.loads(file.with_suffix(".out").read_text())
@@ -148,16 +149,6 @@ class Run:
 
     def stat(self, name: str, stat: str) -> Any:
         return self.results[name]["stats"].get(stat)
-
-
-def refused_url() -> str:
-    """A URL whose port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{probe.getsockname()[1]}"
-
-
-REFUSED = refused_url()
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import pytest
 from console import command
 from crawling import PROJECT, crawl, environment, scrapy_command
 from localweb import Answer, LocalWeb, Page, linked
-from redis_servers import free_port
+from ports import held_port
 from waiting import until
 
 ROBOTS = b"User-agent: *\nDisallow: /private\nAllow: /private/open\n"
@@ -51,9 +51,10 @@ def web() -> Iterator[LocalWeb]:
 
 
 @pytest.fixture(scope="module")
-def dead() -> str:
+def dead() -> Iterator[str]:
     """A host that refuses every connection."""
-    return f"http://127.0.0.1:{free_port()}"
+    with held_port() as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 @pytest.fixture(scope="module")
