@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 import pytest
+from alone import pytest_addoption, pytest_configure  # noqa: F401 - pytest takes its hooks from here
 from hypothesis import HealthCheck, settings
 
 # How long an example takes says something of the machine and what else it does, and nothing of the code.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
+settings.register_profile("deep", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("gate", settings.get_profile("deep"), derandomize=True)
+settings.load_profile("gate")
 
 LONGEST: Final = (
     "crash/test_torn_files.py",
