@@ -27,6 +27,7 @@ SEEDS = {
     "drupal-cz": "http://www.drupal.cz/",
     "phpbb-cfnet": "http://www.computer-forum.net/index.php",
     "dokuwiki-tc39": "http://wiki.ecmascript.org/",
+    "phpbb-dostips": "http://www.dostips.com/forum/",
 }
 _STARTS = ("/", "/index.php", "/forum/")
 """From where what can be reached is counted."""

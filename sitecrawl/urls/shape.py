@@ -1,13 +1,19 @@
 """The shape of a URL: what pages of one kind on one host have in common.
 
 A shape is made of the number of path segments, the first of them, what the last one says of its kind (a script's
-name, a MediaWiki namespace, a file's ending), and the set of query keys. Whatever has a digit in it counts as a
-number: `/cat-17/` and `/cat-18/` are of one kind. It is written so that a person recognises the URLs:
+name, a MediaWiki namespace, a file's ending), and the set of keys, of the query and of path segments (`;sid=`).
+Whatever has a digit in it counts as a number: `/cat-17/` and `/cat-18/` are of one kind. It is written so that a
+person recognises the URLs:
 
     /wiki/Talk:Ada            →  /wiki/Talk:
     /viewtopic.php?f=2&t=17   →  /viewtopic.php?f&t
     /2024/05/12/some-title    →  /#/*/*/*
     /docs/api/client.html     →  /docs/*/*.html
+    /blog/title?replyto=17    →  /blog/*?replyto
+    /shop/list.jsp;sid=r3fa9  →  /shop/list.jsp?;sid
+
+With keys, the last segment is a script's name if it has a dot. Without one it is as often the page's own name, and
+each article with a link to answer it would be a kind of its own.
 
 A host can make up shapes without end. `fold` gives the coarser one that stands for many: first without the keys,
 then without head and tail.
@@ -53,12 +59,17 @@ class Shape(NamedTuple):
 def shape_of(url: str) -> Shape:
     """The shape of a URL; all URLs without a path, such as `data:,text`, have that of a host's root."""
     path, _, query = target_of(url).partition("?")
-    segments = [segment for segment in path.split("/") if segment]
-    keys = sorted({_kind(part.partition("=")[0]) for part in query.split("&") if part}) if query else []
+    parts = query.split("&") if query else []
+    segments = path.split("/")
+    if ";" in path:
+        parts += (f";{one}" for segment in segments for one in segment.split(";")[1:] if one)
+        segments = [segment.partition(";")[0] for segment in segments]
+    segments = [segment for segment in segments if segment]
+    keys = sorted({_kind(part.partition("=")[0]) for part in parts if part}) if parts else []
     if len(keys) > MAX_KEYS:
         keys = [*keys[:MAX_KEYS], "+"]
     head = _kind(segments[0]) if len(segments) > 1 else ""
-    tail = _tail(segments[-1], has_query=bool(keys)) if segments else ""
+    tail = _tail(segments[-1], has_keys=bool(keys)) if segments else ""
     return Shape(min(len(segments), MAX_SEGMENTS), head, tail, tuple(keys))
 
 
@@ -68,8 +79,8 @@ def fold(shape: Shape, *, wholly: bool) -> Shape:
     return Shape(shape.segments, "*", "", keys) if wholly else shape._replace(keys=keys)
 
 
-def _tail(segment: str, *, has_query: bool) -> str:
-    if has_query:  # the last segment is a script's name
+def _tail(segment: str, *, has_keys: bool) -> str:
+    if has_keys and "." in segment:
         return _kind(segment)
     if ":" in segment:
         return _kind(segment.partition(":")[0]) + ":"
