@@ -217,7 +217,7 @@ class _Arriving:
 
     def head(self) -> None:
         self._request.meta["download_latency"] = monotonic() - self._started
-        length = next((int(value) for value in self._reader.values(b"content-length") if value.isdigit()), None)
+        length = self._reader.length
         self._warn(length or 0)
         self._headers = self._shown(self._reader.headers)
         if is_heard(self._crawler.signals, signals.headers_received):

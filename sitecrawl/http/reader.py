@@ -1,8 +1,9 @@
 """One HTTP/1.1 response (RFC 9112) out of the bytes of a connection.
 
-llhttp parses, in the lenient form that browsers come close to, through httptools. It gives up at a line that is no
-header; servers that write one (a stray line of PHP's output) are common enough, so such a head is read again without
-its bad lines. Header names and values stay as they came.
+Read is what curl and browsers read alike, for servers write it: ends of lines without CR, `http/1.1`, white space
+before a colon or behind the size of a chunk, one length several times (RFC 9110, section 8.6), lines that are no
+headers, which are left out. Names of headers are trimmed; else names and values stay as they came. Refused is what
+has no one meaning: two lengths that differ, a length or a size of a chunk that is no number.
 
 Every byte that comes is either body, and counts towards `max_size`, or something else, and counts towards the size
 of headers: the status line, headers, 1xx responses before the response (which are skipped), the sizes and extensions
@@ -13,36 +14,42 @@ before it.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
-
-from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from sitecrawl.base import limits
 from sitecrawl.base.limits import NO_LIMIT
 from sitecrawl.http.errors import BadResponse, OverLimit, Truncated
 
-_LENIENCIES: Final = dict.fromkeys(
-    (
-        "lenient_headers",
-        "lenient_chunked_length",
-        "lenient_keep_alive",
-        "lenient_transfer_encoding",
-        "lenient_version",
-        "lenient_optional_lf_after_cr",
-        "lenient_optional_cr_before_lf",
-        "lenient_optional_crlf_after_chunk",
-        "lenient_spaces_after_chunk_size",
-    ),
-    True,
+Fields = list[tuple[bytes, bytes]]
+
+_END_OF_HEAD: Final = re.compile(rb"\n\r?\n")
+_LONGEST_END: Final = len(b"\n\r\n")
+_STATUS_LINE: Final = re.compile(rb"[\t ]*(?:HTTP|ICY)(?:/(\d+)(?:\.(\d+))?)?[\t ]+([1-9]\d\d)(?!\d)", re.IGNORECASE)
+_HEADER: Final = re.compile(
+    rb"""(?<=[\r\n]) ([!#$%&'*+.^_`|~0-9A-Za-z-]++) [\t ]*+ : [\t ]*+ ([^\r\n]*+) ((?:\r?\n[\t ][^\r\n]*+)*+)""",
+    re.VERBOSE,
 )
-_END_OF_HEAD: Final = re.compile(rb"\r?\n\r?\n")
-_HEADER_LINE: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+[ \t]*:|[ \t]")  # a field, or its continuation
-_LONGEST_END: Final = len(b"\r\n\r\n")
+"""Name, value, and the lines in which it goes on. Other lines are none."""
+_CHUNK: Final = re.compile(rb"(?:\r?\n)?([0-9A-Fa-f]{1,16})[\t ]*+(?:;[^\n]*+)?\r?\n")
+"""From the end of one to the beginning of the next; some servers end them with nothing."""
+_CHUNK_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})[\t ]*+(?:;.*+)?", re.DOTALL).fullmatch
+_FRAMES: Final = frozenset({b"connection", b"content-length", b"proxy-connection", b"transfer-encoding"})
 _UPGRADE: Final = 101
+_NO_CONTENT: Final = frozenset({_UPGRADE, 204, 304})
+"""RFC 9112, section 6.3, rule 1."""
 _CHUNK_LINE: Final = 16
 """Bytes that frame a chunk and are no header: its size, with the padding of some servers, and two ends of lines."""
+_LONGEST_NUMBER: Final = 18
+"""Digits of a length that are read."""
+_SHOWN: Final = 60
+
+
+_HEAD, _BODY, _CHUNKS, _TRAILERS, _BEHIND = range(5)
+"""Where in a response the next byte stands: a body that is no chunks has a length, or ends with the connection;
+trailers are the headers behind the last chunk; behind it all it is whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,44 +88,46 @@ class ResponseReader:
         self._on_data = on_data
         self.status = 0
         self.version = "1.1"
-        self.headers: list[tuple[bytes, bytes]] = []
+        self.headers: Fields = []
         """Names and values as they were sent."""
+        self.length: int | None = None
+        """Of the body, in bytes, if it was announced."""
         self.body: list[bytes] = []
         """In pieces, one for what came at a time."""
         self.size = 0
         """Bytes of `body`."""
         self.received = 0
         """Bytes, body and all."""
-        self.has_head = False
-        self.is_whole = False
+        self._part = _HEAD
         self._told_head = False
         self._new: list[bytes] = []
         """Body that came last: a piece a chunk."""
-        self._lines = 0
-        self._line_bytes = 0
-        """In lines that are whole, as if each had the least of white space."""
-        self._chunks = 0
-        self._goes_on = False
-        """Whether something came behind the end of the response."""
-        self._head = bytearray()
-        """What has come, while it may have to be read again."""
+        self._left: int | None = 0
+        """Bytes of body, or of the chunk, that have yet to come; None up to the end of the connection."""
+        self._open = bytearray()
+        """What has come of a head, or of a line between chunks."""
         self._searched = 0
-        """Bytes of `_head` in which its end is not."""
-        self._is_refused = False
-        """Whether llhttp has refused the head, whose end has yet to come."""
-        self._mended = False
-        self._reusable = False
-        self._parser = self._new_parser()
+        """Bytes of `_open` in which the end of the head is not."""
+        self._lines = 0
+        self._open_lines = 0
+        """Those in `_open`."""
+        self._chunks = 0
+        self._behind = 0
+        """Bytes that came behind the end of the response."""
+        self._keeps_alive = False
 
-    def _new_parser(self) -> HttpResponseParser:
-        parser = HttpResponseParser(self)
-        parser.set_dangerous_leniencies(**_LENIENCIES)
-        return parser
+    @property
+    def has_head(self) -> bool:
+        return self._part != _HEAD
+
+    @property
+    def is_whole(self) -> bool:
+        return self._part == _BEHIND
 
     @property
     def is_reusable(self) -> bool:
         """Whether the connection may serve another request."""
-        return self.is_whole and self._reusable
+        return self.is_whole and self._keeps_alive and not self._behind
 
     @property
     def has_begun(self) -> bool:
@@ -128,79 +137,48 @@ class ResponseReader:
     def feed(self, data: bytes) -> None:
         """Read on. Raises `OverLimit`, `BadResponse`, and what the listeners raise."""
         self.received += len(data)
-        if not self.has_head:
-            self._head += data
-        if self._is_refused:
-            self._mend()
-        else:
-            self._parse(data)
+        if self._part == _HEAD:
+            data = self._read_head(data)
+        if self._part == _BODY:
+            data = self._take(data)
+            self._end_of_body()
+        elif self._part in (_CHUNKS, _TRAILERS):
+            data = self._read_chunks(data)
+        self._behind += len(data)
         self._check()
         self._tell()
 
-    def _parse(self, data: bytes) -> None:
-        try:
-            self._parser.feed_data(data)
-        except HttpParserUpgrade:
-            self.is_whole, self._reusable = True, False
-        except HttpParserError as error:
-            if self.is_whole:  # what follows a whole response is nobody's
-                self._goes_on = True
-            elif self.has_head:
-                raise BadResponse(f"The body cannot be read: {error}") from error
-            elif self._mended:
-                raise BadResponse(f"The headers cannot be read: {error}") from error
-            else:
-                self._is_refused = True
-                self._mend()
-
     def end(self) -> None:
         """The connection has ended. Raises `Truncated` or `BadResponse` if the response has not."""
-        self._reusable = False
-        if self.is_whole:
-            return
-        if not self.has_head:
+        self._keeps_alive = False
+        if self._part == _HEAD:
             raise BadResponse("The connection ended within the headers")
-        if not self._ends_with_connection():
+        if self._part == _CHUNKS or (self._part == _BODY and self._left is not None):
             raise Truncated(f"The body ended after {self.size} bytes")
-        self.is_whole = True
+        self._part = _BEHIND
 
     def values(self, name: bytes) -> list[bytes]:
         """Of all headers called `name`, which is in lower case."""
         return [value for key, value in self.headers if key.lower() == name]
 
-    def _ends_with_connection(self) -> bool:
-        """RFC 9112, section 6.3: a body without length, or in a coding whose end is not chunked."""
-        codings = b",".join(self.values(b"transfer-encoding")).lower()
-        return not codings.endswith(b"chunked") and (bool(codings) or not self.values(b"content-length"))
-
     # The limits
 
     def _check(self) -> None:
-        if self._framing > self._limits.header_size + _CHUNK_LINE * self._chunks:
+        if self.received - self.size - self._behind > self._limits.header_size + _CHUNK_LINE * self._chunks:
             raise OverLimit(limits.HEADER_SIZE, f"More than {self._limits.header_size} bytes of headers")
-        if self._lines > self._limits.headers:
-            raise OverLimit(limits.HEADERS, f"More than {self._limits.headers} header lines")
+        self._check_lines()
         if self._chunks > self._limits.chunks:
             raise OverLimit(limits.CHUNKS, f"More than {self._limits.chunks} chunks")
         if self.size > self.max_size:
             raise OverLimit(limits.BODY_SIZE, f"More than {self.max_size} bytes")
 
-    @property
-    def _framing(self) -> int:
-        """Bytes that are no body. Nobody knows where a response has ended within what came at last."""
-        return self._line_bytes if self._goes_on else self.received - self.size
-
-    def _check_length(self) -> None:
-        """A length that is announced counts before its bytes come."""
-        for value in self.values(b"content-length") if self.max_size < NO_LIMIT else ():
-            if self._has_body and value.isdigit() and int(value[:20]) > self.max_size:
-                raise OverLimit(limits.BODY_SIZE, f"{value[:20].decode()} bytes, and {self.max_size} is the limit")
+    def _check_lines(self) -> None:
+        if self._lines + self._open_lines > self._limits.headers:
+            raise OverLimit(limits.HEADERS, f"More than {self._limits.headers} header lines")
 
     def _tell(self) -> None:
-        if self.has_head and not self._told_head:
+        if self._part != _HEAD and not self._told_head:
             self._told_head = True
-            self._head.clear()
-            self._check_length()
             if self._on_head is not None:
                 self._on_head()
         if self._new:
@@ -210,65 +188,146 @@ class ResponseReader:
             if self._on_data is not None:
                 self._on_data(piece)
 
-    # Heads that llhttp refuses
+    # The head
 
-    def _mend(self) -> None:
-        """Read the head again without the lines that are no headers, once it is whole."""
-        if not self._searched:
-            self._searched = len(self._head) - len(self._head.lstrip(b"\r\n"))
-        end = _END_OF_HEAD.search(self._head, self._searched)
-        if end is None:
-            self._searched = max(self._searched, len(self._head) - _LONGEST_END)
-            return
-        self._is_refused, self._mended = False, True
-        status, *lines = bytes(self._head[: end.start()]).lstrip(b"\r\n").splitlines()
-        kept = [status, *(line for line in lines if _HEADER_LINE.match(line))]
-        rest = bytes(self._head[end.end() :])
-        self.headers, self._lines, self._line_bytes = [], 1 + len(lines) - len(kept), 0
-        self._parser = self._new_parser()
-        self._parse(b"\r\n".join([*kept, b"", b""]))
-        if rest:
-            self._parse(rest)
+    def _read_head(self, data: bytes) -> bytes:
+        """Returns what is behind it."""
+        while self._part == _HEAD:
+            if self._open:
+                self._open += data
+            else:
+                data = data.lstrip(b"\r\n")
+            head = self._open or data
+            end = _END_OF_HEAD.search(head, self._searched)
+            if end is None:
+                self._open_lines += data.count(b"\n")
+                self._searched = max(0, len(head) - _LONGEST_END)
+                self._open = bytearray(head) if head is data else self._open
+                return b""
+            whole, data = bytes(head[: end.start()]), bytes(head[end.end() :])
+            self._open, self._open_lines, self._searched = bytearray(), 0, 0
+            self._take_head(whole)
+        return data
 
-    # What llhttp calls
+    def _take_head(self, head: bytes) -> None:
+        match = _STATUS_LINE.match(head)
+        if match is None:
+            raise BadResponse(f"The headers cannot be read: {head[:_SHOWN]!r} is no status line")
+        fields = _HEADER.findall(head, match.end())
+        self._lines += max(head.count(b"\n"), len(fields))
+        self._check_lines()
+        status = int(match[3])
+        if status >= 200 or status == _UPGRADE:
+            version = int(match[1] or 1), int(match[2] or 0)
+            self.status, self.version = status, f"{version[0]}.{version[1]}"
+            self.headers = [(name, _value(value, more)) for name, value, more in fields]
+            self._frame(is_persistent=version >= (1, 1))
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if self.is_whole:
-            return
-        self._lines += 1
-        self._line_bytes += len(name) + len(value) + len(": \r\n")
-        if not self.has_head:
-            self.headers.append((name, value))
-
-    def on_headers_complete(self) -> None:
-        if self.is_whole:
-            return
-        status = self._parser.get_status_code()
-        if 100 <= status < 200 and status != _UPGRADE:
-            return
-        self.status = status
-        self.version = self._parser.get_http_version()
-        self._reusable = self._parser.should_keep_alive()
-        self.has_head = True
-        if not self._has_body:
-            self.is_whole, self._reusable = True, False  # llhttp takes what follows for a body
-
-    def on_chunk_header(self) -> None:
-        self._chunks += not self.is_whole
-
-    def on_body(self, data: bytes) -> None:
-        if self.is_whole:
-            self._goes_on = True
+    def _frame(self, *, is_persistent: bool) -> None:
+        """Find out where the body ends (RFC 9112, section 6.3), and whether another response may follow it (9.3)."""
+        of = _framing(self.headers)
+        options = _items(of[b"connection"] or of[b"proxy-connection"])
+        self._keeps_alive = b"close" not in options and (is_persistent or b"keep-alive" in options)
+        codings = [coding for coding in _items(of[b"transfer-encoding"]) if coding != b"identity"]
+        self.length = None if codings else _length(of[b"content-length"])
+        if not self._has_body or self.status in _NO_CONTENT:
+            self._part = _BEHIND
+            self._keeps_alive &= self._has_body and self.status != _UPGRADE
+        elif codings and codings[-1] == b"chunked":
+            self._part = _CHUNKS
+        elif self.length is not None and self.length > self.max_size:  # before its bytes come
+            raise OverLimit(limits.BODY_SIZE, f"{self.length} bytes, and {self.max_size} is the limit")
         else:
-            self._new.append(data)
-            self.size += len(data)
+            self._part, self._left = _BODY, self.length
+            self._end_of_body()
 
-    def on_message_complete(self) -> None:
-        if self.has_head:
-            self.is_whole = True
-        else:
-            self.headers = []
+    # The body
 
-    def on_message_begin(self) -> None:
-        if self.is_whole:
-            self._reusable, self._goes_on = False, True
+    def _take(self, data: bytes) -> bytes:
+        """Take of `data` what is body; returns the rest."""
+        piece = data if self._left is None else data[: self._left]
+        if piece:
+            self._new.append(piece)
+            self.size += len(piece)
+            self._left = None if self._left is None else self._left - len(piece)
+        return data[len(piece) :]
+
+    def _end_of_body(self) -> None:
+        if self._part == _BODY and self._left == 0:
+            self._part = _BEHIND
+
+    def _read_chunks(self, data: bytes) -> bytes:
+        """Returns what is behind them, and the headers that follow."""
+        at = 0
+        while at < len(data) and self._part != _BEHIND:
+            if self._left:
+                self._new.append(piece := data[at : at + self._left])
+                at += len(piece)
+                self.size += len(piece)
+                self._left -= len(piece)
+                continue
+            if self._part == _CHUNKS and not self._open and (match := _CHUNK.match(data, at)) is not None:
+                self._begin_chunk(match[1])
+                at = match.end()
+                continue
+            end = data.find(b"\n", at)
+            if end < 0:
+                self._open += data[at:]
+                return b""
+            line = bytes(self._open) + data[at:end]
+            self._open.clear()
+            self._take_line(line.rstrip(b"\r\t "))
+            at = end + 1
+        return data[at:]
+
+    def _take_line(self, line: bytes) -> None:
+        """One that stands between chunks, or behind the last. An empty one ends a chunk: some servers have none."""
+        if self._part == _TRAILERS:
+            self._lines += bool(line)
+            self._part = _TRAILERS if line else _BEHIND
+        elif line:
+            match = _CHUNK_SIZE(line)
+            if match is None:
+                raise BadResponse(f"The body cannot be read: {line[:_SHOWN]!r} is no size of a chunk")
+            self._begin_chunk(match[1])
+
+    def _begin_chunk(self, size: bytes) -> None:
+        self._chunks += 1
+        self._left = int(size, 16)
+        self._part = _CHUNKS if self._left else _TRAILERS
+
+
+def _value(value: bytes, more: bytes) -> bytes:
+    """That of a header whose lines are `value` and `more`."""
+    return (
+        b" ".join(filter(None, map(bytes.strip, (value, *more.splitlines())))).rstrip()
+        if more
+        else value.rstrip(b"\t ")
+    )
+
+
+def _framing(headers: Fields) -> defaultdict[bytes, list[bytes]]:
+    """The values of those that frame a message, by names in lower case."""
+    found: defaultdict[bytes, list[bytes]] = defaultdict(list)
+    for name, value in headers:
+        if (lower := name.lower()) in _FRAMES:
+            found[lower].append(value)
+    return found
+
+
+def _items(values: list[bytes]) -> list[bytes]:
+    """Those of lists, which may have empty ones (RFC 9110, section 5.6.1), in lower case."""
+    return [item for item in map(bytes.strip, b",".join(values).lower().split(b",")) if item] if values else []
+
+
+def _length(values: list[bytes]) -> int | None:
+    """The one that all `values` of Content-Length give; None where there are none. Raises `BadResponse`."""
+    if not values:
+        return None
+    lengths = _items(values)
+    if not lengths or not all(length.isdigit() for length in lengths):
+        raise BadResponse(f"The length of the body is no number: {b', '.join(values)[:_SHOWN]!r}")
+    found = {int(length.lstrip(b"0")[:_LONGEST_NUMBER] or b"0") for length in lengths}
+    if len(found) > 1:
+        raise BadResponse(f"The body has two lengths: {b', '.join(values)[:_SHOWN]!r}")
+    return found.pop()

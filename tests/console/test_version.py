@@ -67,6 +67,6 @@ def test_scrapy_version_in_full() -> None:
     lines = command("version", "-v").stdout.splitlines()
     numbers = dict(re.split(r"\s+: ", line, maxsplit=1) for line in lines)
     assert numbers["sitecrawl"] == __version__
-    assert {"rocksdict", "httptools", "scrapy-redis", "Twisted", "Python"} <= numbers.keys()
+    assert {"rocksdict", "scrapy-redis", "Twisted", "Python"} <= numbers.keys()
     assert "pytest" not in numbers
     assert numbers["compiled core"] == compiled.IN_USE

@@ -12,7 +12,7 @@ from sitecrawl.http import BadResponse, OverLimit, ReadLimits, ResponseReader, T
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-A: 1\r\nx-a: 2\r\nContent-Length: 5\r\n\r\nhello"
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2;x=y\r\nlo\r\n0\r\nX-Trailer: t\r\n\r\n"
-
+CHUNKED_HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 NO_LIMITS = ReadLimits()
 
@@ -103,13 +103,20 @@ def test_a_body_may_end_with_the_connection() -> None:
     assert b"".join(reader.body) == b"hello"
 
 
-@pytest.mark.parametrize("response", [PLAIN[:-1], CHUNKED[:-10]])
+@pytest.mark.parametrize("response", [PLAIN[:-1], CHUNKED[: CHUNKED.index(b"0\r\nX")]])
 def test_a_body_that_ends_too_early_says_so(response: bytes) -> None:
     """What came of it is kept."""
     reader = read(response)
     with pytest.raises(Truncated):
         reader.end()
     assert b"".join(reader.body).startswith(b"hell")
+
+
+def test_a_chunked_body_is_whole_with_its_last_chunk() -> None:
+    """RFC 9112, section 8: also where the connection ends within the headers behind it."""
+    reader = read(CHUNKED[:-10])
+    reader.end()
+    assert (reader.is_whole, reader.is_reusable, b"".join(reader.body)) == (True, False, b"hello")
 
 
 def test_headers_that_end_too_early_are_no_response() -> None:
@@ -129,7 +136,111 @@ def test_lines_that_are_no_headers_are_left_out(at: list[int]) -> None:
     assert reader.headers == read(PLAIN).headers
 
 
-@pytest.mark.parametrize("response", [b"SSH-2.0-OpenSSH\r\n\r\n", b"\0\0\0\0\r\n\r\n", b"HTTP/1.1 abc\r\n\r\n"])
+LENGTH = b"Content-Length: 5\r\n"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 200 OK\r\n" + 2 * LENGTH,
+        b"HTTP/1.1 200 OK\r\n" + LENGTH + b"X: y\r\ncontent-length:05\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5, 5,,5\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length : 5\r\n",
+        b"HTTP/1.1 200 OK\r\nX-Thing \t: a\r\n" + LENGTH,
+        b"HTTP/1.1 200 OK\n" + LENGTH.replace(b"\r", b""),
+        b"HTTP/1.1 200 OK\r" + LENGTH,
+        b"HTTP/1.1 200 OK\r\n (no header goes on)\r\n" + LENGTH,
+        b"\r\n\r\nHTTP/1.1 200 OK\r\n" + LENGTH,
+        b"http/1.1 200 OK\r\n" + LENGTH,
+        b"HTTP/1.1  200\r\n" + LENGTH,
+        b"HTTP/1.1\t200\tOK\r\n" + LENGTH,
+        b"HTTP/2.0 200 OK\r\nConnection: keep-alive\r\n" + LENGTH,
+        b"HTTP/1.1 200 Gr\xfc\xdfe\x00\r\n" + LENGTH,
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n" + LENGTH,
+    ],
+)
+def test_heads_that_are_wrong_and_mean_one_thing_are_read(head: bytes) -> None:
+    """As curl and browsers read them."""
+    reader = read(head + b"\r\nhello" if b"\r\n" in head else head + b"\nhello")
+    assert (reader.status, reader.is_whole, reader.length, b"".join(reader.body)) == (200, True, 5, b"hello")
+
+
+@pytest.mark.parametrize(
+    ("length", "why"),
+    [
+        (b"Content-Length: 5\r\nContent-Length: 7", "two lengths: b'5, 7'"),
+        (b"Content-Length: 5, 6", "two lengths"),
+        (b"Content-Length: -5", "no number"),
+        (b"Content-Length: +5", "no number"),
+        (b"Content-Length: 5;", "no number"),
+        (b"Content-Length: 0x5", "no number"),
+        (b"Content-Length:", "no number"),
+    ],
+)
+def test_a_length_that_may_mean_two_things_is_refused(length: bytes, why: str) -> None:
+    """RFC 9112, section 6.3, rule 5; the error says which."""
+    with pytest.raises(BadResponse, match=why):
+        read(b"HTTP/1.1 200 OK\r\n" + length + b"\r\n\r\nhello")
+
+
+@pytest.mark.parametrize("length", [b"", b"Content-Length: 3\r\n", b"Content-Length: 3, 4\r\n"])
+@pytest.mark.parametrize(
+    "coding", [b": chunked", b" : Chunked", b":\tchunked ", b": identity,, chunked", b": CHUNKED, chunked"]
+)
+def test_chunks_count_and_no_length_beside_them(coding: bytes, length: bytes) -> None:
+    """RFC 9112, section 6.3, rule 3, in whatever way the coding is spelled."""
+    reader = read(
+        b"HTTP/1.1 200 OK\r\n" + length + b"Transfer-Encoding" + coding + b"\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+    )
+    assert (reader.is_whole, b"".join(reader.body)) == (True, b"hello")
+
+
+@pytest.mark.parametrize("size", [b"5 ;a=b", b"5;", b'5 \t; a="x;y"', b"0005", b"5\t ", b"5;a"])
+def test_a_chunk_may_have_extensions(size: bytes) -> None:
+    """RFC 9112, section 7.1.1, with the white space that is bad and legal."""
+    reader = read(CHUNKED_HEAD + size + b"\r\nhello\r\n0 ; z\r\n\r\n")
+    assert (reader.is_whole, b"".join(reader.body)) == (True, b"hello")
+
+
+@pytest.mark.parametrize("size", [b"0x5", b"-5", b"+5", b" 5", b"5 a", b"5_0", b"1" * 17])
+def test_a_size_of_a_chunk_that_is_no_number_is_refused(size: bytes) -> None:
+    """Readers differ over these; the error says what stood there."""
+    with pytest.raises(BadResponse, match="no size of a chunk"):
+        read(CHUNKED_HEAD + size + b"\r\nhello\r\n0\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("head", "is_reusable"),
+    [
+        (b"HTTP/1.1 200 OK\r\n", True),
+        (b"HTTP/1.1 200 OK\r\nConnection: Upgrade, Close\r\n", False),
+        (b"HTTP/1.0 200 OK\r\n", False),
+        (b"HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\n", True),
+        (b"HTTP 200 OK\r\n", False),
+    ],
+)
+def test_a_connection_goes_on_where_the_response_lets_it(head: bytes, is_reusable: bool) -> None:
+    """RFC 9112, section 9.3; a response without a version is of the oldest."""
+    assert read(head + LENGTH + b"\r\nhello").is_reusable is is_reusable
+
+
+def test_a_header_may_go_on_in_the_next_line() -> None:
+    """RFC 9112, section 5.2; a line that is no header has nothing that could go on."""
+    head = b"HTTP/1.1 200 OK\r\nX: a\r\n\t b\r\nnone\r\n c\r\n" + LENGTH
+    assert read(head + b"\r\nhello").headers == [(b"X", b"a b"), (b"Content-Length", b"5")]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        b"SSH-2.0-OpenSSH\r\n\r\n",
+        b"\0\0\0\0\r\n\r\n",
+        b"HTTP/1.1 abc\r\n\r\n",
+        b"HTTP/1.1 2000\r\n\r\n",
+        b"HTTP/1.1 099\r\n\r\n",
+        b"HTTP/1.1\r\n\r\n",
+    ],
+)
 def test_what_is_no_http_is_no_response(response: bytes) -> None:
     """Also not without its bad lines."""
     with pytest.raises(BadResponse):
@@ -171,9 +282,6 @@ def test_listeners_hear_of_the_head_once_and_of_every_piece() -> None:
     assert heard[0] == "head"
     assert heard.count("head") == 1
     assert b"".join(piece for piece in heard if isinstance(piece, bytes)) == b"hello"
-
-
-CHUNKED_HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
 @pytest.mark.parametrize(
