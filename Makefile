@@ -15,6 +15,8 @@ ARGS ?=
 WORKERS ?= 1
 # Test files at once: many tests wait for servers, or for the pauses that politeness asks for.
 JOBS ?= 4
+# A test that takes 15 minutes hangs: it fails, and the stacks of all threads are printed.
+TESTS := -n $(JOBS) --dist loadfile --no-loadscope-reorder --again --timeout 900
 TARGET ?= default
 # What `make crawl` installs: every version, and the hash of every file that it may be.
 LOCK := requirements/crawl.txt
@@ -50,7 +52,7 @@ test: export PYTHONDONTWRITEBYTECODE :=
 # The order of sets is drawn from this seed, as is all that Hypothesis draws from its own: nothing is left to chance.
 test: export PYTHONHASHSEED := 0
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "not documents" --again $(ARGS)
+	$(BIN)/python -m pytest $(TESTS) -m "not documents" $(ARGS)
 	@$(BIN)/python .ci/tried.py
 
 docs: export NO_MKDOCS_2_WARNING := 1
