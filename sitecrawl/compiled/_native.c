@@ -49,7 +49,7 @@ static PyMethodDef methods[] = {
 };
 
 static int execute(PyObject *module) {
-    return PyModule_AddIntConstant(module, "INTERFACE", 3);
+    return PyModule_AddIntConstant(module, "INTERFACE", 4);
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -118,7 +118,8 @@ typedef struct {
 static const char *const common_names[NAMED] = {"a", "href", "title", "class", "rel", "id", "content", "name"};
 
 static int kind_of_name(const unsigned char *name, size_t length) {
-    static const char *const wanted[] = {"a", "title", "area", "base", "frame", "iframe", "link", "meta"};
+    static const char *const wanted[] = {"a",     "title",  "area", "base", "embed",
+                                         "frame", "iframe", "link", "meta", "object"};
     for (size_t at = 0; at < sizeof wanted / sizeof *wanted; at++) {
         if (strlen(wanted[at]) == length && memcmp(wanted[at], name, length) == 0) {
             return at < 2 ? WITH_TEXT : WANTED;

@@ -13,7 +13,7 @@ from typing import Final
 from sitecrawl.base.limits import Limit
 from sitecrawl.isolation.facts import Reading
 from sitecrawl.page.items import Headers
-from sitecrawl.page.links import PageOptions, read_page
+from sitecrawl.page.links import PageOptions, html_of, read_page
 from sitecrawl.page.markup import elements
 from sitecrawl.page.media_type import HTML
 
@@ -28,5 +28,6 @@ def read(url: str, body: bytes, headers: Headers, options: PageOptions) -> Readi
 
 def text_digest(content_type: str, body: bytes, options: PageOptions) -> bytes:
     """Of what a reader sees of a page: a token in the markup that is new each time is no change."""
-    text = elements(body, 1, options.tree).text if content_type in HTML else ""
+    is_html = content_type in HTML
+    text = elements(html_of(body, content_type, None), 1, options.tree).text if is_html else ""
     return blake2b(text.encode("utf-8", "replace") or body, digest_size=DIGEST_SIZE).digest()

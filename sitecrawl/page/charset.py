@@ -1,7 +1,10 @@
 """The character set of a body, decided as a browser decides it (WHATWG HTML, section 13.2.3; Encoding, section 4.2).
 
-In this order: a byte order mark, the charset of the Content-Type, what the first 1,024 bytes declare, and
-windows-1252. UTF-8 is not guessed: a browser does not, and the links of such a page lead where they lead in one.
+In this order: a byte order mark, the charset of the Content-Type, what the first 1,024 bytes declare, what a `<meta>`
+behind them declares, at which a browser begins anew (13.2.3.5), UTF-8 where it is that and not ASCII, and
+windows-1252. A browser would not guess UTF-8 of what comes from the web, but authors who declare nothing write it.
+
+XML (section 4.3.3 and appendix F) is UTF-8 where nothing else is declared, and no `<meta>` counts in it.
 
 A charset is named as the codec in Python's registry that decodes as the standard says. Where both have the same
 name, it is the standard's own. The codecs differ from the standard's in a few bytes that are no text: Python's
@@ -13,10 +16,13 @@ from __future__ import annotations
 import codecs
 import encodings
 import re
+from collections.abc import Mapping
 from encodings.aliases import aliases
 from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
+
+from sitecrawl.page.markup import tags
 
 DEFAULT: Final = "windows-1252"
 
@@ -82,10 +88,41 @@ def of_body(body: bytes, declared: str | None, *, prescan: bool = True, default:
 
     `prescan` is for HTML: only there does the body itself declare a charset.
     """
+    return (
+        _of_outside(body, declared)
+        or (prescan and (_prescan(body) or _late(body)))
+        or ("utf-8" if default != "utf-8" and _is_utf8(body) else default)
+    )
+
+
+def of_xml(body: bytes, declared: str | None) -> str:
+    """The same of XML. What is no UTF-8, and declares nothing that XML knows, is read as HTML would be."""
+    found = _of_outside(body, declared) or _of_xml_declaration(body[:_PRESCAN_BYTES])
+    return found or (of_body(body, None) if _is_broken(body) else "utf-8")
+
+
+def _of_outside(body: bytes, declared: str | None) -> str | None:
     for bom, name in _BOMS:
         if body.startswith(bom):
             return name
-    return (declared and of_label(declared)) or (prescan and _prescan(body)) or default
+    return of_label(declared) if declared else None
+
+
+def _is_utf8(body: bytes) -> bool:
+    """Whether it has characters beyond ASCII, and all are UTF-8."""
+    return not body.isascii() and not body[: _length_in_utf8(body)].isascii()
+
+
+def _is_broken(body: bytes) -> bool:
+    return not body.isascii() and not _length_in_utf8(body)
+
+
+def _length_in_utf8(body: bytes) -> int:
+    """Without a last character that was cut off; 0 of what is no UTF-8."""
+    try:
+        return codecs.utf_8_decode(body)[1]
+    except UnicodeDecodeError:
+        return 0
 
 
 def without_bom(body: bytes) -> bytes:
@@ -104,7 +141,7 @@ _PRESCANNED = re.compile(
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
 _ATTRIBUTE = re.compile(rb"""([^\s/>=]++)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>]++)))?+""")
-_IN_CONTENT = re.compile(rb"""charset\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s;"']++))""", re.IGNORECASE)
+_IN_CONTENT = re.compile(r"""charset\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s;"']++))""", re.IGNORECASE)
 _XML_ENCODING = re.compile(rb"""<\?xml\s[^>]*?encoding\s*+=\s*+(?:"([^">]*+)"|'([^'>]*+)')""")
 
 
@@ -112,29 +149,42 @@ def _prescan(body: bytes) -> str | None:
     head = body[:_PRESCAN_BYTES]
     if b"charset" in head.lower():
         for match in _PRESCANNED.finditer(head):
-            if (attributes := match["meta"]) and (name := _of_meta(attributes)):
+            is_cut = match.end() == _PRESCAN_BYTES and body[match.end() : match.end() + 1] not in (b"", b">")
+            if (attributes := match["meta"]) and not is_cut and (name := _of_meta(_attributes(attributes))):
                 return name
     return _of_xml_declaration(head)
 
 
-def _of_meta(attributes: bytes) -> str | None:
-    values: dict[bytes, bytes] = {}
-    for name, *spellings in _ATTRIBUTE.findall(attributes):
-        values.setdefault(name.lower(), b"".join(spellings))
-    label = values.get(b"charset")
-    if label is None and values.get(b"http-equiv", b"").lower() == b"content-type":
-        found = _IN_CONTENT.search(values.get(b"content", b""))
-        label = b"".join(part or b"" for part in found.groups()) if found else None
+def _late(body: bytes) -> str | None:
+    """What the first `<meta>` says that declares anything, wherever it stands."""
+    if b"charset" not in body.lower():
+        return None
+    metas = tags(body.decode("latin-1"), lambda tag, _attributes: tag == "meta")
+    return next(filter(None, (_of_meta(meta.attributes) for meta in metas)), None)
+
+
+def _attributes(text: bytes) -> dict[str, str | None]:
+    values: dict[str, str | None] = {}
+    for name, *spellings in _ATTRIBUTE.findall(text):
+        values.setdefault(name.decode("latin-1").lower(), b"".join(spellings).decode("latin-1"))
+    return values
+
+
+def _of_meta(values: Mapping[str, str | None]) -> str | None:
+    label = values.get("charset")
+    if label is None and (values.get("http-equiv") or "").lower() == "content-type":
+        found = _IN_CONTENT.search(values.get("content") or "")
+        label = "".join(part or "" for part in found.groups()) if found else None
     return _of_declaration(label) if label is not None else None
 
 
 def _of_xml_declaration(head: bytes) -> str | None:
     match = _XML_ENCODING.match(head)
-    return _of_declaration(match[1] or match[2] or b"") if match else None
+    return _of_declaration((match[1] or match[2] or b"").decode("latin-1")) if match else None
 
 
-def _of_declaration(label: bytes) -> str | None:
-    name = of_label(label.decode("latin-1"))
+def _of_declaration(label: str) -> str | None:
+    name = of_label(label)
     # Whoever could read the declaration was not reading UTF-16: HTML, section 13.2.3.2.
     return "utf-8" if name in {"utf-16le", "utf-16be"} else name
 

@@ -18,7 +18,7 @@ from typing import Final, Protocol
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import LINKS, REQUISITES, SCHEMES, URL_LENGTH, Limit
 from sitecrawl.compiled import native
-from sitecrawl.page import charset, requisites
+from sitecrawl.page import charset, requisites, xhtml
 from sitecrawl.page import media_type as media
 from sitecrawl.page.directives import Robots, header_links, refresh_target, robots_of_headers, robots_of_meta
 from sitecrawl.page.items import Headers, Link, PageItem
@@ -34,7 +34,8 @@ AGENT: Final = "sitecrawl"
 _NOT_VOUCHED = frozenset({"nofollow", "ugc", "sponsored"})
 # Relations whose target is a page of its own. Of the others, most are resources, services or people.
 _PAGE_RELATIONS = ("canonical", "alternate", "next", "prev")
-KINDS: Final = frozenset({"a", "area", "frame", "iframe", "refresh", "header", *_PAGE_RELATIONS})
+_OF_FRAMES = frozenset({"a", "area", "frame", "iframe", "object", "embed"})
+KINDS: Final = frozenset({*_OF_FRAMES, "refresh", "header", *_PAGE_RELATIONS})
 """What a `Link` can be."""
 _UNICODE_CHARSETS = frozenset({"utf-8", "utf-16le", "utf-16be"})
 
@@ -226,9 +227,11 @@ def _values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
 
 
 def _charset(content_type: str, declared: str | None, body: bytes) -> str | None:
+    if content_type.endswith("xml"):
+        return charset.of_xml(body, declared)
     if content_type in media.HTML:
         return charset.of_body(body, declared)
-    if content_type.endswith(("xml", "json", "javascript")):
+    if content_type.endswith(("json", "javascript")):
         return charset.of_body(body, declared, prescan=False, default="utf-8")
     if content_type.startswith("text/"):
         return charset.of_body(body, declared, prescan=False)
@@ -236,18 +239,44 @@ def _charset(content_type: str, declared: str | None, body: bytes) -> str | None
 
 
 def _html_elements(page: PageItem, options: PageOptions, met: Counter[Limit]) -> Elements:
-    if page.content_type not in media.HTML:
+    if page.content_type not in media.HTML and page.content_type not in xhtml.TYPES:
         return Elements([], cut=False, no_tree=None, text="")
-    body = charset.without_bom(page.body)
-    if page.charset not in {"utf-8", None}:
-        body = body.decode(page.charset or "", "replace").encode("utf-8", "replace")
+    body = html_of(page.body, page.content_type, page.charset)
     found = elements(body, options.max_links, options.tree, parts=options.max_requisites > 0)
+    if b"srcdoc" in body:
+        found = found._replace(found=_with_frames(found.found, options)[: options.max_links])
     if found.cut:
         met[LINKS] += 1
     if found.no_tree is not None:
         met[found.no_tree] += 1
     page.text_hash = simhash(found.text) if found.text else None
     return found
+
+
+def html_of(body: bytes, content_type: str, name: str | None) -> bytes:
+    """A page in the charset `name` as HTML in UTF-8."""
+    body = charset.without_bom(body)
+    if name in {"utf-8", None} and content_type not in xhtml.TYPES:
+        return body
+    text = xhtml.as_html(body.decode(name or "utf-8", "replace"), content_type)
+    return text.encode("utf-8", "replace")
+
+
+def _with_frames(found: Iterable[Element], options: PageOptions, depth: int = 0) -> list[Element]:
+    """`found` with the links of `<iframe srcdoc>` in the place of those frames."""
+    read: list[Element] = []
+    for element in found:
+        document = element.attributes.get("srcdoc") if element.tag == "iframe" else None
+        if document is None:
+            read.append(element)
+        elif depth < _MOST_FRAMES:
+            inside = elements(document.encode("utf-8", "replace"), options.max_links, options.tree).found
+            read += _with_frames((one for one in inside if one.tag in _OF_FRAMES), options, depth + 1)
+    return read
+
+
+_MOST_FRAMES: Final = 4
+"""Such frames that are read within one another."""
 
 
 def _base(found: Iterable[Element], document: str) -> str:
@@ -325,6 +354,8 @@ def _read_meta(element: Element, links: _Links, agent: str) -> Robots:
 
 def _read_anchor(element: Element, page: PageItem, links: _Links) -> None:
     href = element.attributes.get("href")
+    if href is None:
+        href = element.attributes.get("xlink:href")  # SVG 1.1, section 17.1
     if href is not None:
         rel = element.attributes.get("rel")
         nofollow = rel is not None and not _NOT_VOUCHED.isdisjoint(rel.lower().split())
@@ -335,6 +366,17 @@ def _read_anchor(element: Element, page: PageItem, links: _Links) -> None:
 def _read_frame(element: Element, page: PageItem, links: _Links) -> None:
     if source := element.attributes.get("src"):
         links.add(source, element.tag, text=collapsed(element.attributes.get("title") or ""))
+
+
+def _read_object(element: Element, page: PageItem, links: _Links) -> None:
+    """What may be a page in a page: media are parts of it."""
+    kind = (element.attributes.get("type") or "").strip().lower()
+    source = element.attributes.get("data" if element.tag == "object" else "src")
+    if source and not kind.startswith(_MEDIA):
+        links.add(source, element.tag, text=collapsed(element.attributes.get("title") or ""))
+
+
+_MEDIA: Final = ("audio/", "font/", "image/", "video/", "application/x-")
 
 
 def _read_link(element: Element, page: PageItem, links: _Links) -> None:
@@ -357,6 +399,8 @@ _READERS: dict[str, Callable[[Element, PageItem, _Links], None]] = {
     "area": _read_anchor,
     "frame": _read_frame,
     "iframe": _read_frame,
+    "object": _read_object,
+    "embed": _read_object,
     "link": _read_link,
     "title": _read_title,
 }

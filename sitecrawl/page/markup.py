@@ -3,7 +3,7 @@
 Two readers give the same elements:
 
 - `_elements_of` builds the tree as a browser does (lexbor), 10 us a KB;
-- `_tags` reads the tags off the text, one pass, without a tree, 12 us a KB.
+- `tags` reads the tags off the text, one pass, without a tree, 12 us a KB.
 
 `sitecrawl/compiled/tree.c` does the first one's work on the same tree, in a third of the time beside the parse.
 
@@ -14,7 +14,7 @@ the open formatting elements are made anew (29 KB of `<b id=1><b id=2>... <p>x<p
 So only what cannot cost more than 0.1 to 0.4 s and 100 MB gets a tree. The bounds do not look at the markup's
 meaning, so there is nothing to be outwitted: a cost is at most the product of the counts that it grows with.
 
-Invariant of `_tags`: every character is looked at a bounded number of times. Its quantifiers are possessive, and
+Invariant of `tags`: every character is looked at a bounded number of times. Its quantifiers are possessive, and
 whatever is unterminated extends to the end of the page.
 """
 
@@ -34,7 +34,7 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 from sitecrawl.base.limits import TREE_ELEMENTS, TREE_SIZE, Limit
 from sitecrawl.compiled import native
 
-_WANTED = frozenset({"a", "area", "frame", "iframe", "base", "meta", "link", "title"})
+_WANTED = frozenset({"a", "area", "frame", "iframe", "object", "embed", "base", "meta", "link", "title"})
 _SELECTOR = ",".join(sorted(_WANTED))
 _MEDIA = {"audio", "embed", "img", "input", "object", "script", "source", "style", "track", "video"}
 _PARTS = frozenset({*_MEDIA, "feimage", "frame", "iframe", "image", "link", "use"})
@@ -95,8 +95,8 @@ def elements(html: bytes, limit: int, options: TreeOptions = DEFAULT, *, parts: 
         text = tree.body.text(separator=" ") if tree.body is not None else ""
     else:
         text = html.decode("utf-8", "replace")
-        found = list(islice(_tags(text, _is_wanted), limit + 1))
-        made_of = list(islice(_tags(text, _is_part), limit)) if parts else []
+        found = list(islice(tags(text, _is_wanted), limit + 1))
+        made_of = list(islice(tags(text, _is_part), limit)) if parts else []
     return Elements(found[:limit], len(found) > limit, no_tree, text, made_of)
 
 
@@ -150,10 +150,12 @@ _VALUE = r"""(?:"([^"]*+)(?:"|\Z)|'([^']*+)(?:'|\Z)|([^\t\n\f\r >]*+))"""
 _ATTRIBUTE = rf"(=?+[^\t\n\f\r />=]*+)(?:[\t\n\f\r ]*+(=)[\t\n\f\r ]*+{_VALUE})?+"
 _UNGROUPED = re.sub(r"\((?!\?)", "(?:", _ATTRIBUTE)
 _ATTRIBUTES = re.compile(_ATTRIBUTE)
+ATTRIBUTES: Final = rf"(?:[\t\n\f\r /]++|(?=[^>]){_UNGROUPED})*+"
+"""What stands in a tag behind its name, as a pattern."""
 MARKUP: Final = re.compile(
     rf"""<!--(?:-?>|.*?(?:--!?>|\Z))
        | <(?P<slash>/?+)(?P<name>[a-z][^\t\n\f\r />]*+)
-         (?P<attributes>(?:[\t\n\f\r /]++|(?=[^>]){_UNGROUPED})*+)(?P<end>>?+)
+         (?P<attributes>{ATTRIBUTES})(?P<end>>?+)
        | <[/!?][^>]*+>?+""",
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
@@ -162,6 +164,11 @@ UNSEEN: Final = frozenset({"script", "style", "template", "noembed", "noframes",
 """Elements whose content is no part of the page."""
 TEXT_ONLY: Final = frozenset({"title", "textarea", "xmp"})
 """Elements whose content is no markup."""
+VOID: Final = frozenset(
+    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"]
+)
+"""Elements that have no content and no end (HTML, section 13.1.2)."""
+_FOREIGN = frozenset({"svg", "math"})
 _ENDS = {name: re.compile(rf"</{name}(?=[\t\n\f\r />])", re.IGNORECASE) for name in UNSEEN | TEXT_ONLY}
 _END_OF_ANCHOR = re.compile(r"</?a(?=[\t\n\f\r />])", re.IGNORECASE)  # anchors do not nest
 _ANY_TAG = re.compile(r"<[^>]*+>?")
@@ -175,14 +182,23 @@ def _is_part(tag: str, attributes: str) -> bool:
     return tag in _PARTS or _PART_ATTRIBUTE.search(attributes) is not None
 
 
-def _tags(html: str, is_wanted: Callable[[str, str], bool]) -> Iterator[Element]:
-    position = 0
+def tags(html: str, is_wanted: Callable[[str, str], bool]) -> Iterator[Element]:
+    """The elements of a page that are wanted, by name and attributes, read off its text.
+
+    An element of SVG or MathML that closes itself has no content, whatever one of its name has in HTML.
+    """
+    position = foreign = 0
     while match := MARKUP.search(html, position):
         position = match.end()
-        if not match["name"] or match["slash"]:
+        if not match["name"]:
             continue
         tag = match["name"].lower()
-        content_end = end_of_content(html, tag, position)
+        closes_itself = match["attributes"].endswith("/")
+        if tag in _FOREIGN and not closes_itself:
+            foreign = max(0, foreign + (-1 if match["slash"] else 1))
+        if match["slash"]:
+            continue
+        content_end = position if foreign and closes_itself else end_of_content(html, tag, position)
         if match["end"] and is_wanted(tag, match["attributes"]):  # a tag that the page ends in is none
             yield Element(tag, attributes_of(match["attributes"]), _text(html, tag, position, content_end))
         position = content_end

@@ -7,8 +7,11 @@ and a crawler must, for PDFs, images and archives under `text/html` are common, 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
+
+from sitecrawl.page.xhtml import is_page
 
 HTML: Final = frozenset({"text/html", "application/xhtml+xml", "application/vnd.wap.xhtml+xml"})
 
@@ -19,6 +22,9 @@ _UNKNOWN = frozenset({"", "unknown/unknown", "application/unknown", "*/*"})  # s
 _HEADER_BYTES = 1445  # the standard's resource header, section 5.2
 _MIME_TYPE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CHARSET = re.compile(r""";\s*+charset\s*+=\s*+(?:"([^"]*+)"|([^\s;"]++))""", re.IGNORECASE)
+
+_IN_LIST = re.compile(r"""(?:[^,"]++|"(?:[^"\\]|\\.)*+"?+)++""")
+"""Fetch, "get, decode, and split"."""
 
 _SIGNATURES = (
     (b"%PDF-", "application/pdf"),
@@ -64,12 +70,24 @@ def is_media_type(value: str) -> bool:
 
 
 def declared_type(content_types: list[str]) -> MediaType:
-    """The last valid Content-Type of several (Fetch, "extract a MIME type"); an empty essence where none is."""
-    for value in reversed(content_types):
-        parsed = _remembered(value) if len(value) <= _REMEMBERED_LENGTH else _parsed(value)
-        if parsed is not None:
-            return parsed
-    return MediaType("", None)
+    """The last valid Content-Type of several, which may stand in one header; an empty essence where none is.
+
+    Fetch, "extract a MIME type": the same type said again without a charset keeps the one that it had.
+    """
+    if len(content_types) == 1 and len(content_types[0]) <= _REMEMBERED_LENGTH:
+        return _remembered(content_types[0])
+    return _last_of(content_types)
+
+
+def _last_of(content_types: Iterable[str]) -> MediaType:
+    found = MediaType("", None)
+    for value in content_types:
+        for part in _IN_LIST.findall(value):
+            parsed = _parsed(part)
+            if parsed is not None and parsed.essence != "*/*":
+                kept = found.charset if parsed.essence == found.essence else None
+                found = MediaType(parsed.essence, parsed.charset or kept)
+    return found
 
 
 def _parsed(content_type: str) -> MediaType | None:
@@ -81,16 +99,17 @@ def _parsed(content_type: str) -> MediaType | None:
 
 
 # A crawl's pages have a handful between them.
-_remembered = lru_cache(maxsize=256)(_parsed)
+_remembered = lru_cache(maxsize=256)(lambda content_type: _last_of([content_type]))
 
 
 def actual_type(declared: MediaType, body: bytes) -> str:
-    """The essence of what `body` is: as declared, unless that says nothing, or says HTML of what is binary."""
+    """The essence of what `body` is: as declared, unless that says nothing, or says HTML of what is binary; XML whose
+    root is a page's is XHTML, by whatever name of XML it comes.
+    """
     if declared.essence in HTML:
         return _binary_type(body, utf16=_is_utf16(declared)) or declared.essence
-    if declared.essence in _UNKNOWN:
-        return _sniffed(body)
-    return declared.essence
+    essence = _sniffed(body) if declared.essence in _UNKNOWN else declared.essence
+    return "application/xhtml+xml" if essence.endswith("xml") and is_page(body) else essence
 
 
 def _is_utf16(declared: MediaType) -> bool:

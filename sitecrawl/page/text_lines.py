@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from html import unescape
 from typing import Final
 
-from sitecrawl.page.markup import MARKUP, TEXT_ONLY, UNSEEN, attributes_of, end_of_content
+from sitecrawl.page.markup import MARKUP, TEXT_ONLY, UNSEEN, VOID, attributes_of, end_of_content
 
 
 def _names(text: str) -> frozenset[str]:
@@ -30,7 +30,6 @@ _BREAKS: Final = _names(
 _PARTS: Final = _names("audio button canvas embed iframe img input object svg td th video")
 """What stands between words without ending a line."""
 _KEEPS_LINES: Final = frozenset({"pre", "listing", "textarea", "xmp"})
-_VOID: Final = _names("area base br col embed hr img input link meta source track wbr")
 _MAY_HIDE = re.compile("hidden|display", re.IGNORECASE)
 _DISPLAY_NONE = re.compile(r"(?:^|;)\s*+display\s*+:\s*+none\b", re.IGNORECASE)
 
@@ -153,7 +152,7 @@ class _Reader:
             return match.end()
         if self._hidden is not None:
             self._nest(self._hidden, name)
-        if self._hidden is None and name not in _VOID | UNSEEN | TEXT_ONLY and _is_hidden(match["attributes"]):
+        if self._hidden is None and name not in VOID | UNSEEN | TEXT_ONLY and _is_hidden(match["attributes"]):
             self._hidden = _Hidden(name)
         self._part(name)
         if name in UNSEEN | TEXT_ONLY:

@@ -23,6 +23,7 @@ from parsel.csstranslator import HTMLTranslator
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.patterns import BadPattern, MatchTime, Pattern, compiled
 from sitecrawl.page.media_type import HTML
+from sitecrawl.page.xhtml import as_html
 from sitecrawl.rules.jsonld import PATH, LinkedData
 from sitecrawl.urls.url import parse
 
@@ -67,7 +68,7 @@ class PageText:
     def root(self) -> Any:
         """The page's tree; None for what is neither HTML nor XML."""
         if self.content_type in HTML:
-            return Selector(text=self.text, type="html").root
+            return Selector(text=as_html(self.text, self.content_type), type="html").root
         if self.content_type.endswith("xml"):
             return Selector(text=_DOCTYPE.sub(" ", self.text), type="xml").root
         return None

@@ -18,6 +18,7 @@ from sitecrawl.base.errors import OptionError
 from sitecrawl.page import media_type as media
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.text_lines import Line, html_lines, plain_lines
+from sitecrawl.page.xhtml import as_html
 
 MAX_LENGTH: Final = 100
 """Of a keyword, in characters."""
@@ -58,7 +59,7 @@ class Keyword:
         if page.charset is None:
             return None
         lines = html_lines if page.content_type in media.HTML else plain_lines
-        for line in lines(page.text):
+        for line in lines(as_html(page.text, page.content_type)):
             if self._folded in folded(line.text):
                 return self._found(page, line)
         return None

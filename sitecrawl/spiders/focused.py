@@ -18,6 +18,7 @@ from sitecrawl.page import charset
 from sitecrawl.page import media_type as media
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.text_lines import html_lines
+from sitecrawl.page.xhtml import as_html
 from sitecrawl.search.shark_search import Focus
 from sitecrawl.search.words import words
 from sitecrawl.spiders.feeds import name_fields
@@ -189,6 +190,7 @@ class FocusedSpider(SiteSpider):
 
 
 def _text(text: str, content_type: str) -> str:
+    text = as_html(text, content_type)
     return " ".join(line.text for line in html_lines(text)) if content_type in media.HTML else text
 
 

@@ -20,12 +20,13 @@ from sitecrawl.page.markup import DEFAULT, Element, Elements, TreeOptions, colla
 
 TAGS = [
     "a", "area", "b", "base", "body", "br", "frame", "frameset", "head", "html", "i", "iframe", "img", "link", "math",
-    "meta", "noscript", "p", "plaintext", "script", "select", "style", "svg", "table", "tbody", "td", "template",
-    "textarea", "title", "tr", "x-own",
+    "meta", "object", "embed", "noscript", "p", "plaintext", "script", "select", "style", "svg", "table", "tbody",
+    "td", "template", "textarea", "title", "tr", "x-own",
 ]  # fmt: skip
 ATTRIBUTES = [
-    "", " href=/x", " href", ' href=""', " HREF='/y' href=/z", " title=t", ' class="a b"', " lang=en",
-    " name=n id=i", ' href="/&amp;&nGt;&eacute;"', " rel=nofollow", " \x00=1", " =", " a\u00e9=\u65e5", " /",
+    "", " href=/x", " xlink:href=/x", " href", ' href=""', " HREF='/y' href=/z", " title=t", ' class="a b"',
+    " lang=en", " name=n id=i", ' href="/&amp;&nGt;&eacute;"', " rel=nofollow", " \x00=1", " =", " a\u00e9=\u65e5",
+    " /",
 ]  # fmt: skip
 TEXTS = [
     "", "text", " two \n words\t", "\u00a0\u3000wide", "\x1c\x1d\x1e\x1f", "\x0b\x0c\r", "&nbsp;&nGt;&#0;&#x80;",

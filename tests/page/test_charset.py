@@ -106,12 +106,39 @@ def test_labels_are_not_remembered() -> None:
         (b"<meta charset=no-such><meta charset=koi8-u>", None, "koi8-u"),
         (b"<?xml version='1.0' encoding='koi8-r'?><html>", None, "koi8-r"),
         (b" " * 1003 + b"<meta charset=koi8-r>", None, "koi8-r"),
-        (b" " * 1024 + b"<meta charset=koi8-r>", None, "windows-1252"),
+        (b" " * 1024 + b"<meta charset=koi8-r>", None, "koi8-r"),
+        (b" " * 1000 + b"<meta charset=iso-8859-15>", None, "iso-8859-15"),  # the first 1,024 bytes end in its middle
+        (b"<!--" + b"x" * 2000 + b'--><title>\xc3\xa4</title><meta charset="windows-1251">', None, "windows-1251"),
+        (b" " * 1024 + b"<script>'<meta charset=koi8-r>'</script><META charset=koi8-u>", None, "koi8-u"),
+        (b" " * 1024 + b"<!-- <meta charset=koi8-r> -->", None, "windows-1252"),
+        (b" " * 1024 + b"<svg><title/></svg><meta charset=koi8-r>", None, "koi8-r"),
+        ("<p>Größe 石田".encode(), None, "utf-8"),
+        ("<p>Größe 石田".encode()[:-1], None, "utf-8"),
+        ("<p>Größe".encode() + b"\xe9", None, "utf-8"),
+        ("<p>Größe".encode() + b"\xe9 ", None, "windows-1252"),
+        ("<p>Größe".encode(), "no-such", "utf-8"),
+        (b"<p>only ASCII", None, "windows-1252"),
     ],
 )
 def test_order_of_evidence(body: bytes, declared: str | None, expected: str) -> None:
-    """A byte order mark rules, then the Content-Type, then what the first 1,024 bytes declare, then windows-1252."""
+    """A byte order mark, the Content-Type, the first 1,024 bytes, a later `<meta>`, valid UTF-8, windows-1252."""
     assert charset.of_body(body, declared) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "declared", "expected"),
+    [
+        (b"\xef\xbb\xbf<?xml version='1.0' encoding='koi8-r'?>", "koi8-u", "utf-8"),
+        (b"<?xml version='1.0' encoding='koi8-r'?>", "koi8-u", "koi8-u"),
+        (b"<?xml version='1.0' encoding='koi8-r'?><meta charset='koi8-u'/>", None, "koi8-r"),
+        (b"<html><meta charset='koi8-r'/>", None, "utf-8"),
+        (b"<html><meta charset='koi8-r'/>\xc1\xd4", None, "koi8-r"),
+        (b"<html>\xe9 ", None, "windows-1252"),
+    ],
+)
+def test_order_of_evidence_in_xml(body: bytes, declared: str | None, expected: str) -> None:
+    """A `<meta>` declares nothing there, unless the body is no UTF-8, which it would have to be."""
+    assert charset.of_xml(body, declared) == expected
 
 
 def test_declarations_only_in_html() -> None:

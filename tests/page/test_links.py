@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from html import escape
 from pathlib import Path
 from random import Random
 from urllib.parse import urldefrag
@@ -48,6 +49,11 @@ def targets(page: PageItem) -> list[str]:
         ("<map><area href=/x alt='An area'></map>", Link("http://a.b/x", "a.b", "An area", "area")),
         ("<frameset><frame src=/x title=T></frameset>", Link("http://a.b/x", "a.b", "T", "frame")),
         ("<iframe src=/x></iframe>", Link("http://a.b/x", "a.b", "", "iframe")),
+        ("<iframe src=/y srcdoc='<title>T</title><a href=x>A'></iframe>", Link("http://a.b/dir/x", "a.b", "A")),
+        ("<object data=/x title=T></object>", Link("http://a.b/x", "a.b", "T", "object")),
+        ("<embed src=/x type=text/html>", Link("http://a.b/x", "a.b", "", "embed")),
+        ("<svg><title/><script/><a xlink:href=/x>A</a></svg>", Link("http://a.b/x", "a.b", "A")),
+        ("<p>" + "x" * 70_000 + "<svg><title/><a xlink:href=/x>A</a></svg>", Link("http://a.b/x", "a.b", "A")),
         ("<meta http-equiv=Refresh content='0;url=/x'>", Link("http://a.b/x", "a.b", "", "refresh")),
         ("<link rel=canonical href=/x>", Link("http://a.b/x", "a.b", "", "canonical")),
         ("<link rel='alternate' hreflang=de href=/x>", Link("http://a.b/x", "a.b", "", "alternate")),
@@ -57,6 +63,14 @@ def targets(page: PageItem) -> list[str]:
 def test_links(html: str, link: Link) -> None:
     """Every kind of link is found, absolute and with what is known about it."""
     assert read(html).links == [link]
+
+
+def test_documents_in_frames_are_read_so_deep() -> None:
+    """A frame that holds itself over and over costs no more than a few."""
+    html = "<a href=/x>"
+    for _ in range(6):
+        html = f'<a href=/y{len(html)}><iframe srcdoc="{escape(html)}"></iframe>'
+    assert len(read(html).links) == 5
 
 
 @pytest.mark.parametrize(
@@ -72,6 +86,8 @@ def test_links(html: str, link: Link) -> None:
         "<a href='http://a.b:99999/'>",
         "<a href='/" + "x" * 10_000 + "'>",
         "<iframe src>",
+        "<object data=/x type=image/png></object>",
+        "<embed src=/x type=video/mp4>",
         "<img src=/x srcset='/y 2x'>",
         "<script src=/x></script>",
         "<link rel=stylesheet href=/x>",
@@ -306,7 +322,8 @@ def lxml_targets(url: str, body: bytes) -> set[str]:
         return set()
     document = lxml.html.document_fromstring(body, parser=lxml.html.HTMLParser(encoding="utf-8"))
     hrefs = [element.get("href") for element in document.iter("a", "area")]
-    hrefs += [element.get("src") for element in document.iter("frame", "iframe")]
+    hrefs += [element.get("src") for element in document.iter("frame", "iframe", "embed")]
+    hrefs += [element.get("data") for element in document.iter("object")]
     hrefs += [
         element.get("href")
         for element in document.iter("link")

@@ -19,11 +19,16 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
         (["text/html;charset=koi8-r;x=y"], MediaType("text/html", "koi8-r")),
         (["text/html", "text/plain", "nonsense"], MediaType("text/plain", None)),
         (["html"], MediaType("", None)),
+        (["text/html; charset=utf-8,utf-8"], MediaType("text/html", "utf-8")),
+        (["text/html; charset=koi8-r, text/html"], MediaType("text/html", "koi8-r")),
+        (["text/html; charset=koi8-r", "TEXT/html; charset=utf-8"], MediaType("text/html", "utf-8")),
+        (["text/html; charset=koi8-r, text/plain", "*/*"], MediaType("text/plain", None)),
+        (['text/html; x="a,b"; charset=koi8-r'], MediaType("text/html", "koi8-r")),
         ([" text/html ; x=1; charset = utf-8"], MediaType("text/html", "utf-8")),
     ],
 )
 def test_declared_type(headers: list[str], expected: MediaType) -> None:
-    """The last valid Content-Type counts, in lower case, with its charset."""
+    """The last valid Content-Type counts, in lower case, with its charset, or that of the same type before it."""
     assert declared_type(headers) == expected
 
 
