@@ -15,8 +15,8 @@ ARGS ?=
 WORKERS ?= 1
 # Test files at once: many tests wait for servers, or for the pauses that politeness asks for.
 JOBS ?= 4
-# A test that takes 15 minutes hangs: it fails, and the stacks of all threads are printed.
-TESTS := -n $(JOBS) --dist loadfile --no-loadscope-reorder --again --timeout 900
+# Files at once; what fails is run again alone. A test at its time limit fails with the stacks of all threads.
+TESTS := -n $(JOBS) --dist loadfile --no-loadscope-reorder --again
 TARGET ?= default
 # What `make crawl` installs: every version, and the hash of every file that it may be.
 LOCK := requirements/crawl.txt
@@ -37,7 +37,7 @@ WACZ := .venv-wacz
 C := $(wildcard sitecrawl/compiled/*.c sitecrawl/compiled/*.h)
 COMPILE_C := -std=c11 -O2 -Wall -Wextra -Wconversion -Wshadow -Werror -DPy_LIMITED_API=0x030B0000 -c -o /dev/null
 
-.PHONY: crawl deploy test docs docs-version lint format screenshots replay scrapys-tests lock audit sbom clean
+.PHONY: crawl deploy test test-deep docs docs-version lint format screenshots replay scrapys-tests lock audit sbom clean
 
 crawl: $(VENV)/$(if $(filter 1,$(WORKERS)),.crawl,.workers)
 	@test -n "$(SEEDS)$(JOB)" || { echo "Say what to crawl: make crawl SEEDS=https://example.com, or JOB=site.toml"; exit 2; }
@@ -48,17 +48,23 @@ deploy: $(VENV)/.deploy
 	$(BIN)/scrapyd-deploy $(TARGET) $(ARGS)
 
 # Tests start Python hundreds of times, and none of these is to compile all modules again.
-test: export PYTHONDONTWRITEBYTECODE :=
-# The order of sets is drawn from this seed, as is all that Hypothesis draws from its own: nothing is left to chance.
+test test-deep: export PYTHONDONTWRITEBYTECODE :=
+# The order of sets is drawn from this seed, as is all that Hypothesis draws: in the gate nothing is left to chance.
 test: export PYTHONHASHSEED := 0
 test: $(VENV)/.test
-	$(BIN)/python -m pytest $(TESTS) -m "not documents" $(ARGS)
+	$(BIN)/python -m pytest $(TESTS) --timeout 900 -m "not deep" $(ARGS)
 	@$(BIN)/python .ci/tried.py
 
+# What the gate leaves out, and its Hypothesis tests with other examples. TENTH=3 runs one test in ten.
+test-deep: export SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
+test-deep: export PYTHONHASHSEED = $(SEED)
+test-deep: $(VENV)/.test
+	$(BIN)/python -m pytest $(TESTS) --timeout 1800 -m "deep or hypothesis" \
+		--hypothesis-profile deep --hypothesis-seed $(SEED) $(if $(TENTH),--tenth $(TENTH)) $(ARGS)
+
 docs: export NO_MKDOCS_2_WARNING := 1
-docs: $(VENV)/.test $(SITE)/.ready
+docs: $(SITE)/.ready
 	$(SITE)/bin/mkdocs build --quiet
-	$(BIN)/python -m pytest -n $(JOBS) -m documents tests/project/test_commands_of_docs.py $(ARGS)
 
 docs-version: export NO_MKDOCS_2_WARNING := 1
 docs-version: $(SITE)/.ready

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import zlib
+from pathlib import Path
 from typing import Final
 
 import pytest
-from alone import pytest_addoption, pytest_configure  # noqa: F401 - pytest takes its hooks from here
+from alone import pytest_configure  # noqa: F401 - pytest takes the hook from here
 from hypothesis import HealthCheck, settings
 
 # How long an example takes says something of the machine and what else it does, and nothing of the code.
@@ -42,9 +45,28 @@ LONGEST: Final = (
 another began last would have the machine to itself."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+ALL_DEEP: Final = re.compile(r"^pytestmark = pytest\.mark\.deep$", re.MULTILINE)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--again", action="store_true", help="run each test that failed again, alone")
+    parser.addoption("--tenth", type=int, metavar="N", help="only one in ten of the tests, the Nth (0 to 9)")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file of the deep tier is not even imported for the gate."""
+    if config.option.markexpr == "not deep" and collection_path.match("test_*.py"):
+        return True if ALL_DEEP.search(collection_path.read_text(encoding="utf-8")) else None
+    return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     turns = {name: turn for turn, name in enumerate(LONGEST)}
     items.sort(key=lambda item: turns.get("/".join(item.path.parts[-2:]), len(LONGEST)))
+    if (tenth := config.getoption("tenth")) is not None:
+        mine = [item for item in items if zlib.crc32(item.nodeid.encode()) % 10 == tenth % 10]
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(mine)])
+        items[:] = mine
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

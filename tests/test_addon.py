@@ -131,12 +131,11 @@ def settings_with(**given: tuple[object, str]) -> Settings:
 
 
 @pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])
-@pytest.mark.parametrize("name", sorted(SETTINGS | SCRAPY_DEFAULTS))
-def test_what_a_user_has_set_is_left_alone(name: str, priority: str) -> None:
+def test_what_a_user_has_set_is_left_alone(priority: str) -> None:
     """Project, spider and command line win over every setting of the add-on."""
-    default = (SETTINGS | SCRAPY_DEFAULTS)[name]
-    theirs = OTHERS.get(name) or {bool: not default, int: 7, float: 7.5}.get(type(default), "theirs")
-    assert settings_with(**{name: (theirs, priority)}).get(name) == theirs
+    for name, default in (SETTINGS | SCRAPY_DEFAULTS).items():
+        theirs = OTHERS.get(name) or {bool: not default, int: 7, float: 7.5}.get(type(default), "theirs")
+        assert settings_with(**{name: (theirs, priority)}).get(name) == theirs, name
 
 
 @pytest.mark.parametrize(

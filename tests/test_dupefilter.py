@@ -137,6 +137,7 @@ def test_a_resumed_crawl_fetches_each_page_once(project: Project) -> None:
     assert len(items) == PAGES - 1 + 3 + 2
 
 
+@pytest.mark.deep
 def test_a_killed_crawl_loses_no_page(project: Project) -> None:
     """What was seen but not closed is forgotten, as the queue is, and the next run finds every page again."""
     command = project.command(OURS, JOBDIR="job", DOWNLOAD_DELAY=0.02, SITECRAWL_SEEN_CACHE=1)

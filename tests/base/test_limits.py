@@ -6,12 +6,11 @@ import ast
 import re
 from collections import Counter
 
-import pytest
 from crawling import PROJECT
 from scrapy.settings import Settings
 
 from sitecrawl.addon import Addon
-from sitecrawl.base.limits import LIMITS, Limit
+from sitecrawl.base.limits import LIMITS
 
 
 def documented() -> list[list[str]]:
@@ -33,12 +32,13 @@ def text_rows() -> int:
     return sum(line.startswith("|") for line in text.splitlines()) - 2  # its head
 
 
-@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.stat)
-def test_the_default_is_set(limit: Limit) -> None:
+def test_the_default_is_set() -> None:
     """The add-on gives every limit the value that is documented."""
     settings = Settings()
     Addon().update_settings(settings)
-    assert settings.get(limit.setting) == limit.default
+    assert {limit.setting: settings.get(limit.setting) for limit in LIMITS} == {
+        limit.setting: limit.default for limit in LIMITS
+    }
 
 
 def test_every_limit_has_a_stat_of_its_own() -> None:

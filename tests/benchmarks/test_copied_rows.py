@@ -18,6 +18,8 @@ from grown import Crawl
 
 from sitecrawl.frontier.moving import Row, rows_of
 
+pytestmark = pytest.mark.deep
+
 URLS = [
     "http://a.example/",
     *(f"http://a.example/item/{page}.html" for page in range(60)),

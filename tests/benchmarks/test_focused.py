@@ -7,9 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from crawling import PROJECT, environment
 from realweb import tool
 from waiting import PATIENCE
+
+pytestmark = pytest.mark.deep
 
 
 def test_best_first_beats_breadth_first(tmp_path: Path) -> None:

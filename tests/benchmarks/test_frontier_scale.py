@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from waiting import PATIENCE
+
+pytestmark = pytest.mark.deep
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "frontier_scale.py"
 

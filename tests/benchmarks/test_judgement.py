@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 from waiting import PATIENCE
 
+pytestmark = pytest.mark.deep
+
 PROJECT = Path(__file__).parents[2]
 SCRIPT = PROJECT / "benchmarks" / "judgement.py"
 sys.path.insert(0, str(SCRIPT.parent))

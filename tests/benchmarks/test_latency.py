@@ -12,6 +12,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from latency import Timed
 from timedweb import Answered
 
+pytestmark = pytest.mark.deep
+
 
 def answered(path: str, asked: float, at: float) -> Answered:
     return Answered("a", path, asked, at)

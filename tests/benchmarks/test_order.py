@@ -12,6 +12,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from waiting import PATIENCE
 
+pytestmark = pytest.mark.deep
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "order.py"
 PAGES = 1500
 POLICIES = "aopic-hosts,bfs"

@@ -10,6 +10,8 @@ import pytest
 from ports import held_port
 from waiting import PATIENCE
 
+pytestmark = pytest.mark.deep
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "peers.py"
 
 

@@ -6,8 +6,11 @@ import os
 import subprocess
 import sys
 
+import pytest
 from crawling import PROJECT
 from waiting import PATIENCE
+
+pytestmark = pytest.mark.deep
 
 
 def test_quick() -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from waiting import PATIENCE
 
+pytestmark = pytest.mark.deep
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 

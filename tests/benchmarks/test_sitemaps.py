@@ -9,7 +9,10 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import pytest
 from waiting import PATIENCE
+
+pytestmark = pytest.mark.deep
 
 PROJECT = Path(__file__).parents[2]
 SCRIPT = PROJECT / "benchmarks" / "sitemaps.py"

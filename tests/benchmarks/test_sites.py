@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from waiting import PATIENCE
 
+pytestmark = pytest.mark.deep
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "sites.py"
 UNKNOWN_SESSIONS = {"session ids, query", "session ids, path"}
 """Every link is new there, under a name that is no known session's: nothing says which of them is worth a fetch."""

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from waiting import PATIENCE
 
+pytestmark = pytest.mark.deep
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "splitter.py"
 sys.path.insert(0, str(SCRIPT.parent))
 

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from localweb import LocalWeb, linked
 from waiting import PATIENCE
 
+pytestmark = pytest.mark.deep
+
 BENCHMARKS = PROJECT / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 from caches import POLICIES, next_uses  # noqa: E402

@@ -361,6 +361,7 @@ def test_the_crawl_goes_on(job: Path, web: LocalWeb) -> None:
     ends_complete(web, job)
 
 
+@pytest.mark.deep
 def test_nothing_is_stored_twice(job: Path, web: LocalWeb) -> None:
     """Neither what stands twice in a file, nor what a request that is older than the page would fetch again."""
     append_again(job)
@@ -472,6 +473,7 @@ def test_a_value_of_another_type_in_the_index(job: Path) -> None:
 # The database itself
 
 
+@pytest.mark.deep
 def test_any_damaged_byte_of_a_table(job: Path, tmp_path: Path) -> None:
     """Also one of its filter or index, which RocksDB's own repair keeps as they are."""
     name = max((job / "db").glob("*.sst"), key=lambda file: file.stat().st_size).name
@@ -499,6 +501,7 @@ def test_a_crawl_that_meets_damage_stops(job: Path, web: LocalWeb) -> None:
     assert set(stored(job).values()) == {1}
 
 
+@pytest.mark.deep
 def test_a_damaged_table(job: Path, web: LocalWeb) -> None:
     """RocksDB drops the table; fetched URLs come back from the page store, and nothing is stored twice."""
     overwrite("db/*.sst", 0.3)(job)
@@ -512,6 +515,7 @@ def test_a_damaged_table(job: Path, web: LocalWeb) -> None:
     assert told(check(job)) == []
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ["MANIFEST*", "CURRENT"])
 @pytest.mark.parametrize("how", ["cut", "gone"])
 def test_a_database_that_cannot_be_opened(name: str, how: str, job: Path, web: LocalWeb) -> None:
@@ -540,6 +544,7 @@ def test_a_salvage_that_was_stopped(moment: str, job: Path) -> None:
     assert told(repair(job)[1]) == []
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("index", ["with", "without"])
 def test_no_database(index: str, job: Path, web: LocalWeb) -> None:
     """The stored pages are enough: they are noted as fetched, their links are read again, and the crawl goes on."""
@@ -579,6 +584,7 @@ def test_a_crawl_that_begins_just_now(tmp_path: Path, monkeypatch: pytest.Monkey
         check(tmp_path)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("how", ["lost", "empty", "of another key", "of another format"])
 def test_a_damaged_manifest(how: str, job: Path) -> None:
     """The fingerprints' key cannot be guessed: the database has a copy of it."""
@@ -629,6 +635,7 @@ def test_another_database(job: Path) -> None:
 # After a kill
 
 
+@pytest.mark.deep
 def test_a_database_that_has_lost_its_end(job: Path, web: LocalWeb) -> None:
     """Many checkpoints behind its page store, it is refused by the crawl; the repair keeps the pages."""
     shutil.copytree(job / "db", job / "old")
@@ -644,6 +651,7 @@ def test_a_database_that_has_lost_its_end(job: Path, web: LocalWeb) -> None:
     ends_complete(web, job)
 
 
+@pytest.mark.deep
 def test_pages_that_were_fetched_again_after_the_end_of_the_database(job: Path, web: LocalWeb) -> None:
     """It does not know that: they are no pages that were stored twice by mistake, of which nobody could say more."""
     store = WarcStore(job)
@@ -711,6 +719,7 @@ def test_a_quick_check_reads_samples(job: Path) -> None:
     assert "sampled captures cannot be read back" in told(check(job, quick=True))[0]
 
 
+@pytest.mark.deep
 def test_a_crawl_that_runs(web: LocalWeb, tmp_path: Path) -> None:
     """A running crawl is not checked, with exit code 2; and once it is killed, what it left behind is no fault."""
     directory = tmp_path / "job"

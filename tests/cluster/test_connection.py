@@ -72,6 +72,7 @@ class TestTls:
             client.rpush("seeds", "http://a.example/")
         assert [seed.href for seed in read_seeds(f"{url}#seeds")] == ["http://a.example/"]
 
+    @pytest.mark.deep
     def test_what_is_not_trusted(self, authority: Authority, served: Proxy, tmp_path: Path) -> None:
         """One line says so, and what to do: of a stranger's certificate, and of ours that is missing."""
         settings = {"SITECRAWL_CLUSTER": served.url, "JOBDIR": tmp_path / "job"}
@@ -114,6 +115,7 @@ class TestSentinels:
 
 
 class TestRights:
+    @pytest.mark.deep
     @pytest.mark.parametrize("runs", [program, valkey])
     def test_those_that_the_documentation_names(self, runs: Callable[[], str], tmp_path: Path) -> None:
         """They are enough for a crawl, for its check and repair, and for what reads it; on Valkey as well."""
@@ -127,6 +129,7 @@ class TestRights:
 
 
 class TestAnotherServer:
+    @pytest.mark.deep
     def test_it_is_heard_of(self) -> None:
         """The first new connection to a Redis that was restarted is refused: it may have forgotten things."""
 

@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
+import pytest
 from crawling import scrapy
 from fleet import fleet, two_workers, web_of
 from localweb import Answer, LocalWeb, Page, linked
@@ -70,6 +71,7 @@ def test_pages_are_visited_again(redis: Server, tmp_path: Path) -> None:
     assert looks["/"] > 1
 
 
+@pytest.mark.deep
 def test_sitemaps_are_visited_again(redis: Server, tmp_path: Path) -> None:
     """And what is new in them is fetched, once."""
     looks = goes_on_elsewhere(redis, tmp_path, "/map.xml", "sitemaps=1", "watch=1")
@@ -116,6 +118,7 @@ class News:
         until(lambda: all(self.looks[page] for page in listed), "what is listed is fetched")
 
 
+@pytest.mark.deep
 def test_feeds_and_hubs_are_visited_again(redis: Server, tmp_path: Path) -> None:
     """By both workers, and by the one that is left. What is new is fetched once, and counts wherever it is."""
     with ExitStack() as stack:
@@ -142,6 +145,7 @@ def test_feeds_and_hubs_are_visited_again(redis: Server, tmp_path: Path) -> None
         assert sum(new > 0 for _, new in visits) >= len(visits) - 1  # one was under way when a worker was killed
 
 
+@pytest.mark.deep
 def test_a_keyword_that_is_found_ends_all(redis: Server, tmp_path: Path) -> None:
     """One worker finds it, and the others do not go on."""
     place = tmp_path / "crawl"

@@ -193,6 +193,7 @@ def reasons(worker: Worker) -> list[str]:
     return stat(worker, "finish_reason")
 
 
+@pytest.mark.deep
 def test_a_later_run_may_have_another_limit(redis: Server, web: Web, tmp_path: Path) -> None:
     """A greater one goes on where the crawl was, the same and a smaller one end at once."""
     for limit, pages in ((7, 7), (20, 20), (12, 20)):
@@ -325,6 +326,7 @@ class TestRun:
         assert asyncio.run(run(pagecount=3000)) == [False, True]
         assert asyncio.run(run(timeout=3000)) == [False, True]
 
+    @pytest.mark.deep
     def test_workers_end_together(self, redis: Server, web: Web, tmp_path: Path) -> None:
         """When all of them together have counted so much, and not each of them."""
         settings = {"CLOSESPIDER_ITEMCOUNT": 60, "CONCURRENT_REQUESTS": 4, "DOWNLOAD_DELAY": 0.3}
@@ -334,6 +336,7 @@ class TestRun:
             total = sum(int(number) for worker in workers for number in stat(worker, "item_scraped_count"))
         assert 60 <= total < 120
 
+    @pytest.mark.deep
     def test_time_is_up_for_all(self, redis: Server, web: Web, tmp_path: Path) -> None:
         """It is the run's time, whenever a worker has begun."""
         settings = {"CLOSESPIDER_TIMEOUT": 3600, "SITECRAWL_CLUSTER_WATCH": True, "DOWNLOAD_DELAY": 1}

@@ -104,6 +104,7 @@ class TestPages:
         assert sorted(shown) == sorted(ALL)
         assert {url for url, worker in whose.items() if worker == "worker-1"} == set(before[:-3])
 
+    @pytest.mark.deep
     def test_the_commands(self, redis: Server, workers: list[Path], tmp_path: Path) -> None:
         """`pages`, `page` and `collect` ask Redis, where it can be asked: what is void is nowhere."""
         void = stored(workers[0])[-3:]

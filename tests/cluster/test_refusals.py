@@ -79,6 +79,7 @@ class TestJoining:
             join(ClusterOptions({"url": f"redis://127.0.0.1:{redis.port}/0?username=weak&password=secret"}, "test"))
         assert "secret" not in str(refused.value)
 
+    @pytest.mark.deep
     def test_redis_that_is_full(self, redis: Server) -> None:
         """It is waited for: whoever starts then goes on as soon as there is room."""
         with redis.client() as client, ThreadPoolExecutor(1) as pool:
@@ -91,6 +92,7 @@ class TestJoining:
                 client.config_set("maxmemory", "0")
             assert joining.result(30).options == self.options(redis)
 
+    @pytest.mark.deep
     def test_an_end_while_it_is_full(self, redis: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         """Who waits for it can be ended, whatever Scrapy does at a signal: its loop does not run yet."""
         old = signal.signal(signal.SIGTERM, lambda *_: None)
@@ -134,6 +136,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, redis_server: Server) -> Pat
 
 
 class TestCommands:
+    @pytest.mark.deep
     def test_sitemaps_of_all_workers(self, place: Path, redis_server: Server) -> None:
         """Whichever worker has read a sitemap: it is listed, and shown, from the directories or from Redis."""
         sitemap = (place / "root").read_text() + "/s.xml"

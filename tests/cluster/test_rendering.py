@@ -24,6 +24,8 @@ from waiting import PATIENCE, until
 
 from sitecrawl.pagestore import PageReader
 
+pytestmark = pytest.mark.deep
+
 PATHS = ("/", "/1")
 
 

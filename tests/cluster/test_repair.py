@@ -86,6 +86,7 @@ def test_what_is_sound_is_left_alone(redis: Server, workers: list[Path]) -> None
         assert lasting(client) == before
 
 
+@pytest.mark.deep
 def test_without_directories(redis: Server, workers: list[Path]) -> None:
     """Redis may be mended alone; it is said what would have been better."""
     with redis.client() as client:
@@ -150,6 +151,7 @@ def test_a_repair_that_is_killed(
     assert repaired(redis, *workers).after == []
 
 
+@pytest.mark.deep
 def test_a_kill_in_the_midst(redis: Server, workers: list[Path]) -> None:
     """Of the process, at some moment."""
     with redis.client() as client:
@@ -165,6 +167,7 @@ def test_a_kill_in_the_midst(redis: Server, workers: list[Path]) -> None:
 
 
 class TestPages:
+    @pytest.mark.deep
     def test_a_disk_that_is_lost(self, redis: Server, whole: list[Path]) -> None:
         """Its pages are fetched again, by whoever goes on."""
         lost = stored(whole[1])
@@ -229,6 +232,7 @@ def test_the_limit_of_pages_is_reckoned_anew(redis: Server, workers: list[Path])
         assert client.hgetall(key(0, "run")) == {b"account": b"4", b"max_pages": b"100", b"said": b"50"}
 
 
+@pytest.mark.deep
 def test_the_command(redis: Server, workers: list[Path], tmp_path: Path) -> None:
     """It says what it found and what is left."""
     with redis.client() as client:

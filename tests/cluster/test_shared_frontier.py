@@ -229,6 +229,7 @@ def test_workers_share_a_crawl(tmp_path: Path, redis: Server, workers: int) -> N
     asyncio.run(crawl())
 
 
+@pytest.mark.deep
 def test_workers_that_have_top_level_domains(tmp_path: Path, redis: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """All sites of one are in one partition, also for what is done by hand, and each page is fetched once."""
     fingerprints = Fingerprinter(bytes(16), "tld")
@@ -270,6 +271,7 @@ def test_a_host_that_has_asked_for_a_rest(tmp_path: Path, redis: Server) -> None
     asyncio.run(crawl())
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("seed", range(3))
 def test_workers_that_are_killed(tmp_path: Path, redis: Server, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some come back to their directories, for others new ones begin; all pages are stored, and each counts once.
@@ -528,6 +530,7 @@ def test_a_worker_dies_in_mid_compaction(tmp_path: Path, redis: Server, monkeypa
     asyncio.run(crawl())
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("when", ["fetching", "compacting"])
 def test_redis_is_full(
     tmp_path: Path, redis: Server, when: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

@@ -73,6 +73,7 @@ class TestRefusal:
 
 
 class TestSeeds:
+    @pytest.mark.deep
     def test_pushed_seeds(self, redis: Server, tmp_path: Path) -> None:
         """What is pushed to scrapy-redis' queue is crawled, also while the crawl runs, and taken out."""
         pages = {"/": linked("/a", "/b"), "/a": linked("/"), "/b": "b"}
@@ -91,6 +92,7 @@ class TestSeeds:
 
 
 class TestHosts:
+    @pytest.mark.deep
     def test_dead_host(self, redis: Server, tmp_path: Path) -> None:
         """A host that never answers is given up by all: what waits for it fails, and the crawl ends."""
         with held_port() as port:
@@ -104,6 +106,7 @@ class TestHosts:
 
 
 class TestSpiders:
+    @pytest.mark.deep
     def test_requests_of_a_users_own_spider(self, redis: Server, tmp_path: Path) -> None:
         """Callbacks, meta and POST bodies pass through Redis; the spider's start request is fetched once."""
         (tmp_path / "mine.py").write_text(SPIDERS)
@@ -138,6 +141,7 @@ def test_same_pages_as_one_process(number: int, redis: Server, web: Web, tmp_pat
 
 
 class TestFaults:
+    @pytest.mark.deep
     def test_scripts_are_lost(self, redis: Server, web: Web, tmp_path: Path) -> None:
         """SCRIPT FLUSH in the midst of a crawl costs nothing."""
         with fleet(tmp_path, 1, web.url(0), redis.url) as workers, redis.client() as client:
@@ -150,6 +154,7 @@ class TestFaults:
             assert workers[0].process.returncode == 0, workers[0].log[-2000:]
             assert stored(workers).keys() == urls_of(web)
 
+    @pytest.mark.deep
     def test_full_redis(self, redis: Server, web: Web, tmp_path: Path) -> None:
         """A Redis that is full is waited for; when it has room the crawl goes on, and no page is lost."""
         with fleet(tmp_path, 1, web.url(0), redis.url, DOWNLOAD_DELAY=0.4) as workers, redis.client() as client:
@@ -165,6 +170,7 @@ class TestFaults:
             assert set(stored(workers).values()) == {1}
             assert stored(workers).keys() == urls_of(web)
 
+    @pytest.mark.deep
     def test_stalled_connection(self, redis: Server, web: Web, tmp_path: Path) -> None:
         """A network that swallows everything for longer than a lease, and then breaks: nothing is lost or doubled."""
         with (
@@ -182,6 +188,7 @@ class TestFaults:
             assert set(pages.values()) == {1}
 
 
+@pytest.mark.deep
 def test_idle_worker_costs_little(redis: Server, tmp_path: Path) -> None:
     """A worker that waits for work looks at each partition every other second, and at little else."""
     settings = {"SITECRAWL_CLUSTER_WATCH": True, "SITECRAWL_CLUSTER_SHARDS": 16, "SITECRAWL_LEASE_SECONDS": 30}
@@ -210,6 +217,7 @@ def calls(client: Any, command: str) -> int:
     return int(found["calls"]) if found else 0
 
 
+@pytest.mark.deep
 def test_sitemaps_of_a_shared_crawl(redis: Server, tmp_path: Path) -> None:
     """A sitemap that one worker finds is read by whichever gets its answer: all pages come in, each once."""
     maps = "".join(f"<sitemap><loc>{{root}}/map{n}.xml</loc></sitemap>" for n in range(6))
@@ -235,6 +243,7 @@ def test_sitemaps_of_a_shared_crawl(redis: Server, tmp_path: Path) -> None:
     assert sorted(asked) == sorted(f"/map{m}-{n}" for m in range(6) for n in range(10))
 
 
+@pytest.mark.deep
 def test_what_is_held_back(redis: Server, tmp_path: Path) -> None:
     """A worker says how much was left; who reads the crawl on Redis sees it, with what speaks for it."""
 

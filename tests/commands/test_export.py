@@ -106,6 +106,7 @@ def test_where_it_cannot_write(crawls: Path) -> None:
     assert "cannot be used" in done.stderr
 
 
+@pytest.mark.deep
 def test_a_kill_leaves_no_half_file(crawls: Path) -> None:
     """What a killed export was to replace is as it was."""
     old, fifo = crawls / "pages.jsonl", crawls / "pages.jsonl.new"

@@ -142,6 +142,7 @@ class TestTrapped:
         assert len(done.stdout.splitlines()) == int(held.replace(",", ""))
         assert str(directory) in named
 
+    @pytest.mark.deep
     def test_the_list_can_be_crawled(self, job, web, tmp_path):
         """What was left as a list serves as seeds, in its order."""
         left = frontier(job, "--demoted", "--urls", "--limit", "3")
@@ -176,6 +177,7 @@ def test_why_it_waits(job, web):
     assert "set it free on the dashboard" in said["advice"]
 
 
+@pytest.mark.deep
 def test_a_crawl_at_work(web, tmp_path):
     """While the crawl holds its database, what waits can be listed."""
     directory = tmp_path / "job"

@@ -85,6 +85,7 @@ def test_found_to_depth_5(web: LocalWeb, keyword: str, path: str, line: int) -> 
     assert output.splitlines()[1].startswith(f"line {line}: ")
 
 
+@pytest.mark.deep
 def test_not_found_beyond_depth_5(web: LocalWeb, tmp_path: Path) -> None:
     """A page of depth 6 is not fetched; not to find is no error; failed pages are told of, and kept as they came."""
     before = len(web.hits)
@@ -162,6 +163,7 @@ def test_a_page_that_cannot_be_kept(tmp_path: Path) -> None:
     assert "Traceback" not in errors
 
 
+@pytest.mark.deep
 def test_interrupted() -> None:
     """Ctrl-C: exit code 130, and how far it came."""
     asked, over = threading.Event(), threading.Event()
@@ -188,6 +190,7 @@ def test_interrupted() -> None:
     assert "interrupted; not found on 1 pages" in errors
 
 
+@pytest.mark.deep
 def test_as_a_spider(web: LocalWeb, tmp_path: Path) -> None:
     """The feed has what was found and no pages; the pages are in the page store; the summary says it."""
     feed = tmp_path / "found.jsonl"

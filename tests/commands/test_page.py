@@ -71,6 +71,7 @@ def test_all_versions_are_listed(crawls):
     assert [line[:19] for line in lines] == ["2027-01-15 08:01:00", "2027-01-15 08:00:00"]
 
 
+@pytest.mark.deep
 def test_a_terminal_gets_no_control_characters(crawls):
     """On a terminal the body's escapes are written out."""
     ours, its = pty.openpty()
@@ -125,6 +126,7 @@ def test_pages_are_listed_and_filtered(crawls):
     assert found.stdout.count(b"\n") == 2
 
 
+@pytest.mark.deep
 def test_a_reader_that_has_enough(crawls):
     """`scrapy pages | head` ends without a complaint."""
     store = WarcStore(crawls / "crawls" / "many")

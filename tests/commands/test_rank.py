@@ -89,6 +89,7 @@ def test_sites(job, web):
     assert rank(job, "--sites").splitlines()[0].split() == ["importance", "pages", "known", "site"]
 
 
+@pytest.mark.deep
 def test_a_crawl_at_work(web, tmp_path):
     """While the crawl holds its database, importance can be read, and grows."""
     directory = tmp_path / "job"

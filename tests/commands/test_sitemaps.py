@@ -86,6 +86,7 @@ def test_export(job: Path, web: LocalWeb) -> None:
     assert sitemaps(job, "export") == f"{web.root}/s.xml\n"
 
 
+@pytest.mark.deep
 def test_add(web: LocalWeb, tmp_path: Path) -> None:
     """What is added is visited when the crawl is resumed."""
     directory = tmp_path / "job"

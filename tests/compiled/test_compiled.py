@@ -47,6 +47,7 @@ def built(project: Path, compiler: str) -> list[Path]:
     return list((project / "sitecrawl").rglob("*.so"))
 
 
+@pytest.mark.deep
 def test_an_installation_without_a_compiler(tmp_path: Path) -> None:
     """It is as good as any, has no C, and says so; with a compiler there is one file, for every later Python."""
     in_c()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sitecrawl.compiled import Native
 from sitecrawl.page.simhash import MAX_WORDS, simhash_in_python
 
-SPACES = [chr(code) for code in range(sys.maxunicode + 1) if chr(code).isspace()]
+SPACES = [chr(code) for code in range(0x10000) if chr(code).isspace()]  # beyond there is none
 
 
 @pytest.fixture(scope="module")
@@ -52,20 +52,20 @@ def test_every_character_ends_a_word_or_does_not() -> None:
             assert simhash(native, part) == simhash_in_python(part), f"at {ord(part[1]):x}"
 
 
-@pytest.mark.parametrize("length", [*range(70), 127, 128, 129, 191, 192, 193, 1000, 100_000])
-def test_a_word_of_any_length(native: Native, length: int) -> None:
+def test_a_word_of_any_length(native: Native) -> None:
     """CityHash64 goes by the length of what it hashes: all its ways are those of the package `cityhash`."""
-    for seed in range(5):
-        word = "".join(random.Random(seed).choices("abcdefghijklmnopqrstuvwxyz0123456789-", k=length))
-        assert simhash(native, word) == simhash_in_python(word)
+    for length in (*range(70), 127, 128, 129, 191, 192, 193, 1000, 100_000):
+        for seed in range(5):
+            word = "".join(random.Random(seed).choices("abcdefghijklmnopqrstuvwxyz0123456789-", k=length))
+            assert simhash(native, word) == simhash_in_python(word), (length, seed)
 
 
-@pytest.mark.parametrize("words", [0, 1, 2, 3, 4, 63, 64, 65, 1022, 1023, 1024, 1025, 5000])
 @pytest.mark.parametrize("kinds", [1, 3, 5000])
-def test_any_number_of_words(native: Native, words: int, kinds: int) -> None:
+def test_any_number_of_words(native: Native, kinds: int) -> None:
     """As many of them as are looked at, one fewer and one more; all alike, which makes the greatest counts."""
-    text = " ".join(f"w{n % kinds}" for n in range(words))
-    assert simhash(native, text) == simhash_in_python(text)
+    for words in (0, 1, 2, 3, 4, 63, 64, 65, 1022, 1023, 1024, 1025, 5000):
+        text = " ".join(f"w{n % kinds}" for n in range(words))
+        assert simhash(native, text) == simhash_in_python(text), words
 
 
 def test_an_enormous_text(native: Native) -> None:

@@ -147,6 +147,7 @@ def running(words: list[str], said: Path) -> Iterator[forks.Fork]:
 
 
 class TestKills:
+    @pytest.mark.deep
     def test_whoever_is_killed(self, tmp_path: Path, web: Web) -> None:
         """A worker, Redis, at last the process that has started both: nobody stays behind, the same command goes on,
         with as many workers as one likes, and every page is there once.
@@ -173,6 +174,7 @@ class TestKills:
         with redis_server(place):
             pass  # the other has ended, or this one would be refused
 
+    @pytest.mark.deep
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP], ids=["Ctrl-C", "closed terminal"])
     def test_an_end(self, tmp_path: Path, number: signal.Signals) -> None:
         """A second command is told who is at work, as the file for the process is; then all processes end, and the
@@ -273,6 +275,7 @@ class TestRefusals:
         assert done.stderr.count(f"sitecrawl: {foreign} is not a crawl of sitecrawl: it holds letters.txt") == 1
         assert "The crawl finished" in done.stderr
 
+    @pytest.mark.deep
     def test_a_crawl_begun_by_one(self, tmp_path: Path) -> None:
         """Many workers cannot go on with it, and are told who can; `auto` goes on with one."""
         place = tmp_path / "job"
@@ -287,6 +290,7 @@ class TestRefusals:
 
 
 class TestJobs:
+    @pytest.mark.deep
     def test_no_page(self, tmp_path: Path) -> None:
         """What no worker knows alone, that there is no page at all, is in the exit code; the job file says how many
         workers, and its name where they are.

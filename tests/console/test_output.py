@@ -51,6 +51,7 @@ def test_it_is_there(words: tuple[str, ...], objects: set[str], job: Path, s3: S
     assert all(s3.objects().values())
 
 
+@pytest.mark.deep
 def test_whole_or_not_at_all(job: Path, s3: S3) -> None:
     """Of an export that fails nothing is there; and `--since last` gives its pages again."""
     words = ("export", "--since", "last", "-o", "s3://pages/pages.csv", "-d", str(job))

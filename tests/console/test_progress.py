@@ -435,6 +435,7 @@ class TestOnATerminal:
         assert len(logged) == 13
         assert all(re.fullmatch(r"[\d: -]{19} \[scrapy.core.engine\] DEBUG: .*\)", line) for line in logged)
 
+    @pytest.mark.deep
     def test_hostile_titles_in_the_log(self, tmp_path: Path) -> None:
         """What a page says goes to the log as text, not to the terminal as a command."""
         package = tmp_path / "hostile_spiders"
@@ -500,6 +501,7 @@ class TestWithoutATerminal:
                 assert re.search(rf"    resting +1  hosts: {said}(\S+ )?\d\d:\d\d\n", end)
             assert web.paths() == ["/", "/busy"]
 
+    @pytest.mark.deep
     def test_summary_off(self, tmp_path: Path) -> None:
         """SITECRAWL_SUMMARY = False leaves nothing to be read."""
         with slow_site(1) as web:
@@ -523,6 +525,7 @@ class TestWithoutATerminal:
         assert "The crawl stopped: a file of the crawl could not be used" in failed.value.stderr
         assert "-s JOBDIR=crawls/generic-" in failed.value.stderr
 
+    @pytest.mark.deep
     def test_failed_downloads(self, tmp_path: Path) -> None:
         """A host that hangs up is named, with what went wrong."""
         with LocalWeb({"/": Answer(raw=b"")}) as web:
@@ -537,6 +540,7 @@ class TestWithoutATerminal:
         assert f"{host} (3)" in done.stderr
         assert re.search(r"given up +1  ", done.stderr)
 
+    @pytest.mark.deep
     def test_other_scheduler(self, tmp_path: Path) -> None:
         """In a project that takes only this extension, it says what Scrapy's statistics know, and makes no files."""
         spider = tmp_path / "plain.py"
@@ -564,6 +568,7 @@ class TestWithoutATerminal:
 
 
 class TestInterrupted:
+    @pytest.mark.deep
     def test_the_command_that_it_prints_resumes(self, tmp_path: Path) -> None:
         """Ctrl-C, then exactly what the summary says: every page is asked for once in all."""
         with slow_site(40) as web:

@@ -45,6 +45,7 @@ def test_keywordhunter(capsys: pytest.CaptureFixture[str]) -> None:
     assert LINE.fullmatch(capsys.readouterr().out)
 
 
+@pytest.mark.deep
 def test_the_package(tmp_path: Path) -> None:
     """Anywhere, in no project; without a word it says what to type."""
 

@@ -9,10 +9,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
 from fleet import Worker, fleet, stored, urls_of, web_of
 from partitions import totals
 from redis_servers import cluster, server
 from waiting import until
+
+pytestmark = pytest.mark.deep
 
 PAGES = 1_500
 

@@ -13,6 +13,8 @@ from sitecrawl.checking import check
 from sitecrawl.crawl.checkpoints import PAGES_PER_CHECKPOINT
 from sitecrawl.report.gather import gather_web
 
+pytestmark = pytest.mark.deep
+
 PAGES = 600
 KILLS = 3
 

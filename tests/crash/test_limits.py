@@ -9,6 +9,8 @@ from fleet import web_of
 from limited import attack
 from redis_servers import server
 
+pytestmark = pytest.mark.deep
+
 
 @pytest.mark.parametrize("seed", [6, 13])
 def test_a_limit_under_faults(seed: int, tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ from partitions import totals
 from redis_servers import cluster, moving_slot, program, valkey, watched
 from waiting import until
 
+pytestmark = pytest.mark.deep
+
 SHARDS = 4
 
 

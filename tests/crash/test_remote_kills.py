@@ -5,9 +5,12 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import pytest
 from killing import Sitecrawl, Web, run, start, web_of
 from s3_server import S3, s3_server
 from waiting import until
+
+pytestmark = pytest.mark.deep
 
 PAGES = 150
 KILLS = 3

@@ -12,6 +12,8 @@ from killing import Sitecrawl, Web, kill, run, web_of
 
 from sitecrawl.checking import check, repair
 
+pytestmark = pytest.mark.deep
+
 PAGES = 500
 
 

@@ -91,6 +91,7 @@ def test_the_store_has_what_is_here(web: LocalWeb, s3: S3, tmp_path: Path) -> No
     assert not list(job.glob("*.sent"))
 
 
+@pytest.mark.deep
 def test_the_next_run_sends_what_is_new(web: LocalWeb, s3: S3, tmp_path: Path) -> None:
     """It begins a file of its own, so nothing that was sent is sent again, but for the index."""
     job = tmp_path / "job"
@@ -105,6 +106,7 @@ def test_the_next_run_sends_what_is_new(web: LocalWeb, s3: S3, tmp_path: Path) -
     assert "2 WARC files at" in done.stderr
 
 
+@pytest.mark.deep
 def test_a_run_without_a_store_between(web: LocalWeb, s3: S3, tmp_path: Path) -> None:
     """It appends to the last file; the next run with a store sends that once more, as it is now."""
     job = tmp_path / "job"
@@ -166,6 +168,7 @@ def test_refused_at_the_start(web: LocalWeb, s3: S3, tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.deep
 def test_two_crawls_of_one_name(web: LocalWeb, s3: S3, tmp_path: Path) -> None:
     """The second one is refused: its index would take the place of the first one's."""
     crawl(web.root, tmp_path / "a" / "job", max_pages=1, **s3.settings())
@@ -174,6 +177,7 @@ def test_two_crawls_of_one_name(web: LocalWeb, s3: S3, tmp_path: Path) -> None:
     assert "another crawl" in done.stderr
 
 
+@pytest.mark.deep
 def test_a_folder(web: LocalWeb, tmp_path: Path) -> None:
     """A URL of a disk does as well, and needs no credentials."""
     done = crawl(web.root, tmp_path / "job", SITECRAWL_REMOTE=f"file://{tmp_path}/store")

@@ -69,6 +69,7 @@ def test_without_the_setting_there_is_no_index(tmp_path: Path, setting: dict[str
     assert command("search", "words", "report", "--format", "urls", cwd=tmp_path).stdout.endswith("/a.pdf\n")
 
 
+@pytest.mark.deep
 def test_ctrl_c_while_pages_are_taken_in(tmp_path: Path) -> None:
     """The second one ends it at once, also within a document, which the next search takes in."""
     slow = zip_of({"content.xml": b"<x>" + b"<a/>" * 30_000_000 + b"</x>"})

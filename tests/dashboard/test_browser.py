@@ -20,6 +20,8 @@ from localweb import Answer, LocalWeb, linked
 from playwright.sync_api import Browser, Page, Route, expect
 from waiting import PATIENCE, until
 
+pytestmark = pytest.mark.deep
+
 TABS = ("hosts", "sections", "held", "pages", "sitemaps", "errors", "fetches", "queue", "why", "changes", "engine")
 HOSTILE = '<img src=x onerror="window.owned=1"><script>window.owned=2</script>{{7*7}}\u202e&lt;b&gt;\'"'
 NOTICES = """

@@ -48,6 +48,7 @@ def sheets(*given: dict[str, object]) -> str:
     return json.dumps(given)
 
 
+@pytest.mark.deep
 def test_two_hosts_with_sheets_of_their_own(web, tmp_path):
     """One host has a limit and a rule of its own, in its summary, and the other one is crawled whole."""
     with ExitStack() as stack:
@@ -104,6 +105,7 @@ def test_a_change_survives_a_kill(web, tmp_path):
     assert "/b/ | /never" in report
 
 
+@pytest.mark.deep
 def test_a_host_is_hurried_after_the_crawl_was_changed(web, tmp_path):
     """A delay of one host holds at once, whatever delay of all hosts was set by hand before it."""
     with Crawl(web.root, tmp_path / "job", DOWNLOAD_DELAY=SLOW, ROBOTSTXT_OBEY=False) as crawl:
@@ -114,6 +116,7 @@ def test_a_host_is_hurried_after_the_crawl_was_changed(web, tmp_path):
     assert len(web.paths()) == 11
 
 
+@pytest.mark.deep
 def test_two_operators(web, tmp_path):
     """What another has changed since somebody looked is not overwritten: who comes second is told so."""
     with Crawl(web.root, tmp_path / "job", DOWNLOAD_DELAY=SLOW, ROBOTSTXT_OBEY=False) as crawl:
@@ -169,6 +172,7 @@ def by_hand(crawl: Crawl, option: str, value: str | None) -> str:
     return crawl.act("set", option=option, host="", value=value, was=was)
 
 
+@pytest.mark.deep
 def test_another_kind_of_scope(tmp_path):
     """A crawl whose kind of scope is changed leaves what waits and is out, also after a kill and with seeds that come
     then, until the settings say another kind: then what was set aside comes, and what was never stored if it is met.
@@ -208,6 +212,7 @@ def test_another_kind_of_scope(tmp_path):
         assert changed == [("any", "by the settings"), ("prefix", "by hand")]
 
 
+@pytest.mark.deep
 def test_a_seed_brings_back_what_was_set_aside(tmp_path):
     """What was left because no seed was near is fetched when one is."""
     settings: dict[str, Any] = {"DOWNLOAD_DELAY": SLOW, "ROBOTSTXT_OBEY": False}

@@ -191,6 +191,7 @@ def test_all_workers_on_one_page(redis: Server, web: Web, tmp_path: Path) -> Non
     assert sum(one["received"] for one in figures) == received
 
 
+@pytest.mark.deep
 def test_a_change_is_told_after_a_kill(redis: Server, tmp_path: Path) -> None:
     """A worker that was killed before it told the others of a change tells them when it is there again."""
     settings = {"SITECRAWL_CLUSTER_CRAWL": "changed", "SITECRAWL_CLUSTER_WATCH": True}
@@ -206,6 +207,7 @@ def test_a_change_is_told_after_a_kill(redis: Server, tmp_path: Path) -> None:
             until(lambda: page.table("terms?host=a.example")["values"]["delay"] == 7, "the other has heard of it")
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("said", "now"), [(10, 30), (100, 12)])
 def test_another_limit_of_pages(redis: Server, web: Web, tmp_path: Path, said: int, now: int) -> None:
     """It holds for both workers as soon as it is said to one: they fetch as many."""
@@ -227,6 +229,7 @@ def test_another_limit_of_pages(redis: Server, web: Web, tmp_path: Path, said: i
         assert stored(workers).total() == now
 
 
+@pytest.mark.deep
 def test_another_kind_of_scope(redis: Server, tmp_path: Path) -> None:
     """What one worker is told of scope holds on all, for seeds of before and after, narrower and wider again."""
     pages = {"/a/": linked("/a/0", "/b/0")}
@@ -252,6 +255,7 @@ def test_another_kind_of_scope(redis: Server, tmp_path: Path) -> None:
     assert [sorted(web.paths())[2:] for web in webs] == [["/b/0"]] * 3 + [[]]
 
 
+@pytest.mark.deep
 def test_last_fetches(redis: Server, tmp_path: Path) -> None:
     """When only a maze is left, which one worker samples, the pages of both say so; before, neither does."""
     goes_on = Event()
@@ -270,6 +274,7 @@ def test_last_fetches(redis: Server, tmp_path: Path) -> None:
         assert [worker.wait() for worker in workers] == [0, 0]
 
 
+@pytest.mark.deep
 def test_hosts_that_were_given_up(redis: Server, tmp_path: Path) -> None:
     """All workers ask theirs again when it is said in the directory of one."""
     settings = {"SITECRAWL_CLUSTER_CRAWL": "dead", "SITECRAWL_CLUSTER_WATCH": True, "SITECRAWL_FAILURE_DELAY": 0.05}
@@ -375,6 +380,7 @@ class TestWatched:
         assert tiers == {"cache", "recent", "bloom", "bloom_alone", "buffer", "disk"}
         assert [one.value for one in found["sitecrawl_worker_up"].samples] == [1, 1]
 
+    @pytest.mark.deep
     def test_in_a_browser(self, busy: list[Worker], web: Web, browser: Browser) -> None:
         """A host is found, blocked, and set free, whoever has it; the tables are those of one process."""
         page = browser.new_page()
@@ -397,6 +403,7 @@ class TestWatched:
         confirm(page, "Add")
         assert watched.wrong == []
 
+    @pytest.mark.deep
     def test_text_of_another_worker(self, workers: list[Worker], redis: Server, browser: Browser) -> None:
         """Whatever stands on the board, or is answered, is shown as text."""
         text, one = '<img src=x onerror="window.owned=1">', Page(workers[0])
@@ -419,6 +426,7 @@ class TestWatched:
                 assert page.evaluate("window.owned") is None
                 assert page.locator("#panel img").count() == 0
 
+    @pytest.mark.deep
     def test_lost_worker(self, workers: list[Worker], redis: Server) -> None:
         """A worker that was killed is shown as lost, with nothing in use; what is no worker's is not shown."""
         page = Page(workers[0])

@@ -430,6 +430,7 @@ class TestWhatItTells:
 
 
 class TestWhatIsDone:
+    @pytest.mark.deep
     def test_an_operator_at_work(self, tmp_path: Path) -> None:
         """Pause, block, resume, set free, add a seed, stop; and the next run knows what was decided."""
         with (
@@ -538,6 +539,7 @@ class TestWhatIsDone:
             assert f"SITECRAWL_DASHBOARD_PORT {port} cannot be had" in crawl.log
             assert web.paths() == ["/"]
 
+    @pytest.mark.deep
     def test_a_stop_before_the_seeds(self, tmp_path: Path) -> None:
         """The page is there before they are: the crawl ends well, and the next run has them."""
         (tmp_path / "late.py").write_text(LATE)
@@ -567,6 +569,7 @@ class TestWhatIsDone:
             assert sum(record.status == 200 for _, record in reader.records()) == 2
         assert "The crawl's history cannot be kept" in crawl.log
 
+    @pytest.mark.deep
     def test_a_history_that_is_damaged(self, tmp_path: Path) -> None:
         """The crawl does not depend on it: it says so, and begins a new one."""
         with LocalWeb({"/": linked("/a"), "/a": "<p>"}) as web:

@@ -20,6 +20,8 @@ from redis_servers import server
 from scrapyd_server import Scrapyd
 from waiting import PATIENCE, until
 
+pytestmark = pytest.mark.deep
+
 DEPLOY = PROJECT / "deploy"
 TOKEN = "a-token-of-the-operator"
 PASSWORD = "a-password-of-redis"

@@ -66,6 +66,7 @@ def test_a_public_page_leads_to_no_private_address(public: LocalWeb, private: Lo
     assert stats["limits/private_address"] == 3
 
 
+@pytest.mark.deep
 def test_an_answer_that_changes_is_checked_again(public: LocalWeb, private: LocalWeb, tmp_path: Path) -> None:
     """A name that was public for its first page is refused once it leads elsewhere."""
     closing = {"Content-Type": "text/html", "Connection": "close"}
@@ -78,6 +79,7 @@ def test_an_answer_that_changes_is_checked_again(public: LocalWeb, private: Loca
     assert stats["limits/private_address"] == 1
 
 
+@pytest.mark.deep
 def test_a_seed_names_its_host(private: LocalWeb, tmp_path: Path) -> None:
     """A private host that the user names is crawled, also when the crawl goes on; others beside it are not."""
     root = f"http://private.example:{private.port}/"
@@ -120,6 +122,7 @@ def test_what_is_no_web_url_is_not_sent(url: str) -> None:
         _url(request)
 
 
+@pytest.mark.deep
 def test_all_may_be_allowed(public: LocalWeb, private: LocalWeb, tmp_path: Path) -> None:
     """SITECRAWL_ALLOW_PRIVATE lets every address in."""
     states, _ = crawl(f"http://public.example:{public.port}/", tmp_path / "job", SITECRAWL_ALLOW_PRIVATE=True)
@@ -186,6 +189,7 @@ def test_any_spider_is_kept_from_leaving_the_web(tmp_path: Path) -> None:
     assert stats["limits/url_length"] == 2
 
 
+@pytest.mark.deep
 def test_endless_headers_end_over_tls(tmp_path: Path) -> None:
     """The connection is cut, though its peer goes on sending and never says goodbye."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -244,6 +244,7 @@ def test_an_address_that_is_told_is_not_believed(tmp_path: Path) -> None:
     assert len(stored) == 9
 
 
+@pytest.mark.deep
 def test_from_the_web_to_ftp_and_not_astray(tmp_path: Path) -> None:
     """A page's links to FTP servers are followed where that is on; none leads to a private address, or has a command
     in it.
@@ -313,6 +314,7 @@ def twisteds_server(folder: Path) -> Iterator[str]:
             process.kill()
 
 
+@pytest.mark.deep
 def test_a_server_of_others(tmp_path: Path) -> None:
     """What Twisted's server has on disk comes in, as it is."""
     folder = tmp_path / "files"
@@ -327,6 +329,7 @@ def test_a_server_of_others(tmp_path: Path) -> None:
     assert bodies == {*names}
 
 
+@pytest.mark.deep
 def test_a_kill_loses_nothing(tmp_path: Path) -> None:
     """After a SIGKILL the same command goes on, and every file is stored once."""
     files = {f"/{n % 9}/file{n}": b"%d" % n for n in range(60)}

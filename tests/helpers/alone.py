@@ -25,10 +25,6 @@ _HANDED_ON: Final = ("hypothesis_profile", "hypothesis_seed", "timeout")
 """Options of the run, by their names in pytest, that the second try has, too."""
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--again", action="store_true", help="run each test that failed again, alone")
-
-
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("again") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Again(config))

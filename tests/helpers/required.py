@@ -12,7 +12,7 @@ import pytest
 
 
 def lacking(what: str, reason: str) -> NoReturn:
-    """Ends the test, for want of `what`: CHROMIUM, MARIADB or COMPILED."""
+    """Ends the test, for want of `what`: CHROMIUM, MARIADB, COMPILED or PROGRAMS."""
     if os.environ.get(f"REQUIRE_{what}") == "1":
         pytest.fail(reason)
     pytest.skip(reason)

@@ -27,6 +27,7 @@ def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Range]:
         yield made
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("phase", ["young", "rotated"])
 def test_random_damage(phase: str, at: Range) -> None:
     """No traceback, no wrong bytes, no page lost or stored twice."""

@@ -8,12 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from waiting import PATIENCE
 
 sys.path.append(str(Path(__file__).parent))
 sys.path.append(str(Path(__file__).parents[1] / "helpers" / "spiders"))
 
 from fault_cases import own_machine
+
+pytestmark = pytest.mark.deep
 
 ATTACK = Path(__file__).with_name("fault_attack.py")
 SEED = int(os.environ.get("HOSTILE_SEED", "1"))

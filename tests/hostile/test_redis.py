@@ -25,6 +25,7 @@ def at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisRange]:
         yield made
 
 
+@pytest.mark.deep
 def test_random_damage(at: RedisRange) -> None:
     """No traceback, no page lost or stored twice."""
     for number in range(ATTACKS):

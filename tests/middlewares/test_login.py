@@ -96,6 +96,7 @@ def test_a_login_that_need_not_work(tmp_path: Path) -> None:
     assert titles(tmp_path / "job") == {"page", "open"}
 
 
+@pytest.mark.deep
 def test_a_failed_login_is_mended(tmp_path: Path) -> None:
     """A wrong password is sent once and told of in one line, no page is fetched logged out, and all are kept: resumed
     with the right one the crawl gets them.
@@ -159,6 +160,7 @@ def contents(job: Path) -> list[tuple[Path, bytes]]:
     return [*found, *unpacked, *rows]
 
 
+@pytest.mark.deep
 def test_cookies_of_all_hosts(tmp_path: Path) -> None:
     """With SITECRAWL_COOKIES a host is sent what it has set, and a resumed crawl still has it."""
     pages: dict[str, Page] = {
@@ -172,6 +174,7 @@ def test_cookies_of_all_hosts(tmp_path: Path) -> None:
     assert sent == [("/", None), ("/a", "k=v1"), ("/a?again", "k=v1")]
 
 
+@pytest.mark.deep
 def test_a_proxy_of_one_host(tmp_path: Path) -> None:
     """What a sheet's proxy is for goes through it, robots.txt included; nobody sees its password."""
     with LocalWeb(lambda path, host: f"<title>{host}</title>by the proxy") as far, LocalWeb({"/": "near"}) as near:
@@ -191,6 +194,7 @@ def test_a_proxy_of_one_host(tmp_path: Path) -> None:
         assert secret.decode() not in done.stderr + done.stdout
 
 
+@pytest.mark.deep
 def test_killed(tmp_path: Path) -> None:
     """A crawl that is killed in the middle goes on: with the session that it had, or another, and never with half."""
     with MembersWeb(pages=25) as web:

@@ -94,6 +94,7 @@ def port() -> Iterator[int]:
         yield number
 
 
+@pytest.mark.deep
 def test_a_host_that_never_answered_is_asked_by_every_resume(port: int, tmp_path: Path) -> None:
     """As long as it does not answer its pages have failed; the run in which it does gets them."""
     job = tmp_path / "job"
@@ -109,6 +110,7 @@ def test_a_host_that_never_answered_is_asked_by_every_resume(port: int, tmp_path
     assert "nothing is left to fetch." in done.stderr
 
 
+@pytest.mark.deep
 def test_hosts_that_were_given_up_are_asked_at_once(port: int, tmp_path: Path) -> None:
     """A crawl that runs does so when it is told to."""
     job, is_over = tmp_path / "job", threading.Event()

@@ -71,6 +71,7 @@ def test_a_challenge_for_a_while(challenge: Answer, tmp_path: Path) -> None:
     assert len(stored(tmp_path / "job")) == PAGES
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("isolated", [0, 1])
 def test_a_host_that_challenges_for_good(isolated: int, tmp_path: Path) -> None:
     """It is asked for ten times more, and keeps its pages for the next run; the log names it once."""
@@ -103,6 +104,7 @@ def test_a_host_that_challenges_from_the_start(tmp_path: Path) -> None:
     assert stats_of(done.stderr)["refused/challenge"] == 3
 
 
+@pytest.mark.deep
 def test_a_page_that_is_always_a_challenge(tmp_path: Path) -> None:
     """It has its retries, and has failed; the pages beside it come in."""
     with LocalWeb(Shop(lambda _, path: CHALLENGES["as a page"] if path == "/7" else None)) as web:
@@ -123,6 +125,7 @@ def test_a_challenge_in_the_place_of_robots_txt(tmp_path: Path) -> None:
     assert set(states_of(tmp_path / "job").values()) == {UrlState.FAILED}
 
 
+@pytest.mark.deep
 def test_the_host_rests(tmp_path: Path) -> None:
     """For as long as a challenge asks, and else longer after each."""
     asks = Answer(ANUBIS.encode(), 200, HTML | {"Retry-After": "1"})

@@ -31,7 +31,9 @@ def mariadb() -> Iterator[MariaDb]:
         server.stop()
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
+@pytest.fixture(
+    params=["sqlite", *(pytest.param(name, marks=pytest.mark.deep) for name in ("postgresql", "mariadb"))]
+)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'pages.db'}"

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from crawling import PROJECT
 
-CONFTEST = "from alone import pytest_addoption, pytest_configure\n"
+CONFTEST = """
+from alone import pytest_configure
+def pytest_addoption(parser): parser.addoption("--again", action="store_true")
+"""
 PASSES = "def test_passes(): pass\n"
 FAILS = "def test_fails(): assert not 'twice'\n"
 BY_CHANCE = """

@@ -19,6 +19,7 @@ from installed import Environment
 from local_ftp import LocalFtp
 from localweb import Answer, linked
 from redis_servers import Server
+from required import lacking
 from scrapyd_server import Scrapyd
 from whole_web import WholeWeb
 
@@ -105,6 +106,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
 @pytest.fixture(scope="module")
 def begun(tmp_path_factory: pytest.TempPathFactory, world: dict[str, str]) -> Path:
     """The reader's checkout, with a crawl."""
+    if missing := [program for program in ("curl", "jq", "sqlite3") if shutil.which(program) is None]:
+        lacking("PROGRAMS", f"not installed: {', '.join(missing)}")
     folder = tmp_path_factory.mktemp("reader") / "sitecrawl"
     left_out = (".*", "crawls", "build", "dist", "*.egg-info", "__pycache__", "tests", "benchmarks")
     shutil.copytree(PROJECT, folder, ignore=shutil.ignore_patterns(*left_out))
@@ -145,7 +148,7 @@ def folder(begun: Path, tmp_path: Path) -> Path:
     return shutil.copytree(begun, tmp_path / "sitecrawl", symlinks=True)
 
 
-@pytest.mark.documents
+@pytest.mark.deep
 @pytest.mark.parametrize("path", WITH_COMMANDS, ids=name_of)
 def test_commands(path: Path, folder: Path, world: dict[str, str], tmp_path: Path) -> None:
     """In the order in which they stand there; the servers they name are on other ports here."""
@@ -170,7 +173,7 @@ def test_commands(path: Path, folder: Path, world: dict[str, str], tmp_path: Pat
         run(commands, folder, world)
 
 
-@pytest.mark.documents
+@pytest.mark.deep
 def test_rows_that_compare(folder: Path, world: dict[str, str]) -> None:
     """Each command in a table of docs/compared.md succeeds, and prints what stands beside it."""
     executable()
@@ -180,18 +183,18 @@ def test_rows_that_compare(folder: Path, world: dict[str, str]) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
-def test_benchmarks_are_there(path: Path) -> None:
+def test_benchmarks_are_there() -> None:
     """Of those that take long, script and options."""
-    for name, words in re.findall(r"^python (benchmarks/\w+\.py)(.*)$", path.read_text("utf-8"), re.MULTILINE):
-        source = (PROJECT / name).read_text(encoding="utf-8")
-        assert [option for option in re.findall(r"--[a-z-]+", words) if f'"{option}"' not in source] == [], name
+    for path in DOCUMENTS:
+        for name, words in re.findall(r"^python (benchmarks/\w+\.py)(.*)$", path.read_text("utf-8"), re.MULTILINE):
+            source = (PROJECT / name).read_text(encoding="utf-8")
+            assert [option for option in re.findall(r"--[a-z-]+", words) if f'"{option}"' not in source] == [], name
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
-def test_what_is_not_run_says_why(path: Path) -> None:
+def test_what_is_not_run_says_why() -> None:
     """And every command of ours stands in a block that is run, or says so."""
-    assert {why for why, _ in blocks(path) if why} <= REASONS
-    text = path.read_text(encoding="utf-8")
-    assert re.findall(r"^    (?:scrapy|make|KeywordHunter|docker|curl) .*$", text, re.MULTILINE) == []
-    assert re.findall(r"```(?:bash|shell|console)\n", text) == []
+    for path in DOCUMENTS:
+        assert {why for why, _ in blocks(path) if why} <= REASONS, path
+        text = path.read_text(encoding="utf-8")
+        assert re.findall(r"^    (?:scrapy|make|KeywordHunter|docker|curl) .*$", text, re.MULTILINE) == [], path
+        assert re.findall(r"```(?:bash|shell|console)\n", text) == [], path

@@ -6,10 +6,10 @@ import argparse
 import ast
 import re
 import tomllib
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-import pytest
 from crawling import PROJECT, environment, scrapy
 from localweb import LocalWeb, linked
 from scrapy.commands import ScrapyCommand
@@ -71,21 +71,23 @@ class TestSettings:
             named = set(re.findall(r"\bSITECRAWL_[A-Z_]*[A-Z]\b(?!_)", present))
             assert named <= SETTINGS.keys() | UNSET.keys() | VARIABLES, path
 
-    @pytest.mark.parametrize(("name", "value"), sorted((SETTINGS | SCRAPY_DEFAULTS | UNSET).items()))
-    def test_default(self, name: str, value: object) -> None:
+    def test_default(self) -> None:
         """The documented default is the one that the add-on gives."""
-        assert ast.literal_eval(rows("docs/settings.md")[name][1].strip("`")) == value
+        documented = rows("docs/settings.md")
+        for name, value in (SETTINGS | SCRAPY_DEFAULTS | UNSET).items():
+            assert ast.literal_eval(documented[name][1].strip("`")) == value, name
 
 
 class TestCommands:
-    @pytest.mark.parametrize("path", COMMANDS, ids=lambda path: path.stem)
-    def test_every_command_and_option(self, path: Path) -> None:
+    def test_every_command_and_option(self) -> None:
         """Each command has its heading, and a table of exactly the options that it adds to Scrapy's."""
-        module = import_module(f"sitecrawl.commands.{path.stem}")
-        heading = f"## scrapy {path.stem}\n"
-        assert heading in text("docs/commands.md")
-        documented = {name for name in rows("docs/commands.md", heading) if name.startswith("-")}
-        assert documented == options_of(module.Command) - options_of(BASES.get(path.stem, Plain)) - {"--version"}
+        for name in (path.stem for path in COMMANDS):
+            module = import_module(f"sitecrawl.commands.{name}")
+            heading = f"## scrapy {name}\n"
+            assert heading in text("docs/commands.md"), name
+            documented = {option for option in rows("docs/commands.md", heading) if option.startswith("-")}
+            added = options_of(module.Command) - options_of(BASES.get(name, Plain)) - {"--version"}
+            assert documented == added, name
 
     def test_every_command_says_its_version(self) -> None:
         """The option that all of ours have is said once, above them."""
@@ -159,19 +161,19 @@ class TestArchitecture:
 
 
 class TestNamedFiles:
-    @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(PROJECT).as_posix())
-    def test_every_named_file_exists(self, path: Path) -> None:
+    def test_every_named_file_exists(self) -> None:
         """A module that a document names by its path is there."""
         parts = "sitecrawl|middlewares|pipelines|benchmarks"
-        named = re.findall(rf"`((?:{parts})/[\w/.-]+\.(?:py|lua|js))`", path.read_text(encoding="utf-8"))
-        assert [name for name in named if not (PROJECT / name).exists()] == []
+        for path in DOCUMENTS:
+            named = re.findall(rf"`((?:{parts})/[\w/.-]+\.(?:py|lua|js))`", path.read_text(encoding="utf-8"))
+            assert [name for name in named if not (PROJECT / name).exists()] == [], path
 
 
 class TestNamedTests:
-    @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(PROJECT).as_posix())
-    def test_every_named_test_exists(self, path: Path) -> None:
+    def test_every_named_test_exists(self) -> None:
         """What a document says is tested, by the file and the name of a test, is there to be run."""
-        for named in re.findall(r"`(tests/[\w/]+(?:\.py)?(?:::\w+)*)`", path.read_text(encoding="utf-8")):
+        written = "\n".join(path.read_text(encoding="utf-8") for path in DOCUMENTS)
+        for named in re.findall(r"`(tests/[\w/]+(?:\.py)?(?:::\w+)*)`", written):
             file, *names = named.split("::")
             assert (PROJECT / file).exists(), named
             body = ast.parse(text(file)).body if names else []
@@ -192,16 +194,16 @@ class TestDependencies:
 
 
 class TestLinks:
-    @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(PROJECT).as_posix())
-    def test_no_link_is_dead(self, path: Path) -> None:
+    def test_no_link_is_dead(self) -> None:
         """A relative link leads to a file, and its fragment to a heading of it."""
-        for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text(encoding="utf-8")):
+        targets = [(path, to) for path in DOCUMENTS for to in re.findall(r"\]\(([^)\s]+)\)", path.read_text("utf-8"))]
+        for path, target in targets:
             if "://" in target:
                 continue
             name, _, fragment = target.partition("#")
             file = path.parent / name if name else path
-            assert file.exists(), target
-            assert not fragment or fragment in anchors(file), target
+            assert file.exists(), (path, target)
+            assert not fragment or fragment in anchors(file), (path, target)
 
     def test_every_document_is_in_the_index(self) -> None:
         """docs/README.md leads to all of them."""
@@ -212,6 +214,7 @@ class TestLinks:
         assert missing == []
 
 
+@cache
 def anchors(file: Path) -> set[str]:
     """The fragments that GitHub gives to a document's headings."""
     headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
@@ -241,10 +244,10 @@ class TestExamples:
         lines = {line.replace(web.root, "") for line in feed.read_text().splitlines()}
         assert {"/,0,Home", "/a,1,A"} <= lines
 
-    @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(PROJECT).as_posix())
-    def test_python_compiles(self, path: Path) -> None:
+    def test_python_compiles(self) -> None:
         """Every Python block is Python, and what it imports from us exists."""
-        for block in re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL):
+        written = "\n".join(path.read_text(encoding="utf-8") for path in DOCUMENTS)
+        for block in re.findall(r"```python\n(.*?)```", written, re.DOTALL):
             for node in ast.walk(ast.parse(block)):
                 if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("sitecrawl", "pipelines")):
                     assert node.module is not None

@@ -23,6 +23,8 @@ from waiting import PATIENCE
 
 from sitecrawl.pagestore import PageFilter, PageReader
 
+pytestmark = pytest.mark.deep
+
 Items = dict[str, list[str]]
 ADDON = 'ADDONS = {"sitecrawl.addon.Addon": 500}'
 FEED = "<items>" + "".join(f'<item id="{n}"><name>n{n}</name></item>' for n in range(3)) + "</items>"

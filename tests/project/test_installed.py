@@ -15,6 +15,8 @@ from crawling import PROJECT, scrapy
 from installed import PARTS, Environment, build_egg, build_wheel, copy_of_project, run
 from localweb import LocalWeb, linked
 
+pytestmark = pytest.mark.deep
+
 CONFIGURATION = "[settings]\ndefault = sitecrawl.settings\n"
 
 

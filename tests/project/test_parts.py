@@ -145,6 +145,7 @@ def test_warc_files(folder: Path, web: LocalWeb) -> None:
     run(folder, web, "stock", **parts)  # Scrapy's scheduler has its own files beside
 
 
+@pytest.mark.deep
 def test_a_database(folder: Path, web: LocalWeb) -> None:
     """Pages of any spider that makes them, under Scrapy's scheduler."""
     url = f"sqlite:///{folder / 'pages.db'}"
@@ -159,6 +160,7 @@ def store() -> Iterator[redis.Redis]:
         yield client
 
 
+@pytest.mark.deep
 def test_redis(folder: Path, web: LocalWeb, store: redis.Redis) -> None:
     """Items go where those of scrapy-redis go; no crawl directory is made for them."""
     parameters = {"unix_socket_path": socket_of(store)}
@@ -168,6 +170,7 @@ def test_redis(folder: Path, web: LocalWeb, store: redis.Redis) -> None:
     assert not (folder / "crawls").exists()
 
 
+@pytest.mark.deep
 def test_sitemaps_in_a_spider(folder: Path, web: LocalWeb) -> None:
     """One call finds them, with the crawler's own downloads."""
     assert run(folder, web, "sitemaps")[1] == ["/3", "/4"]
@@ -220,6 +223,7 @@ class TestFindSitemaps:
         assert len(self.find(pages, most=2)) == 2
 
 
+@pytest.mark.deep
 def test_a_site_spider_under_a_foreign_scheduler(folder: Path, web: LocalWeb) -> None:
     """Its links are in our frontier: a crawl that would find nothing to do is an error, and says what to change."""
     settings = {"SCHEDULER": "scrapy.core.scheduler.Scheduler", "JOBDIR": folder / "job"}

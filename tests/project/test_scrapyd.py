@@ -17,6 +17,8 @@ from waiting import until
 
 from sitecrawl.pagestore import PageFilter, PageReader
 
+pytestmark = pytest.mark.deep
+
 STARLETTE = "http://www.starlette.io/"
 HTTPX = "http://www.python-httpx.org/"
 SLOW = ("setting", "DOWNLOAD_DELAY=2")

@@ -6,6 +6,7 @@ import json
 import threading
 from pathlib import Path
 
+import pytest
 from chromium import executable
 from crawling import crawl
 from localweb import Answer, LocalWeb
@@ -13,6 +14,8 @@ from scripted_web import LOGO, script
 from waiting import PATIENCE
 
 from sitecrawl.pagestore import PageReader
+
+pytestmark = pytest.mark.deep
 
 SHELL = "<!doctype html><title>app</title><body><div id=root></div><script src=/app.js></script></body>"
 HTML = {"Content-Type": "text/html"}

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 from chromium import executable
 from crawling import crawl, scrapy, stats_of
 from localweb import Answer, LocalWeb, Page, linked
@@ -14,6 +15,8 @@ from waiting import PATIENCE
 
 from sitecrawl.base import limits
 from sitecrawl.pagestore import PageReader
+
+pytestmark = pytest.mark.deep
 
 LINK = "document.body.insertAdjacentHTML('beforeend', '<a href=/found>f</a>');"
 

@@ -10,6 +10,7 @@ import threading
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from browsers import below, processes
 from chromium import executable
 from crawling import PROJECT, crawl, environment, scrapy, scrapy_command, stats_of
@@ -18,6 +19,8 @@ from scripted_web import scripted
 from waiting import PATIENCE, until
 
 from sitecrawl.pagestore import PageReader
+
+pytestmark = pytest.mark.deep
 
 PAGES = 4
 GRAPH = {"/": tuple(f"/{n}" for n in range(PAGES)), **{f"/{n}": ("/",) for n in range(PAGES)}}

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 from chromium import executable
 from crawling import crawl, scrapy, stats_of
 from localweb import Answer, LocalWeb, linked
@@ -14,6 +15,8 @@ from scripted_web import script, scripted, scripted_web
 from whole_web import WholeWeb
 
 from sitecrawl.pagestore import PageReader
+
+pytestmark = pytest.mark.deep
 
 GRAPH: Mapping[str, tuple[str, ...]] = {
     "/": ("/a", "/b", "/plain"),

@@ -201,6 +201,7 @@ class TestDocument:
         ):
             assert words in text
 
+    @pytest.mark.deep
     def test_in_a_browser(self, job: Path, report: ReportData, tmp_path: Path) -> None:
         """It opens from the disk, asks for nothing, runs nothing, is as wide as a phone, can be read, and prints."""
         file = tmp_path / "report.html"
@@ -214,6 +215,7 @@ class TestDocument:
         assert pdf.startswith(b"%PDF-")
         assert 1 <= len(re.findall(rb"/Type\s*/Page\b", pdf)) < 10
 
+    @pytest.mark.deep
     def test_long_tables_are_folded(self, job: Path, report: ReportData, tmp_path: Path) -> None:
         """On a phone the first rows stand there, all when somebody asks; on paper all."""
         link = "https://www.example.org/a/folder/that-is-rather-long/page-{}.html".format

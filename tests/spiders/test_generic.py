@@ -198,6 +198,7 @@ class TestScope:
         crawl(three_hosts, f"http://{PAGES[0]}", tmp_path / "job", **arguments)
         assert sorted(asked(three_hosts)) == sorted(expected)
 
+    @pytest.mark.deep
     def test_a_seed_that_moved_is_the_new_scope(self, tmp_path: Path) -> None:
         """Where a seed's redirect leads is in scope from there on, over two hops, and in a run that resumes."""
         answers: dict[str, Page] = {

@@ -160,6 +160,7 @@ def test_a_soft_404_is_no_page(tmp_path: Path) -> None:
         assert whole(job)
 
 
+@pytest.mark.deep
 def test_images_on_thousands_of_urls_are_no_trap(tmp_path: Path) -> None:
     """They are not judged, and the pages' site is not judged by them: all pages come in."""
     count = 120

@@ -195,6 +195,7 @@ def test_a_collector_that_is_down(web: LocalWeb, tmp_path: Path) -> None:
     assert stats_of(done.stderr)["otel/errors"] >= 1
 
 
+@pytest.mark.deep
 def test_a_collector_that_hangs(web: LocalWeb, tmp_path: Path) -> None:
     """The end waits for it, and not for long: the crawl ends before the collector has said a word."""
     over = threading.Event()
@@ -244,6 +245,7 @@ def test_without_the_extra(web: LocalWeb, tmp_path: Path) -> None:
     assert "scrapy-sitecrawl[otel]" in line
 
 
+@pytest.mark.deep
 def test_what_they_quote(web: LocalWeb, collector: Collector, tmp_path: Path) -> None:
     """A key for the collector that is written otherwise than they want it is in no line of the log; nor is there a
     traceback of a number that is none.

@@ -147,6 +147,7 @@ def responses_at(receiver: Receiver, event: str) -> int | None:
     return told[-1] if told else None
 
 
+@pytest.mark.deep
 def test_stall_and_kill(gated: Gated, receiver: Receiver, tmp_path: Path) -> None:
     """A stall is told once, and its end; signs of life come meanwhile. After a kill the next start tells of it."""
     every = ["start", "end", "stall", "resumed", "heartbeat"]
@@ -200,6 +201,7 @@ def test_errors(receiver: Receiver, tmp_path: Path) -> None:
     assert errors["errors"] <= errors["attempts"]
 
 
+@pytest.mark.deep
 def test_on_a_cluster(receiver: Receiver, tmp_path: Path) -> None:
     """However many workers there are, the crawl starts once and ends once; heartbeats are each worker's."""
     every = ["start", "end", "heartbeat"]

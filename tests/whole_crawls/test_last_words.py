@@ -9,6 +9,7 @@ import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
 from crawling import crawl, scrapy, stats_of
 from localweb import Answer, LocalWeb, Page, linked
 from maze import GOOD, prose, with_maze
@@ -27,6 +28,7 @@ def first_line(done: subprocess.CompletedProcess[str]) -> str:
     return str(line)
 
 
+@pytest.mark.deep
 def test_a_maze(tmp_path: Path) -> None:
     """The good pages are in, the rest is held back: nothing says "finished", and what is listed is as much."""
     with LocalWeb(with_maze) as web:
@@ -44,6 +46,7 @@ def test_a_maze(tmp_path: Path) -> None:
     assert json.loads(held)["waiting"] == stats["frontier/held"] == stats["frontier/waiting"]
 
 
+@pytest.mark.deep
 def test_what_is_told_at_the_end_of_a_maze(tmp_path: Path) -> None:
     """While only the maze is left and sampled, the line says so: how many fetches more, which set, how large."""
     with LocalWeb(with_maze) as web:

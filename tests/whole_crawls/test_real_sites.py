@@ -21,6 +21,8 @@ from sitecrawl.page.refusals import challenge
 from sitecrawl.pagestore import PageFilter, PageReader
 from sitecrawl.urls.url import Canonicalizer, parse, site_of
 
+pytestmark = pytest.mark.deep
+
 LOC = "{http://www.sitemaps.org/schemas/sitemap/0.9}loc"
 
 

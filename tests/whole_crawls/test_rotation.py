@@ -18,6 +18,8 @@ from localweb import Answer, Hit, LocalWeb, Page, linked
 
 from sitecrawl.frontier.record import UrlState
 
+pytestmark = pytest.mark.deep
+
 PAGES = 10
 AGENTS = ["sitecrawl-a (+https://example.org/bot)", "sitecrawl-b (+https://example.org/bot)"]
 ROBOTS = "User-agent: sitecrawl\nDisallow: /7\n"

@@ -20,6 +20,8 @@ from localweb import Answer, LocalWeb, Page, linked
 from ports import held_port
 from waiting import PATIENCE
 
+pytestmark = pytest.mark.deep
+
 DRIVER = HELPERS / "spiders" / "driver.py"
 SPIDERS = [
     "callbacks",

@@ -103,6 +103,7 @@ def test_one_signal_ends_the_crawl_although_a_host_hangs(
     finish(web, pages, tmp_path)
 
 
+@pytest.mark.deep
 def test_one_signal_ends_a_pause(web: LocalWeb, pages: HangingWeb, tmp_path: Path) -> None:
     """A page that waits for the pause after its host's robots.txt is left to the next run at once."""
     process = start(web, tmp_path, DOWNLOAD_DELAY=FOREVER)
@@ -115,6 +116,7 @@ def test_one_signal_ends_a_pause(web: LocalWeb, pages: HangingWeb, tmp_path: Pat
     finish(web, pages, tmp_path)
 
 
+@pytest.mark.deep
 def test_two_signals_end_the_crawl_at_once(web: LocalWeb, pages: HangingWeb, tmp_path: Path) -> None:
     """The last checkpoint counts, and nothing is lost or stored twice."""
     process = start(web, tmp_path, LOG_LEVEL="INFO")
@@ -128,6 +130,7 @@ def test_two_signals_end_the_crawl_at_once(web: LocalWeb, pages: HangingWeb, tmp
     finish(web, pages, tmp_path)
 
 
+@pytest.mark.deep
 def test_a_third_signal_changes_nothing(web: LocalWeb, pages: HangingWeb, tmp_path: Path) -> None:
     """Whoever leans on Ctrl-C gets an end, and a crawl that can be resumed."""
     process = start(web, tmp_path)

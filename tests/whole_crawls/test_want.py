@@ -74,6 +74,7 @@ def test_too_few_descriptors(tmp_path: Path) -> None:
     assert not (tmp_path / "job").exists()
 
 
+@pytest.mark.deep
 def test_a_name_server_that_is_gone_for_a_while(tmp_path: Path) -> None:
     """No host of those whose names nobody can look up meanwhile is given up; each page is fetched once."""
     gone, log = tmp_path / "gone", tmp_path / "log"
@@ -108,6 +109,7 @@ def test_a_name_server_that_is_gone_for_a_while(tmp_path: Path) -> None:
     assert stats_of(log.read_text())["want/names"] > 0
 
 
+@pytest.mark.deep
 def test_a_network_that_is_gone_for_a_while(tmp_path: Path, alone: Sequence[str]) -> None:
     """No host of those that nobody can reach meanwhile is given up; each page comes in once."""
     done = run([*alone, sys.executable, str(HELPERS / "lost_network.py"), str(tmp_path), "24"])
@@ -120,6 +122,7 @@ def test_a_network_that_is_gone_for_a_while(tmp_path: Path, alone: Sequence[str]
     assert len(set(json.loads(done.stdout))) == 24
 
 
+@pytest.mark.deep
 def test_no_network_at_all(tmp_path: Path, alone: Sequence[str]) -> None:
     """The crawl ends, with a reason and an exit code of its own, and has lost nothing: the next run goes on."""
     with LocalWeb(page, address="0.0.0.0") as web:
@@ -173,6 +176,7 @@ def refusing(address: str) -> Iterator[int]:
         yield bound.getsockname()[1]
 
 
+@pytest.mark.deep
 def test_a_proxy_that_is_down_for_a_while(tmp_path: Path) -> None:
     """No host behind it is given up, and no attempt is counted of their pages."""
     address, log = "127.0.0.77", tmp_path / "log"

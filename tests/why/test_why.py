@@ -167,6 +167,7 @@ class TestEnded:
         assert "password" not in done.stderr.replace("a user name", "")
 
 
+@pytest.mark.deep
 def test_enough_pages(web: LocalWeb, tmp_path: Path) -> None:
     """What waits when the crawl has all that it was to have says so; another end is named, too."""
     directory = tmp_path / "job"
@@ -180,6 +181,7 @@ def test_enough_pages(web: LocalWeb, tmp_path: Path) -> None:
     assert about(answer, "queue")["before"] >= 3
 
 
+@pytest.mark.deep
 def test_too_far(web: LocalWeb, tmp_path: Path) -> None:
     """What only pages link to that are at the greatest depth is not known; the page is named."""
     crawl(f"{web.root}/a", tmp_path / "job", max_depth=1)

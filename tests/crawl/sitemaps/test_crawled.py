@@ -196,6 +196,7 @@ class TestDiscovery:
         assert moved == {f"{web.root}/{name}.xml" for name in ("old", "out", "a", "b")}
         assert found[f"{web.root}/gone.xml"].state == SitemapState.INVALID
 
+    @pytest.mark.deep
     def test_a_front_page_that_has_moved(self, tmp_path: Path) -> None:
         """Where a front page leads to another host of the crawl, that host is searched; each has one robots.txt."""
         site: dict[str, Page] = {"/": linked(), "/robots.txt": "Sitemap: /s.xml", "/1": linked(title="1")}
@@ -207,6 +208,7 @@ class TestDiscovery:
                 assert web.paths(robots=True) == ["/robots.txt", "/"]
         assert sorted(other.paths(robots=True)) == ["/", "/1", "/robots.txt", "/s.xml"]
 
+    @pytest.mark.deep
     def test_spam(self, tmp_path: Path) -> None:
         """URLs of other hosts are dropped and counted, unless their robots.txt names the sitemap."""
         site: dict[str, Page] = {"/": linked(), "/robots.txt": "Sitemap: /s.xml", "/1": linked(title="1")}
@@ -397,6 +399,7 @@ class TestWatch:
         assert "/p3" in watched.growing.paths()
         assert any(hit.path == "/s.xml" and "If-None-Match" in hit.headers for hit in watched.growing.hits)
 
+    @pytest.mark.deep
     def test_after_a_kill(self, watched: Watched) -> None:
         """What a killed crawl has left is sound."""
         checked = scrapy("check-crawl", str(watched.jobdir))
@@ -433,6 +436,7 @@ class TestWatch:
             assert len(web.paths()) == 2
 
 
+@pytest.mark.deep
 def test_a_kill_while_a_sitemap_is_read(tmp_path: Path) -> None:
     """What was read before a checkpoint is in it; the rest comes when it is read again, and nothing twice."""
     entries = 45_000
