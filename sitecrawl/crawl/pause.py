@@ -6,7 +6,8 @@ reason, the next pause is twice as long, and as soon as anything is heard of a h
 lasts for SITECRAWL_MAX_WANT_TIME, the crawl ends, with a finish reason of its own: the next run goes on.
 
 For one proxy of several the crawl does not pause: its pages would be what is handed out to see, again and again. They
-go back, and their hosts rest for a while.
+go back, and their hosts rest for a while. So it is for names that take long to look up; and where no name server
+answers, as long as something comes of hosts whose addresses are known, or need not be: `GRACE`.
 """
 
 from __future__ import annotations
@@ -28,9 +29,12 @@ logger = logging.getLogger(__name__)
 FIRST_PAUSE: Final = 0.5
 """Seconds; each further pause is twice as long."""
 LONGEST_PAUSE: Final = 30.0
-RESTS: Final = {Want.PROXY: 5.0}
-"""Wants for which the crawl does not pause, and for how many seconds the host of a page rests that has met one: at
-the most, for it begins with `FIRST_PAUSE`, and is twice as long each time until something comes of the host."""
+RESTS: Final = {Want.PROXY: 5.0, Want.LOOKUPS: 5.0, Want.NAMES: 5.0}
+"""Wants for which the crawl does not pause, or not at once, and for how many seconds the host of a page rests that
+has met one: at the most, for it begins with `FIRST_PAUSE`, and is twice as long each time until something comes of
+the host."""
+GRACE: Final = 10.0
+"""Without a name server, the crawl pauses when nothing has come of any host for so many seconds."""
 MAX_HOSTS: Final = 10_000
 """Hosts that rest so and are told apart."""
 
@@ -42,6 +46,7 @@ _WORDS: Final = {
     Want.NETWORK: "the network is down: no host can be reached",
     Want.ANSWER: "no host answers: the network is down, or all hosts that were asked are",
     Want.NAMES: "no name server answers",
+    Want.LOOKUPS: "names are looked up, and nothing comes",
     Want.PROXIES: "no proxy answers, or none lets the crawl through",
     Want.PROXY: "a proxy does not answer, and nothing comes by another way",
 }
@@ -78,6 +83,8 @@ class Pause:
         self.want: Want | None = None
         """What is lacking; None while nothing is."""
         self._since = 0.0
+        self._heard_at = -inf
+        """When a host was heard of last, or was to blame itself."""
         self._borne_since: float | None = None
         """When a want was met first for which the crawl does not pause, and nothing has been heard since."""
         self._seconds = FIRST_PAUSE
@@ -105,7 +112,7 @@ class Pause:
     def suffer(self, want: Want) -> None:
         """Something was asked for, and failed for `want`."""
         now = self._clock()
-        if want in RESTS:
+        if want in RESTS and (want is not Want.NAMES or now - self._heard_at < GRACE):
             self._bear(want, now)
             return
         if self.want is None:
@@ -152,6 +159,7 @@ class Pause:
     def end(self) -> None:
         """A host was heard of, or is itself to blame: nothing is lacking."""
         self._borne_since = None
+        self._heard_at = self._clock()
         if self.want is None:
             return
         if self._seconds > FIRST_PAUSE:

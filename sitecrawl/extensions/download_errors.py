@@ -134,6 +134,7 @@ _OF_CERTIFICATES: Final[dict[str, type[Exception]]] = {
 }
 _OF_ERRORS: Final[dict[type[Exception], type[Exception]]] = {
     http.UnknownHost: CannotResolveHostError,
+    http.NotAnswered: CannotResolveHostError,
     http.Unresolved: CannotResolveHostError,
     http.BadResponse: BadAnswer,
 }

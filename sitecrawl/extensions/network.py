@@ -22,7 +22,7 @@ from sitecrawl.base.limits import NO_LIMIT
 from sitecrawl.crawl.configuration import verify_tls
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import PrivateAddress
-from sitecrawl.extensions.resolver import look_up
+from sitecrawl.extensions.resolver import condemn, look_up
 from sitecrawl.http import addresses
 from sitecrawl.http.blame import PATIENCE
 from sitecrawl.http.connection import MAX_IDLE
@@ -58,6 +58,7 @@ def _client(crawler: Crawler) -> http.Client:
         read_limits,
         max_idle=max(0, min(idle, MAX_IDLE)),
         patience=min(settings.getfloat(limits.IDLE_TIME.setting) or NO_LIMIT, PATIENCE),
+        condemn=condemn,
     )
 
 

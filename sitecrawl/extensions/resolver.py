@@ -1,64 +1,96 @@
-"""The addresses of a host, by Twisted's resolver: with its cache, its threads, and the project's choice of it.
+"""The addresses of a host: by c-ares, on the event loop, unless the project chose another resolver of Twisted's.
 
-Twisted says of a name that it leads to no address, and not why. `Resolver` does: whether there is no such name, which
-is the host's fault, or no name server to ask, which is not. With another one, that has to be told from what becomes
-of other names (`sitecrawl.http.blame`).
+`getaddrinfo` takes a thread for as long as a name server is silent, and cannot be stopped: a page with some links to
+such names would take all threads. Twisted says of a name that it leads to no address, and not why. `Resolver` does:
+whether there is no such name, which is the host's fault, or no name server to ask, which is not. With another one,
+that has to be told from what becomes of other names (`sitecrawl.http.blame`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any, Final, cast
+from functools import cached_property
+from typing import Any, Final, Self, cast
 
+from aiodns import DNSResolver
+from aiodns.error import ARES_EBADNAME, ARES_ENODATA, ARES_ENOTFOUND, DNSError
+from scrapy.crawler import Crawler
 from scrapy.resolver import CachingHostnameResolver, dnscache
-from scrapy.utils.datatypes import LocalCache
 from twisted.internet import interfaces
 from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.base import ReactorBase
-from twisted.internet.threads import deferToThreadPool
 from zope.interface import implementer
 
 from sitecrawl import http
 
-_NO_SUCH_NAME: Final = frozenset(
-    code
-    for name in ("EAI_NONAME", "EAI_NODATA", "EAI_ADDRFAMILY", "EAI_FAMILY")
-    if (code := getattr(socket, name, None)) is not None
-)
-"""What `getaddrinfo` says where a name server has answered, and there is nothing."""
+_NO_SUCH_NAME: Final = frozenset({ARES_EBADNAME, ARES_ENODATA, ARES_ENOTFOUND})
+"""What c-ares says where a name server has answered, or need not be asked, and there is nothing."""
+_FIRST_WAIT: Final = 2.0
+"""Seconds for a first answer of a name server whose speed is not known. Each further try waits twice as long."""
+_TRIES: Final = 5
+_SHARE: Final = 4
+"""One of so many requests under way may wait for a name that takes long."""
+
+
+class CAres:
+    """Asks the name servers of /etc/resolv.conf, after /etc/hosts, as the system does. `servers`: others, in their
+    place, as in `127.0.0.1:5353`. To be made, and used, while a loop runs.
+    """
+
+    def __init__(self, servers: Sequence[str] | None = None) -> None:
+        self._resolver = DNSResolver(servers, timeout=_FIRST_WAIT, tries=_TRIES)
+
+    async def ask(self, name: str) -> Sequence[str]:
+        """The addresses of `name`, in the order in which they are to be tried (RFC 6724)."""
+        try:
+            found = await self._resolver.getaddrinfo(name)
+        except UnicodeError as error:
+            raise http.UnknownHost(f"{name} is no name: {error}") from error
+        except DNSError as error:
+            if error.args[0] in _NO_SUCH_NAME:
+                raise http.UnknownHost(f"No address is known for {name}") from error
+            raise http.Unresolved(f"No name server says anything of {name}: {error.args[-1]}", stated=True) from error
+        return list(dict.fromkeys(node.addr[0].decode("ascii") for node in found.nodes))
+
+    async def close(self) -> None:
+        await self._resolver.close()
 
 
 class Resolver(CachingHostnameResolver):
-    """Scrapy's, on the system's name servers; asked by `look_up` it says why a name leads nowhere."""
+    """Scrapy's; but whoever asks by `look_up` is answered by c-ares."""
 
-    def __init__(self, reactor: ReactorBase, cache_size: int) -> None:
+    def __init__(self, reactor: ReactorBase, cache_size: int, most_slow: int = 1) -> None:
         super().__init__(reactor, cache_size)
-        self._known: LocalCache[str, Sequence[str]] = LocalCache(cache_size)
+        self.names = http.Names(self._ask, _ask_anew, cache_size=cache_size, most_slow=most_slow)
 
-    async def look_up(self, name: str, *, fresh: bool) -> http.Found:
-        """See `http.client.LookUp`."""
-        if not fresh and (known := self._known.get(name)) is not None:
-            return http.Found(known, is_fresh=False)
-        try:
-            found = await self._ask(name)
-        except UnicodeError as error:
-            raise http.UnknownHost(f"{name} is no name: {error}") from error
-        except OSError as error:
-            if isinstance(error, socket.gaierror) and error.errno in _NO_SUCH_NAME:
-                raise http.UnknownHost(f"No address is known for {name}") from error
-            raise http.Unresolved(f"No name server says anything of {name}: {error}", stated=True) from error
-        self._known[name] = found
-        return http.Found(found)
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, reactor: ReactorBase) -> Self:
+        settings = crawler.settings
+        cache_size = settings.getint("DNSCACHE_SIZE") if settings.getbool("DNSCACHE_ENABLED") else 0
+        return cls(reactor, cache_size, max(1, settings.getint("CONCURRENT_REQUESTS") // _SHARE))
+
+    def install_on_reactor(self) -> None:
+        super().install_on_reactor()
+        cast(Any, self.reactor).addSystemEventTrigger("before", "shutdown", self.names.close)
+
+    @cached_property
+    def _c_ares(self) -> CAres:
+        """Made when the loop runs, and something is to be looked up."""
+        return CAres()
 
     async def _ask(self, name: str) -> Sequence[str]:
-        reactor = cast(Any, self.reactor)  # one with threads, as all are that Scrapy takes
-        threads = reactor.getThreadPool()
-        asked = deferToThreadPool(reactor, threads, socket.getaddrinfo, name, 0, 0, socket.SOCK_STREAM)
-        infos = await asked.asFuture(asyncio.get_running_loop())
-        return list(dict.fromkeys(str(info[4][0]) for info in infos))
+        return await self._c_ares.ask(name)
+
+
+async def _ask_anew(name: str) -> Sequence[str]:
+    """By a c-ares that knows of no answer: it keeps them for as long as they say that they hold."""
+    c_ares = CAres()
+    try:
+        return await c_ares.ask(name)
+    finally:
+        await c_ares.close()
 
 
 async def look_up(name: str, *, fresh: bool = False) -> http.Found:
@@ -67,7 +99,7 @@ async def look_up(name: str, *, fresh: bool = False) -> http.Found:
 
     resolver = reactor.nameResolver
     if isinstance(resolver, Resolver):
-        return await resolver.look_up(name, fresh=fresh)
+        return await resolver.names.look_up(name, fresh=fresh)
     found = _Addresses()
     with _without(name) if fresh else nullcontext():
         is_fresh = name not in dnscache
@@ -76,6 +108,14 @@ async def look_up(name: str, *, fresh: bool = False) -> http.Found:
     if not addresses:
         raise http.Unresolved(f"No address is known for {name}", stated=False)
     return http.Found(addresses, is_fresh)
+
+
+def condemn(name: str) -> None:
+    """See `http.Names.condemn`."""
+    from twisted.internet import reactor  # noqa: PLC0415 - it must be installed first
+
+    if isinstance(resolver := reactor.nameResolver, Resolver):
+        resolver.names.condemn(name)
 
 
 @contextmanager

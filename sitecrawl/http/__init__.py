@@ -12,11 +12,13 @@ from sitecrawl.http.errors import (
     Fault,
     HttpError,
     Lacking,
+    NotAnswered,
     OverLimit,
     Truncated,
     UnknownHost,
     Unresolved,
 )
+from sitecrawl.http.names import Names
 from sitecrawl.http.proxy import Proxy, login_in
 from sitecrawl.http.reader import ReadLimits, ResponseReader
 from sitecrawl.http.tls import Tls, Verify
@@ -35,6 +37,8 @@ __all__ = [
     "Found",
     "HttpError",
     "Lacking",
+    "Names",
+    "NotAnswered",
     "OverLimit",
     "Proxy",
     "ReadLimits",

@@ -12,7 +12,7 @@ A host is given up for what is its fault, and for nothing else. Three kinds of f
   kernel or name server state ("no route", "try again") while nobody has been heard from at all, or of one who was.
 
 Addresses and names have a `Lifeline` each, since either may be cut while the other is not. Many hosts on one address
-are one party: their server may be down.
+are one party: their server may be down. So are all names of one zone, a registrable domain.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from enum import StrEnum
 from typing import Final
 
 from sitecrawl.http.addresses import literal
+from sitecrawl.urls.url import zone_of
 
 EVERYBODY: Final = 3
 """So many who are silent, and none who is not, are everybody."""
@@ -52,6 +53,8 @@ class Want(StrEnum):
     ANSWER = "answer"
     """A network, or a host that is there: nobody has ever been heard from, so which is not known."""
     NAMES = "names"
+    LOOKUPS = "lookups"
+    """A place to wait for a name that takes long (`sitecrawl.http.names`)."""
     PROXY = "proxy"
     """One, of several ways."""
     PROXIES = "proxies"
@@ -208,6 +211,10 @@ class Blame:
         self.addresses = Lifeline(self._connect, patience)
         self._ports: OrderedDict[str, int] = OrderedDict()
 
+    def named(self, name: str) -> None:
+        """A name server has answered, be it that there is no such name."""
+        self.names.heard(zone_of(name))
+
     def answered(self, address: str, port: int) -> None:
         """Somebody is there, be it one who refuses to be connected to."""
         self._ports[address] = port
@@ -219,7 +226,7 @@ class Blame:
     async def of_silence(self, host: str, address: str, *, stated: bool) -> Want | None:
         """What is lacking when nothing came from `host`; None if that is to blame. `address`: empty if not known."""
         if not address and literal(host) is None:
-            line, party, want = self.names, host, Want.NAMES
+            line, party, want = self.names, zone_of(host), Want.NAMES
         else:
             line, party, want = self.addresses, address or host, Want.NETWORK
         has_been_heard = self.names.has_been_heard or self.addresses.has_been_heard

@@ -127,7 +127,7 @@ def _one_line(value: bytes) -> bytes:
 
 class Client:
     """`max_idle`: connections that are kept for the next request. `patience`: seconds for an answer, when hosts are
-    asked whether they are there. To be closed.
+    asked whether they are there. `condemn` is called with a name whose silence is its own fault. To be closed.
     """
 
     def __init__(
@@ -138,8 +138,10 @@ class Client:
         *,
         max_idle: int = MAX_IDLE,
         patience: float = PATIENCE,
+        condemn: Callable[[str], None] = lambda _name: None,
     ) -> None:
         self._look_up = look_up
+        self._condemn = condemn
         self.tls = tls
         self.limits = limits
         self.pool = Pool(max_idle)
@@ -154,10 +156,10 @@ class Client:
             if (want := lacks_socket()) is not None:
                 raise Lacking(want, str(error)) from error
             if isinstance(error, UnknownHost):
-                self.blame.names.heard(name)
+                self.blame.named(name)
             raise
         if found.is_fresh:
-            self.blame.names.heard(name)
+            self.blame.named(name)
         return found.addresses
 
     async def lacks_network(self, error: Exception, host: str, address: str) -> Want | None:
@@ -171,7 +173,10 @@ class Client:
             stated = error.stated
         else:
             stated = isinstance(error.__cause__, OSError) and is_no_route(error.__cause__)
-        return await self.blame.of_silence(host, address, stated=stated)
+        want = await self.blame.of_silence(host, address, stated=stated)
+        if want is None and isinstance(error, Unresolved):
+            self._condemn(host)
+        return want
 
     async def _is_answered(self, name: str) -> bool:
         try:

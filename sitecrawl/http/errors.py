@@ -25,6 +25,10 @@ class Unresolved(HttpError):
         self.stated = stated
 
 
+class NotAnswered(HttpError):
+    """A name whose own name servers are silent: others were heard of meanwhile."""
+
+
 class Lacking(HttpError):
     """Not the host's fault: `want` is what this machine, or its network, lacks."""
 

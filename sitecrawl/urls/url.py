@@ -251,6 +251,15 @@ def site_of(host: str) -> str:
     return _public_suffixes().extract_str(name).top_domain_under_public_suffix or host
 
 
+@lru_cache(maxsize=1 << 14)
+def zone_of(name: str) -> str:
+    """The domain that has been registered, and with it name servers: a site; below a top-level domain that the list
+    does not have (`.test`, an intranet's), the last two labels.
+    """
+    site = site_of(name)
+    return site if _public_suffixes().extract_str(site).suffix else ".".join(site.split(".")[-2:])
+
+
 def top_level_of(host: str) -> str:
     """The top-level domain that the site of `host` is in; the site itself where it is no registrable domain."""
     site = site_of(host)

@@ -7,7 +7,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
 from sitecrawl.crawl.ending import ending
-from sitecrawl.crawl.pause import FIRST_PAUSE, LONGEST_PAUSE, REASONS, Pause
+from sitecrawl.crawl.pause import FIRST_PAUSE, GRACE, LONGEST_PAUSE, REASONS, Pause
 from sitecrawl.http import Want
 
 KEY = b"k" * 16
@@ -101,6 +101,24 @@ def test_one_proxy_of_several_is_borne() -> None:
     crawl.now += 3
     crawl.pause.suffer(Want.PROXY)
     assert crawl.happened == ["no_proxy"]
+
+
+def test_names_pause_only_those_that_want_them(crawl: Crawl) -> None:
+    """While something comes of other hosts, the crawl goes on without a name server, and pauses when nothing does."""
+    crawl.pause.end()
+    for _ in range(5):
+        crawl.pause.suffer(Want.NAMES)
+        crawl.pause.suffer(Want.LOOKUPS)
+        assert crawl.pause.put_back(Want.NAMES, "http://dead.example/") > 0
+        assert crawl.pause.may_ask()
+        crawl.now += GRACE - 1
+        crawl.pause.end()
+    assert crawl.happened == []
+    crawl.now += GRACE
+    crawl.pause.suffer(Want.LOOKUPS)
+    assert crawl.pause.may_ask()
+    crawl.pause.suffer(Want.NAMES)
+    assert not crawl.pause.may_ask()
 
 
 def test_every_want_has_its_words() -> None:

@@ -14,6 +14,7 @@ from shutil import which
 import pytest
 from crawling import HELPERS, PROJECT, environment, scrapy, scrapy_command, states_of, stats_of
 from localweb import LocalWeb, linked
+from name_server import SILENCE, NameServer
 from silence import silent
 from waiting import PATIENCE, until
 
@@ -107,6 +108,37 @@ def test_a_name_server_that_is_gone_for_a_while(tmp_path: Path) -> None:
         assert len(web.paths()) == 40
     assert set(states_of(tmp_path / "job").values()) == {UrlState.FETCHED}
     assert stats_of(log.read_text())["want/names"] > 0
+
+
+def test_a_zone_whose_name_server_is_silent(tmp_path: Path) -> None:
+    """Links to 100 names of it, and to 100 zones of the kind, cost the site that has them no page, and no pause."""
+    good = [f"/{number}" for number in range(1, 101)]
+
+    def site(path: str, host: str) -> str | None:
+        number = path.removeprefix("/") or "0"
+        dead = (f"http://h{number}.dead.example:{web.port}/", f"http://dead{number}.example:{web.port}/")
+        return linked(*good, *dead) if path in {"/", *good} else None
+
+    def answer(name: str) -> list[str] | None:
+        return SILENCE if "dead" in name else ["127.0.0.7"]
+
+    with LocalWeb(site, address="127.0.0.7") as web, NameServer(answer) as server:
+        settings = {
+            **SETTINGS,
+            "TWISTED_DNS_RESOLVER": "resolvers.Loopback",
+            "SITECRAWL_FAILURE_DELAY": 0.01,
+            "JOBDIR": tmp_path / "job",
+        }
+        words = ("crawl", "generic", "-a", f"seeds=http://www.good.example:{web.port}/", "-a", "scope=any")
+        env = environment(PYTHONPATH=str(HELPERS / "spiders"), NAME_SERVER=server.address)
+        done = run(scrapy_command(*words, settings=settings), **env)
+    assert done.returncode == 0, done.stderr
+    states = states_of(tmp_path / "job")
+    assert {url for url, state in states.items() if state is UrlState.FETCHED} == {
+        f"http://www.good.example:{web.port}{path}" for path in ("/", *good)
+    }
+    assert len(states) == 303
+    assert "want/pauses" not in done.stderr
 
 
 @pytest.mark.deep

@@ -1,0 +1,236 @@
+"""Looking up names, so that those that nobody answers for cost others nothing.
+
+Anybody can link to thousands of names whose name server is silent. Each look-up of such a name takes all of its time,
+and whoever waits for it has a place among the downloads under way. Guaranteed, whatever the constants are:
+
+- *Places of downloads.* At most `most_slow` downloads wait for names that have been looked up for longer than `SLOW`.
+  Any other goes back into the frontier (`Want.LOOKUPS`); the look-up goes on, and what it finds is there when its
+  page comes again.
+- *Places of a zone.* While `ZONE_PLACES` look-ups of a zone, a registrable domain, are slow, no other of it begins.
+- *Time.* A look-up takes `LONGEST` at the most.
+- *No second time in vain.* A name that nobody has answered for fails at once for a while, and so does every name
+  below a label under which `EVERYBODY` names were silent and none has been heard of (RFC 2308, section 7). That holds
+  only if another answer came after that silence began, or whoever asked has found that others are heard of
+  (`condemn`): who asks a name server that is gone is told so each time.
+
+Names are only as good as who looks them up: `ask` may be anybody, and is not trusted to end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sitecrawl.http.blame import EVERYBODY, Want
+from sitecrawl.http.client import Found
+from sitecrawl.http.errors import Lacking, NotAnswered, UnknownHost, Unresolved
+from sitecrawl.urls.url import zone_of
+
+Ask = Callable[[str], Awaitable[Sequence[str]]]
+
+SLOW: Final = 0.5
+"""Seconds after which a look-up is slow."""
+LONGEST: Final = 10.0
+"""Seconds for a look-up."""
+ZONE_PLACES: Final = 4
+FIRST_REST: Final = 30.0
+"""Seconds for which a silent name is not asked for again; each further silence doubles them."""
+LONGEST_REST: Final = 300.0
+"""RFC 2308, section 7.2."""
+_LABELS: Final = 4
+"""So many labels below the zone are told apart: deeper names are as silent as those above them."""
+_REMEMBERED: Final = 10_000
+"""Names and labels that are known to be silent, and as many that have been heard of."""
+
+
+@dataclass(slots=True)
+class _LookUp:
+    """One that is under way."""
+
+    task: asyncio.Task[Sequence[str]]
+    begun: float
+
+
+@dataclass(slots=True)
+class _Silence:
+    """What is known of a name, or of all below a label, of which nobody has said anything."""
+
+    names: set[str] = field(default_factory=set)
+    """Some of them, up to `EVERYBODY`."""
+    begun: float = 0.0
+    """When the last of these look-ups began."""
+    until: float = 0.0
+    rest: float = FIRST_REST / 2
+    is_own: bool = False
+    """Whether it is known to be nobody else's."""
+
+
+class Names:
+    """`ask` looks a name up: it raises `UnknownHost` and `Unresolved`. `ask_anew` does so whatever is known of it.
+    `cache_size`: names whose addresses are kept. `clock` gives monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        ask: Ask,
+        ask_anew: Ask,
+        *,
+        cache_size: int,
+        most_slow: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ask = ask
+        self._ask_anew = ask_anew
+        self._cache_size = cache_size
+        self._most_slow = most_slow
+        self._clock = clock
+        self._known: OrderedDict[str, Sequence[str]] = OrderedDict()
+        self._under_way: dict[str, dict[str, _LookUp]] = {}
+        """By zone and name."""
+        self._waiting = 0
+        """Downloads that wait for slow ones."""
+        self._silent: OrderedDict[str, _Silence] = OrderedDict()
+        """Names and labels, each with all that is below it."""
+        self._heard: OrderedDict[str, None] = OrderedDict()
+        """Labels below which a name has been heard of."""
+        self._answered = 0.0
+        """When an answer came last, to whatever was asked."""
+
+    async def look_up(self, name: str, *, fresh: bool = False) -> Found:
+        """See `client.LookUp`. Besides, raises `NotAnswered`, and `Lacking` where no place is free."""
+        if fresh:  # who asks so wants to know whether anybody is there, and asks for few
+            return Found(await self._answer(self._ask_anew, name))
+        if (known := self._known.get(name)) is not None:
+            return Found(known, is_fresh=False)
+        looking = self._looked_up(name)
+        await asyncio.wait([looking.task], timeout=max(0.0, looking.begun + SLOW - self._clock()))
+        if not looking.task.done():
+            await self._wait(name, looking.task)
+        return Found(looking.task.result())
+
+    def condemn(self, name: str) -> None:
+        """The silence of `name` is its own: the name server is there, or as good as there."""
+        for label in _labels(name):
+            if label in self._silent:
+                self._silent[label].is_own = True
+
+    def close(self) -> None:
+        """End what is under way."""
+        for zone in self._under_way.values():
+            for looking in zone.values():
+                looking.task.cancel()
+
+    def _looked_up(self, name: str) -> _LookUp:
+        """The look-up of `name`, which may have begun before."""
+        zone = self._under_way.setdefault(zone_of(name), {})
+        if name not in zone:
+            self._check(name, zone)
+            task = asyncio.ensure_future(self._find(name))
+            task.add_done_callback(_noted)  # whoever wanted to know may have left
+            zone[name] = _LookUp(task, self._clock())
+        return zone[name]
+
+    def _check(self, name: str, zone: dict[str, _LookUp]) -> None:
+        if (silent := self._is_silent(name)) is not None:
+            raise NotAnswered(f"No name server says anything of {silent}, and one did of others")
+        slow = self._clock() - SLOW
+        if sum(looking.begun <= slow for looking in zone.values()) >= ZONE_PLACES:
+            raise Lacking(Want.LOOKUPS, f"Other names of the zone of {name} are being looked up, and nothing comes")
+
+    async def _wait(self, name: str, task: asyncio.Task[Sequence[str]]) -> None:
+        """Raises `Lacking` where too many wait."""
+        if self._waiting >= self._most_slow:
+            raise Lacking(Want.LOOKUPS, f"{name} is being looked up, and that takes long")
+        self._waiting += 1
+        try:
+            await asyncio.wait([task])
+        finally:
+            self._waiting -= 1
+
+    async def _find(self, name: str) -> Sequence[str]:
+        zone, begun = zone_of(name), self._clock()
+        try:
+            found = await self._answer(self._ask, name)
+        except Unresolved:
+            self._was_silent(name, begun)
+            raise
+        else:
+            self._keep(name, found)
+            return found
+        finally:
+            del self._under_way[zone][name]
+            if not self._under_way[zone]:
+                del self._under_way[zone]
+
+    async def _answer(self, ask: Ask, name: str) -> Sequence[str]:
+        try:
+            async with asyncio.timeout(LONGEST):
+                found = await ask(name)
+        except TimeoutError as error:
+            raise Unresolved(f"No name server says anything of {name}", stated=True) from error
+        except UnknownHost:
+            self._was_heard(name)
+            raise
+        self._was_heard(name)
+        return found
+
+    def _keep(self, name: str, addresses: Sequence[str]) -> None:
+        self._known[name] = addresses
+        _limit(self._known, self._cache_size)
+
+    def _is_silent(self, name: str) -> str | None:
+        """The label that is known to be silent; `name` itself, or one above it."""
+        now = self._clock()
+        for label in _labels(name):
+            silence = self._silent.get(label)
+            if silence is None or now >= silence.until:
+                continue
+            is_own = silence.is_own or silence.begun < self._answered
+            if is_own and (label == name or len(silence.names) >= EVERYBODY):
+                return label
+        return None
+
+    def _was_silent(self, name: str, begun: float) -> None:
+        for label in _labels(name):
+            if label in self._heard:
+                continue
+            silence = self._silent.setdefault(label, _Silence())
+            self._silent.move_to_end(label)
+            if len(silence.names) < EVERYBODY:
+                silence.names.add(name)
+            silence.begun = begun
+            if self._clock() >= silence.until:
+                silence.rest = min(2 * silence.rest, LONGEST_REST)
+                silence.until = self._clock() + silence.rest
+                silence.is_own = False
+        _limit(self._silent, _REMEMBERED)
+
+    def _was_heard(self, name: str) -> None:
+        self._answered = self._clock()
+        for label in _labels(name):
+            self._silent.pop(label, None)
+            self._heard[label] = None
+            self._heard.move_to_end(label)
+        _limit(self._heard, _REMEMBERED)
+
+
+def _noted(task: asyncio.Task[Sequence[str]]) -> None:
+    if not task.cancelled():
+        task.exception()
+
+
+def _labels(name: str) -> Iterator[str]:
+    """`name`, and what is above it, down to its zone; of a deep name, the `_LABELS` nearest to the zone."""
+    zone = zone_of(name)
+    below = name.removesuffix(zone).strip(".").split(".") if name != zone else []
+    near = below[-_LABELS:]
+    yield from dict.fromkeys([name, *(".".join([*near[start:], zone]) for start in range(len(near) + 1))])
+
+
+def _limit(known: OrderedDict[str, Any], size: int) -> None:
+    while len(known) > size:
+        known.popitem(last=False)
