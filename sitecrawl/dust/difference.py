@@ -1,72 +1,68 @@
-"""What two URLs of one content differ in, if that is one thing: the rules that this suggests."""
+"""What URLs of one content differ in, and so the rules under which they would be of one class.
+
+Two URLs of a content may differ in several things at once: those choose nothing together, which is one rule. It is
+narrower than a rule for each alone, and all that such a pair has shown. Of the pairs in a set of pages with one
+content those are looked at first that differ in the least.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from sitecrawl.dust.parts import Parts, in_lower_case, places_of
-from sitecrawl.dust.rules import CaseFold, DropKey, DropSegment, DropSuffix, Mirror, Rule, TrailingSlash
+from sitecrawl.dust.rules import CASE, DROP, INDEX, MIRROR, SLASH, Rule, slots_of
 
 MAX_POSITION: Final = 8
 """Path segments that are told apart."""
 
 
 def difference(one: Parts, other: Parts) -> list[Rule]:
-    """The rules by which `one` and `other` would be of one class: they differ in exactly one thing.
-
-    The narrow one first. Nothing for URLs that differ in more: each part alone would explain nothing.
-    """
-    same_path = one.segments == other.segments and one.slash == other.slash
+    """The rules by which `one` and `other` would be of one class, the narrow one first; [] if there is none."""
     if one.origin != other.origin:
-        return [Mirror(one.origin, other.origin)] if same_path and one.keys == other.keys else []
-    if same_path:
-        return _by_key(one, other)
-    return _by_path(one, other) if one.keys == other.keys else []
-
-
-def _by_path(one: Parts, other: Parts) -> list[Rule]:
-    """They differ in their paths alone."""
-    if one.segments == other.segments:
-        return [TrailingSlash()]
-    if abs(len(one.segments) - len(other.segments)) == 1:
-        return _by_length(*sorted((one, other), key=lambda parts: len(parts.segments)))
-    if len(one.segments) != len(other.segments) or one.slash != other.slash:
-        return []
-    differing = [n for n, (a, b) in enumerate(zip(one.segments, other.segments, strict=True)) if a != b]
-    at = differing[0]
-    if all(in_lower_case(one.segments[n]) == in_lower_case(other.segments[n]) for n in differing):
-        return [CaseFold()]
-    if len(differing) > 1 or at >= MAX_POSITION:
-        return []
-    return [DropSegment(place, at) for place in places_of(one.segments[:at] + one.segments[at + 1 :])]
-
-
-def _by_key(one: Parts, other: Parts) -> list[Rule]:
-    """They differ in their keys alone. Where one has a key once that the other has not, it may be that value only."""
+        alike = (one.segments, one.slash, one.keys) == (other.segments, other.slash, other.keys)
+        return [Rule(MIRROR, what=(one.origin, other.origin))] if alike else []
     ours, theirs = one.values(), other.values()
-    names = [name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)]
-    if len(names) != 1:
+    names = tuple(sorted(name for name in {**ours, **theirs} if ours.get(name) != theirs.get(name)))
+    if not names and (spelled := _spelling(one, other)) is not None:
+        return [spelled]
+    if (path := _path(one, other)) is None or not names + path:
         return []
-    name = names[0]
-    rules: list[Rule] = [DropKey(place, name) for place in one.places]
-    values = ours.get(name, ()) + theirs.get(name, ())
-    if (
-        (name not in ours or name not in theirs)
-        and len(values) == 1
-        and f"{name}={values[0]}" in one.keys + other.keys
-    ):
-        rules += [DropKey(place, name, values[0]) for place in one.places]
+    what = names + path
+    rest = slots_of(what).rest(max(one.segments, other.segments, key=len))
+    rules = [Rule(DROP, place, what) for place in places_of(rest or ())]
+    if len(what) == len(names) == 1 and (ours.keys() ^ theirs.keys()):  # it may be that value only
+        values = ours.get(names[0], ()) + theirs.get(names[0], ())
+        rules += [Rule(DROP, place, (f"{names[0]}={values[0]}",)) for place in one.places if len(values) == 1]
     return rules
 
 
-def _by_length(short: Parts, long: Parts) -> list[Rule]:
-    """They differ in one path segment that only `long` has."""
-    last = len(long.segments) - 1
-    if short.slash and not long.slash and long.segments[:-1] == short.segments:
-        return [DropSuffix(long.segments[-1])]
-    if short.slash != long.slash and short.segments:
-        return []
-    for at in range(min(last + 1, MAX_POSITION)):
-        if long.segments[:at] + long.segments[at + 1 :] == short.segments:
-            return [DropSegment(place, at, away=True) for place in short.places]
-    return []
+def nearest(parts: Parts, others: Iterable[Parts]) -> list[Parts]:
+    """`others` that differ from it, in the least first."""
+    found = [(difference(parts, other), other) for other in others]
+    return [other for rules, other in sorted(found, key=lambda pair: len(pair[0][0].what) if pair[0] else 0) if rules]
+
+
+def _spelling(one: Parts, other: Parts) -> Rule | None:
+    """They differ in no key, and perhaps in how the path is written."""
+    if one.segments == other.segments:
+        return Rule(SLASH) if one.slash != other.slash else None
+    short, long = sorted((one, other), key=lambda parts: len(parts.segments))
+    if long.segments[:-1] == short.segments and short.slash and not long.slash:
+        return Rule(INDEX, what=(long.segments[-1],))
+    in_lower = tuple(map(in_lower_case, one.segments)) == tuple(map(in_lower_case, other.segments))
+    return Rule(CASE) if in_lower and one.slash == other.slash else None
+
+
+def _path(one: Parts, other: Parts) -> tuple[str, ...] | None:
+    """The slot by which their paths differ, if it is one; () where they do not."""
+    short, long = sorted((one.segments, other.segments), key=len)
+    if one.slash != other.slash and short:
+        return None
+    if len(short) == len(long):
+        differing = [at for at, (a, b) in enumerate(zip(short, long, strict=True)) if a != b]
+        return tuple(f"/{at}" for at in differing) if len(differing) < 2 and sum(differing) < MAX_POSITION else None
+    if len(long) - len(short) > 1:
+        return None
+    taken = (at for at in range(min(len(long), MAX_POSITION)) if long[:at] + long[at + 1 :] == short)
+    return next(((f"/{at}-",) for at in taken), None)

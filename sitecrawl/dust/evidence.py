@@ -30,25 +30,12 @@ test costs a fetch, so more would cost as much as it saves."""
 TESTS: Final = 5
 """Tests that must all agree before a rule is trusted. With the support that makes 8 pages in a row: a rule that is
 wrong for half of the URLs gets that far once in 256 times, and is found out by the tests that follow."""
-FEW_SUPPORT: Final = 1
-FEW_TESTS: Final = 2
-"""The same where the rule's subject is trusted at `VOUCHERS` other places of the host, and refused at none."""
-VOUCHERS: Final = 2
 WINDOW: Final = 20
-FAILURES: Final = 2
-"""A rule is dropped when so many of its last `WINDOW` tests failed. A bound on confidence cannot say it: Wilson's
-lower bound (1927) of 8 agreements out of 8 is 0.68, and passes 0.95 only at 73. Two in 20 is the same share, at once;
-a site of which one page in 1,000 changes between two fetches fails so once in 50,000 tests."""
-OUTLIERS: Final = 20
-"""Agreements in a stratum for each counter-example that it may have and be open: the same two in 20, halved, for here
-a counter-example need not have been looked for."""
-MAX_NEED: Final = 1 << 20
-"""Support that is enough, however often a rule has failed."""
-MAX_STRATA: Final = 32
-"""Sets of keys beside a rule that are told apart: as many as a section's shape has. In others it joins nothing."""
-AFTER_FAILURE: Final = WINDOW
-"""Tests that follow a failed one at once: a rule that is wrong for a tenth of its URLs fails again among them seven
-times in eight."""
+"""A rule is dropped when two of so many tests failed, and a stratum is shut by a counter-example among so many. A
+bound on confidence cannot say it: Wilson's lower bound (1927) of 8 agreements out of 8 is 0.68, and passes 0.95 only
+at 73. A site of which one page in 1,000 changes between two fetches fails so once in 50,000 tests."""
+MAX_STRATA: Final = 64
+"""Sets of keys that are told apart: those of six keys, of which any may be missing. In others it joins nothing."""
 
 
 class State(IntEnum):
@@ -85,9 +72,7 @@ class Evidence:
     failed: int = 0
     """Tests that did not, ever."""
     recent: int = 0
-    """The last `WINDOW` tests, one bit each, the newest last: 1 for a failure."""
-    calm: int = 0
-    """Tests that have agreed since one failed, up to `AFTER_FAILURE`."""
+    """The last `WINDOW` tests, one bit each, the newest last: 1 for a failure. Others follow it at once."""
     strata: dict[int, tuple[int, int]] = field(default_factory=dict)
     """How many pairs and tests agreed in each stratum, and how many did not."""
 
@@ -97,45 +82,38 @@ class Evidence:
 
     def opens(self, stratum: int) -> bool:
         """Whether the rule joins URLs in `stratum`, as far as it is active."""
-        agreed, differed = self.strata.get(stratum, (0, 0))
-        return (agreed > 0 and agreed >= OUTLIERS * differed) or self.state == State.ORDERED
+        return self.strata.get(stratum, (0, 0))[0] > 0 <= self._balance(stratum) or self.state == State.ORDERED
 
     def refuses(self, stratum: int) -> bool:
         """Whether it is known not to hold in `stratum`."""
+        return self.state in {State.DROPPED, State.REFUSED} or self._balance(stratum) < 0
+
+    def _balance(self, stratum: int) -> int:
         agreed, differed = self.strata.get(stratum, (0, 0))
-        return self.state in {State.DROPPED, State.REFUSED} or agreed < OUTLIERS * differed
+        return agreed - WINDOW * differed
 
-    def pair(self, stratum: int, *, same: bool, vouched: bool) -> None:
-        """Two pages of one class had the same content, or had not; nobody had a forecast in mind.
-
-        `vouched`: the same has been found to hold elsewhere on the host.
-        """
+    def pair(self, stratum: int, *, same: bool) -> None:
+        """Two pages of one class had the same content, or had not; nobody had a forecast in mind."""
         was_open = self.opens(stratum)
         self._count(stratum, same=same)
         if same:
             self.agreed += self.opens(stratum)
         elif was_open:
             self.agreed = 0
-        if self.state in {State.CANDIDATE, State.DROPPED}:
-            need = FEW_SUPPORT if vouched and self.state == State.CANDIDATE else self.need
-            if self.agreed >= need:
-                self.state, self.tests, self.recent, self.calm = State.TESTING, 0, 0, 0
+        if self.state in {State.CANDIDATE, State.DROPPED} and self.agreed >= self.need:
+            self.state, self.tests, self.recent = State.TESTING, 0, 0
 
-    def test(self, stratum: int, *, same: bool, vouched: bool) -> None:
+    def test(self, stratum: int, *, same: bool) -> None:
         """A URL that was joined has been fetched, and had its class's content or had not."""
         self._count(stratum, same=same)
-        if same:
-            self.tests += 1
-            self.calm = min(self.calm + 1, AFTER_FAILURE)
-        else:
-            self.failed += 1
-            self.calm = 0
+        self.tests += same
+        self.failed += not same
         if self.state in {State.REFUSED, State.ORDERED}:
             return
         self.recent = (self.recent << 1 | (not same)) & ((1 << WINDOW) - 1)
-        if self.recent.bit_count() >= FAILURES or (self.state == State.TESTING and not same):
+        if self.recent.bit_count() > 1 or (self.state == State.TESTING and not same):
             self.drop()
-        elif self.state == State.TESTING and self.tests >= (FEW_TESTS if vouched else TESTS):
+        elif self.state == State.TESTING and self.tests >= TESTS:
             self.state = State.TRUSTED
 
     def _count(self, stratum: int, *, same: bool) -> None:
@@ -146,12 +124,12 @@ class Evidence:
 
     def drop(self) -> None:
         """What it had was not enough: next time it takes twice as much."""
-        self.need = min(2 * max(self.need, self.agreed + self.tests), MAX_NEED)
-        self.state, self.agreed, self.tests, self.recent, self.calm = State.DROPPED, 0, 0, 0, 0
+        self.need = 2 * max(self.need, self.agreed + self.tests)
+        self.state, self.agreed, self.tests, self.recent = State.DROPPED, 0, 0, 0
 
     def pack(self) -> tuple[int, ...]:
         return (
-            int(self.state), self.need, self.agreed, self.differed, self.tests, self.failed, self.recent, self.calm,
+            int(self.state), self.need, self.agreed, self.differed, self.tests, self.failed, self.recent,
             *(number for stratum, counts in self.strata.items() for number in (stratum, *counts)),
         )  # fmt: skip
 
@@ -160,9 +138,9 @@ class Evidence:
         """Raises `CorruptFile` for what no `pack` gave."""
         try:
             state, *numbers = packed
-            need, agreed, differed, tests, failed, recent, calm, *rest = map(_count, numbers)
+            need, agreed, differed, tests, failed, recent, *rest = map(_count, numbers)
             strata = {rest[n]: (rest[n + 1], rest[n + 2]) for n in range(0, len(rest), 3)}
-            return cls(State(state), need, agreed, differed, tests, failed, recent, calm, strata)
+            return cls(State(state), need, agreed, differed, tests, failed, recent, strata)
         except (IndexError, TypeError, ValueError) as error:
             raise CorruptFile(f"The evidence for a rule cannot be read: {packed!r}") from error
 

@@ -1,13 +1,13 @@
 """Learns the rules of one host from the pages that are fetched of it, in bounded memory.
 
-`observe` is told of every page: its URL and an id of its content, which is another page's if it repeats that one. A
-repeat suggests rules: what the two URLs differ in, if that is one thing, may choose nothing. Each such *candidate*
+`observe` is told of every page: its URL and an id of its content, which is another page's if it repeats that one. So
+pages fall into sets of one content, and what the URLs of a set differ in may choose nothing. Each such *candidate*
 then watches what comes: URLs that are one under it had better have one content. It compares with a sample of the
 pages before, so that it costs a look-up a page; `dust.evidence` counts, and says what becomes of it.
 
-Bounds a host: `MAX_RULES` rules, of which those that are not trusted make room for others; `SAMPLE` pages a
-candidate; the last `RECENT` URLs, by which a new candidate is judged at once. Samples and recent URLs are in memory
-only: a crash forgets them and keeps rules and counts.
+Bounds a host: `MAX_RULES` rules, of which those that are not trusted make room for others; the last `RECENT` URLs,
+by which a new candidate is judged at once; as many pages a candidate. Samples and recent URLs are in memory only: a
+crash forgets them and keeps rules and counts.
 
 A site may suggest rules without end, some with each page. So a repeat begins no more than `MAX_NEW` candidates, and
 recent URLs are not taken apart for each of them: they are kept in parts, as the rules that join URLs left them when
@@ -18,29 +18,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Final
 
 import msgpack
 
 from sitecrawl.base.errors import CorruptFile
-from sitecrawl.dust.difference import difference
-from sitecrawl.dust.evidence import VOUCHERS, Evidence, State
+from sitecrawl.dust.difference import difference, nearest
+from sitecrawl.dust.evidence import Evidence, State
 from sitecrawl.dust.parts import Parts, split
 from sitecrawl.dust.rule_set import RuleSet
-from sitecrawl.dust.rules import DropKey, DropSegment, Rule, unpack
+from sitecrawl.dust.rules import Rule, unpack
 
 MAX_RULES: Final = 32
-SAMPLE: Final = 256
 RECENT: Final = 256
-MAX_NEW: Final = 2
-"""Candidates that one repeat begins: what two URLs differ in, at the narrow place and at the wide one. What else they
-suggest the next such repeat suggests again, and this page is among the recent ones then."""
+SET: Final = 4
+"""URLs of one content that a repeat is held against."""
+MAX_NEW: Final = 4
+"""Candidates that one repeat begins: what it differs in from two others, at the narrow place and at the wide one.
+What else they suggest the next such repeat suggests again, and this page is among the recent ones then."""
 FORMS: Final = 1024
 """URLs whose classes are kept, about 0.4 kB each."""
-VERSION: Final = 1
+VERSION: Final = 2
 _NAME: Final = "rule "
 """How a rule is called begins so, and no shape of URLs does."""
-_WEAK: Final = (State.CANDIDATE, State.DROPPED)
 
 
 @dataclass(slots=True, eq=False)
@@ -51,13 +52,38 @@ class Learnt:
     """Its name: the so-many-th of its host."""
     rule: Rule
     evidence: Evidence = field(default_factory=Evidence)
-    sample: dict[int, tuple[bytes, int]] = field(default_factory=dict)
-    """Hash of a class → content of the first page of it, hash of that page's URL."""
+    sample: dict[int, tuple[bytes, Parts]] = field(default_factory=dict)
+    """Hash of a class → content of the first page of it, and that page's URL."""
     contents: set[bytes] = field(default_factory=set)
     """Up to two contents on which pairs have agreed."""
 
     def __str__(self) -> str:
         return f"{_NAME}{self.number}: {self.rule}"
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether it may make room for another."""
+        return self.evidence.state in {State.CANDIDATE, State.DROPPED}
+
+    @property
+    def trust(self) -> tuple[int, int, int]:
+        """The least first: by state, then by what has agreed, then the youngest."""
+        return int(self.evidence.state), self.evidence.agreed + self.evidence.tests, -self.number
+
+    def stratum(self, parts: Parts, other: Parts) -> int:
+        """Where a pair of one class is counted: that of the URL which the rule changes."""
+        return self.rule.stratum(parts if self.rule.apply(parts) is not None else other)
+
+    def meet(self, parts: Parts, content: bytes) -> tuple[bytes, Parts] | None:
+        """The page of the class that was there first, if it is another one; else this one is kept."""
+        name = hash(self.rule.form(parts).text())
+        before = self.sample.get(name)
+        if before is not None:
+            return before if before[1].text() != parts.text() else None
+        if len(self.sample) >= RECENT:
+            del self.sample[next(iter(self.sample))]
+        self.sample[name] = content, parts
+        return None
 
 
 def rule_number(name: str) -> int | None:
@@ -79,8 +105,8 @@ class Learner:
         self._recent: dict[str, tuple[bytes, Parts]] = {}
         """The last URLs, as they were before any rule: their contents, and themselves without what the rules take
         away that held when rules last began or ceased to join URLs."""
-        self._of_content: dict[bytes, str] = {}
-        """The last URL of each content among these."""
+        self._sets: dict[bytes, list[str]] = {}
+        """The last `SET` URLs of each content among these."""
 
     # What is fetched
 
@@ -90,16 +116,15 @@ class Learner:
         `original`: the URL of the first page with this content, if that is another one. Returns the rules that have
         begun or ceased to join URLs, or join fewer.
 
-        Compares no more than `MAX_RULES` + 2 * `MAX_NEW` * (`RECENT` + 2) times, and takes three URLs apart. Where it
-        returns rules, it takes `RECENT` URLs apart as well, and fills `MAX_RULES` samples with them.
+        Compares no more than `MAX_RULES` + `MAX_NEW` * (`RECENT` + 2) times. Where it returns rules, it takes
+        `RECENT` URLs apart as well, and fills `MAX_RULES` samples with them.
         """
         parts = self._normal(url)
-        changed = self._compare(parts, content) if self.learnt else []
-        twin = self._of_content.get(content)
-        if original is not None or twin is not None:
-            for other in dict.fromkeys((original, twin)):
-                if other is not None and other != url:
-                    changed += self._suggest(parts, self._normal(other), content)
+        changed = self._compare(parts, content)
+        twins = [self._recent[twin][1] for twin in self._sets.get(content, ())]
+        if original is not None and original not in self._recent:
+            twins.append(self._normal(original))
+        changed += self._suggest(parts, twins, content)
         self._remember(url, content, parts)
         if changed:
             self._refresh()
@@ -110,14 +135,14 @@ class Learner:
         return self.active.form(split(url))[0]
 
     def _remember(self, url: str, content: bytes, parts: Parts) -> None:
-        recent = self._recent
-        if len(recent) >= RECENT:
-            oldest = next(iter(recent))
-            gone, _ = recent.pop(oldest)
-            if self._of_content.get(gone) == oldest:
-                del self._of_content[gone]
-        recent[url] = content, parts
-        self._of_content[content] = url
+        if len(self._recent) >= RECENT:
+            oldest = next(iter(self._recent))
+            gone, _ = self._recent.pop(oldest)
+            self._sets[gone] = [one for one in self._sets[gone] if one != oldest]
+            if not self._sets[gone]:
+                del self._sets[gone]
+        self._recent[url] = content, parts
+        self._sets[content] = [*self._sets.get(content, ())[1 - SET :], url]
 
     def recent(self) -> Iterator[tuple[str, bytes]]:
         """The last URLs that were fetched, and the ids of their contents."""
@@ -125,93 +150,59 @@ class Learner:
 
     def _compare(self, parts: Parts, content: bytes) -> list[Learnt]:
         """What a page says of the rules that did not change its URL."""
-        return [
-            learnt
-            for learnt in list(self.learnt.values())
-            if learnt.rule.covers(parts) and self._meet(learnt, parts, content)
-        ]
+        return [one for one in self.learnt.values() if one.rule.covers(parts) and self._meet(one, parts, content)]
 
     def _meet(self, learnt: Learnt, parts: Parts, content: bytes) -> bool:
         """Compare a page with the one of its class in the sample; whether the rule joins other URLs than before."""
-        name, url = hash(learnt.rule.form(parts).text()), hash(parts.text())
-        sample = learnt.sample
-        before = sample.get(name)
-        if before is None:
-            if len(sample) >= SAMPLE:
-                del sample[next(iter(sample))]
-            sample[name] = content, url
-            return False
-        same = before[0] == content
-        return before[1] != url and self._pair(learnt, learnt.rule.stratum(parts), content, same=same)
+        before = learnt.meet(parts, content)
+        return before is not None and self._pair(learnt, parts, before[1], content, same=before[0] == content)
 
-    def _pair(self, learnt: Learnt, stratum: int, content: bytes, *, same: bool) -> bool:
+    def _pair(self, learnt: Learnt, parts: Parts, other: Parts, content: bytes, *, same: bool) -> bool:
         """Whether the rule begins to join URLs, or ceases to in a stratum.
 
         Where every path gives one page (an application that the browser builds, a site that is closed), no segment of
-        a path chooses anything; but that is said of that page, and not of the segment: it takes a second one, or
-        another place where the segment is known to choose nothing.
+        a path chooses anything; but that is said of that page, and not of the segment: it takes a second one.
         """
-        evidence = learnt.evidence
-        if same and isinstance(learnt.rule, DropSegment) and len(learnt.contents) < 2:
+        evidence, stratum = learnt.evidence, learnt.stratum(parts, other)
+        if same and learnt.rule.takes_segments and len(learnt.contents) < 2:
             learnt.contents.add(content)
-            if len(learnt.contents) < 2 and not self._is_known_elsewhere(learnt.rule.position):
+            if len(learnt.contents) < 2:
                 return False
         was_active, was_open, was_refused = evidence.is_active, evidence.opens(stratum), evidence.refuses(stratum)
-        evidence.pair(stratum, same=same, vouched=not evidence.is_active and self._is_vouched(learnt))
+        evidence.pair(stratum, same=same)
         if (was_open, was_refused) != (evidence.opens(stratum), evidence.refuses(stratum)):
             self._forms.clear()
         return evidence.is_active != was_active or (was_active and was_open and not evidence.opens(stratum))
 
-    def _is_known_elsewhere(self, position: int) -> bool:
-        return any(
-            isinstance(rule, DropSegment) and rule.position == position and one.evidence.state == State.TRUSTED
-            for rule, one in self.learnt.items()
-        )
-
-    def _is_vouched(self, learnt: Learnt) -> bool:
-        subject = learnt.rule.subject
-        states = [
-            one.evidence.state for one in self.learnt.values() if one is not learnt and one.rule.subject == subject
-        ]
-        refused = State.DROPPED in states or State.REFUSED in states
-        return not refused and sum(state in {State.TRUSTED, State.ORDERED} for state in states) >= VOUCHERS
-
-    def _suggest(self, parts: Parts, other: Parts, content: bytes) -> list[Learnt]:
-        """Two pages have one content: what of their URLs may choose nothing?"""
-        changed = []
-        last = self._last + MAX_NEW
-        for rule in difference(parts, other):
-            if (known := self.learnt.get(rule)) is not None:
-                # Where the sample had forgotten the other page, or never met it on another host, nobody has counted.
-                form = hash(rule.form(parts).text())
-                met = known.sample.get(form, (b"", 0))[1] != hash(parts.text())
-                if not met and self._pair(known, rule.stratum(parts), content, same=True):
-                    changed.append(known)
-            elif (
-                self._last < last
-                and (begun := self._add(rule)) is not None
-                and self._replay(begun, parts, other, content)
-            ):
-                changed.append(begun)
+    def _suggest(self, parts: Parts, twins: list[Parts], content: bytes) -> list[Learnt]:
+        """Pages of a set have one content: what of their URLs may choose nothing?"""
+        changed, last = [], self._last + MAX_NEW
+        for other in nearest(parts, twins):
+            for rule in difference(parts, other):
+                if (known := self.learnt.get(rule)) is not None:
+                    # Where the sample had forgotten the other page, or never met it, nobody has counted.
+                    met = known.sample.get(hash(rule.form(parts).text()), (b"", parts))[1]
+                    if met is parts and self._pair(known, parts, other, content, same=True):
+                        changed.append(known)
+                elif self._last < last and (begun := self._add(rule)) is not None:
+                    changed += [begun] if self._replay(begun, parts, other, content) else []
         return changed
 
     def _add(self, rule: Rule) -> Learnt | None:
         """A new candidate, if there is room for one."""
-        if isinstance(rule, DropKey) and rule.value is not None and not self._has_failed(rule):
+        whole = rule.without_value()
+        if whole is not None and not (whole in self.learnt and self.learnt[whole].evidence.differed):
             return None  # a session id never comes twice: one rule for all values, and only if it fails one for each
         if len(self.learnt) >= MAX_RULES:
-            weak = [one for one in self.learnt.values() if one.evidence.state in _WEAK]
+            weak = [one for one in self.learnt.values() if one.is_weak]
             if not weak:
                 return None
-            least = min(weak, key=lambda one: (one.evidence.state == State.DROPPED, one.evidence.agreed))
-            del self.learnt[least.rule]
+            del self.learnt[
+                min(weak, key=lambda one: (one.evidence.state == State.DROPPED, one.evidence.agreed)).rule
+            ]
         self._last += 1
         learnt = self.learnt[rule] = Learnt(self._last, rule)
         return learnt
-
-    def _has_failed(self, rule: DropKey) -> bool:
-        whole = self.learnt.get(DropKey(rule.place, rule.key))
-        return whole is not None and whole.evidence.differed > 0
 
     def _replay(self, learnt: Learnt, parts: Parts, other: Parts, content: bytes) -> bool:
         """Judge a new candidate by the two pages that suggest it, and by those before; whether it joins URLs now."""
@@ -229,11 +220,17 @@ class Learner:
         said = self._forms.get(url)
         if said is None:
             form, used = self.active.form(split(url))
-            said = form.text(), min((self.learnt[rule] for rule in used), key=_trust) if used else None
+            said = form.text(), min((self.learnt[rule] for rule in used), key=attrgetter("trust")) if used else None
             if len(self._forms) >= FORMS:
                 self._forms.clear()
             self._forms[url] = said
         return said
+
+    def taken(self, url: str) -> tuple[str, str]:
+        """The keys that the rules take away from `url`, and the first of its folders."""
+        parts = split(url)
+        kept = self.active.form(parts)[0].keys
+        return "&".join(key for key in parts.keys if key not in kept), parts.segments[0] if parts.segments[1:] else ""
 
     def _opens(self, rule: Rule, parts: Parts) -> bool:
         """Whether a rule holds for a URL that it would change; a narrower one that was refused is the stronger."""
@@ -252,11 +249,11 @@ class Learner:
         """
         self._forms.clear()
         _, used = self.active.form(split(url))
-        found = sorted((self.learnt[rule] for rule in used), key=_trust)
+        found = sorted((self.learnt[rule] for rule in used), key=attrgetter("trust"))
         changed = []
         for learnt in found if same else found[:1]:
             stratum = used[learnt.rule]
-            learnt.evidence.test(stratum, same=same, vouched=self._is_vouched(learnt))
+            learnt.evidence.test(stratum, same=same)
             if not learnt.evidence.is_active or not learnt.evidence.opens(stratum):
                 changed.append(learnt)
         if changed:
@@ -273,8 +270,7 @@ class Learner:
             one.sample.clear()
             for content, parts in self._recent.values():
                 if one.rule.covers(parts):
-                    form = hash(one.rule.form(parts).text())
-                    one.sample.setdefault(form, (content, hash(parts.text())))
+                    one.meet(parts, content)
 
     # By hand
 
@@ -300,9 +296,11 @@ class Learner:
 
     @classmethod
     def unpack(cls, data: bytes) -> Learner:
-        """Raises `CorruptFile` for bytes that no `pack` wrote."""
+        """What another version has learnt is learnt anew. Raises `CorruptFile` for bytes that no `pack` wrote."""
         learner = cls()
-        learner._last, rows = _rows(data)
+        version, learner._last, rows = _rows(data)
+        if version != VERSION:
+            return cls()
         for number, rule, evidence in rows:
             known = unpack(tuple(rule))
             learner.learnt[known] = Learnt(number, known, Evidence.unpack(tuple(evidence)))
@@ -310,19 +308,10 @@ class Learner:
         return learner
 
 
-def _rows(data: bytes) -> tuple[int, list[tuple[int, Any, Any]]]:
-    """The number of the last rule, and of each rule its number, itself and its evidence."""
+def _rows(data: bytes) -> tuple[int, int, list[tuple[int, Any, Any]]]:
+    """The version, the number of the last rule, and of each rule its number, itself and its evidence."""
     try:
         version, last, rows = msgpack.unpackb(data)
-        found = int(last), [(int(number), list(rule), list(evidence)) for number, rule, evidence in rows]
+        return version, int(last), [(int(number), list(rule), list(evidence)) for number, rule, evidence in rows]
     except (ValueError, TypeError, msgpack.UnpackException) as error:
         raise CorruptFile(f"What was learnt of a host, {len(data)} bytes, cannot be read: {error}") from error
-    if version != VERSION:
-        raise CorruptFile(f"What was learnt of a host is of version {version}, and this one reads {VERSION}")
-    return found
-
-
-def _trust(learnt: Learnt) -> tuple[int, int, int]:
-    """The least first: by state, then by what has agreed, then the youngest."""
-    evidence = learnt.evidence
-    return int(evidence.state), evidence.agreed + evidence.tests, -learnt.number

@@ -21,7 +21,6 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
-from zlib import crc32
 
 from sitecrawl.urls.url import Canonicalizer, path_start
 
@@ -34,9 +33,9 @@ STAR: Final = "*"
 
 
 class Parts:
-    """See the module. It is not changed: `with_...` gives another one."""
+    """See the module. It is not changed."""
 
-    __slots__ = ("_places", "_strata", "_text", "keys", "origin", "segments", "slash")
+    __slots__ = ("_places", "_text", "keys", "origin", "segments", "slash")
 
     def __init__(self, origin: str, segments: tuple[str, ...], *, slash: bool, keys: tuple[str, ...]) -> None:
         self.origin = origin
@@ -48,7 +47,6 @@ class Parts:
         """`name=value` or `name`, in the order of the names; those of path segments begin with `;`."""
         self._places: tuple[str, ...] | None = None
         self._text: str | None = None
-        self._strata: dict[str, int] | None = None
 
     def text(self) -> str:
         """The URL. Path parameters come behind the path: it is a class's name, and not to be fetched."""
@@ -65,26 +63,6 @@ class Parts:
         if self._places is None:
             self._places = places_of(self.segments)
         return self._places
-
-    def stratum(self, but: str = "") -> int:
-        """A number for the names of the keys, all but one: CRC-32, the same in every process."""
-        if self._strata is None:
-            self._strata = {}
-        number = self._strata.get(but)
-        if number is None:
-            names = dict.fromkeys(map(name_of, self.keys))
-            names.pop(but, None)
-            number = self._strata[but] = crc32("&".join(names).encode())
-        return number
-
-    def with_origin(self, origin: str) -> Parts:
-        return Parts(origin, self.segments, slash=self.slash, keys=self.keys)
-
-    def with_segments(self, segments: tuple[str, ...], *, slash: bool) -> Parts:
-        return Parts(self.origin, segments, slash=slash, keys=self.keys)
-
-    def with_keys(self, keys: tuple[str, ...]) -> Parts:
-        return Parts(self.origin, self.segments, slash=self.slash, keys=keys)
 
     def values(self) -> dict[str, tuple[str, ...]]:
         """The values of every key, in their order."""

@@ -5,245 +5,205 @@ DUST", WWW 2007). Theirs replace one substring by another, and those of Dasgupta
 via rewrite rules", KDD 2008) and Koppula et al. ("Learning URL patterns for webpage de-duplication", WSDM 2010) are
 made of a URL's keys and path segments. So are these, for that is what sites are made of, and a person can read them.
 
-A rule is keyed by the key and the *place* (`dust.parts`), and not by all the keys of the query: what is learnt of a
-session id carries over to URLs with other keys beside it.
+A rule takes away *slots*, one or several together: three values that are new at each view choose nothing together,
+and no two URLs differ in one of them alone. A slot is written so:
+
+    sid, ;sid     a key of the query, or of a path segment
+    sid=3         the same, only where it has that value
+    /2            the third path segment, which becomes a star
+    /2-           the same, taken out: paths without it are of the class
+
+It is keyed by its slots and the *place* (`dust.parts`), and not by all the keys of the query: what is learnt of a
+session id carries over to URLs with other keys beside it. How a whole URL is spelled is said by four rules without a
+place: which host it is, upper and lower case, an index's name, a slash at the end.
 
 Invariant, tested on random URLs and rules: the form of a form is the form itself.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Final, TypeAlias
+from functools import lru_cache
+from typing import Final, NamedTuple
+from zlib import crc32
 
 from sitecrawl.base.errors import CorruptFile
 from sitecrawl.dust.parts import STAR, Parts, in_lower_case, name_of, places_of
 
-Packed: TypeAlias = tuple[str, ...]
+DROP, MIRROR, CASE, INDEX, SLASH = "drop", "mirror", "case", "index", "slash"
 
 
-class Rule(ABC):
+class Slots(NamedTuple):
+    """What a rule of the kind `DROP` takes away."""
+
+    keys: frozenset[str]
+    starred: tuple[int, ...]
+    away: tuple[int, ...]
+
+    def rest(self, segments: tuple[str, ...]) -> tuple[str, ...] | None:
+        """A path without what is taken away; None if it has no such segments."""
+        gone = self.starred + self.away
+        if not gone:
+            return segments
+        if max(gone) >= len(segments):
+            return None
+        return tuple(segment for at, segment in enumerate(segments) if at not in gone)
+
+    def left(self, segments: tuple[str, ...]) -> tuple[str, ...]:
+        """The same with the stars."""
+        stars = (STAR if at in self.starred else segment for at, segment in enumerate(segments))
+        return tuple(segment for at, segment in enumerate(stars) if at not in self.away)
+
+    def has(self, key: str) -> bool:
+        return key in self.keys or name_of(key) in self.keys
+
+
+@lru_cache(maxsize=1 << 10)
+def slots_of(what: tuple[str, ...]) -> Slots:
+    """Raises `ValueError` for a position that is no number."""
+    at = [slot[1:] for slot in what if slot[0] == "/"]
+    keys = frozenset(slot for slot in what if slot[0] != "/")
+    return Slots(keys, tuple(int(n) for n in at if n[-1:] != "-"), tuple(int(n[:-1]) for n in at if n[-1:] == "-"))
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
     """See the module."""
 
-    __slots__ = ()
+    kind: str
+    place: str = ""
+    """Of a rule that takes slots away: that of the path without these."""
+    what: tuple[str, ...] = ()
+    """The slots; of a mirror the origin (scheme and host) and the one whose pages it has; an index's name."""
 
-    kind: ClassVar[str]
-
-    @abstractmethod
     def apply(self, parts: Parts) -> Parts | None:
         """`parts` without what does not matter; None where the rule has nothing to take away."""
+        return _APPLY[self.kind](self, parts)
 
     def form(self, parts: Parts) -> Parts:
         """`parts` without what does not matter: as they are where the rule has nothing to take away."""
         return self.apply(parts) or parts
 
-    @abstractmethod
     def covers(self, parts: Parts) -> bool:
         """Whether `parts` may be in a class with URLs that the rule changes: it is changed, or is such a form."""
+        if self.kind == MIRROR:
+            return parts.origin in self.what
+        if self.kind == INDEX:
+            return parts.slash or parts.segments[-1:] == self.what
+        if self.kind != DROP:
+            return bool(parts.segments)
+        slots = slots_of(self.what)
+        if slots.away and self.place in parts.places:
+            return True
+        rest = slots.rest(parts.segments)
+        return rest is not None and self.place in places_of(rest)
 
     def narrower(self, parts: Parts) -> Rule | None:
         """The same rule at the narrow place of `parts`, which it applies to; None if it is that, or has no place."""
-        return None
+        rest = slots_of(self.what).rest(parts.segments) if self.kind == DROP else None
+        narrow = self.place if rest is None else places_of(rest)[0]
+        return Rule(DROP, narrow, self.what) if narrow != self.place else None
+
+    @property
+    def takes_segments(self) -> bool:
+        return self.kind == DROP and any(slot[0] == "/" for slot in self.what)
+
+    def without_value(self) -> Rule | None:
+        """For a value of a key: the rule for all of its values."""
+        name, has_value, _ = self.what[0].partition("=") if self.kind == DROP else ("", "", "")
+        return Rule(DROP, self.place, (name,)) if has_value else None
 
     def stratum(self, parts: Parts) -> int:
-        """What evidence for the rule is counted by: the names of the keys beside it."""
-        return parts.stratum()
+        """What evidence is counted by: which of its keys are there, and the names of those beside. A CRC-32."""
+        keys = slots_of(self.what).keys if self.kind == DROP else frozenset()
+        names = dict.fromkeys(key if key in keys else name_of(key) for key in parts.keys)
+        return crc32(
+            "&".join(f"-{name}" if name_of(name) in keys or name in keys else name for name in names).encode()
+        )
 
-    @property
-    def subject(self) -> Packed:
-        """What is taken away, wherever: rules of one subject at several places vouch for one another."""
-        return self.pack()
-
-    @abstractmethod
-    def pack(self) -> Packed:
-        """The rule as it is stored: its kind, then its fields."""
-
-    @abstractmethod
-    def __str__(self) -> str: ...
-
-
-@dataclass(frozen=True, slots=True)
-class DropKey(Rule):
-    """A key of the query or, with a name that begins with `;`, of the path; with `value` only where it has that."""
-
-    kind: ClassVar[str] = "key"
-    place: str
-    key: str
-    value: str | None = None
-
-    def apply(self, parts: Parts) -> Parts | None:
-        if not parts.keys or self.place not in parts.places:
-            return None
-        gone = self.key if self.value is None else f"{self.key}={self.value}"
-        kept = tuple(k for k in parts.keys if (name_of(k) if self.value is None else k) != gone)
-        return parts.with_keys(kept) if len(kept) < len(parts.keys) else None
-
-    def covers(self, parts: Parts) -> bool:
-        return self.place in parts.places
-
-    def narrower(self, parts: Parts) -> Rule | None:
-        return DropKey(parts.places[0], self.key, self.value) if parts.places[0] != self.place else None
-
-    def stratum(self, parts: Parts) -> int:
-        return parts.stratum(self.key)
-
-    @property
-    def subject(self) -> Packed:
-        return (self.kind, self.key, *((self.value,) if self.value is not None else ()))
-
-    def pack(self) -> Packed:
-        return (self.kind, self.place, self.key, *((self.value,) if self.value is not None else ()))
+    def pack(self) -> tuple[str, ...]:
+        """The rule as it is stored."""
+        return (self.kind, self.place, *self.what)
 
     def __str__(self) -> str:
-        what = self.key if self.value is None else f"{self.key}={self.value}"
-        return f'without "{what}" in {self.place}'
+        if self.kind == DROP:
+            keys = ", ".join(f'"{slot}"' for slot in self.what if slot[0] != "/")
+            path = ", ".join(slot[1:].rstrip("-") for slot in self.what if slot[0] == "/")
+            segments = f"path segment {int(path) + 1}" if path.isdecimal() else f"path segments {path}"
+            return f"without {' and '.join(filter(None, (keys, path and segments)))} in {self.place}"
+        return _SAID[self.kind].format(*self.what)
 
 
-@dataclass(frozen=True, slots=True)
-class DropSegment(Rule):
-    """A path segment, replaced by a star; `away`: taken out, so that paths without it are in the class.
-
-    `place` is that of the path without the segment.
-    """
-
-    kind: ClassVar[str] = "segment"
-    place: str
-    position: int
-    away: bool = False
-
-    def apply(self, parts: Parts) -> Parts | None:
-        segments, at = parts.segments, self.position
-        if at >= len(segments) or (segments[at] == STAR and not self.away):
-            return None
-        rest = segments[:at] + segments[at + 1 :]
-        if self.place not in places_of(rest):
-            return None
-        return parts.with_segments(rest if self.away else (*segments[:at], STAR, *rest[at:]), slash=parts.slash)
-
-    def covers(self, parts: Parts) -> bool:
-        at = self.position
-        if self.away and self.place in parts.places:
-            return True
-        return at < len(parts.segments) and self.place in places_of(parts.segments[:at] + parts.segments[at + 1 :])
-
-    def narrower(self, parts: Parts) -> Rule | None:
-        narrow = places_of(parts.segments[: self.position] + parts.segments[self.position + 1 :])[0]
-        return DropSegment(narrow, self.position, self.away) if narrow != self.place else None
-
-    @property
-    def subject(self) -> Packed:
-        return (self.kind, str(self.position), "away" if self.away else "")
-
-    def pack(self) -> Packed:
-        return (self.kind, self.place, str(self.position), "away" if self.away else "")
-
-    def __str__(self) -> str:
-        how = "without" if self.away else "whatever is"
-        return f"{how} path segment {self.position + 1} before or in {self.place}"
-
-
-@dataclass(frozen=True, slots=True)
-class DropSuffix(Rule):
-    """The name of a directory's index: `/a/index.html` is `/a/`."""
-
-    kind: ClassVar[str] = "index"
-    name: str
-
-    def apply(self, parts: Parts) -> Parts | None:
-        if parts.slash or not parts.segments or parts.segments[-1] != self.name:
-            return None
-        return parts.with_segments(parts.segments[:-1], slash=True)
-
-    def covers(self, parts: Parts) -> bool:
-        return parts.slash or parts.segments[-1] == self.name
-
-    def pack(self) -> Packed:
-        return (self.kind, self.name)
-
-    def __str__(self) -> str:
-        return f'without "{self.name}" at the end of the path'
-
-
-@dataclass(frozen=True, slots=True)
-class TrailingSlash(Rule):
-    """`/a/` is `/a`."""
-
-    kind: ClassVar[str] = "slash"
-
-    def apply(self, parts: Parts) -> Parts | None:
-        return parts.with_segments(parts.segments, slash=False) if parts.slash and parts.segments else None
-
-    def covers(self, parts: Parts) -> bool:
-        return bool(parts.segments)
-
-    def pack(self) -> Packed:
-        return (self.kind,)
-
-    def __str__(self) -> str:
-        return "without a slash at the end of the path"
-
-
-@dataclass(frozen=True, slots=True)
-class CaseFold(Rule):
-    """`/About` is `/about`."""
-
-    kind: ClassVar[str] = "case"
-
-    def apply(self, parts: Parts) -> Parts | None:
-        lower = tuple(map(in_lower_case, parts.segments))
-        return parts.with_segments(lower, slash=parts.slash) if lower != parts.segments else None
-
-    def covers(self, parts: Parts) -> bool:
-        return bool(parts.segments)
-
-    def pack(self) -> Packed:
-        return (self.kind,)
-
-    def __str__(self) -> str:
-        return "whether letters of the path are upper or lower case"
-
-
-@dataclass(frozen=True, slots=True)
-class Mirror(Rule):
-    """The pages of `origin` (scheme and host) are those of `other`."""
-
-    kind: ClassVar[str] = "mirror"
-    origin: str
-    other: str
-
-    def apply(self, parts: Parts) -> Parts | None:
-        return parts.with_origin(self.other) if parts.origin == self.origin else None
-
-    def covers(self, parts: Parts) -> bool:
-        return parts.origin in {self.origin, self.other}
-
-    def pack(self) -> Packed:
-        return (self.kind, self.origin, self.other)
-
-    def __str__(self) -> str:
-        return f"{self.origin} is {self.other}"
-
-
-_KINDS: Final[dict[str, type[Rule]]] = {
-    kind.kind: kind for kind in (Mirror, CaseFold, DropSegment, DropSuffix, TrailingSlash, DropKey)
+_SAID: Final = {
+    MIRROR: "{} is {}",
+    CASE: "whether letters of the path are upper or lower case",
+    INDEX: 'without "{}" at the end of the path',
+    SLASH: "without a slash at the end of the path",
 }
-ORDER: Final = {name: number for number, name in enumerate(_KINDS)}
-"""In which order rules are applied: what others look at comes first, and keys, which no place looks at, last."""
 
 
-def unpack(packed: Packed) -> Rule:
+def _without_slots(rule: Rule, parts: Parts) -> Parts | None:
+    slots, segments = slots_of(rule.what), parts.segments
+    rest = slots.rest(segments)
+    if rest is not segments and rest is not None and rule.place in places_of(rest):
+        segments = slots.left(segments)
+    elif slots.starred or rule.place not in parts.places:
+        return None
+    kept = tuple(key for key in parts.keys if not slots.has(key))
+    if len(kept) == len(parts.keys) and segments == parts.segments:
+        return None
+    return Parts(parts.origin, segments, slash=parts.slash, keys=kept)
+
+
+def _of_mirror(rule: Rule, parts: Parts) -> Parts | None:
+    origin, other = rule.what
+    return Parts(other, parts.segments, slash=parts.slash, keys=parts.keys) if parts.origin == origin else None
+
+
+def _in_lower_case(rule: Rule, parts: Parts) -> Parts | None:
+    lower = tuple(map(in_lower_case, parts.segments))
+    return Parts(parts.origin, lower, slash=parts.slash, keys=parts.keys) if lower != parts.segments else None
+
+
+def _without_index(rule: Rule, parts: Parts) -> Parts | None:
+    if parts.slash or not parts.segments or parts.segments[-1] != rule.what[0]:
+        return None
+    return Parts(parts.origin, parts.segments[:-1], slash=True, keys=parts.keys)
+
+
+def _without_slash(rule: Rule, parts: Parts) -> Parts | None:
+    slash = parts.slash and parts.segments
+    return Parts(parts.origin, parts.segments, slash=False, keys=parts.keys) if slash else None
+
+
+_APPLY: Final[dict[str, Callable[[Rule, Parts], Parts | None]]] = {
+    MIRROR: _of_mirror,
+    CASE: _in_lower_case,
+    DROP: _without_slots,
+    INDEX: _without_index,
+    SLASH: _without_slash,
+}
+"""In the order in which rules are applied: what others look at comes first."""
+_ORDER: Final = {kind: number for number, kind in enumerate(_APPLY)}
+
+
+def in_order(rule: Rule) -> tuple[int, tuple[str, ...]]:
+    """By what rules are sorted that hold together."""
+    return _ORDER[rule.kind], rule.pack()
+
+
+def unpack(packed: tuple[str, ...]) -> Rule:
     """The rule that `pack` gave this of. Raises `CorruptFile` for what no rule did."""
-    name, *rest = packed or ("",)
-    kind: Callable[..., Rule] | None = _KINDS.get(name)
     try:
-        if kind is None or not all(isinstance(part, str) for part in rest):
-            raise CorruptFile(f"A rule about URLs cannot be read: {packed!r}")
-        if kind is DropSegment:
-            place, position, away = rest
-            return DropSegment(place, int(position), bool(away))
-        rule: Rule = kind(*rest)
-    except (TypeError, ValueError) as error:
-        raise CorruptFile(f"A rule about URLs cannot be read: {packed!r}") from error
+        kind, place, *what = packed
+        rule = Rule(kind, place, tuple(what))
+        if kind == DROP:
+            is_rule = bool(place and what) and len(slots_of(rule.what)) > 0
+        else:
+            is_rule = not place and len(what) == _SAID[kind].count("{}")
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        is_rule = False
+    if not is_rule:
+        raise CorruptFile(f"A rule about URLs cannot be read: {packed!r}")
     return rule

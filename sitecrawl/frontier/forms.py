@@ -137,7 +137,7 @@ class Forms:
             self._states.prefer(page_key, priority)
         self._standing.note_other(its_class, page_key, key, url)
         section = self._hosts.rule_section(host, str(by))
-        self._tests.look(host, section)
+        self._tests.joined(host, section, key, learner.taken(url))
         return section
 
     def _gives_way(self, key: bytes, record: UrlRecord, url: str, learner: Learner) -> bool:
@@ -180,10 +180,12 @@ class Forms:
         if page is None:
             self._standing.fetched(its_class, key, content)
             return []
-        if its_class.by is None or not host.sections[record.section].trap.is_joined:
+        section = host.sections[record.section]
+        if not section.trap.is_joined or (same := self._standing.is_same(page, its_class.row, content)) is None:
             return []
-        same = self._standing.is_same(page, its_class.row, content)
-        return [] if same is None else learner.tested(record.url, same=same)
+        url = record.url if its_class.by is not None else page[1].url  # a rule has changed one of the two
+        self._tests.tested(section, learner.taken(record.url), same=same)
+        return learner.tested(url, same=same)
 
     def ended(self, key: bytes, record: UrlRecord, host: Host) -> None:
         """A visit is over. What came to nothing stands for its class no longer."""
@@ -254,7 +256,7 @@ class Forms:
             self._states.rewind(host)
         self._freed[section.key] = host, section
         self._hosts.changed(host, section)
-        if not len(learner.active):
+        if not learner.active.rules:
             self._ruled.discard(host.key)
         self._place([host])
 
@@ -282,7 +284,7 @@ class Forms:
             section = self._hosts.rule_section(host, text)
             self._judge.set_aside(host, section)
             self._hosts.changed(host, section)
-        if not len(learner.active):
+        if not learner.active.rules:
             self._ruled.discard(host.key)
 
     def order(self, host: Host, learnt: Learnt, state: State) -> None:
@@ -306,8 +308,8 @@ class Forms:
         Where there is none, the section has no test for now; a rule that could not be tested by the end is dropped.
         """
         learnt = self.learners.rule_of(host, section)
-        for entry in self._tests.samples(section, learnt):
-            if self._is_test(host, section, entry):
+        for key in self._tests.samples(section, learnt):
+            if (entry := self._test_entry(host, section, key)) is not None:
                 return entry
         self._tests.found_none(section, last=last)
         if last and learnt is not None and learnt.evidence.state == State.TESTING:
@@ -316,20 +318,21 @@ class Forms:
             self._apply(host, learner, [learnt])
         return None
 
-    def _is_test(self, host: Host, section: Section, entry: bytes) -> bool:
-        key = entry[RANK_BYTES:]
-        record = self._states.waiting(entry)
-        if record is None or record.section != section.key[KEY_BYTES:]:
-            section.queue.discard(entry)
-            return False
+    def _test_entry(self, host: Host, section: Section, key: bytes) -> bytes | None:
+        """The queue's entry of a URL, if it is a test."""
+        record = self._urls.get(key)
+        if record is None or record.state != UrlState.QUEUED or key in self._in_flight:
+            return None
+        if record.section != section.key[KEY_BYTES:]:
+            return None
         learner = self.learners.of(host.key)
         its_class = self._standing.class_of(learner, record.url)
         page = self._standing.page(learner, its_class, key)
         if page is None:
             self._standing.appoint(its_class, key)
             self.set_free(key, record)
-            return False
-        return page[1].state == UrlState.FETCHED
+            return None
+        return record.rank + key if page[1].state == UrlState.FETCHED else None
 
     # Durability
 

@@ -3,37 +3,74 @@
 A rule is tested as long as it joins URLs, as it may be wrong for few of them: by some tests at once, until it is
 trusted, and by more the more it has joined, chosen at random. Half of those are kept for the end of the crawl, when
 all that was joined is there to be chosen from. What becomes of a test says `sitecrawl.dust.evidence`.
+
+Chance finds what a rule is wrong for if that is common. Where a rule takes away few different values, or in few
+folders, each of these *kinds* is tested as well, however rare it is; and after a failure every other test is of its
+kind, for it is them that the rule may be wrong for. Kinds are in memory only: after a restart what joins counts.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Container, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 from math import sqrt
 from typing import Final
 
 from sitecrawl.crawldir.database import Database
-from sitecrawl.dust.evidence import AFTER_FAILURE, TESTS, State
+from sitecrawl.dust.evidence import TESTS, WINDOW, State
 from sitecrawl.dust.learner import Learnt
 from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.learners import Learners
 from sitecrawl.frontier.queue import next_prefix
+from sitecrawl.frontier.record import RANK_BYTES
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.trap_judge import TrapJudge
 
 TEST_RATE: Final = 0.02
 """Of a host's fetches go to the tests of a rule that is trusted: the share that probes of traps have, too."""
-EARLY: Final = 0.5
-"""The share of the tests that are not kept for the end, when all that was joined is there to be chosen from."""
-FIRST_TRIALS: Final = 4 * TESTS
-"""Fetches for the first tests: some end in an error, and say nothing."""
+MAX_KINDS: Final = 32
+"""Values or folders that are told apart; where there are more, as of session ids, chance alone chooses."""
 _SAMPLES = 16
 """URLs of a rule's section that are looked at for a test: of some, the page that stands for them waits itself."""
-_POOL = 64
-"""URLs that are chosen for a section's next tests in one go, out of `_POOLED_FROM` rows: about 1 us each."""
-_POOLED_FROM = 20_000
-_GROWN = 1.25
-"""When a section has grown so much, others are chosen."""
+_SCANNED = 5_000
+"""Rows of a section out of which these are chosen, about 1 us each; the next test goes on behind them."""
+
+
+@dataclass(slots=True)
+class Kind:
+    """URLs of which a rule takes away the same, or in one folder."""
+
+    tested: int = 0
+    failed: int = 0
+    keys: deque[bytes] = field(default_factory=lambda: deque(maxlen=WINDOW))
+    """The last that were joined."""
+
+
+class Kinds:
+    """Those of one rule, by what it takes away and by folder."""
+
+    def __init__(self) -> None:
+        self._known: list[dict[str, Kind] | None] = [{}, {}]
+
+    def of(self, taken: tuple[str, str]) -> Iterator[Kind]:
+        """The kinds of a URL of which this was taken away, by `Learner.taken`."""
+        for number, name in enumerate(taken):
+            if (known := self._known[number]) is not None:
+                if name not in known and len(known) >= MAX_KINDS:
+                    self._known[number] = None
+                else:
+                    yield known.setdefault(name, Kind())
+
+    def untested(self, *, failed: bool) -> Iterator[bytes]:
+        """The last URL of each that has had no test or, with `failed`, of each that has failed one."""
+        every = (kind for known in self._known for kind in (known or {}).values())
+        return (kind.keys.pop() for kind in every if kind.keys and (kind.failed if failed else not kind.tested))
+
+    @property
+    def are_tested(self) -> bool:
+        return all(kind.tested or not kind.keys for known in self._known for kind in (known or {}).values())
 
 
 class RuleTests:
@@ -45,13 +82,24 @@ class RuleTests:
         self._judge = judge
         self._due: dict[bytes, tuple[Host, Section]] = {}
         """By the section's key: the rules that want a test now."""
-        self._pools: dict[bytes, tuple[int, list[bytes]]] = {}
-        """By the section's key: how many URLs it knew when entries were chosen at random for its next tests, and
-        these."""
+        self._kinds: defaultdict[bytes, Kinds] = defaultdict(Kinds)
+        """By the section's key."""
         self._seen_up_to: dict[bytes, bytes] = {}
-        """Up to which row of a large section its last pool was chosen."""
+        """Up to which row of a large section samples were chosen."""
         self._fruitless: set[bytes] = set()
         """Sections without a URL that could be a test, when nothing else was left to fetch."""
+
+    def joined(self, host: Host, section: Section, key: bytes, taken: tuple[str, str]) -> None:
+        """A URL has come to the section of a rule."""
+        for kind in self._kinds[section.key].of(taken):
+            kind.keys.append(key)
+        self.look(host, section)
+
+    def tested(self, section: Section, taken: tuple[str, str], *, same: bool) -> None:
+        """A URL of it had its class's content, or had not."""
+        for kind in self._kinds[section.key].of(taken):
+            kind.tested += 1
+            kind.failed += not same
 
     def look(self, host: Host, section: Section) -> None:
         """See whether the rule of `section` wants a test, now that a URL has come to it, or has been fetched."""
@@ -69,11 +117,13 @@ class RuleTests:
         if not section.queued or host.trap.demoted or evidence.state not in {State.TESTING, State.TRUSTED}:
             return False
         done = section.fetched - section.trap.tried
-        allowed = TESTS + sqrt(section.known) * (1 if last else EARLY)
         if evidence.state == State.TESTING:
-            return last or done < FIRST_TRIALS
-        if evidence.recent and evidence.calm < AFTER_FAILURE:
-            return done < FIRST_TRIALS + allowed + AFTER_FAILURE * evidence.failed
+            return last or done < WINDOW
+        if last and not self._kinds[section.key].are_tested:
+            return True
+        allowed = TESTS + sqrt(section.known) * (1.0 if last else 0.5)
+        if evidence.recent:
+            return done < allowed + WINDOW * (1 + evidence.failed)
         return done < allowed and (last or done < TESTS + TEST_RATE * host.fetched)
 
     def wanted(self, *, last: bool, but: Container[bytes]) -> list[tuple[Host, Section]]:
@@ -90,30 +140,24 @@ class RuleTests:
         return found
 
     def samples(self, section: Section, learnt: Learnt | None) -> Iterator[bytes]:
-        """Entries of some URLs of `section`, each as likely as any other; none where enough were tried for now."""
+        """The keys of some URLs of `section`: of kinds without a test, every other time of those that have failed,
+        then any, each as likely as any other; none where enough were tried for now.
+        """
         done = section.fetched - section.trap.tried
-        if learnt is not None and learnt.evidence.state == State.TESTING and done >= FIRST_TRIALS:
+        if learnt is not None and learnt.evidence.state == State.TESTING and done >= WINDOW:
             return
-        for _ in range(_SAMPLES):
-            if (entry := self._sample(section)) is None:
-                return
-            yield entry
-
-    def _sample(self, section: Section) -> bytes | None:
-        """A queue's own sample begins behind the URLs with the most credit, which is no matter for a trap."""
-        known, pool = self._pools.get(section.key, (0, []))
-        if not pool or section.known > _GROWN * known:
-            start = self._seen_up_to.get(section.key, section.key)
-            rows = islice(self._database.scan("queue", start, next_prefix(section.key)), _POOLED_FROM)
-            keys = [key for key, _ in rows]
-            if len(keys) == _POOLED_FROM:  # the next pool is of what comes after
-                self._seen_up_to[section.key] = keys[-1]
-            else:
-                self._seen_up_to.pop(section.key, None)
-            chosen = self._judge.random.sample(keys, min(_POOL, len(keys)))
-            pool = [key[len(section.key) :] for key in chosen]
-            self._pools[section.key] = section.known, pool
-        return pool.pop() if pool else section.queue.sample(self._judge.random)
+        yield from self._kinds[section.key].untested(failed=False)
+        if done % 2:
+            yield from self._kinds[section.key].untested(failed=True)
+        start = self._seen_up_to.pop(section.key, section.key)
+        rows = islice(self._database.scan("queue", start, next_prefix(section.key)), _SCANNED)
+        keys = [row for row, _ in rows]
+        if len(keys) == _SCANNED:
+            self._seen_up_to[section.key] = keys[-1]
+        chosen = self._judge.random.sample(keys, min(_SAMPLES, len(keys)))
+        yield from (row[len(section.key) + RANK_BYTES :] for row in chosen)
+        if not keys and (entry := section.queue.sample(self._judge.random)) is not None:
+            yield entry[RANK_BYTES:]
 
     def found_none(self, section: Section, *, last: bool) -> None:
         """None of the samples could be a test: there is none until something has changed.
@@ -128,4 +172,4 @@ class RuleTests:
         """The rule joins nothing any more."""
         self._due.pop(section.key, None)
         self._fruitless.discard(section.key)
-        self._pools.pop(section.key, None)
+        self._kinds.pop(section.key, None)

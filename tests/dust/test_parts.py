@@ -52,9 +52,3 @@ def test_a_parameter_of_a_segment():
 def test_places(path, places):
     """The narrow place names words, the wide one counts segments and names a script."""
     assert split(f"http://a.example{path}?k=1").places == places
-
-
-def test_a_stratum():
-    """It is the same for URLs with the same keys beside one, whatever their values."""
-    one, other = split("http://a.example/?a=1&b=2&sid=3"), split("http://a.example/x?a=7&b=")
-    assert one.stratum("sid") == other.stratum() != one.stratum()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from form_sites import LINKS, Site, begin, learner, name_of, number, rules, stored
 from frontier_helpers import Bench, all_credit, check_sections, stored_records, url
 
 from sitecrawl.base.errors import OptionError
@@ -17,64 +17,7 @@ from sitecrawl.dust.learner import rule_number
 from sitecrawl.frontier.duplicates import Verdict
 from sitecrawl.frontier.options import FrontierOptions, TrapOptions
 from sitecrawl.frontier.record import Flag, UrlState
-from sitecrawl.frontier.visit import Visit
 from sitecrawl.page.items import sha1
-
-LINKS = 8
-"""Of each page, beside those to the home page and to the next one."""
-
-
-@dataclass
-class Site:
-    """Pages that lead to one another. `name_of` gives a new form of a page's URL, `page_of` the page of a form."""
-
-    pages: int
-    name_of: Callable[[int, int], str]
-    page_of: Callable[[str], int]
-    text_of: Callable[[str, int], str] = lambda name, page: f"text of {page}"
-    status_of: Callable[[str], int] = lambda name: 200
-    came: set[str] = field(default_factory=set)
-    fetched: list[str] = field(default_factory=list)
-    ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-    goes_on: bool = False
-    """Whether a page leads to the next one and to those before it alone."""
-
-    def links(self, page: int) -> list[str]:
-        others = [
-            0,
-            page + 1,
-            *(random.Random(f"{page}{n}").randrange(page + 1 if self.goes_on else self.pages) for n in range(LINKS)),
-        ]
-        return [self.name_of(other, next(self.ids)) for other in others if other < self.pages]
-
-    def fetch(self, bench: Bench, visit: Visit) -> None:
-        name = visit.url.partition("/")[2].partition("/")[2].partition("/")[2]
-        page, status = self.page_of(name), self.status_of(name)
-        bench.frontier.downloaded(visit, 0.0)
-        good = status == 200
-        if good:
-            bench.link(visit, *(url(link) for link in self.links(page)))
-            text = self.text_of(name, page)
-            self.came.add(text)
-            verdict = bench.frontier.judge_content(visit, sha1(text.encode()), title=text, text_hash=None)
-            good = verdict == Verdict.NEW
-        bench.frontier.done(visit, UrlState.FETCHED, status=status, good=good)
-        self.fetched.append(name)
-
-    def crawl(self, bench: Bench, *, budget: int = 20_000) -> None:
-        """Up to the end of the crawl, or `budget` fetches."""
-        for _ in range(budget):
-            visit = bench.frontier.next()
-            if visit is None:
-                break
-            self.fetch(bench, visit)
-            if len(self.fetched) % 50 == 0:
-                bench.commit()
-        bench.commit()
-
-
-def number(text: str) -> int:
-    return int(text or 0)
 
 
 def in_query(pages: int = 200) -> Site:
@@ -121,19 +64,6 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     made = Bench(tmp_path / "db", "aopic")
     yield made
     made.database.close()
-
-
-def begin(bench: Bench, site: Site) -> None:
-    bench.add(site.name_of(0, next(site.ids)))
-
-
-def rules(bench: Bench) -> dict[str, State]:
-    host = bench.frontier.hosts.find("a.example")
-    return {} if host is None else {str(one.rule): one.evidence.state for one in learner(bench).learnt.values()}
-
-
-def learner(bench: Bench):
-    return bench.frontier.forms.learners.of(bench.host_key("a.example"))
 
 
 @pytest.mark.parametrize("make", SITES)
@@ -198,14 +128,6 @@ def test_a_rule_that_fails_after_500_pages(bench):
     assert texts <= site.came
     assert sum("printed" in one for one in texts) > 150
     assert learner(bench).form("http://a.example/p/700?printable=yes")[1] is None
-
-
-def stored(bench: Bench) -> list[str]:
-    return [record.url for _, record in stored_records(bench.frontier)]
-
-
-def name_of(href: str) -> str:
-    return href.removeprefix("http://a.example/")
 
 
 def test_content_that_changes_with_each_fetch(bench):
