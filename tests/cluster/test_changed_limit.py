@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from bare_workers import Worker
+from drawn import SEED
 from redis_servers import Server
 
 from sitecrawl.cluster.connection import connect_async
@@ -204,7 +205,7 @@ class History:
         raise AssertionError("The crawl does not end")
 
 
-@pytest.mark.parametrize("seed", [108, 113])
+@pytest.mark.parametrize("seed", [108, 113, pytest.param(SEED, id="drawn", marks=pytest.mark.deep)])
 def test_changes_between_anything(seed: int, redis: Server, clock: Clock, tmp_path: Path) -> None:
     """Whatever happens, no more is fetched than may be, and at the end exactly that; a lower limit lets nothing be
     asked for beyond what was in flight.

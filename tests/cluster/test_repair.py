@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from random import Random
 import pytest
 from console import command
 from crawling import PROJECT
+from drawn import SEED
 from pagestore_helpers import STARTED, exchange, page
 from redis_damages import spoil
 from redis_servers import Server, lasting
@@ -32,8 +32,6 @@ from sitecrawl.crawldir.directory import CrawlDirectory
 from sitecrawl.crawldir.meta import LINKS_READ
 from sitecrawl.pagestore.warc_store import WarcStore
 from sitecrawl.urls.fingerprint import HASH_NAME
-
-SEED = os.environ.get("DAMAGE_SEED", "standing")
 
 
 def key(partition: int, name: str) -> str:

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from drawn import SEED
 from fleet import Worker, fleet, stored, urls_of, web_of
 from partitions import totals
 from redis_servers import cluster, server
@@ -22,7 +23,7 @@ PAGES = 1_500
 
 def test_kills_and_a_restart_of_redis(tmp_path: Path) -> None:
     """Workers are killed again and again, and Redis once: the same pages as one process gets, each once."""
-    random = Random(1)
+    random = Random(SEED)
     with (
         server() as started,
         web_of(PAGES) as web,

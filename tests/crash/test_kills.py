@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from drawn import SEED
 from killing import CONCURRENCY, Sitecrawl, kill, run, survive, web_of
 
 from sitecrawl.checking import check
@@ -31,7 +32,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
         undisturbed = dict(calm.pages())
         assert undisturbed.keys() == web.urls()
     with web_of(PAGES, latency=0.005) as web:
-        losses = survive(killed, web, KILLS, Random(1), longest=1.2)
+        losses = survive(killed, web, KILLS, Random(SEED), longest=1.2)
         assert losses.kills >= KILLS - 2  # it may end before its time
         assert (losses.lost, losses.twice, losses.error) == (0, 0, "")
         assert max(losses.again) <= PAGES_PER_CHECKPOINT + CONCURRENCY
@@ -53,5 +54,5 @@ def test_what_a_kill_leaves_is_sound(seed: int, tmp_path: Path) -> None:
     """Right after a kill all credit is there, and nothing is wrong that the next start would not cut off."""
     crawler = Sitecrawl(tmp_path)
     with web_of(3_000, latency=0.002) as web:
-        assert kill(crawler, web, Random(seed).uniform(0.5, 3.0), starting=False)
+        assert kill(crawler, web, Random(SEED + seed).uniform(0.5, 3.0), starting=False)
     assert [str(problem) for problem in check(crawler.job).problems] == []

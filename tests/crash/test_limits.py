@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from drawn import SEED
 from fleet import web_of
 from limited import attack
 from redis_servers import server
@@ -12,7 +13,7 @@ from redis_servers import server
 pytestmark = pytest.mark.deep
 
 
-@pytest.mark.parametrize("seed", [6, 13])
+@pytest.mark.parametrize("seed", [6, 13, pytest.param(SEED, id="drawn")])
 def test_a_limit_under_faults(seed: int, tmp_path: Path) -> None:
     """The crawl ends, and as many pages are stored as are wanted."""
     with server() as started, web_of(300) as web:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -13,10 +12,9 @@ from random import Random
 import pytest
 from attack import attack
 from damages import DAMAGES, Damage, damage, files_of
+from drawn import SEED
 from victims import Range, range_in
 
-SEED = os.environ.get("DAMAGE_SEED", "standing")
-"""Of what is done, where and how often: pytest shows it where an attack succeeds."""
 ATTACKS = 3
 """On each phase."""
 

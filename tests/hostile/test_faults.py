@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from drawn import SEED
 from waiting import PATIENCE
 
 sys.path.append(str(Path(__file__).parent))
@@ -19,17 +19,15 @@ from fault_cases import own_machine
 pytestmark = pytest.mark.deep
 
 ATTACK = Path(__file__).with_name("fault_attack.py")
-SEED = int(os.environ.get("HOSTILE_SEED", "1"))
 FAULTS = 5
 
 
 def test_every_page_once_under_faults(tmp_path: Path) -> None:
     """Every page is stored once, the crawl is sound, and it ends, where it does, as is documented.
 
-    The same faults in every run, though not at the same page: `HOSTILE_SEED` has others, and `benchmarks/faults.py`
-    as many as there is time for.
+    `benchmarks/faults.py` makes as many as there is time for.
     """
-    print(f"HOSTILE_SEED={SEED}")
+    print(f"seed {SEED}")
     words = [*own_machine(), sys.executable, str(ATTACK), str(tmp_path), str(SEED), str(FAULTS)]
     done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE)
     print(done.stderr)

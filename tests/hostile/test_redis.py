@@ -5,17 +5,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from random import Random
 
 import pytest
+from drawn import SEED
 from redis_attack import RedisRange, attack, redis_range
 from redis_damages import SPOILS
 from redis_servers import server
 
-SEED = os.environ.get("DAMAGE_SEED", "standing")
-"""Of what is done, and to which key: pytest shows it where an attack succeeds."""
 ATTACKS = 2
 
 
