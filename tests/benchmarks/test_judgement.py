@@ -29,7 +29,7 @@ from large import ALONE, NAMES, WHERE, Large  # noqa: E402
 from madeup import HOME, Beside, Lab, NoIndex, OneBody  # noqa: E402
 from outcome import Outcome  # noqa: E402
 from recorded import Recorded  # noqa: E402
-from traps import KINDS, Trap  # noqa: E402
+from traps import KINDS  # noqa: E402
 from webreplay import Conditions, crawl  # noqa: E402
 from webs import Page, Web  # noqa: E402
 
@@ -40,10 +40,6 @@ PAGES = 60
 ENDLESS = 1000
 GROUNDS = [(kind, place) for kind in KINDS for place in kind.places]
 SEEDS = (1, 2)
-
-
-def names(ground: object) -> str:
-    return ground.name if isinstance(ground, type) and issubclass(ground, Trap) else str(ground)
 
 
 def foreseen(web: Web) -> Outcome:
@@ -64,46 +60,40 @@ def walk(web: Web, *starts: str) -> Iterator[tuple[str, Page]]:
         queue.extend(new)
 
 
-@pytest.mark.parametrize(("kind", "place"), GROUNDS, ids=names)
-def test_the_same_seed_makes_the_same_web(kind: type[Trap], place: str) -> None:
+def test_the_same_seed_makes_the_same_web() -> None:
     """Page for page, and another seed makes another one."""
-    first, again, other = (
-        list(islice(walk(Beside(kind, place, seed, PAGES), f"{HOME}/"), 200)) for seed in (1, 1, 2)
-    )
-    assert first == again
-    assert first != other
+    for kind, place in GROUNDS:
+        first, again, other = (
+            list(islice(walk(Beside(kind, place, seed, PAGES), f"{HOME}/"), 200)) for seed in (1, 1, 2)
+        )
+        assert first == again, (kind.name, place)
+        assert first != other, (kind.name, place)
 
 
-@pytest.mark.parametrize(
-    ("kind", "place", "seed"),
-    [(*ground, seed) for ground, seed in zip(GROUNDS, cycle(SEEDS), strict=False)],
-    ids=names,
-)
-def test_all_content_can_be_reached(kind: type[Trap], place: str, seed: int) -> None:
+def test_all_content_can_be_reached() -> None:
     """Who knows the pages beforehand finds everything, without a fetch in ten that is wasted."""
-    outcome = foreseen(Beside(kind, place, seed, PAGES))
-    assert len(outcome.arrivals) == outcome.contents >= PAGES
-    assert outcome.traps <= outcome.fetched / 10
+    for (kind, place), seed in zip(GROUNDS, cycle(SEEDS), strict=False):
+        outcome = foreseen(Beside(kind, place, seed, PAGES))
+        assert len(outcome.arrivals) == outcome.contents >= PAGES, (kind.name, place)
+        assert outcome.traps <= outcome.fetched / 10, (kind.name, place)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("kind", KINDS, ids=names)
-def test_traps_do_not_end(kind: type[Trap], seed: int) -> None:
+def test_traps_do_not_end(seed: int) -> None:
     """Whoever follows all links of one finds another page."""
-    web = Beside(kind, kind.places[seed % len(kind.places)], seed, PAGES)
-    inside = (url for url, _ in walk(web, *web.trap.doors()) if web.trap.owns(url))
-    assert sum(1 for _ in islice(inside, ENDLESS)) == ENDLESS
+    for kind in KINDS:
+        web = Beside(kind, kind.places[seed % len(kind.places)], seed, PAGES)
+        inside = (url for url, _ in walk(web, *web.trap.doors()) if web.trap.owns(url))
+        assert sum(1 for _ in islice(inside, ENDLESS)) == ENDLESS, kind.name
 
 
-@pytest.mark.parametrize(("kind", "place"), GROUNDS, ids=names)
-def test_traps_stand_where_they_should(kind: type[Trap], place: str) -> None:
+def test_traps_stand_where_they_should() -> None:
     """In a folder of the good site's host, on another host of its domain, or elsewhere."""
-    web = Beside(kind, place, 1, PAGES)
-    for door in web.trap.doors():
-        at_home, in_domain = door.startswith(f"{HOME}/"), ".example.com/" in f"{door}/".replace("?", "/")
-        assert (at_home, in_domain) == {"folder": (True, True), "host": (False, True), "foreign": (False, False)}[
-            place
-        ]
+    where = {"folder": (True, True), "host": (False, True), "foreign": (False, False)}
+    for kind, place in GROUNDS:
+        for door in Beside(kind, place, 1, PAGES).trap.doors():
+            at_home, in_domain = door.startswith(f"{HOME}/"), ".example.com/" in f"{door}/".replace("?", "/")
+            assert (at_home, in_domain) == where[place], (kind.name, place)
 
 
 @pytest.mark.parametrize("web", [NoIndex(200), OneBody(200), Lab(1, hosts=5, pages=20)], ids=lambda web: web.name)
@@ -113,15 +103,15 @@ def test_sites_without_a_trap_are_whole(web: Web) -> None:
     assert len(outcome.arrivals) == outcome.contents
 
 
-@pytest.mark.parametrize("place", WHERE)
 @pytest.mark.parametrize("name", NAMES)
-def test_large_sites_are_whole(name: str, place: str) -> None:
+def test_large_sites_are_whole(name: str) -> None:
     """All that counts as content can be reached, and the large site is most of it."""
-    web = Large(name, place, seed=1, size=0.05)
-    found = {page.content for _, page in walk(web, web.seed)} - {""}
-    large = {content for content in found if web.large.owns(content)}
-    assert len(found) == web.contents()
-    assert len(large) == web.large.contents > 0.8 * len(found)
+    for place in WHERE:
+        web = Large(name, place, seed=1, size=0.05)
+        found = {page.content for _, page in walk(web, web.seed)} - {""}
+        large = {content for content in found if web.large.owns(content)}
+        assert len(found) == web.contents(), place
+        assert len(large) == web.large.contents > 0.8 * len(found), place
 
 
 @pytest.mark.parametrize("name", NAMES)
