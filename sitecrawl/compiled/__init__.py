@@ -25,6 +25,18 @@ class Native(Protocol):
     def simhash(self, text: str, /) -> int | None:
         """Of a text whose letters beyond ASCII are in lower case; None where the twin has to make it."""
 
+    def shingles(self, text: str, /) -> bytes | None:
+        """As `simhash` is asked; the sample of `sitecrawl.page.shingles`."""
+
+    def shown_compare(
+        self, sample: bytes, level: int, layers: list[bytearray], votes: bytearray, half: int, /
+    ) -> tuple[int, int, int, bytes, bytes]:
+        """This and the next two are those of `sitecrawl.novelty.tables`."""
+
+    def shown_fill(self, layer: bytearray, units: bytes, /) -> None: ...
+
+    def shown_vote(self, votes: bytearray, runs: bytes, /) -> None: ...
+
     def base32(self, data: bytes, /) -> str:
         """As `base64.b32encode` has it."""
 

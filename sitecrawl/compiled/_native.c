@@ -6,6 +6,8 @@
 #include <Python.h>
 
 #include "anchors.h"
+#include "shingles.h"
+#include "shown.h"
 #include "simhash.h"
 #include "tree.h"
 #include "warc.h"
@@ -38,10 +40,34 @@ static PyObject *simhash(PyObject *Py_UNUSED(module), PyObject *text) {
     return PyLong_FromUnsignedLongLong(hash);
 }
 
+PyDoc_STRVAR(shingles_doc, "shingles(text, /)\n--\n\nOf a text whose letters beyond ASCII are in lower case.");
+
+static PyObject *shingles(PyObject *Py_UNUSED(module), PyObject *text) {
+    unsigned char sample[SHINGLES_BYTES];
+    Py_ssize_t length;
+    const char *bytes = utf8(text, &length);
+    char *room;
+    size_t size;
+    if (bytes == NULL) {
+        Py_RETURN_NONE;
+    }
+    room = PyMem_Malloc((size_t)length + 1);
+    if (room == NULL) {
+        return PyErr_NoMemory();
+    }
+    size = shingles_of(bytes, (size_t)length, room, sample);
+    PyMem_Free(room);
+    return PyBytes_FromStringAndSize((const char *)sample, (Py_ssize_t)size);
+}
+
 static PyMethodDef methods[] = {
     {"anchors", anchors, METH_VARARGS, anchors_doc},
     {"base32", base32, METH_O, base32_doc},
     {"http_head", http_head, METH_VARARGS, http_head_doc},
+    {"shingles", shingles, METH_O, shingles_doc},
+    {"shown_compare", shown_compare, METH_VARARGS, shown_compare_doc},
+    {"shown_fill", shown_fill, METH_VARARGS, shown_fill_doc},
+    {"shown_vote", shown_vote, METH_VARARGS, shown_vote_doc},
     {"simhash", simhash, METH_O, simhash_doc},
     {"tree", tree, METH_VARARGS, tree_doc},
     {"use_lexbor", use_lexbor, METH_O, use_lexbor_doc},

@@ -1,0 +1,90 @@
+"""A sample of what a text says, by which another text is known to say it, too (`sitecrawl.novelty`).
+
+Broder, "On the resemblance and containment of documents" (SEQUENCES 1997), takes texts for sets of *shingles*, the
+runs of so many words that stand in them, and compares those alone whose hash is 0 mod m, which are the same ones in
+every text. Two things are otherwise here.
+
+- What is sampled are words, not runs: one in `SCALE`, by its hash. Each is kept with the run of `WIDTH` words that it
+  ends and the run that it begins. It was said before if *either* run was. A list says what others say in another
+  order: of six words a name and a price, three of nine runs that touch them reach over into the next entry, and would
+  be new in each order, but each word has a run that stays inside.
+- A sampled word has a level: it is at least n for one in 2^n of them. A text with more than `MOST` has only those of
+  the lowest level with which it has no more, and so is bounded however long it is; samples of different levels still
+  have words in common.
+
+All words count, not only the first ones. A word is a run of letters and digits in lower case, without what stands
+around it, so that a quotation or a page's source says what the page says. Where no spaces are written (Chinese,
+Japanese, Thai, Khmer, Burmese), each letter is a word.
+
+Layout: the level, 1 byte; then each sampled word once with the same runs, in their order in the text: the hash of the
+run that it ends, 4 bytes, and of the run that it begins, 4, little-endian; the three lowest bits of the latter are
+the word's level. `sitecrawl/compiled/shingles.c` is the same in C.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import Final
+
+from cityhash import CityHash64
+
+from sitecrawl.compiled import native
+
+SCALE: Final = 8
+"""A sampled word of a sample with the level 0 stands for so many words, and for twice as many with each level."""
+WIDTH: Final = 4
+"""Words of a run."""
+MOST: Final = 512
+LEVELS: Final = 8
+UNIT_BYTES: Final = 8
+MAX_BYTES: Final = 1 + MOST * UNIT_BYTES
+_WORD: Final = re.compile(
+    "[0-9a-z\u00c0-\u0dff\u0f00-\u0fff\u1080-\u177f\u1800-\u1fff\u2c00-\u2fff]+"
+    "|[\u0e00-\u0eff\u1000-\u107f\u1780-\u17ff\u3000-\ud7ff\ue000-\U0010ffff]"
+)
+_FACTOR: Final = 0x9E3779B97F4A7C15
+_ALL: Final = (1 << 64) - 1
+_UNIT = struct.Struct("<II")
+
+
+def shingles(text: str) -> bytes:
+    """The sample of `text`; of one byte where no word of it is sampled."""
+    value = None if native is None else native.shingles(text if text.isascii() else text.lower())
+    return shingles_in_python(text) if value is None else value
+
+
+def shingles_in_python(text: str) -> bytes:
+    """The same without C."""
+    edge = [0] * (WIDTH - 1)
+    hashes = edge + list(map(CityHash64, _WORD.findall(text.lower()))) + edge
+    units: dict[tuple[int, int], int] = {}
+    for at in range(WIDTH - 1, len(hashes) - WIDTH + 1):
+        if hashes[at] % SCALE == 0:
+            level = _level(hashes[at])
+            begun = _run(hashes[at : at + WIDTH]) & -LEVELS | level
+            units[_run(hashes[at - WIDTH + 1 : at + 1]), begun] = level
+    least = 0
+    while len(units) > MOST and least < LEVELS - 1:
+        least += 1
+        units = {unit: level for unit, level in units.items() if level >= least}
+    return bytes([least]) + b"".join(_UNIT.pack(*unit) for unit in list(units)[:MOST])
+
+
+def _level(word: int) -> int:
+    bits = word // SCALE | 1 << LEVELS - 1
+    return (bits & -bits).bit_length() - 1
+
+
+def _run(hashes: list[int]) -> int:
+    run = 0
+    for one in hashes:
+        run = (run + one) * _FACTOR & _ALL
+    return run >> 32
+
+
+def is_sample(value: bytes) -> bool:
+    """Whether `shingles` can have given it."""
+    if not 1 <= len(value) <= MAX_BYTES or value[0] >= LEVELS or (len(value) - 1) % UNIT_BYTES:
+        return False
+    return all(begun % LEVELS >= value[0] for _, begun in _UNIT.iter_unpack(value[1:]))
