@@ -507,6 +507,7 @@ class TestWithoutATerminal:
         with slow_site(1) as web:
             assert self.run(command(web, SITECRAWL_SUMMARY=False), tmp_path).stderr == ""
 
+    @pytest.mark.deep
     def test_max_pages(self, tmp_path: Path) -> None:
         """A crawl that has what was asked for says so, and how much waits."""
         with slow_site(5) as web:
@@ -514,6 +515,7 @@ class TestWithoutATerminal:
         assert "max_pages is reached" in done.stderr
         assert re.search(r"waiting +5  ", done.stderr)
 
+    @pytest.mark.deep
     def test_full_disk(self, tmp_path: Path) -> None:
         """A crawl that cannot write says so, and how to go on when it can."""
         noise = random.Random(1)

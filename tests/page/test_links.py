@@ -291,7 +291,7 @@ def test_url_that_is_none() -> None:
         read_page("about:blank", b"", [])
 
 
-SAMPLE = 1000
+SAMPLE = 300
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -53,8 +54,9 @@ def run(folder: Path, *files: str, workers: int = 2) -> tuple[int, str]:
     for number, text in enumerate(files):
         (folder / f"test_{number}.py").write_text(text)
     options = ["-c", str(PROJECT / "pyproject.toml"), f"--rootdir={folder}", "-n", str(workers), "--again"]
-    words = [sys.executable, "-m", "pytest", *options, str(folder)]
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    words = [sys.executable, "-m", "pytest", "-p", "xdist", "-p", "pytest_timeout", *options, str(folder)]
+    quick = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(words, cwd=folder, env=quick, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout
 
 
