@@ -83,9 +83,11 @@ def test_everything_turns_on(project: Path, web: LocalWeb, tmp_path: Path) -> No
     [
         ("fetch", "--nolog", "{root}/"),
         ("parse", "--nolog", "--spider", "plain", "--noitems", "{root}/"),
-        ("shell", "--nolog", "{root}/", "-c", "response.css('title::text').get()"),
+        pytest.param(
+            ("shell", "--nolog", "{root}/", "-c", "response.css('title::text').get()"), marks=pytest.mark.deep
+        ),
         ("shell", "-L", "WARNING", "{root}/", "-c", "response.css('title::text').get()"),
-        ("check", "plain"),
+        pytest.param(("check", "plain"), marks=pytest.mark.deep),
     ],
     ids=lambda words: " ".join(words[:2]),
 )
@@ -228,7 +230,10 @@ def test_a_projects_own_way_to_the_network_stays() -> None:
     assert own.keys() <= names
 
 
-@pytest.mark.parametrize(("package", "content"), [("middlewares", ""), ("pipelines", "import nothing_of_the_kind")])
+@pytest.mark.parametrize(
+    ("package", "content"),
+    [pytest.param("middlewares", "", marks=pytest.mark.deep), ("pipelines", "import nothing_of_the_kind")],
+)
 def test_a_package_of_the_same_name_is_named(project: Path, tmp_path: Path, package: str, content: str) -> None:
     """A project whose own package hides ours is told which file it is, also if it cannot even be imported."""
     (tmp_path / f"{package}.py").write_text(content)

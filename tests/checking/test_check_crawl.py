@@ -680,6 +680,7 @@ repair(Path(sys.argv[1]))
 """
 
 
+@pytest.mark.deep
 def test_a_repair_that_is_killed(job: Path, web: LocalWeb) -> None:
     """Killed at any moment, a repair can be begun again."""
     for name in ("WARC file damaged", "counts", "queue entry lost", "page too early", "row lost", "host lost"):

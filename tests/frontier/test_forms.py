@@ -80,7 +80,7 @@ def test_a_site_with_many_forms(bench, make):
 
 
 @pytest.mark.parametrize("make", SITES)
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.deep)])
 def test_kills(bench, make, seed):
     """Rules and joined URLs survive; what was not yet durable comes again, and all pages come in."""
     site, rng = make(), random.Random(seed)

@@ -75,9 +75,13 @@ def test_a_bomb_stays(name, encode):
     assert decode_content(data, name, len(TEXT) - 1) == data
 
 
+def quick_brotli(data: bytes) -> bytes:
+    return brotli.compress(data, quality=1)
+
+
 @pytest.mark.parametrize(
     ("name", "encode"),
-    [("gzip", gzip.compress), ("deflate", zlib.compress), ("br", brotli.compress), ("zstd", zstd.compress)],
+    [("gzip", gzip.compress), ("deflate", zlib.compress), ("br", quick_brotli), ("zstd", zstd.compress)],
 )
 def test_a_bomb_takes_no_memory(name, encode):
     """Unpacking ends at the limit: 64 MB of zeros do not come into being to be counted."""
