@@ -3,8 +3,8 @@
 A body that nobody had before is no measure of what a fetch was worth: a list in another order, a print view, an edit
 page, a reply form, an empty day of a calendar are such bodies, and say nothing new. So the words themselves are
 looked up, those of a page's sample (`sitecrawl.page.shingles`). Of each it is known whether its host has shown it in
-one of its two runs of words. What stands on most pages (menus, headers, footers) counts on neither side, and takes itself
-off that way: of an article of 60 words behind a menu of 3,000 all is new.
+one of its two runs of words. What stands on most pages (menus, headers, footers) counts on neither side, and takes
+itself off that way: of an article of 60 words behind a menu of 3,000 all is new.
 
     look(sample) -> Novelty(share, new)    share = new words / (new ones + known ones that are not common + `PRIOR`)
 
