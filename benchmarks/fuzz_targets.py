@@ -10,11 +10,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
 
-from protego import Protego
 from scrapy import Request, Spider
 
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, OptionError
-from sitecrawl.base.limits import LINKS, ROBOTS_SIZE
+from sitecrawl.base.limits import LINKS, ROBOTS_RULES, ROBOTS_SIZE
 from sitecrawl.crawl.requests import Unstorable, pack_request, unpack_request
 from sitecrawl.crawl.seeds import read_seeds
 from sitecrawl.credit.ledger import Ledger
@@ -22,7 +21,7 @@ from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.record import UrlRecord
 from sitecrawl.frontier.sections import Section
 from sitecrawl.http import BadResponse, OverLimit, ReadLimits, ResponseReader, Truncated
-from sitecrawl.http.robots_txt import addressed, as_utf8
+from sitecrawl.http.robots_txt import RobotsTxt
 from sitecrawl.page import charset
 from sitecrawl.page import media_type as media
 from sitecrawl.page.codings import without_codings
@@ -91,11 +90,10 @@ def labels(data: bytes) -> None:
 
 def robots(data: bytes) -> None:
     """robots.txt files: every answer is yes or no, and a delay is a number."""
-    rules = Protego.parse(addressed(as_utf8(data[: ROBOTS_SIZE.default]), "sitecrawl").decode("utf-8", "ignore"))
-    for address in (PAGE, "http://site.example/", "http://site.example/" + "a" * 2000):
-        assert rules.can_fetch(address, "sitecrawl") in {True, False}
-    assert (rules.crawl_delay("sitecrawl") or 0.0) >= 0.0
-    assert all(isinstance(sitemap, str) for sitemap in rules.sitemaps)
+    rules = RobotsTxt(data[: ROBOTS_SIZE.default], "sitecrawl", max_rules=ROBOTS_RULES.default)
+    for target in (target_of(PAGE), "/", "/" + "a" * 2000):
+        assert rules.allows(target) in {True, False}
+    assert (rules.crawl_delay or 0.0) >= 0.0
 
 
 def codecs(data: bytes) -> None:

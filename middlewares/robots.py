@@ -12,6 +12,7 @@ import logging
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import partial
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -36,7 +37,7 @@ from sitecrawl.extensions.download_errors import InWant, LimitExceeded, PrivateA
 from sitecrawl.extensions.download_handler import FIRST_PART
 from sitecrawl.frontier.causes import OF_ERRORS, OF_HOSTS
 from sitecrawl.http import Want
-from sitecrawl.http.robots_txt import addressed, as_utf8
+from sitecrawl.http.robots_txt import as_utf8
 from sitecrawl.urls.url import Url, parse, target_of
 
 logger = logging.getLogger(__name__)
@@ -44,7 +45,10 @@ logger = logging.getLogger(__name__)
 LIFETIME = 24 * 3600.0
 """Seconds for which a robots.txt counts (RFC 9309 §2.4)."""
 MAX_HOSTS = 10_000
-"""Hosts whose rules are kept in memory; the longest unused is forgotten and fetched again."""
+MAX_BYTES = 128 << 20
+"""Hosts whose rules are kept in memory, and the bytes of these; the longest unused is forgotten and fetched again."""
+READ_AT_ONCE = 32 << 10
+"""Bytes of a robots.txt that take no noticeable time: a longer one is read in a thread."""
 
 EXCEPTED = "robotstxt/excepted"
 """Counts requests for which no robots.txt counts, by a sheet."""
@@ -75,6 +79,11 @@ class _Rules:
     why: str = ""
     """Why it could not be asked, in words."""
 
+    @property
+    def size(self) -> int:
+        """Bytes that they take, as far as their parser says."""
+        return getattr(self.parser, "size", 0)
+
 
 class RobotsMiddleware:
     """Downloader middleware in the place of Scrapy's `RobotsTxtMiddleware`; `ROBOTSTXT_OBEY` switches it."""
@@ -100,6 +109,8 @@ class RobotsMiddleware:
         self._stats = crawler.stats
         self._parser_class: type[RobotParser] = load_object(crawler.settings["ROBOTSTXT_PARSER"])
         self._rules: OrderedDict[str, _Rules] = OrderedDict()
+        self._bytes = 0
+        """Of all of them."""
         self._excepted: set[str] = set()
         """Hosts of which was said that theirs is not obeyed everywhere."""
         self._asking: dict[str, asyncio.Future[_Rules | None]] = {}
@@ -229,24 +240,30 @@ class RobotsMiddleware:
             del self._asking[root]
             answer.set_result(rules)
 
-    def process_response(self, request: Request, response: Response) -> Response:
+    async def process_response(self, request: Request, response: Response) -> Response:
         """A robots.txt that is fetched as a URL of the crawl, for the sitemaps that it names, has rules, too."""
         if request.meta.get("dont_obey_robotstxt") and self._runtime.fetch_of(request) is not None:
             root = request.url.removesuffix("/robots.txt")
             if root in self._rules and response.url == request.url and _is_answer(response.status):
                 body = response.body if response.status < 300 else _OPEN
-                self._accept(root, parse(request.url).host, self._parse(body, request))
+                self._accept(root, parse(request.url).host, await self._parse(body, request))
         return response
 
     def _accept(self, root: str, host: str, rules: _Rules) -> None:
         if rules.parser is None:
             return
-        self._rules[root] = rules
+        self._keep(root, rules)
         self._silences.ended(root)
-        if len(self._rules) > MAX_HOSTS:
-            self._rules.popitem(last=False)
         asked = rules.parser.crawl_delay(self._agent) or 0.0
         self._runtime.frontier.slow_down(host, self._limited(asked, self._max_crawl_delay, limits.CRAWL_DELAY))
+
+    def _keep(self, root: str, rules: _Rules) -> None:
+        if root in self._rules:
+            self._bytes -= self._rules.pop(root).size
+        self._rules[root] = rules
+        self._bytes += rules.size
+        while len(self._rules) > 1 and (len(self._rules) > MAX_HOSTS or self._bytes > MAX_BYTES):
+            self._bytes -= self._rules.popitem(last=False)[1].size
 
     def _limited(self, seconds: float, most: float, limit: Limit) -> float:
         if seconds > most:
@@ -277,14 +294,14 @@ class RobotsMiddleware:
         except (LimitExceeded, Challenge) as error:  # of a challenge, too: nobody has said what is allowed
             return None, _unreachable(_why(error), error.wait if isinstance(error, Challenge) else 0.0)
         except IgnoreRequest:
-            return None, self._parse(_OPEN, request)
+            return None, await self._parse(_OPEN, request)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, the host could not be asked
             logger.debug("No robots.txt from %s: %s", request.url, error)
             self._stats.inc_value(f"robotstxt/exception_count/{type(error).__name__}")
             return None, _unreachable(_why(error), error=type(error).__name__)
-        return response, self._read(response, request)
+        return response, await self._read(response, request)
 
-    def _read(self, response: Response, request: Request) -> _Rules:
+    async def _read(self, response: Response, request: Request) -> _Rules:
         self._stats.inc_value("robotstxt/response_count")
         self._stats.inc_value(f"robotstxt/response_status_count/{response.status}")
         if not _is_answer(response.status):
@@ -293,13 +310,13 @@ class RobotsMiddleware:
             return _unreachable(
                 of_status(response.status), self._limited(wait, self._max_retry_after, limits.RETRY_AFTER)
             )
-        return self._parse(response.body if response.status < 300 else _OPEN, request)
+        return await self._parse(response.body if response.status < 300 else _OPEN, request)
 
-    def _parse(self, body: bytes, request: Request) -> _Rules:
+    async def _parse(self, body: bytes, request: Request) -> _Rules:
         if len(body) > self._max_size:
             self._stats.inc_value(limits.ROBOTS_SIZE.stat)
-        text = addressed(as_utf8(body[: self._max_size]), self._agent)
-        parser = build_from_crawler(self._parser_class, self._crawler, text)
+        read = partial(build_from_crawler, self._parser_class, self._crawler, as_utf8(body[: self._max_size]))
+        parser: RobotParser = read() if len(body) <= READ_AT_ONCE else await asyncio.to_thread(read)
         self._crawler.signals.send_catch_log(signals.robots_parsed, robotparser=parser, request=request)
         return _Rules(parser, time.monotonic() + LIFETIME)
 

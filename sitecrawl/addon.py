@@ -139,6 +139,7 @@ SCRAPY_DEFAULTS: Final[dict[str, Any]] = {
     "RETRY_GIVE_UP_LOG_LEVEL": "INFO",
     "ROBOTSTXT_OBEY": True,
     "ROBOTSTXT_USER_AGENT": "sitecrawl",
+    "ROBOTSTXT_PARSER": "sitecrawl.extensions.robot_parser.BoundedRobotParser",
     "STATS_CLASS": "sitecrawl.extensions.stats.StatsCollector",
     **{name: value for name, value in DEFAULTS.items() if not name.startswith("SITECRAWL_")},
 }

@@ -12,11 +12,12 @@ from sitecrawl.frontier.hosts import Host
 from sitecrawl.frontier.record import UrlRecord, UrlState
 from sitecrawl.frontier.sections import Section
 from sitecrawl.frontier.trap_state import Reason
+from sitecrawl.http.robots_txt import Rule
 from sitecrawl.page.items import Link
 from sitecrawl.pagestore.capture import Capture
 from sitecrawl.sheets import RobotsException
 from sitecrawl.urls.url import CRAWLED, Url, guess_url, parse, target_of
-from sitecrawl.why.robots import Rule, deciding_rule
+from sitecrawl.why.robots import deciding_rule
 from sitecrawl.why.source import Live, Source, content_of
 
 PAGES: Final = frozenset({"page", "other"})

@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from protego import Protego
 
+from sitecrawl.http.robots_txt import RobotsTxt
+from sitecrawl.urls.url import target_of
 from sitecrawl.why.robots import deciding_rule
 
 PIECES = st.sampled_from([*"/abx*$?=", "%2F", "%41", "%7e"])
@@ -39,7 +41,9 @@ def test_the_parser_says_the_same(text: str, path: str, query: str) -> None:
     """The rule that is found allows what Scrapy's parser allows, and forbids what that forbids."""
     url = f"http://a.example/{path}{query}"
     rule = deciding_rule(text.encode(), url, "sitecrawl")
-    assert (rule is None or rule.allows) == Protego.parse(text).can_fetch(url, "sitecrawl")
+    allowed = Protego.parse(text).can_fetch(url, "sitecrawl")
+    assert (rule is None or rule.allows) == allowed
+    assert RobotsTxt(text.encode(), "sitecrawl").allows(target_of(url)) == allowed
 
 
 FILE = b"""User-agent: other
