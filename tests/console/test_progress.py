@@ -427,6 +427,7 @@ class TestOnATerminal:
         assert output.rindex("\x1b[?25h") > output.rindex("\x1b[?25l")
         assert not any("/s  " in line for line in visible_lines(output))
 
+    @pytest.mark.deep
     def test_logs_stand_above_the_line(self, tmp_path: Path) -> None:
         """Every log line is whole, and has nothing of the live line in it."""
         with slow_site(10) as web:
@@ -482,6 +483,7 @@ class TestWithoutATerminal:
         assert re.search(r"\[sitecrawl.console.status_line\] INFO: [1-9]\d* pages", done.stderr)
         assert not re.search(r"(?m)^[\d:]+ [1-9]\d* pages", done.stderr)
 
+    @pytest.mark.deep
     def test_a_long_rest(self, tmp_path: Path) -> None:
         """Where the log shows no figures, stderr does; they and the summary name who asked for a rest, until when.
         A resumed crawl leaves that host alone as well.

@@ -114,7 +114,9 @@ def test_what_is_not_near(name: str) -> None:
     assert not list(near_misses(given(name, 3), SETTINGS))
 
 
-@pytest.mark.parametrize("setting", ["LOG_LEVEL=LOUD", "CLOSESPIDER_TIMEOUT=soon"])
+@pytest.mark.parametrize(
+    "setting", [pytest.param("LOG_LEVEL=LOUD", marks=pytest.mark.deep), "CLOSESPIDER_TIMEOUT=soon"]
+)
 def test_a_crawl(setting: str, tmp_path: Path) -> None:
     """One line, also of what is read before any crawl begins, and no directory."""
     done = scrapy(

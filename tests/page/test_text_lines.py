@@ -77,5 +77,5 @@ def test_nothing_raises_and_numbers_are_lines(html: str) -> None:
 )
 def test_hostile_markup_takes_linear_time(html: str) -> None:
     """Looking through the rest of the page again and again would not end today; and no text comes twice."""
-    page = html * 200_000 + "</script></title>'>--></pre>the end"
+    page = html * 50_000 + "</script></title>'>--></pre>the end"
     assert sum(len(line.text) for line in html_lines(page)) <= len(page)
