@@ -128,7 +128,7 @@ class TestSpiders:
         assert b"pickle" not in b"".join(hit.body for hit in web.hits)
 
 
-@pytest.mark.parametrize("number", [1, 2, 4])
+@pytest.mark.parametrize("number", [2, *(pytest.param(number, marks=pytest.mark.deep) for number in (1, 4))])
 def test_same_pages_as_one_process(number: int, redis: Server, web: Web, tmp_path: Path) -> None:
     """However many workers there are: all pages, each asked for and stored once, and all of them end."""
     told(web)

@@ -50,8 +50,12 @@ def ends_complete(crawler: Sitecrawl, web: Web) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "largest", "culprit"),
-    [({}, 100_000, r"\.warc\.gz"), ({"SITECRAWL_WARC_SIZE": 30_000}, 150_000, r"(pages\.sqlite|/db)")],
-    ids=["WARC", "database"],
+    [
+        pytest.param({}, 100_000, r"\.warc\.gz", id="WARC"),
+        pytest.param(
+            {"SITECRAWL_WARC_SIZE": 30_000}, 150_000, r"(pages\.sqlite|/db)", id="database", marks=pytest.mark.deep
+        ),
+    ],
 )
 def test_a_write_that_fails(
     settings: dict[str, object], largest: int, culprit: str, web: Web, tmp_path: Path
@@ -78,6 +82,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(place)], check=True)
 
 
+@pytest.mark.deep
 def test_a_full_disk(small_disk: Path, web: Web) -> None:
     """The crawl stops and says that the disk is full; when there is space again it ends complete."""
     crawler = Sitecrawl(small_disk)

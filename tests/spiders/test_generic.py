@@ -346,6 +346,7 @@ def test_a_retry_does_not_take_its_redirect_past_the_filter(tmp_path: Path) -> N
         assert Counter(web.paths()) == {"/": 1, "/a": 1, "/late": 2}
 
 
+@pytest.mark.deep
 def test_a_killed_crawl_stores_every_page_once(tmp_path: Path) -> None:
     """Killed twice at whatever it was doing, and resumed: no page is missing, none is there twice."""
     names = [f"/{number}" for number in range(150)]

@@ -61,7 +61,7 @@ def fetched(jobdir: Path, order: str, links: str, delay: float) -> tuple[Tree, l
     return tree, [hit.path.lstrip("/") for hit in hits if hit.path != "/robots.txt"]
 
 
-@pytest.mark.parametrize("delay", [0, 0.02])
+@pytest.mark.parametrize("delay", [0, pytest.param(0.02, marks=pytest.mark.deep)])
 @pytest.mark.parametrize("links", ["", "last", "first"])
 def test_depth_first(tmp_path: Path, links: str, delay: float) -> None:
     """At any delay, over hosts that have to rest: no page goes before its turn because another is not read yet."""

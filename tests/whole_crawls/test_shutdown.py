@@ -85,7 +85,7 @@ def finish(web: LocalWeb, pages: HangingWeb, folder: Path) -> None:
     assert stored(folder) == dict.fromkeys(["", "hangs", *map(str, range(1, PAGES))], 1)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.deep)])
 def test_one_signal_ends_the_crawl_although_a_host_hangs(
     web: LocalWeb, pages: HangingWeb, tmp_path: Path, number: signal.Signals
 ) -> None:
