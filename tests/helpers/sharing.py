@@ -38,7 +38,7 @@ CRAWL = "shared"
 PARTITIONS = 5
 PAGES = 60
 HOSTS = 16
-LEASE = 0.4
+LEASE = 600.0
 KEY = bytes(16)
 FINGERPRINTS = Fingerprinter(KEY)
 
