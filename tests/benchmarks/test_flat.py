@@ -30,7 +30,7 @@ def test_it_crawls_and_opens_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert run.samples[-1].anonymous > 1e7
     assert run.samples[-1].disk["warc"] > 0
     assert run.samples[-1].yardstick > 0
-    assert 0 < run.opened["wall"] < 60
+    assert run.opened["wall"] > 0
 
 
 def test_costs_are_those_of_windows(monkeypatch: pytest.MonkeyPatch) -> None:

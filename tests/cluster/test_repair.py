@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 import time
 from collections import Counter
 from contextlib import closing
@@ -13,13 +11,12 @@ from random import Random
 
 import pytest
 from console import command
-from crawling import PROJECT
 from drawn import SEED
+from killing import killed_at
 from pagestore_helpers import STARTED, exchange, page
 from redis_damages import spoil
 from redis_servers import Server, lasting
 from sharing import ALL, CRAWL, PARTITIONS, Frozen, dead, on_redis, stored, work
-from waiting import until
 
 from sitecrawl.base.errors import CrawlDirectoryInUse, FormatMismatch, StorageError
 from sitecrawl.checking import check as check_directory
@@ -149,19 +146,26 @@ def test_a_repair_that_is_killed(
     assert repaired(redis, *workers).after == []
 
 
-@pytest.mark.deep
-def test_a_kill_in_the_midst(redis: Server, workers: list[Path]) -> None:
-    """Of the process, at some moment."""
+def command_of(redis: Server, folder: Path) -> list[str]:
+    """The words of a repair."""
+    return ["check-crawl", "--repair", redis.url, str(folder), "-s", f"SITECRAWL_CLUSTER_CRAWL={CRAWL}"]
+
+
+def test_a_kill_at_every_step(
+    redis: Server, workers: list[Path], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Of the process, and of the next one a step later: at last all is mended, and every page comes to be stored."""
+    log = tmp_path_factory.mktemp("killed") / "log"
     with redis.client() as client:
         client.delete(key(0, "log"), key(1, "log"))
-        code = (
-            "from sitecrawl.cluster.outside import opened; from sitecrawl.cluster.repair import repair\n"
-            f"with opened({{'url': {redis.url!r}}}, {CRAWL!r}) as crawl: repair(crawl, [])"
-        )
-        with subprocess.Popen([sys.executable, "-c", code], cwd=PROJECT) as process:
-            until(lambda: client.exists(key(0, "lease")) or process.poll() is not None, "the repair has begun")
-            process.kill()
+    for point in (
+        "cluster.repair._Mending._write: eval",
+        "cluster.repair._Mending._write: answer",
+        "cluster.worker_store.WorkerStore.forget_partitions: batch",
+    ):
+        killed_at(point, command_of(redis, tmp_path), log)
     assert repaired(redis, *workers).after == []
+    assert go_on(redis, *workers) == Counter(ALL)
 
 
 class TestPages:
@@ -192,6 +196,8 @@ class TestPages:
             batch = database.batch()
             pages.prepare(batch)
             database.write(batch)
+        log = whole[0].parent / "log"
+        killed_at("cluster.worker_store.WorkerStore.withdraw: batch", command_of(redis, whole[0].parent), log)
         found = repaired(redis, *whole, copy)
         assert found.after == []
         assert any("pages count as `other` now" in note for note in found.notes)

@@ -87,7 +87,7 @@ async def until_table(peer: Peer, wanted: tuple[list[str], list[str]]) -> None:
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """All have the time that they need."""
-    monkeypatch.setattr(everyone, "PATIENCE", 60.0)
+    monkeypatch.setattr(everyone, "PATIENCE", PATIENCE)
 
 
 def test_all_answer(redis: Server) -> None:
@@ -120,7 +120,7 @@ def test_one_is_silent(redis: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         babbles.clear()
         await life  # not cancelled: a connection is not left in the middle of a command
         two.hears = True
-        monkeypatch.setattr(everyone, "PATIENCE", 60.0)
+        monkeypatch.setattr(everyone, "PATIENCE", PATIENCE)
         await until_table(one, (sorted(NAMES), []))
 
     async def babble(peer: Peer, asking: Peer) -> None:
@@ -173,7 +173,7 @@ def test_what_cannot_be_answered(redis: Server, monkeypatch: pytest.MonkeyPatch)
             await peers["two"].tables.named["errors"]({})
         monkeypatch.setattr(everyone, "PATIENCE", 0.5)
         await until_table(peers["one"], (["one", "three"], ["the worker two"]))
-        monkeypatch.setattr(everyone, "PATIENCE", 60.0)
+        monkeypatch.setattr(everyone, "PATIENCE", PATIENCE)
         for peer in peers.values():
             peer.tables._tables = {"errors": refuse}
         with pytest.raises(OptionError, match="There is no order 'none'"):

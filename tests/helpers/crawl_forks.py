@@ -20,6 +20,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import failpoints
+
 IMPORTED = (
     "middlewares",
     "pipelines",
@@ -82,6 +84,7 @@ def begin(words: list[str], environment: dict[str, str], folder: str, out: str, 
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     become(words, environment, folder)
+    failpoints.arm(environment)
     redirect(out, errors)
     os.chdir(folder)
     if words[0] == "KeywordHunter":

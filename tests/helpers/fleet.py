@@ -15,6 +15,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import forks
 from crawling import PROJECT, environment, with_settings
+from killing import killed_at
 from ports import held_port
 from waiting import PATIENCE
 
@@ -70,6 +71,7 @@ class Worker:
         *,
         spider: str = "generic",
         arguments: Sequence[str] = ("scope=any",),
+        begins: bool = True,
         **settings: object,
     ) -> None:
         self.folder = folder
@@ -90,10 +92,15 @@ class Worker:
             },
         )
         folder.mkdir(parents=True, exist_ok=True)
-        self.start()
+        if begins:
+            self.start()
 
     def start(self) -> None:
         self.process = forks.start(self._words, environment(), self.folder / "log")
+
+    def killed_at(self, point: str, pages: int) -> None:
+        """Start it, and have it killed where it comes to `point`; see `killing.killed_at`."""
+        killed_at(point, self._words, self.folder / "log", pages=pages)
 
     def send(self, number: signal.Signals) -> None:
         self.process.send_signal(number)

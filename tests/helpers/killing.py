@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,9 @@ from random import Random
 from typing import Protocol
 from urllib.request import ProxyHandler, build_opener
 
+import forks
 from crawling import PROJECT, environment, forked, scrapy_command
+from failpoints import PAGES, POINT, TIMES
 from waiting import PATIENCE, until
 
 from sitecrawl.pagestore import PageReader
@@ -180,7 +182,28 @@ def redis_server() -> Iterator[Path]:
                 process.terminate()
 
 
-# Killing
+# Killing where it is said
+
+
+def command(words: Sequence[str], log: Path, **variables: str) -> int:
+    """The exit code of a command of `scrapy`, whose output is added to `log`."""
+    process = forks.start(words, environment(**variables), log)
+    try:
+        return process.wait(PATIENCE)
+    finally:
+        process.kill()
+
+
+def killed_at(point: str, words: Sequence[str], log: Path, times: int = 1, *, pages: int = 0) -> None:
+    """Have a command killed where it comes to `point` (`failpoints`) for the so-many-th time. With `pages` it makes a
+    checkpoint whenever so many have come.
+    """
+    log.unlink(missing_ok=True)
+    code = command(words, log, **{POINT: point, TIMES: str(times)}, **({PAGES: str(pages)} if pages else {}))
+    assert code == -signal.SIGKILL, f"{point} was not reached: exit code {code}\n{log.read_text()[-5000:]}"
+
+
+# Killing at random
 
 
 @dataclass

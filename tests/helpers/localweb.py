@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from ports import Port
 from threaded import Threaded
 
 
@@ -61,7 +62,9 @@ class LocalWeb(Threaded):
         self.pages = pages
         self.conditional = conditional
         self.hits: list[Hit] = []
-        self._server = (_ServerOnIPv6 if ":" in address else ThreadingHTTPServer)((address, port), _handler(self))
+        self._held = Port()  # its number is nobody's on any address: a web on another one may have the same
+        at = address, port or self._held.number
+        self._server = (_ServerOnIPv6 if ":" in address else ThreadingHTTPServer)(at, _handler(self))
         self._server.daemon_threads = True
         self.port = self._server.server_address[1]
         place = f"[{address}]:{self.port}" if ":" in address else f"{address}:{self.port}"
@@ -71,6 +74,10 @@ class LocalWeb(Threaded):
                 self._server.socket, server_side=True, do_handshake_on_connect=False
             )
         self.serve(self._server)
+
+    def close(self) -> None:
+        super().close()
+        self._held.close()
 
     def answer(self, path: str, host: str) -> Answer:
         page = self.pages(path, host) if callable(self.pages) else self.pages.get(path)
@@ -98,12 +105,13 @@ def _handler(web: LocalWeb) -> type[BaseHTTPRequestHandler]:
             answer = web.answer(self.path, host)
             if web.conditional and self._has(answer):
                 answer = Answer(status=304, headers=answer.headers)
+            # Before it is sent: whoever has the answer finds its request here, and what it asks next comes later.
+            hit = Hit(self.command, self.path, host, dict(self.headers), body, begun, time.monotonic())
+            web.hits.append(hit)
             try:
                 self._send(answer)
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True
-            hit = Hit(self.command, self.path, host, dict(self.headers), body, begun, time.monotonic())
-            web.hits.append(hit)
 
         def _has(self, answer: Answer) -> bool:
             conditions = (("If-None-Match", "ETag"), ("If-Modified-Since", "Last-Modified"))

@@ -7,10 +7,11 @@ import re
 import sqlite3
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import hostileweb as hostile
 import pytest
@@ -19,7 +20,7 @@ from crawling import crawl as generic
 from hostileweb import HostileWeb, Trick, head, linking, moved, only_page, pages, whole
 from localweb import Answer, LocalWeb, Page, linked
 from ports import held_port
-from waiting import until
+from waiting import FOREVER, until
 
 from sitecrawl.base import limits
 from sitecrawl.base.limits import EXTRACT_SIZE, EXTRACT_TIME, LIMITS, REGEX_TIME, SITEMAP_ENTRIES, SITEMAP_SIZE, Limit
@@ -30,18 +31,26 @@ VICTIM = "127.0.0.99"
 """An address that nobody has named. A server listens there that is never to hear anything."""
 SETTINGS = {
     "DOWNLOAD_MAXSIZE": 16 << 20,
-    "DOWNLOAD_TIMEOUT": 4,
     "REDIRECT_MAX_TIMES": 5,
     "RETRY_TIMES": 1,
     "SITECRAWL_DELAY_FACTOR": 0,
     "SITECRAWL_FAILURE_DELAY": 0.05,
     "SITECRAWL_MAX_CRAWL_DELAY": 0.1,
-    "SITECRAWL_MAX_IDLE_TIME": 1,
     "SITECRAWL_MAX_LINKS": 200,
     "SITECRAWL_MAX_RETRY_AFTER": 0.1,
     "LOG_LEVEL": "INFO",
     "STATS_DUMP": True,
 }
+PATIENT = {"DOWNLOAD_TIMEOUT": FOREVER, "SITECRAWL_MAX_IDLE_TIME": FOREVER}
+"""Where nothing is to be cut off for the time that it takes: a busy machine may be slow."""
+IMPATIENT = {"DOWNLOAD_TIMEOUT": 4, "SITECRAWL_MAX_IDLE_TIME": 1}
+QUIET = (
+    "a byte now and then",
+    "a header byte now and then",
+    "silent in the body",
+    "silent from the start",
+)
+"""Hosts that nothing but time cuts off."""
 MAX_MEMORY = 500 << 20
 """Bytes of the whole process. It has 200 MB when nothing has come, and what is offered has no end."""
 
@@ -110,15 +119,15 @@ def tricks(port: int) -> dict[str, Trick | bytes]:
 
 @dataclass
 class Crawl:
-    """How a crawl of all hosts ended."""
+    """How a crawl of the hosts that are quiet ended, and one of all others; each has the good site."""
 
-    code: int
-    log: str
+    codes: list[int]
+    logs: list[str]
     memory: int
     stats: dict[str, int]
     states: dict[str, UrlState]
     """By URL."""
-    pages: Counter[str]
+    pages: list[Counter[str]]
     """Of the good site, by path."""
     victim: int
     """Connections to an address that no seed names."""
@@ -126,31 +135,48 @@ class Crawl:
 
 @pytest.fixture(scope="module")
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
-    directory = tmp_path_factory.mktemp("hostile")
     good = {"/": linked(*GOOD), **{path: linked("/", title=path) for path in GOOD}}
     with ExitStack() as stack:
         site = stack.enter_context(LocalWeb(good))
         victim = stack.enter_context(HostileWeb(pages({}), VICTIM, site.port))
         refused = stack.enter_context(held_port())
-        webs = []
-        for number, trick in enumerate(tricks(site.port).values(), 100):
+        webs = {}
+        for number, (name, trick) in enumerate(tricks(site.port).items(), 100):
             assert callable(trick)
-            webs.append(stack.enter_context(HostileWeb(trick, f"127.0.0.{number}", site.port)))
+            webs[name] = stack.enter_context(HostileWeb(trick, f"127.0.0.{number}", site.port)).root
         tls = stack.enter_context(HostileWeb(lambda connection, path: connection.sendall(b"no TLS"), "127.0.0.90"))
         stuck = stack.enter_context(HostileWeb(hostile.silent, "127.0.0.91"))
-        secure = [web.root.replace("http:", "https:") for web in (tls, stuck)]
-        seeds = [site.root, *(web.root for web in webs), *secure, f"http://127.0.0.92:{refused}", "gone.invalid"]
-        log, code, memory = run(seeds, directory)
+        secure = {name: web.root.replace("http:", "https:") for name, web in (("tls", tls), ("stuck", stuck))}
+        quiet = [*(webs.pop(name) for name in QUIET), secure["stuck"]]
+        others = [*webs.values(), secure["tls"], f"http://127.0.0.92:{refused}", "gone.invalid"]
+        runs = [
+            run([site.root, *seeds], tmp_path_factory.mktemp("hostile"), {**SETTINGS, **settings})
+            for seeds, settings in ((quiet, IMPATIENT), (others, PATIENT))
+        ]
         yield Crawl(
-            code, log, memory, stats_of(log), states_of(directory / "job"), good_pages(directory, site.root),
+            [run.code for run in runs],
+            [run.log for run in runs],
+            max(run.memory for run in runs),
+            sum((Counter(stats_of(run.log)) for run in runs), Counter()),
+            {url: state for run in runs for url, state in states_of(run.directory / "job").items()},
+            [good_pages(run.directory, site.root) for run in runs],
             victim.connections,
-        )  # fmt: skip
+        )
 
 
-def run(seeds: list[str], directory: Path) -> tuple[str, int, int]:
-    """The log, the exit code, and the most memory that the process ever had, in bytes."""
+class Run(NamedTuple):
+    """A crawl of some of them."""
+
+    directory: Path
+    log: str
+    code: int
+    memory: int
+    """The most that the process ever had, in bytes."""
+
+
+def run(seeds: list[str], directory: Path, settings: Mapping[str, object]) -> Run:
     words = ("crawl", "generic", "-a", f"seeds={' '.join(seeds)}", "-a", "scope=any")
-    command = scrapy_command(*words, settings={**SETTINGS, "JOBDIR": directory / "job"})
+    command = scrapy_command(*words, settings={**settings, "JOBDIR": directory / "job"})
     with (directory / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=PROJECT, env=environment(), stdout=log, stderr=log)
         memory = 0
@@ -161,7 +187,7 @@ def run(seeds: list[str], directory: Path) -> tuple[str, int, int]:
             return process.poll() is not None
 
         until(has_ended, "the end of the crawl")
-    return (directory / "log").read_text(), process.returncode, memory
+    return Run(directory, (directory / "log").read_text(), process.returncode, memory)
 
 
 def peak_of(pid: int) -> int:
@@ -179,10 +205,11 @@ def good_pages(directory: Path, root: str) -> Counter[str]:
 
 def test_the_good_site_is_complete(crawl: Crawl) -> None:
     """Every page of it is stored once, and the crawl ends by itself without an error of the program."""
-    assert crawl.code == 0, crawl.log
-    assert crawl.pages == dict.fromkeys(["/", *GOOD], 1)
-    assert "'finish_reason': 'finished'" in crawl.log
-    assert not re.search(r"\] (ERROR|CRITICAL):", crawl.log)
+    assert crawl.codes == [0, 0], crawl.logs
+    assert crawl.pages == [dict.fromkeys(["/", *GOOD], 1)] * 2
+    for log in crawl.logs:
+        assert "'finish_reason': 'finished'" in log
+        assert not re.search(r"\] (ERROR|CRITICAL):", log)
 
 
 def test_nothing_is_left(crawl: Crawl) -> None:

@@ -1,0 +1,175 @@
+"""The durable steps of the product by name, and what has to run for a process to come to each.
+
+`failpoints.all_points` finds them in the source; a test holds these lists against it. Within a list they stand in
+the order in which processes are killed at them, each going on with what the one before it has left.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+BEGINNING = (
+    "crawldir.directory._write: fsync",
+    "crawldir.directory.CrawlDirectory._create: replace",
+    "crawldir.directory.CrawlDirectory._create: directory",
+    "crawldir.database.Database._check_format: batch",
+    "crawldir.directory.keep_copy: batch",
+    "pagestore.index._create: unlink",
+    "pagestore.index._create: script",
+    "pagestore.index._create: replace",
+    "pagestore.index._create: directory",
+    "remote.store.Remote._put: fsync",
+    "remote.store.Remote._put: replace",
+    "remote.store.Remote._put: directory",
+)
+BEGUN = "crawldir.directory.CrawlDirectory._create: unlink"
+WORK = (
+    "pagestore.files.WarcFiles._roll: directory",
+    "pagestore.files.WarcFiles.append: append",
+    "pagestore.files.WarcFiles.cut: unlink",
+    "pagestore.files.WarcFiles.cut: fsync",
+    "pagestore.files.WarcFiles.cut: directory",
+    "pagestore.index.PageIndex.cut: commit",
+    "pagestore.files.WarcFiles.sync: fsync",
+    "pagestore.index.PageIndex.commit: commit",
+    "http.cookies.CookieStore.write: fsync",
+    "http.cookies.CookieStore.write: replace",
+    "http.cookies.CookieStore.write: directory",
+    "crawl.checkpoints.Checkpoints.write: batch",
+    "crawl.wishes.Wishes.committed: unlink",
+    "crawl.sitemaps.added.Added.committed: unlink",
+    "remote.store.Remote.send: put",
+)
+END = (
+    "export.fulltext._opened: script",
+    "export.fulltext.SearchIndex._take: commit",
+    "seen.bloom.ScalableBloom.save: fsync",
+    "seen.bloom.ScalableBloom.save: replace",
+    "seen.bloom.ScalableBloom.save: directory",
+    "frontier.crawl_seen.CrawlSeen.save: batch",
+    "pagestore.snapshot.write_snapshot: unlink",
+    "remote.uploads.Upload.send: unlink",
+    "crawl.remote_copy.RemoteCopy.finish: batch",
+)
+
+
+def _replaced(place: str) -> tuple[str, ...]:
+    """The steps of a file that takes another one's place."""
+    return f"{place}: fsync", f"{place}: replace", f"{place}: directory"
+
+
+REPAIRS = {
+    "files that have changed places": (
+        ("checking.places.put_back: link",),
+        ("checking.places.put_back: replace", "checking.places.finish_exchange: unlink"),
+        ("checking.places.put_back: rename", "checking.places.finish_exchange: rename"),
+        ("checking.places.put_back: directory",),
+        ("checking.places.put_back: directory 2",),
+    ),
+    "a manifest that is lost": tuple((step,) for step in _replaced("crawldir.directory.restore_manifest")),
+    "cookies that are damaged": (("checking.session.mend_session: unlink",),),
+    "a page store that is damaged": (
+        (
+            "checking.seen.drop_filter: unlink",
+            "checking.rebuilding._copy: fsync",
+            "checking.rebuilding.rebuild: replace",
+            "checking.rebuilding.rebuild: unlink",
+            "checking.rebuilding.rebuild: directory",
+        ),
+        ("checking.rebuilding.rebuild: unlink 2",),
+        ("checking.rebuilding.rebuild: replace 2",),
+        ("checking.rebuilding.rebuild: directory 2",),
+        ("checking.changes.Changes.end: batch",),
+    ),
+    "a database that is damaged": (
+        (
+            "checking.salvage.salvage: rmtree",
+            "checking.salvage._copy: link",
+            "checking.salvage._add_families: rmtree",
+            "checking.salvage._add_families: rename",
+            "checking.salvage._add_families: rmtree 2",
+            "checking.salvage.salvage: rmtree 2",
+            "checking.salvage.salvage: rename",
+            "checking.salvage.salvage: rename 2",
+            "checking.salvage.finish_move: rename",
+        ),
+        ("checking.salvage.salvage: directory",),
+    ),
+}
+"""By the damage that is repaired: some steps come only where none of the others has been taken."""
+EXPORTS = _replaced("commands.export._write")
+MARKS = _replaced("export.marks.write_marks")
+WACZ = (
+    *_replaced("commands.export.Command._wacz"),
+    "export.rooms.room_beside: rmtree",
+    "export.rooms._take_away: rmtree",
+)
+REPORT = _replaced("commands.report.Command._write")
+ADDED = "crawl.sitemaps.added.leave: replace"
+UPLOAD = "crawl.remote_copy.send_all: batch"
+SEARCH = "export.fulltext.SearchIndex.update: script"
+FOLDER = "pagestore.folder.PageFolder.save: replace"
+SEEN = (
+    *((step, 1) for step in _replaced("seen.store.SeenStore._create_key")),
+    ("seen.exact.RocksSet._write: batch", 1),
+    ("seen.exact.RocksSet._write: batch", 3),
+    ("seen.exact.RocksSet._roll_back: batch", 1),
+    *((step, 1) for step in _replaced("seen.exact.RocksSet.flush")),
+)
+"""With the number of times that a process comes there until it is killed."""
+
+
+def _asked(place: str) -> tuple[str, ...]:
+    """A step on Redis that does not happen, and one that does and of which nobody hears."""
+    return f"{place}: step", f"{place}: answer"
+
+
+_STORE: Final = "cluster.partition_store.PartitionStore"
+WORKER = (
+    "cluster.join.begin: eval",
+    "cluster.join.begin: answer",
+    *_asked("cluster.run.beat"),
+    *_asked(f"{_STORE}.lease"),
+    "frontier.moving.Move.commit: batch",
+    *_asked("cluster.tallies.Tallies.__call__"),
+    *_asked(f"{_STORE}.commit"),
+    *_asked(f"{_STORE}.deliver"),
+    *_asked(f"{_STORE}.put_part"),
+    *_asked(f"{_STORE}.compact"),
+    "cluster.holdings.Holdings.keep_tokens: batch",
+)
+WORKERS_END = (*_asked(f"{_STORE}.release"),)
+ELSEWHERE: Final = {
+    "cluster.repair._Mending._write: eval": "cluster/test_repair.py",
+    "cluster.repair._Mending._write: answer": "cluster/test_repair.py",
+    "cluster.worker_store.WorkerStore.forget_partitions: batch": "cluster/test_repair.py",
+    "cluster.worker_store.WorkerStore.withdraw: batch": "cluster/test_repair.py",
+    "frontier.rule_orders._write: batch": "whole_crawls/test_sessions.py",
+}
+"""Points of tests that have what it takes to come there, and their files."""
+LEFT_OUT: Final = {
+    **dict.fromkeys(
+        (
+            *_asked("cluster.board.Board.tell"),
+            *_asked("cluster.board.Board.ask"),
+            *_asked("cluster.board.Board.answer"),
+        ),
+        "what workers tell one another for the dashboard goes by itself after some seconds",
+    ),
+    **dict.fromkeys(
+        (
+            "cluster.check._Check._log_faults: batch",
+            "cluster.check._Check._page_faults: batch",
+            "cluster.copy.Copying._apply: batch",
+            "cluster.copy.Copying._clear: batch",
+            "export.sorting.Sorted._spill: unlink",
+            "export.sorting.Sorted.clear: unlink",
+        ),
+        "it is in a folder for the time being, which nobody reads again",
+    ),
+    **dict.fromkeys(
+        _asked("cluster.run.change"), "somebody who asks for another limit sees whether it holds, and may ask again"
+    ),
+    "pagestore.folder.PageFolder.save: unlink": "it comes behind a write that has failed",
+}
+"""Points at which no process is killed, and why."""
