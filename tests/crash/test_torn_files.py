@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 from drawn import SEED
-from killing import Sitecrawl, Web, kill, run, web_of
+from killing import Sitecrawl, Web, killed_at, run, web_of
 
 from sitecrawl.checking import check, repair
 
@@ -28,8 +28,10 @@ def web() -> Iterator[Web]:
 def killed(web: Web, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of a crawl that was killed twice."""
     folder = tmp_path_factory.mktemp("killed")
-    for _ in range(2):
-        assert kill(Sitecrawl(folder), web, 1.3, starting=False)
+    crawler = Sitecrawl(folder)
+    _, _, _, *words = crawler.command(web.root)  # without `python -m scrapy`
+    for times in (3, 4):
+        killed_at("crawl.checkpoints.Checkpoints.write: batch", words, folder / "log", times, pages=30)
     return folder
 
 

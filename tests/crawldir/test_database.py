@@ -175,6 +175,7 @@ def test_a_closed_database_answers_nothing(path, ask):
     assert told == []
 
 
+@pytest.mark.deep
 def test_killed_at_any_moment(path):
     """After SIGKILL every family is at the same batch, and none that was reported is lost."""
     moments = random.Random(1)

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
+from itertools import count
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
@@ -85,12 +86,15 @@ def is_closed(connection: socket.socket, also: bytes = b"") -> bool:
 
 
 def slow_site(pages: int, seconds: float = SECONDS) -> LocalWeb:
-    """A front page that links to as many others in two sections, one that is missing, and nothing more."""
+    """A front page that links to as many others in two sections, one that is missing, and nothing more. After a
+    thousand pages there is no more hurry: it is to last for as long as it is looked at.
+    """
+    number = count()
 
     def answer(path: str, host: str) -> Answer | str | None:
         if path == "/":
             return linked("/gone", *(f"/w/{n}" for n in range(pages // 4)), *(f"/good/{n}" for n in range(pages)))
-        time.sleep(seconds)
+        time.sleep(seconds if next(number) < 1_000 else 1.0)
         return linked("/", title=path) if path.rpartition("/")[2].isdigit() else None
 
     return LocalWeb(answer)

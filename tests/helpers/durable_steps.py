@@ -170,6 +170,7 @@ LEFT_OUT: Final = {
     **dict.fromkeys(
         _asked("cluster.run.change"), "somebody who asks for another limit sees whether it holds, and may ask again"
     ),
+    "novelty.host_texts.HostTexts.save: batch": "no crawl has these texts yet",
     "pagestore.folder.PageFolder.save: unlink": "it comes behind a write that has failed",
 }
 """Points at which no process is killed, and why."""

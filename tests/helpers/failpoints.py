@@ -136,14 +136,15 @@ def _steps_of(call: ast.Call) -> tuple[str, ...]:
 
 
 def arm(environment: Mapping[str, str]) -> None:
-    """Have this process do what the variables say: be killed at a point, at the so-many-th time that it comes there;
-    make a checkpoint whenever so many pages have come, and a snapshot of a log that has hardly grown.
+    """Have this process do what the variables say: be killed at a point, the so-many-th time that it comes there; and
+    make a checkpoint whenever so many pages have come, and none for the time that has gone by. On Redis it makes
+    a snapshot of a log that has hardly grown.
     """
     if PAGES in environment:
         from sitecrawl.cluster import compaction
         from sitecrawl.crawl import checkpoints
 
-        vars(checkpoints).update(PAGES_PER_CHECKPOINT=int(environment[PAGES]))
+        vars(checkpoints).update(PAGES_PER_CHECKPOINT=int(environment[PAGES]), _SECONDS=1e6)
         vars(compaction).update(LEAST=1)
     if POINT in environment:
         _Armed(environment[POINT], int(environment.get(TIMES, "1"))).wrap()

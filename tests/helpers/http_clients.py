@@ -62,6 +62,17 @@ async def serving(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncI
         await asyncio.gather(*(writer.wait_closed() for writer in writers), return_exceptions=True)
 
 
+async def ends(task: asyncio.Future[Any]) -> bool:
+    """Whether it ends in the next turns of the event loop, in which server and client are: they have no need of time,
+    and a busy machine has no less turns.
+    """
+    for _ in range(200):
+        if task.done():
+            break
+        await asyncio.sleep(0.001)
+    return task.done()
+
+
 def answering(*answers: bytes, asked: list[bytes] | None = None) -> Handler:
     """A handler that gives one answer a request, and then closes."""
 

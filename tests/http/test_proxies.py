@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 import pytest
-from http_clients import OK, Handler, answering, client, get, serving
+from http_clients import OK, Handler, answering, client, ends, get, serving
 from waiting import PATIENCE
 
 from sitecrawl.http import Client, Download, Endpoint, HttpError, Lacking, Proxy, Request, Want
@@ -53,8 +53,7 @@ async def lacking(of: Client, request: Request) -> Want | None:
     """What is lacking where `request` fails; a silent one is ended once it is under way."""
     download = Download(of, request)
     task = asyncio.ensure_future(download.run(max_size=1000))
-    done, _ = await asyncio.wait([task], timeout=0.2)
-    if not done:
+    if not await ends(task):
         download.end(TimeoutError("nothing came"))
     with pytest.raises((HttpError, TimeoutError)) as caught:
         await task

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import uvloop
 from certificates import certificate
-from http_clients import OK, Handler, answering, client, fetch, get, serving, standing
+from http_clients import OK, Handler, answering, client, ends, fetch, get, serving, standing
 from socks_server import Socks, pipe
 from waiting import PATIENCE
 
@@ -266,8 +266,7 @@ def test_silence(run: Run, handler: Handler, want: Want | None) -> None:
             with client(patience=0.2 if handler is _is_silent else PATIENCE) as ours:
                 download = Download(ours, far(Proxy("socks5", "127.0.0.1", port)))
                 running = asyncio.ensure_future(download.run(max_size=10))
-                done, _ = await asyncio.wait([running], timeout=0.3)
-                if not done:
+                if not await ends(running):
                     download.end(TimeoutError("nothing came"))
                 with pytest.raises((HttpError, TimeoutError)) as caught:
                     await running

@@ -58,6 +58,7 @@ def kill_a_writer(directory: Path, seconds: float) -> None:
         process.send_signal(signal.SIGKILL)
 
 
+@pytest.mark.deep
 def test_killed_at_any_moment(tmp_path):
     """After SIGKILL the store has the pages that the crawl's database knows, each once, and goes on from there."""
     moments = random.Random(1)
