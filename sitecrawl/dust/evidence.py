@@ -80,6 +80,10 @@ class Evidence:
     def is_active(self) -> bool:
         return self.state in ACTIVE
 
+    @property
+    def mostly_differs(self) -> bool:
+        return self.differed > sum(agreed for agreed, _ in self.strata.values())
+
     def opens(self, stratum: int) -> bool:
         """Whether the rule joins URLs in `stratum`, as far as it is active."""
         return self.strata.get(stratum, (0, 0))[0] > 0 <= self._balance(stratum) or self.state == State.ORDERED

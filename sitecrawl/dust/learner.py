@@ -161,10 +161,11 @@ class Learner:
         """Whether the rule begins to join URLs, or ceases to in a stratum.
 
         Where every path gives one page (an application that the browser builds, a site that is closed), no segment of
-        a path chooses anything; but that is said of that page, and not of the segment: it takes a second one.
+        a path chooses anything; but that is said of that page, and not of the segment: it takes a second one. So it
+        does for a value, which may be that page's own.
         """
         evidence, stratum = learnt.evidence, learnt.stratum(parts, other)
-        if same and learnt.rule.takes_segments and len(learnt.contents) < 2:
+        if same and learnt.rule.may_be_of_one_page and len(learnt.contents) < 2:
             learnt.contents.add(content)
             if len(learnt.contents) < 2:
                 return False
@@ -191,7 +192,7 @@ class Learner:
     def _add(self, rule: Rule) -> Learnt | None:
         """A new candidate, if there is room for one."""
         whole = rule.without_value()
-        if whole is not None and not (whole in self.learnt and self.learnt[whole].evidence.differed):
+        if whole is not None and not (whole in self.learnt and self.learnt[whole].evidence.mostly_differs):
             return None  # a session id never comes twice: one rule for all values, and only if it fails one for each
         if len(self.learnt) >= MAX_RULES:
             weak = [one for one in self.learnt.values() if one.is_weak]

@@ -106,8 +106,9 @@ class Rule:
         return Rule(DROP, narrow, self.what) if narrow != self.place else None
 
     @property
-    def takes_segments(self) -> bool:
-        return self.kind == DROP and any(slot[0] == "/" for slot in self.what)
+    def may_be_of_one_page(self) -> bool:
+        """Whether one page may stand at all URLs that suggest it: it takes away path segments, or one value."""
+        return self.kind == DROP and any(slot[0] == "/" or "=" in slot for slot in self.what)
 
     def without_value(self) -> Rule | None:
         """For a value of a key: the rule for all of its values."""

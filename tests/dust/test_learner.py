@@ -225,7 +225,7 @@ def test_packing():
         rule: one.evidence for rule, one in learner.learnt.items()
     }
     assert again.form(f"{A}/f9/p/900")[0] == learner.form(f"{A}/f9/p/900")[0] == f"{A}/*/p/900"
-    assert any(rule.takes_segments for rule in again.learnt)
+    assert any(rule.may_be_of_one_page for rule in again.learnt)
 
 
 @pytest.mark.parametrize(
