@@ -75,7 +75,7 @@ static PyMethodDef methods[] = {
 };
 
 static int execute(PyObject *module) {
-    return PyModule_AddIntConstant(module, "INTERFACE", 4);
+    return PyModule_AddIntConstant(module, "INTERFACE", 5);
 }
 
 static PyModuleDef_Slot slots[] = {

@@ -1,14 +1,15 @@
 """What each host has shown: the hosts that were asked for last in memory, all of them on disk.
 
 Layout: family `content`, keys `S`, host's key, number of the part; part 0 is the head with the votes, the others are
-the layers (`shown_text`). A checkpoint writes a host when an eighth of what its layers can hold was added, or when it
+the layers (`shown_text`). A checkpoint writes a host when an eighth of what it holds has been added, or when it
 leaves memory; `save`, after the last one, writes all others. So what is written is a few times what is held, however
 often checkpoints are made. A crash costs what was added since, at most an eighth: that text counts as new once more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from typing import Final
 
 from sitecrawl.crawldir.database import Batch, Database
@@ -17,9 +18,18 @@ from sitecrawl.novelty.shown_text import Novelty, ShownText
 MEMORY: Final = 64 << 20
 """Bytes of the tables that stay in memory after a checkpoint."""
 DUE: Final = 8
-"""A host is due when one part in so many of what it can hold was added."""
+"""A host is due when more than one part in so many of what it holds has been added."""
 _FAMILY: Final = "content"
 _PREFIX: Final = b"S"
+_BEHIND: Final = b"T"
+
+
+def stored_texts(database: Database) -> Iterator[tuple[list[bytes], list[bytes]]]:
+    """The keys and parts of each host that is on disk."""
+    rows = database.scan(_FAMILY, _PREFIX, _BEHIND)
+    for _, parts in groupby(rows, lambda row: row[0][:-1]):
+        found = list(parts)
+        yield [key for key, _ in found], [part for _, part in found]
 
 
 class HostTexts:
@@ -34,7 +44,8 @@ class HostTexts:
         """Of those, how many layers are on disk as they will stay."""
         self._asked: set[bytes] = set()
         """Of those, which were asked for since the last checkpoint."""
-        self._size = 0
+        self.size = 0
+        """Bytes that all of them take."""
         self._leaving: list[bytes] = []
 
     def look(self, host: bytes, sample: bytes) -> Novelty:
@@ -42,9 +53,9 @@ class HostTexts:
         text = self._texts.pop(host, None) or self._load(host)
         self._texts[host] = text
         self._asked.add(host)
-        self._size -= text.size
+        self.size -= text.size
         novelty = text.look(sample)
-        self._size += text.size
+        self.size += text.size
         return novelty
 
     def _load(self, host: bytes) -> ShownText:
@@ -52,7 +63,7 @@ class HostTexts:
         parts = [part for _, part in self._database.scan(_FAMILY, prefix, prefix + b"\xff")]
         self._written[host] = max(len(parts) - 2, 0)
         text = ShownText.unpack(parts) if parts else ShownText()
-        self._size += text.size
+        self.size += text.size
         return text
 
     def flush(self, batch: Batch) -> None:
@@ -62,12 +73,12 @@ class HostTexts:
         self._asked.clear()
 
     def _is_due(self, host: bytes) -> bool:
-        return self._texts[host].added * DUE > self._texts[host].capacity
+        return self._texts[host].added * DUE > self._texts[host].held
 
     def flushed(self) -> None:
         """The batch is on disk."""
         for host in self._leaving:
-            self._size -= self._texts.pop(host).size
+            self.size -= self._texts.pop(host).size
             del self._written[host]
         self._leaving = []
 
@@ -81,11 +92,11 @@ class HostTexts:
         """Go on with what another has of the hosts that `is_here` knows."""
         for host in filter(is_here, before._texts):
             self._texts[host], self._written[host] = before._texts[host], before._written[host]
-            self._size += self._texts[host].size
+            self.size += self._texts[host].size
 
     def _too_many(self) -> Iterable[bytes]:
         """Those that were not asked for longest, as far as memory is short."""
-        too_much = self._size - self._memory
+        too_much = self.size - self._memory
         for host, text in self._texts.items():
             if too_much <= 0:
                 return

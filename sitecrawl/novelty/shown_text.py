@@ -111,9 +111,9 @@ class ShownText:
         return OVERHEAD + len(self._votes) + sum(map(len, self._layers))
 
     @property
-    def capacity(self) -> int:
-        """Sampled words that its layers have room for."""
-        return sum(map(len, self._layers)) // WORD_BYTES
+    def held(self) -> int:
+        """Sampled words that its layers hold."""
+        return sum(map(len, self._layers)) // WORD_BYTES - self._room
 
     def _add(self, units: bytes) -> None:
         self.added += len(units) // UNIT_BYTES
