@@ -8,10 +8,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fleet import fleet
 from localweb import LocalWeb, Page
 from redis_servers import Server
 from waiting import until
+
+pytestmark = pytest.mark.deep
 
 SOLAR = "solar panels turn light into power; solar cells, panels on roofs"
 NOISE = "cooking with butter, flour and eggs in small kitchens"

@@ -5,10 +5,13 @@ from __future__ import annotations
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
 from crawling import scrapy
 from fleet import fleet, stored
 from local_ftp import LocalFtp
 from redis_servers import Server
+
+pytestmark = pytest.mark.deep
 
 FILES = {f"/{number % 3}/file{number}": b"%d" % number for number in range(12)}
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from fleet import fleet, stored, urls_of, web_of
 from redis_servers import Server
 
 from sitecrawl.pagestore.workers import open_pages
+
+pytestmark = pytest.mark.deep
 
 
 def files_in(place: Path, pattern: str) -> list[tuple[str, bytes]]:

@@ -63,7 +63,7 @@ def go_on(redis: Server, *workers: Path) -> Counter[str]:
     return Counter(url for worker in workers for url in stored(worker))
 
 
-@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.deep)])
 def test_whatever_is_spoilt(redis: Server, workers: list[Path], number: int) -> None:
     """The crawl is sound after it, goes on to its end, and every page is stored once."""
     random = Random(f"{SEED} {number}")

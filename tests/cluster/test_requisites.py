@@ -64,7 +64,7 @@ def requisites(workers: list[Worker]) -> Counter[str]:
     return found
 
 
-@pytest.mark.parametrize("max_pages", [0, 10])
+@pytest.mark.parametrize("max_pages", [10, pytest.param(0, marks=pytest.mark.deep)])
 def test_requisites_of_a_shared_crawl(max_pages: int, webs: list[LocalWeb], redis: Server, tmp_path: Path) -> None:
     """All that the pages are made of is stored, once, by whatever worker; no limit of pages counts it."""
     seeds = f"{webs[0].root}/,{webs[1].root}/"

@@ -310,7 +310,7 @@ def test_a_worker_that_is_killed_twice(tmp_path: Path, redis: Server) -> None:
     asyncio.run(crawl())
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.deep) for seed in (1, 2))])
 def test_a_worker_that_lost_partitions_never_comes_back(
     tmp_path: Path, redis: Server, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -580,7 +580,7 @@ def test_volatile_requests_die_with_the_process(run: Run) -> None:
     run(story)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.deep) for seed in (2, 3))])
 def test_whatever_happens_each_url_is_done_once(run: Run, seed: int) -> None:
     """Random graphs, retries, failures, checkpoints and crashes: in the end the durable outcomes are those of a crawl
     to which nothing happened, each once.

@@ -124,7 +124,7 @@ class TestFullDisk:
 
     PAGES = 30
 
-    @pytest.mark.parametrize("limit", [300_000, 120_000], ids=["later", "soon"])
+    @pytest.mark.parametrize("limit", [300_000, pytest.param(120_000, marks=pytest.mark.deep)])
     def test_a_crawl_stops_and_goes_on(self, tmp_path: Path, limit: int) -> None:
         """It says in a line what happened, and resumed with more space it has every page once, whole."""
         names = [f"/{number}" for number in range(self.PAGES)]

@@ -57,7 +57,7 @@ def test_a_form(tmp_path: Path) -> None:
     assert stats_of(done.stderr)["login/logins"] == 1
 
 
-@pytest.mark.parametrize("shows", ["redirect", "text"])
+@pytest.mark.parametrize("shows", ["redirect", pytest.param("text", marks=pytest.mark.deep)])
 def test_a_session_that_ends(shows: str, tmp_path: Path) -> None:
     """Whatever a site shows to who is logged out, it is no page: the crawl logs in again, and gets all pages."""
     with MembersWeb(ends_after=4, shows=shows) as web:
@@ -88,6 +88,7 @@ def test_nothing_over_plain_http(tmp_path: Path) -> None:
     assert titles(tmp_path / "job") == set()
 
 
+@pytest.mark.deep
 def test_a_login_that_need_not_work(tmp_path: Path) -> None:
     """With `required = false` pages are fetched as they are for everybody."""
     with MembersWeb(extra={"/": linked("/open"), "/open": "<title>open</title>"}) as web:

@@ -39,7 +39,7 @@ class Shop:
         return linked(*(f"/{n}" for n in range(1, PAGES))) if path == "/" else f"page {path}"
 
 
-@pytest.mark.parametrize("outage", [HALF, BUSY])
+@pytest.mark.parametrize("outage", [HALF, pytest.param(BUSY, marks=pytest.mark.deep)])
 def test_a_host_that_is_down_for_a_while(outage: Answer, tmp_path: Path) -> None:
     """Seven failures in a row are more than any page's retries; they cost time, and no page."""
     with LocalWeb(Shop(lambda asked, _: outage if 10 <= asked < 17 else None)) as web:
@@ -78,6 +78,7 @@ def test_a_page_that_never_comes(tmp_path: Path) -> None:
     assert set(states.values()) == {UrlState.FETCHED}
 
 
+@pytest.mark.deep
 def test_a_page_that_never_comes_and_is_the_last(tmp_path: Path) -> None:
     """Failures of one page alone are the page's: it has its retries, and does not hold up the end of the crawl."""
     with LocalWeb(Shop(lambda asked, path: HALF if path == "/7" else None)) as web:

@@ -57,10 +57,13 @@ def stored(job: Path) -> list[str]:
         return sorted(one.url for one in reader.captures() if not one.url.endswith("/robots.txt"))
 
 
-@pytest.mark.parametrize("challenge", CHALLENGES.values(), ids=CHALLENGES.keys())
-def test_a_challenge_for_a_while(challenge: Answer, tmp_path: Path) -> None:
+FIRST, *OTHERS = CHALLENGES
+
+
+@pytest.mark.parametrize("kind", [FIRST, *(pytest.param(kind, marks=pytest.mark.deep) for kind in OTHERS)])
+def test_a_challenge_for_a_while(kind: str, tmp_path: Path) -> None:
     """Seven in a row cost time, and no page; nothing of them is stored, and no page repeats another."""
-    with LocalWeb(Shop(lambda asked, _: challenge if 10 <= asked < 17 else None)) as web:
+    with LocalWeb(Shop(lambda asked, _: CHALLENGES[kind] if 10 <= asked < 17 else None)) as web:
         done = crawl(web.root, tmp_path / "job", **QUICK)
     assert done.returncode == 0
     stats = stats_of(done.stderr)
@@ -116,6 +119,7 @@ def test_a_page_that_is_always_a_challenge(tmp_path: Path) -> None:
     assert stats_of(done.stderr)["retry/reason_count/challenge"] == 2
 
 
+@pytest.mark.deep
 def test_a_challenge_in_the_place_of_robots_txt(tmp_path: Path) -> None:
     """Nobody has said what is allowed: no page is asked for."""
     with LocalWeb(lambda path, host: CHALLENGES["by its header"] if path == "/robots.txt" else "page") as web:
@@ -137,6 +141,7 @@ def test_the_host_rests(tmp_path: Path) -> None:
     assert len(hits) == PAGES + 2
 
 
+@pytest.mark.deep
 def test_it_can_be_left(tmp_path: Path) -> None:
     """SITECRAWL_REFUSALS=False: what comes is a page."""
     with LocalWeb(Shop(lambda asked, _: CHALLENGES["as a page"])) as web:
@@ -172,6 +177,7 @@ def test_a_login_wall(tmp_path: Path) -> None:
     assert f"127.0.0.1:{web.port} shows pages to those alone who have logged in" in done.stderr
 
 
+@pytest.mark.deep
 def test_what_asks_for_a_password(tmp_path: Path) -> None:
     """401 is a login wall: the page is stored as before, and the host does not rest."""
     refused = Answer(b"no", 401, HTML | {"WWW-Authenticate": "Basic"})

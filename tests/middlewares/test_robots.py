@@ -65,7 +65,7 @@ def test_a_page_gives_its_seat_away_while_its_host_rests_from_robots_txt(tmp_pat
     assert stats_of(log)["scheduler/dequeued"] == len(SITE) + 1
 
 
-@pytest.mark.parametrize("status", [404, 403, 410])
+@pytest.mark.parametrize("status", [404, *(pytest.param(status, marks=pytest.mark.deep) for status in (403, 410))])
 def test_a_host_without_robots_txt_allows_everything(tmp_path: Path, status: int) -> None:
     """RFC 9309 §2.3.1.3: a client error means that there are no rules."""
     asked, _, times = crawled(Answer(b"User-agent: *\nDisallow: /", status), tmp_path / "job")
@@ -75,8 +75,11 @@ def test_a_host_without_robots_txt_allows_everything(tmp_path: Path, status: int
 
 @pytest.mark.parametrize(
     "answer",
-    [Answer(b"", 503), Answer(raw=b""), Answer(b"", 503, {"Retry-After": "\xb2"})],
-    ids=["503", "lost", "no number"],
+    [
+        pytest.param(Answer(b"", 503), id="503"),
+        pytest.param(Answer(raw=b""), id="lost", marks=pytest.mark.deep),
+        pytest.param(Answer(b"", 503, {"Retry-After": "\xb2"}), id="no number", marks=pytest.mark.deep),
+    ],
 )
 def test_a_host_whose_robots_txt_fails_is_not_crawled(tmp_path: Path, answer: Answer) -> None:
     """RFC 9309 §2.3.1.4: it forbids everything for now; asked again with growing pauses, it is given up at last."""
@@ -177,6 +180,7 @@ def test_an_exception(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.deep
 def test_an_exception_from_silence(tmp_path: Path) -> None:
     """It holds as well where the robots.txt cannot be had, and the rest of the host waits for that."""
     with LocalWeb({**SITE, "/": linked(*PATHS), "/robots.txt": Answer(b"", 503)}) as web:

@@ -82,7 +82,12 @@ def test_what_fails_twice_fails_the_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "workers"),
-    [("import nothing_like_it\n", 0), ("import nothing_like_it\n", 2), (DIES, 2), (STOPS, 0)],
+    [
+        pytest.param("import nothing_like_it\n", 0, marks=pytest.mark.deep),
+        ("import nothing_like_it\n", 2),
+        (DIES, 2),
+        (STOPS, 0),
+    ],
     ids=["collection", "collection by workers", "worker dies", "interrupt"],
 )
 def test_no_second_try(text: str, workers: int, tmp_path: Path) -> None:
@@ -92,6 +97,7 @@ def test_no_second_try(text: str, workers: int, tmp_path: Path) -> None:
     assert "FLAKY" not in output
 
 
+@pytest.mark.deep
 def test_many_failures_are_no_chance(tmp_path: Path) -> None:
     """More than ten failures are not tried again."""
     code, output = run(tmp_path, BY_CHANCE, *[FAILS] * 10, workers=0)

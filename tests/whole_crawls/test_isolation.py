@@ -131,6 +131,7 @@ def test_a_repair_leaves_them_quarantined(lost: str, broken: tuple[Path, str, st
     assert states_of(job).keys() == states_of(broken[0]).keys()
 
 
+@pytest.mark.deep
 def test_a_page_that_takes_too_much_memory(tmp_path: Path) -> None:
     """The limit holds the process that reads it: the page is counted and quarantined, and the crawl goes on."""
     large = linked("/lost", title="Large").encode() + b"<p>a page <b>and</b> more of it " * (40 << 15)
@@ -181,6 +182,7 @@ def test_a_process_that_cannot_start_is_said_at_once(tmp_path: Path) -> None:
     assert done.returncode != 0
 
 
+@pytest.mark.deep
 def test_a_crawl_without_processes_stops_and_can_be_resumed(tmp_path: Path) -> None:
     """Where no new one starts, what is not read stays queued: it is not read in the crawl's own process instead."""
     site: dict[str, Page] = {"/": linked("/segfault", "/kept"), "/segfault": "x", "/kept": "kept"}

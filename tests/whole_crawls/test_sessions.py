@@ -56,7 +56,10 @@ class Crawled:
     done: CompletedProcess[str]
 
 
-@pytest.fixture(scope="module", params=["/item{page}?wombat={id}", "/{id}/item{page}", "/(S({id}))/item{page}"])
+RARER = [pytest.param(form, marks=pytest.mark.deep) for form in ("/{id}/item{page}", "/(S({id}))/item{page}")]
+
+
+@pytest.fixture(scope="module", params=["/item{page}?wombat={id}", *RARER])
 def crawled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
     job = tmp_path_factory.mktemp("sessions") / "job"
     with site(request.param) as (web, came):

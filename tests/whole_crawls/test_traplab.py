@@ -303,6 +303,7 @@ def credit(lab: Lab) -> tuple[int, int]:
     return held, ledger.total
 
 
+@pytest.mark.deep
 class TestTraps:
     """One crawl of all traps beside two good sites."""
 

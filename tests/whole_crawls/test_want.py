@@ -110,6 +110,7 @@ def test_a_name_server_that_is_gone_for_a_while(tmp_path: Path) -> None:
     assert stats_of(log.read_text())["want/names"] > 0
 
 
+@pytest.mark.deep
 def test_a_zone_whose_name_server_is_silent(tmp_path: Path) -> None:
     """Links to 100 names of it, and to 100 zones of the kind, cost the site that has them no page, and no pause."""
     good = [f"/{number}" for number in range(1, 101)]
@@ -230,6 +231,7 @@ def test_a_proxy_that_is_down_for_a_while(tmp_path: Path) -> None:
     assert stats_of(log.read_text())["want/proxies"] > 0
 
 
+@pytest.mark.deep
 def test_one_proxy_of_several(tmp_path: Path) -> None:
     """What goes through the others comes in without a pause; what waits for it is kept, and the crawl ends."""
     live, dead = ([f"http://{kind}{number}.example/" for number in range(1, 6)] for kind in "ld")
