@@ -93,6 +93,7 @@ def test_a_dry_run(web: LocalWeb, rules: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["rules.yaml"]
 
 
+@pytest.mark.deep
 def test_a_dry_run_whose_reader_has_enough(web: LocalWeb, rules: Path) -> None:
     """As behind `| head`: no error."""
     command = scrapy_command("rules", str(rules), f"{web.root}/p/1")
@@ -126,6 +127,7 @@ def test_rules_are_checked_before_the_crawl(web: LocalWeb, tmp_path: Path) -> No
     assert not (tmp_path / "job").exists()
 
 
+@pytest.mark.deep
 def test_a_hostile_page_costs_a_bounded_time(tmp_path: Path) -> None:
     """A page that is too large is not searched, a pattern that would not end finds nothing, a page whose time is up
     keeps the items that it has; all three are counted.

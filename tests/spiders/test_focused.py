@@ -80,6 +80,7 @@ def test_what_is_off_topic_is_dropped(web: LocalWeb, tmp_path: Path) -> None:
     assert re.search(r"off topic +5 pages, whose 30 links were not followed", done.stderr)
 
 
+@pytest.mark.deep
 def test_a_resumed_crawl_knows_its_examples(web: LocalWeb, tmp_path: Path) -> None:
     """An example by URL is fetched first, over a redirect; after a stop it is known and not fetched again."""
     before = len(web.hits)

@@ -136,6 +136,7 @@ def test_a_page_has_an_allowance(tmp_path: Path) -> None:
         assert whole(job)
 
 
+@pytest.mark.deep
 def test_a_soft_404_is_no_page(tmp_path: Path) -> None:
     """An image that is a page is not followed, until a page links to it: then it is one."""
     answers: dict[str, Page] = {
