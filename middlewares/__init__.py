@@ -4,11 +4,12 @@ from typing import TYPE_CHECKING, NoReturn
 
 from middlewares.capture import CaptureMiddleware
 from middlewares.givenup import GivenUpMiddleware
-from middlewares.limits import DecodingMiddleware, RedirectsMiddleware, RequestsMiddleware
+from middlewares.limits import DecodingMiddleware, RequestsMiddleware
 from middlewares.links import LinksMiddleware
 from middlewares.login import LoginMiddleware, LoginRedirectsMiddleware
 from middlewares.outages import OutagesMiddleware
 from middlewares.output import OutputMiddleware
+from middlewares.redirects import RedirectsMiddleware
 from middlewares.refusals import RefusalsMiddleware
 from middlewares.rendering import RenderingMiddleware
 from middlewares.robots import RobotsMiddleware

@@ -26,7 +26,7 @@ from sitecrawl.crawl.exchange import exchange_of
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import GUESSES, LOGIN, OF_REQUISITES, host_of
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.extensions.download_errors import Interrupted, InWant, LimitExceeded, PrivateAddress
+from sitecrawl.extensions.download_errors import BadAnswer, Interrupted, InWant, LimitExceeded, PrivateAddress
 from sitecrawl.page.items import Exchange, Headers
 
 BUSY = frozenset({429, 503})
@@ -113,8 +113,10 @@ class CaptureMiddleware:
             return
         fetch.failed(type(exception).__name__)
         seconds = time.time() - started if started is not None else 0.0
-        # A host that sends too much has not failed.
-        failed = not isinstance(exception, LimitExceeded | DownloadCancelledError)
+        # A host that sends too much, or something broken, has not failed: it answers.
+        failed = not isinstance(exception, LimitExceeded | DownloadCancelledError | BadAnswer | ResponseDataLossError)
+        if failed:
+            self._runtime.last_failures.note(fetch.visit.url, exception)
         self._runtime.frontier.downloaded(fetch.visit, seconds, failed=failed)
 
     def _arrived(self, fetch: Fetch, exchange: Exchange, *, is_stored: bool) -> None:

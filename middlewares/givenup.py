@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
@@ -10,7 +12,24 @@ from sitecrawl.crawl.runtime import Runtime
 
 
 class HostGivenUp(IgnoreRequest):
-    """A host that has failed too often in a row to be asked again (SITECRAWL_MAX_HOST_FAILURES)."""
+    """A host that has failed too often in a row to be asked again (SITECRAWL_MAX_HOST_FAILURES).
+
+    An errback gets one that is also of the kind with which the host failed last, such as `CannotResolveHostError`.
+    """
+
+
+_KINDS: Final[dict[type[Exception], type[HostGivenUp]]] = {}
+
+
+def _given_up(kind: type[Exception]) -> type[HostGivenUp]:
+    """`HostGivenUp` that is also a `kind`."""
+    if kind not in _KINDS:
+        _KINDS[kind] = _made(kind)
+    return _KINDS[kind]
+
+
+def _made(kind: type[Exception]) -> type[HostGivenUp]:
+    return type(HostGivenUp.__name__, (HostGivenUp, kind), {"__doc__": HostGivenUp.__doc__})
 
 
 class GivenUpMiddleware:
@@ -27,4 +46,10 @@ class GivenUpMiddleware:
         fetch = self._runtime.fetch_of(request)
         if fetch is not None and fetch.visit.dead:
             fetch.failed(HostGivenUp.__name__)
-            raise HostGivenUp(f"{request.url} was not asked for: its host has failed too often")
+            request.meta["dont_retry"] = True
+            said = f"{request.url} was not asked for: its host has failed too often"
+            known = self._runtime.last_failures.of(request.url)
+            if known is None:
+                raise HostGivenUp(said)
+            kind, why = known
+            raise _given_up(kind)(f"{said}: {why}") from kind(why)

@@ -1,10 +1,9 @@
-"""Limits on what a response may make the crawler do: follow, and unpack."""
+"""Limits on what a response may make the crawler do: unpack, and ask for what a spider makes of it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from time import perf_counter
 from typing import Final
 from weakref import WeakSet
@@ -12,7 +11,6 @@ from weakref import WeakSet
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS, HttpCompressionMiddleware
-from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.httpobj import urlparse_cached
@@ -22,19 +20,16 @@ from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import NO_LIMIT
 from sitecrawl.crawl.engine import is_closing, stop
 from sitecrawl.crawl.reading import NO_PARSER, with_content
-from sitecrawl.crawl.requests import REDIRECTS_SIZE, VISIT
+from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import LimitExceeded
 from sitecrawl.extensions.lighter import set_default
 from sitecrawl.isolation.pool import NoParser, Quarantined
 from sitecrawl.page.codings import Decoded, TooLarge, checked, decoding
-from sitecrawl.page.items import pairs
-from sitecrawl.page.refusals import Kind, Refusal
-from sitecrawl.urls.url import CRAWLED, WEB, parse
+from sitecrawl.urls.url import CRAWLED, parse
 
 logger = logging.getLogger(__name__)
 
-_SCHEME: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*:")
 _FROM_OTHERS: Final = frozenset({"depth", "redirect_times", "retry_times", VISIT})
 """What the `meta` of a request has that a page led to, or another request."""
 _TURN_SECONDS: Final = 0.01
@@ -47,10 +42,6 @@ class TooLargeDecoded(LimitExceeded):
 
 class Unread(LimitExceeded):
     """An answer on which the process broke that was to decode it: nobody knows what it says."""
-
-
-class LoginWall(IgnoreRequest):
-    """A page that redirects to one that asks for a login."""
 
 
 class DecodingMiddleware(HttpCompressionMiddleware):
@@ -129,62 +120,6 @@ def _unpacked(response: Response, decoded: Decoded) -> Response:
     if decoded.left:
         logger.warning("%s stays in the coding %s, which is not known", response, ", ".join(decoded.left))
     return with_content(response, decoded.body, [coding.encode("latin-1") for coding in decoded.left])
-
-
-class RedirectsMiddleware:
-    """Downloader middleware, just before Scrapy's `RedirectMiddleware`: counts the redirects that it will not follow,
-    because they are too many, bring too much together, or lead out of the web.
-    """
-
-    def __init__(self, runtime: Runtime, *, max_redirects: int, max_size: int) -> None:
-        self._runtime = runtime
-        self._stats = runtime.stats
-        self._max_redirects = max_redirects
-        self._max_size = max_size
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> RedirectsMiddleware:
-        return cls(
-            Runtime.of(crawler),
-            max_redirects=crawler.settings.getint(limits.REDIRECTS.setting),
-            max_size=crawler.settings.getint(limits.REDIRECT_SIZE.setting),
-        )
-
-    def process_response(self, request: Request, response: Response) -> Response:
-        if not 300 <= response.status < 400:
-            return response
-        location = response.headers.get("Location")
-        if location is not None:
-            self._check_login(request, location)
-            scheme = _SCHEME.match(location.strip())
-            if scheme is not None and scheme[0][:-1].lower().decode() not in WEB:
-                self._stats.inc_value(limits.SCHEMES.stat)
-            elif request.meta.get("redirect_times", 0) >= self._max_redirects:
-                self._stats.inc_value(limits.REDIRECTS.stat)
-            else:
-                self._count(request, response)
-        return response
-
-    def _check_login(self, request: Request, location: bytes) -> None:
-        """One look at a page that asks for a login is enough."""
-        refusals = self._runtime.refusals
-        if refusals.leads_to_login(request.url, location.decode("latin-1").strip()):
-            refusals.met(request.url, Refusal(Kind.LOGIN_WALL))
-            raise LoginWall(f"{request.url} redirects to a page that asks for a login")
-
-    def _count(self, request: Request, response: Response) -> None:
-        """What the request that Scrapy makes of this one is to know."""
-        size = request.meta.get(REDIRECTS_SIZE, 0) + _size(response)
-        if size < (request.meta.get("download_maxsize", self._max_size) or NO_LIMIT):
-            request.meta[REDIRECTS_SIZE] = size
-        else:
-            self._stats.inc_value(limits.REDIRECT_SIZE.stat)
-            request.meta["redirect_ttl"] = 0  # no more redirects: Scrapy drops it, where it would have followed it
-
-
-def _size(response: Response) -> int:
-    """Bytes as they came."""
-    return len(response.body) + sum(len(name) + len(value) for name, value in pairs(response.headers))
 
 
 class RequestsMiddleware(BaseSpiderMiddleware):

@@ -11,7 +11,7 @@ from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
-from sitecrawl.base.errors import InvalidUrl, SitecrawlError
+from sitecrawl.base.errors import SitecrawlError
 from sitecrawl.crawl.causes import of_exception, of_rule
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.form_login import log_in
@@ -20,10 +20,11 @@ from sitecrawl.crawl.requests import LOGGED_OUT, LOGIN, host_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sessions import LoginFailed, Session
 from sitecrawl.extensions.download_errors import Interrupted, InWant
+from sitecrawl.page.directives import redirect_target
+from sitecrawl.page.items import pairs
 from sitecrawl.page.refusals import Kind as Refused
 from sitecrawl.page.refusals import Refusal
 from sitecrawl.sheets.login import Kind
-from sitecrawl.urls.url import parse
 
 logger = logging.getLogger(__name__)
 
@@ -141,17 +142,15 @@ class LoginRedirectsMiddleware:
         return cls(Runtime.of(crawler))
 
     def process_response(self, request: Request, response: Response) -> Request | Response:
-        if not 300 <= response.status < 400 or (location := response.headers.get("Location")) is None:
+        if not 300 <= response.status < 400:
             return response
         found = _of(self._runtime, request)
         if found is None or request not in found[1].sent_by:
             return response
         fetch, session = found
-        try:
-            target = parse(location.decode("latin-1").strip(), request.url).href
-        except InvalidUrl:
-            return response
-        return _again(self._runtime, request, fetch, session) if session.is_login_page(target) else response
+        target = redirect_target(pairs(response.headers), request.url)
+        is_login = target is not None and session.is_login_page(target.href)
+        return _again(self._runtime, request, fetch, session) if is_login else response
 
 
 def _of(runtime: Runtime, request: Request) -> tuple[Fetch, Session] | None:

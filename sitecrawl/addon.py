@@ -163,7 +163,6 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
         "middlewares.LoginMiddleware": 565,
         "middlewares.RenderingMiddleware": 570,
         "middlewares.RefusalsMiddleware": 575,
-        "middlewares.RedirectsMiddleware": 605,
         "middlewares.LoginRedirectsMiddleware": 606,
         "middlewares.CaptureMiddleware": 1000,
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
@@ -199,9 +198,13 @@ _SPIDER_MIDDLEWARES: Final = {
 }
 _HANDLERS: Final = dict.fromkeys(("http", "https"), "sitecrawl.extensions.download_handler.DownloadHandler")
 _FTP_HANDLER: Final = {"ftp": "sitecrawl.extensions.ftp_handler.FtpDownloadHandler"}
+_EXPORTERS: Final = {"xml": "sitecrawl.extensions.xml_exporter.XmlItemExporter"}
 _TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"
-_DECODING: Final = ("scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware", 590)
-"""Scrapy's middleware in whose place ours comes, unless the project names it, and its order."""
+_REPLACED: Final = (
+    ("scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware", "middlewares.DecodingMiddleware", 590),
+    ("scrapy.downloadermiddlewares.redirect.RedirectMiddleware", "middlewares.RedirectsMiddleware", 600),
+)
+"""Scrapy's middlewares in whose places ours come, unless the project names them, and their order."""
 
 
 class Addon:
@@ -234,10 +237,12 @@ class Addon:
                 settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, 0)
         if to_parent() is not None:
             name_own_feeds(settings)
-        _replace_decoding(settings)
+        _replace_scrapys(settings)
         _without_tunnels(settings)
         handlers = {**_HANDLERS, **_FTP_HANDLER, **settings.getdict("DOWNLOAD_HANDLERS")}
         settings.set("DOWNLOAD_HANDLERS", handlers, settings.getpriority("DOWNLOAD_HANDLERS") or 0)
+        exporters = {**_EXPORTERS, **settings.getdict("FEED_EXPORTERS")}
+        settings.set("FEED_EXPORTERS", exporters, settings.getpriority("FEED_EXPORTERS") or 0)
 
 
 def check_settings(settings: BaseSettings) -> None:
@@ -357,15 +362,15 @@ def _spider_middlewares(settings: Settings) -> dict[str, int | None]:
     return {**dict.fromkeys(path for path in paths if path in base), "middlewares.OutputMiddleware": 950}
 
 
-def _replace_decoding(settings: Settings) -> None:
-    """A project that moves Scrapy's middleware, or has one of its own for it, keeps its order."""
-    path, order = _DECODING
-    scrapys: Any = load_object(path)
+def _replace_scrapys(settings: Settings) -> None:
+    """A project that moves one of Scrapy's middlewares, or has one of its own for it, keeps its order."""
     named = [load_object(name) for name in settings.getdict("DOWNLOADER_MIDDLEWARES")]
-    if scrapys not in named:
-        ours: Any = load_object("middlewares.DecodingMiddleware")
-        settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", scrapys, None)
-        settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", ours, order)
+    for path, own, order in _REPLACED:
+        scrapys: Any = load_object(path)
+        if scrapys not in named:
+            ours: Any = load_object(own)
+            settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", scrapys, None)
+            settings.setdefault_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", ours, order)
 
 
 def _user_agent(contact: str) -> str:

@@ -33,6 +33,7 @@ from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.outcomes import out_of_scope
 from sitecrawl.crawl.own_dupefilter import own_class
 from sitecrawl.crawl.requests import (
+    COMES_BACK,
     VISIT,
     Unstorable,
     host_of,
@@ -199,7 +200,8 @@ class Scheduler(BaseScheduler):
         fetch = self._runtime.fetch_behind(request)
         if fetch is None and self._runtime.team is not None:
             request = request.replace(dont_filter=False)  # every worker's spider begins with the same requests
-        if fetch is not None and self._is_again(request, fetch):
+        comes_back = request.meta.pop(COMES_BACK, False)
+        if fetch is not None and self._is_again(request, fetch, comes_back=comes_back):
             self._put_back(request, fetch)
             return True
         if fetch is not None and not self._runtime.captures and not fetch.status:
@@ -213,6 +215,8 @@ class Scheduler(BaseScheduler):
         blob, flags = self._pack(request)
         flags |= _flags(request, fetch)
         found = Link(request.url, host_of(request.url), key=self._key(request))
+        if comes_back and self._frontier.again(found.key, priority=request.priority, request=blob):
+            return True
         added = self._frontier.add_request(
             found,
             depth=depth,
@@ -251,10 +255,10 @@ class Scheduler(BaseScheduler):
         return True
 
     @staticmethod
-    def _is_again(request: Request, fetch: Fetch) -> bool:
+    def _is_again(request: Request, fetch: Fetch, *, comes_back: bool) -> bool:
         """Whether a middleware or the spider wants the same request once more, as a retry does."""
         first = fetch.request
-        return request.dont_filter and (request.url, request.method) == (first.url, first.method)
+        return (request.dont_filter or comes_back) and (request.url, request.method) == (first.url, first.method)
 
     def _admits(self, request: Request, fetch: Fetch) -> bool:
         """A spider that limits which links it follows limits redirects as well."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import platform
+import sys
 from importlib.metadata import version
 from typing import Any
 
 from scrapy.commands import ScrapyCommand
 
 from sitecrawl import __version__
+from sitecrawl.base.display import forgive
 
 
 def in_one_line() -> str:
@@ -35,8 +37,9 @@ def add_version(parser: argparse.ArgumentParser) -> None:
 
 
 class Versioned(ScrapyCommand):
-    """A command that answers `--version`."""
+    """A command that answers `--version`, and whose output any terminal can show."""
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
+        forgive(sys.stdout, sys.stderr)
         add_version(parser)

@@ -63,6 +63,8 @@ class Access(Participant):
         self.login_hosts = {parse(login.url).host: login for login in self._sessions if login.url}
         """Hosts of the pages at which the crawl logs in."""
         self.session_of = lru_cache(maxsize=KEPT)(self._session_of)
+        self._also: set[str] = set()
+        """Sites whose cookies are kept because nothing comes without."""
         self._given: set[str] = set()
         """Hosts that have been given their sheet's cookies."""
         if self.has_cookies:
@@ -70,7 +72,7 @@ class Access(Participant):
 
     def __bool__(self) -> bool:
         """Whether any host is asked otherwise than Scrapy's request says."""
-        return bool(self.sheets) or self._all_cookies
+        return bool(self.sheets) or self._all_cookies or bool(self._also)
 
     @property
     def has_logins(self) -> bool:
@@ -81,6 +83,7 @@ class Access(Participant):
         """Whether there is any host whose cookies are kept."""
         return (
             self._all_cookies
+            or bool(self._also)
             or any(sheet.cookies for sheet in self.sheets.all)
             or any(login.has_session for login in self._sessions)
         )
@@ -93,10 +96,15 @@ class Access(Participant):
 
     def keeps(self, host: str) -> bool:
         """Whether the cookies of `host` are kept."""
-        if self._all_cookies or self.sheets.of(host).cookies:
+        if self._all_cookies or self.sheets.of(host).cookies or (self._also and jar_name(host) in self._also):
             return True
         session = self.session_of(host)
         return session is not None and session.login.has_session
+
+    def keep_also(self, url: str, host: str, headers: Headers) -> None:
+        """Keep the cookies of `host` from now on, and those that an answer of its `url` has set."""
+        self._also.add(jar_name(host))
+        self.heard(url, host, headers)
 
     def proxy_of(self, host: str) -> str | None:
         """Through which its requests go, whatever they say; empty for none, None where its sheet says nothing."""

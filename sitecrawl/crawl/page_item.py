@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from scrapy.http import Response
 
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.record import NO_REFERRER
 from sitecrawl.page.items import PageItem
+
+_CHOICES: Final = 300
+"""The status of a page whose links are what can be chosen from (RFC 9110, section 15.4.1)."""
 
 
 def page_item(response: Response, runtime: Runtime) -> PageItem:
@@ -17,7 +22,7 @@ def page_item(response: Response, runtime: Runtime) -> PageItem:
         runtime.stats.inc_value(limit.stat, times)
     page.status = response.status
     page.depth = response.meta.get("depth", 0)
-    if not 200 <= page.status < 300:
+    if not 200 <= page.status < 300 and page.status != _CHOICES:
         page.links, page.requisites, page.hrefs = [], [], 0
     fetch = runtime.fetch_of(response.request)
     if fetch is not None:

@@ -52,10 +52,19 @@ OF_REQUISITES: Final = "requisites/response_status_count/"
 REDIRECTS_SIZE: Final = "sitecrawl_redirects_size"
 """The key in `Request.meta` under which a request that a redirect has made says how many bytes all redirects on the
 way to it have brought, headers and bodies."""
+COMES_BACK: Final = "sitecrawl_comes_back"
+"""The key in `Request.meta` of a redirect to a URL that has been asked for on the way to it, and is to be again."""
+COOKIES_CHANGED: Final = "sitecrawl_cookies_changed"
+"""The key in `Request.meta` under which a request that a redirect has made says of each URL on the way to it whether
+its answer changed what cookies are sent."""
+NEW_COOKIES: Final = "sitecrawl_new_cookies"
+"""The key in `Request.meta` of a request whose answer has changed what cookies are sent."""
 VISIT: Final = "sitecrawl_visit"
 """The key in `Request.meta` that names the visit a request stands for; never stored."""
 
-_OURS: Final = frozenset({ALLOWANCE, GUESS, LOGGED_OUT, LOGIN, REDIRECTS_SIZE, SITEMAP})
+_OURS: Final = frozenset(
+    {ALLOWANCE, COMES_BACK, COOKIES_CHANGED, GUESS, LOGGED_OUT, LOGIN, NEW_COOKIES, REDIRECTS_SIZE, SITEMAP}
+)
 _NO_CALLBACK_NAME = "-"
 _TUPLE, _SET, _FROZENSET, _DATETIME, _DATE, _DECIMAL, _ITEM = range(1, 8)
 _MAX_DEPTH = 32
@@ -90,7 +99,7 @@ def unpack_request(url: str, data: bytes | None, spider: Spider) -> Request:
         for name in ("callback", "errback"):
             if name in fields:
                 fields[name] = _method(spider, fields[name])
-        return request_class(url, **fields)
+        return verbatim(request_class(url, **fields), url)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError, msgpack.UnpackException) as error:
         raise CorruptFile(f"The stored request for {url} cannot be read: {error!r}") from error
 
@@ -100,10 +109,17 @@ def _plain(url: str) -> Request:
     all the rest of a request.
     """
     if not _IS_SAFE(url):
-        return Request(url)
+        return verbatim(Request(url), url)
     request = Request(url, meta={"verbatim_url": True})
     request.meta.clear()  # a redirect, which may be to anything, takes it along
     return request
+
+
+def verbatim(request: Request, url: str) -> Request:
+    """`request`, for `url` as it stands: Scrapy escapes what a browser does not (`|`, `[`, `%zz`)."""
+    if request.url == url:
+        return request
+    return request.replace(url=url, meta={**request.meta, "verbatim_url": True})
 
 
 def of_its_own(request: Request, page: Request | None) -> Request:

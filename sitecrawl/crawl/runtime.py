@@ -32,6 +32,7 @@ from sitecrawl.crawl.engine import in_progress, stop, wake
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.frontier_listener import LED_TO, SAID, FrontierListener
 from sitecrawl.crawl.frontiers import FrontierFactory, join_crawl
+from sitecrawl.crawl.last_failures import LastFailures
 from sitecrawl.crawl.outcomes import OutcomeCounts
 from sitecrawl.crawl.pause import Pause
 from sitecrawl.crawl.reading import PageReading
@@ -148,6 +149,7 @@ class Runtime:
         self.refusals = Refusals(self.database, self.stats)
         self.seed_hosts = SeedHosts(self.database)
         self.outcomes = OutcomeCounts(self.database)
+        self.last_failures = LastFailures()
         self.store: WarcStore | None = None
         self.on_given_up: list[Callable[[bytes], None]] = []
         """Called with every URL that has failed without a fetch: its host has never answered."""

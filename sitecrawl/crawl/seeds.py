@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sitecrawl.base.errors import InvalidUrl, OptionError, StorageError
 from sitecrawl.cluster.address import SCHEMES, shown
+from sitecrawl.page import charset
 from sitecrawl.sitemap.entry import ParseReport
 from sitecrawl.sitemap.parse import chunks_of, read_sitemap
-from sitecrawl.urls.url import WEB, Schemes, Url, guess_url, shortened
+from sitecrawl.urls.url import WEB, Schemes, Url, guess_url, shortened, top_level_of
 
 if TYPE_CHECKING:
     from redis import Redis, RedisCluster
@@ -25,14 +26,16 @@ _NO_SEED: Final = "this is no seed: write a URL without user name and password, 
 _NAME_OF_FILE: Final = re.compile(r"[^\s,/:?#]+\.(?:csv|gz|json|jsonl|list|lst|tsv|txt|xml)", re.IGNORECASE).fullmatch
 """What is no host, for no top-level domain is called so."""
 _REDIS_BATCH: Final = 10_000
+_LOOKED_AT: Final = 100
+"""Bytes of a file in which a NUL says that it is UTF-16."""
 
 
 def read_seeds(text: str, *, schemes: Schemes = WEB) -> list[Url]:
     """The seeds that `text` names, of one of `schemes`, each once, in their order.
 
-    `text` is URLs or bare domains separated by commas or white space; `@FILE`, or the path of an existing file: a
-    text file with a URL a line (`#` begins a comment), a sitemap or a feed, gzipped or not; or
-    `redis://HOST:PORT/DB#KEY`: a list, a set or a sorted set, which is read and left as it is. Raises `OptionError`,
+    `text` is URLs or bare domains separated by commas or white space (a comma may stand in a URL); `@FILE`, or the
+    path of an existing file: a text file with a URL a line (`#` begins a comment), a sitemap or a feed, gzipped or
+    not; or `redis://HOST:PORT/DB#KEY`: a list, a set or a sorted set, which is left as it is. Raises `OptionError`,
     which names the seed that is wrong; or the file and the line, and not what stands there: a file that is given by
     mistake may hold a secret.
     """
@@ -43,7 +46,44 @@ def read_seeds(text: str, *, schemes: Schemes = WEB) -> list[Url]:
         return _from_file(Path(text[1:]), schemes)
     if names_file(text):
         return _from_file(Path(text), schemes)
-    return seeds_of(text.replace(",", " ").split(), schemes=schemes)
+    return seeds_of((seed for word in text.split() for seed in _parted(word)), schemes=schemes)
+
+
+def _parted(word: str) -> Iterator[str]:
+    """The seeds in `word`: a comma parts them, or stands in the path of one. Raises `OptionError` where it may be
+    either.
+    """
+    seed, *others = word.split(",")
+    for part in others:
+        if not part or _BEGINS_SEED(part) or not _has_path(seed):
+            yield from filter(None, (seed,))
+            seed = part
+        elif _is_host(part):
+            raise OptionError(
+                f"{shortened(part)!r} may be a seed, or belong to {shortened(seed)!r}: write http:// before it, or "
+                "%2C for the comma; or put the seeds into a file, a line each"
+            )
+        else:
+            seed += f",{part}"
+    yield from filter(None, (seed,))
+
+
+_BEGINS_SEED: Final = re.compile(r"[a-z][a-z0-9+.-]*:|//|@", re.IGNORECASE).match
+
+
+def _has_path(seed: str) -> bool:
+    place = seed.partition("://")[2] or seed
+    return "?" in place or "#" in place or "/" in place.strip("/")
+
+
+def _is_host(text: str) -> bool:
+    """Whether it begins with a name in a domain that there is, or with an address."""
+    try:
+        url = guess_url(text)
+    except InvalidUrl:
+        return False
+    host = text.partition("/")[0].partition(":")[0]
+    return host == url.host.partition(":")[0] if host[-1:].isdigit() else top_level_of(url.host) != url.host
 
 
 def seeds_of(urls: Iterable[str], *, schemes: Schemes = WEB) -> list[Url]:
@@ -137,12 +177,21 @@ def _content(path: Path) -> bytes:
 
 def _entries(path: Path, content: bytes) -> Iterator[tuple[str, str]]:
     """Pairs of what stands there and where it stands."""
-    if content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+    text = _text(content)
+    if text.lstrip().startswith("<"):
         yield from _locations(path, content.lstrip())
         return
-    for number, line in enumerate(content.decode("utf-8-sig", errors="replace").splitlines(), 1):
+    for number, line in enumerate(text.splitlines(), 1):
         if (word := line.strip()) and not word.startswith("#"):
             yield word, f"{path}, line {number}: "
+
+
+def _text(content: bytes) -> str:
+    """In whatever an editor writes: UTF-8, UTF-16 with or without a mark, windows-1252."""
+    name = charset.of_body(content, None, prescan=False)
+    if name == charset.DEFAULT and b"\0" in content[:_LOOKED_AT]:
+        name = "utf-16be" if content.startswith(b"\0") else "utf-16le"
+    return charset.without_bom(content).decode(name, "replace")
 
 
 def _locations(path: Path, content: bytes) -> Iterator[tuple[str, str]]:

@@ -123,9 +123,25 @@ def for_scrapy(error: http.HttpError) -> Exception:
         return _OF_CERTIFICATES.get(error.fault, CertificateUntrusted)(str(error))
     kinds = (raised for known, raised in _OF_ERRORS.items() if isinstance(error, known))
     causes = (raised for known, raised in _OF_CAUSES.items() if isinstance(error.__cause__, known))
-    return next(chain(kinds, causes), DownloadFailedError)(str(error))
+    return next(chain(kinds, causes), DownloadFailedError)(f"{error}{_help_for(error.__cause__)}")
 
 
+def _help_for(cause: BaseException | None) -> str:
+    """The setting that lets the crawl in where TLS is too weak or too old for OpenSSL's defaults; else empty."""
+    reason = (cause.reason or "") if isinstance(cause, SSLError) else ""
+    return next((f"; {setting} {HELPS}" for word, setting in _HELPS.items() if word in reason), "")
+
+
+HELPS: Final = "lets the crawl in"
+"""What the message of an error says of a setting by which there would be none."""
+_WEAK: Final = "DOWNLOADER_CLIENT_TLS_CIPHERS=DEFAULT:@SECLEVEL=0"
+_OLD: Final = "DOWNLOAD_TLS_MIN_VERSION=TLSv1.0 with " + _WEAK
+_HELPS: Final = {
+    **dict.fromkeys(("UNSUPPORTED_PROTOCOL", "PROTOCOL_VERSION", "NO_PROTOCOLS"), _OLD),
+    **dict.fromkeys(("TOO_SMALL", "TOO_WEAK", "NO_CIPHERS", "SIGALG", "SIGNATURE_TYPE"), _WEAK),
+    **dict.fromkeys(("HANDSHAKE_FAILURE", "INSUFFICIENT_SECURITY", "BAD_DH"), _WEAK),
+}
+"""By words in OpenSSL's reasons."""
 _OF_CERTIFICATES: Final[dict[str, type[Exception]]] = {
     http.Fault.EXPIRED: CertificateExpired,
     http.Fault.NOT_YET: CertificateExpired,

@@ -11,7 +11,6 @@ Names are looked up by Twisted's resolver, as `TWISTED_DNS_RESOLVER` has it, wit
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable
 from functools import cached_property, lru_cache, partial
 from time import monotonic
@@ -37,12 +36,14 @@ from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.limits import NO_LIMIT
 from sitecrawl.crawl.access import Access
-from sitecrawl.crawl.requests import REDIRECTS_SIZE
+from sitecrawl.crawl.requests import NEW_COOKIES, REDIRECTS_SIZE
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import (
+    HELPS,
     STATS,
     IdleTimeout,
     LimitExceeded,
+    NoTls,
     excuse,
     for_scrapy,
 )
@@ -59,6 +60,8 @@ logger = logging.getLogger(__name__)
 FIRST_PART: Final = "sitecrawl_first_part"
 """The key in `Request.meta` that says after how many bytes of the body it is enough: no size is too large then."""
 
+_MOST_TOLD: Final = 100
+"""Hosts of which it is said what would help."""
 _PORTS: Final = {"http": 80, "https": 443}
 _FRAMING: Final = frozenset({b"connection", b"content-length", b"transfer-encoding", b"proxy-authorization"})
 """Headers of a request that are the client's own business."""
@@ -81,6 +84,7 @@ class DownloadHandler(BaseDownloadHandler):
         self._timeout = settings.getfloat(limits.TOTAL_TIME.setting)
         self._bind = bind_address(settings.get("DOWNLOAD_BIND_ADDRESS"))
         self._client = client_of(crawler)
+        self._hosts_told: set[str] = set()
         self._watch = Watch(crawler, self._client.pool.prune)
 
     @cached_property
@@ -102,7 +106,7 @@ class DownloadHandler(BaseDownloadHandler):
         url = _url(request)
         download = http.Download(self._client, self._sent(request, url))
         timeout = request.meta.get("download_timeout", self._timeout)
-        shown = partial(self._access.heard, url.href, url.host)
+        shown = partial(self._heard, request, url)
         is_proxied = bool(self._access.proxy_of(url.host))
         response = _Arriving(self.crawler, request, download, self._warn_size, shown, is_proxied=is_proxied)
         try:
@@ -121,9 +125,26 @@ class DownloadHandler(BaseDownloadHandler):
             raise
         except http.HttpError as error:
             await excuse(error, download)
-            raise for_scrapy(error) from error
+            raise self._told(url, for_scrapy(error)) from error
         finally:
             response.drop()  # an error keeps its traceback, and that the body's pieces, until a cycle is collected
+
+    def _heard(self, request: Request, url: Url, headers: Fields) -> Fields:
+        """Keep what an answer sets; gives its headers for others to see."""
+        cookies = self._access.cookies
+        before = cookies.changes
+        shown = self._access.heard(url.href, url.host, headers)
+        if cookies.changes != before:
+            request.meta[NEW_COOKIES] = True
+        return shown
+
+    def _told(self, url: Url, error: Exception) -> Exception:
+        """Say once a host what would help, where something would."""
+        is_new = url.host not in self._hosts_told and len(self._hosts_told) < _MOST_TOLD
+        if isinstance(error, NoTls) and HELPS in str(error) and is_new:
+            self._hosts_told.add(url.host)
+            logger.warning("No TLS with %s: %s", url.host, error)
+        return error
 
     def _size_limit(self, request: Request) -> int:
         if FIRST_PART in request.meta:
@@ -139,7 +160,7 @@ class DownloadHandler(BaseDownloadHandler):
             may_connect(address)  # what a name means is up to the proxy
         return http.Request(
             method=request.method,
-            target=_target(request.url),
+            target=url.target,
             host=url.host,
             endpoint=_endpoint(url),
             headers=self._access.sent(
@@ -307,17 +328,6 @@ def _url(request: Request) -> Url:
         return parse(request.url, max_length=4 * len(request.url) + len("http://"))
     except InvalidUrl as error:
         raise UnsupportedURLSchemeError(str(error)) from error
-
-
-def _target(url: str) -> str:
-    """Path and query as they stand in the request's URL: what a spider asks for is sent as it is."""
-    rest = url.partition("://")[2].partition("#")[0]
-    start = _TARGET_START.search(rest)
-    target = rest[start.start() :] if start is not None else "/"
-    return target if target.startswith("/") else f"/{target.removeprefix(chr(92))}"
-
-
-_TARGET_START: Final = re.compile(r"[/?\\]")
 
 
 def _endpoint(url: Url) -> http.Endpoint:

@@ -51,6 +51,8 @@ class CookieStore:
         self._count = 0
         self.has_changed = False
         """Since it was written last."""
+        self.changes = 0
+        """A number that grows with every change."""
         self.left_out = 0
         """Cookies that were too large or too many, or of sites that were forgotten."""
 
@@ -112,6 +114,7 @@ class CookieStore:
                 jar.set_cookie(cookie)
         after = _facts(jar)
         self.has_changed |= after != before
+        self.changes += after != before
         self._count += len(after) - known
         if after:
             self._jars[site] = jar

@@ -1,10 +1,15 @@
-"""What headers and `<meta>` elements say: robots directives, refreshes, and the links of a `Link` header."""
+"""What headers and `<meta>` elements say: robots directives, redirects, refreshes, the links of a `Link` header."""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.page.items import Headers
+from sitecrawl.urls.url import Url, parse
 
 # Values of these contain a colon, or follow one: they do not name a crawler.
 _WITH_VALUE = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
@@ -45,6 +50,22 @@ def _robots(tokens: Iterable[str]) -> Robots:
     return Robots(none or "noindex" in found, none or "nofollow" in found)
 
 
+def redirect_target(headers: Headers, base: str) -> Url | None:
+    """Where a redirect of `base` leads; None if that is nowhere on the web, or to two places (Fetch, section 2.2.6).
+
+    Bytes beyond ASCII are taken for what they are, in whatever charset.
+    """
+    places = {value.strip() for name, value in headers if name.lower() == b"location"}
+    if len(places) != 1 or not (place := places.pop()):
+        return None
+    text = "".join(chr(byte) if byte < _BEYOND_ASCII else f"%{byte:02X}" for byte in place)
+    try:
+        return parse(text, base, max_length=sys.maxsize)
+    except InvalidUrl:
+        return None
+
+
+_BEYOND_ASCII: Final = 0x80
 _REFRESH_TIME = re.compile(r"\s*+(?:[0-9]++|(?=\.))[0-9.]*+(?=[;,\s])\s*+[;,]?+\s*+")
 _REFRESH_URL = re.compile(r"url\s*+=\s*+", re.IGNORECASE)
 

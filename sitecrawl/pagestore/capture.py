@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from typing import NamedTuple
-from urllib.parse import urljoin
 
+from sitecrawl.page.directives import redirect_target
 from sitecrawl.page.items import Exchange, PageItem
 from sitecrawl.pagestore.link_counts import BY_URL, NO_COUNTS, LinkCounter
 from sitecrawl.pagestore.lookup import host_of, url_key
@@ -112,7 +112,7 @@ def describe(
         address(page.referrer) if page else None,
         address(page.canonical) if page else None,
         int(page.noindex) if page else None,
-        address(redirect_target(exchange)),
+        address(_redirect_to(exchange)),
         place.warc_file,
         place.warc_offset,
         place.warc_length,
@@ -123,14 +123,9 @@ def describe(
     )
 
 
-def redirect_target(exchange: Exchange) -> str | None:
-    """The absolute URL that a 3xx response points to; None if it points nowhere."""
-    if not 300 <= exchange.status < 400 or not (location := header(exchange, b"location").strip()):
-        return None
-    try:
-        return urljoin(exchange.url, location)
-    except ValueError:
-        return None
+def _redirect_to(exchange: Exchange) -> str | None:
+    target = redirect_target(exchange.headers, exchange.url) if 300 <= exchange.status < 400 else None
+    return target.href if target is not None else None
 
 
 def media_type(exchange: Exchange) -> str:
@@ -153,7 +148,7 @@ def kind_of(exchange: Exchange, page: PageItem | None) -> Kind:
         return "robots"
     if page is not None and page.quarantined:
         return "quarantined"
-    if redirect_target(exchange) is not None:
+    if 300 <= exchange.status < 400 and header(exchange, b"location").strip():
         return "redirect"
     if exchange.status >= 400:
         return "error"

@@ -72,14 +72,16 @@ class Url(NamedTuple):
     @property
     def path(self) -> str:
         """From the first slash to the query; never empty."""
-        return self._target().partition("?")[0]
+        return self.target.partition("?")[0]
 
     @property
     def query(self) -> str:
         """What follows the first question mark; empty also where there is none."""
-        return self._target().partition("?")[2]
+        return self.target.partition("?")[2]
 
-    def _target(self) -> str:
+    @property
+    def target(self) -> str:
+        """Path and query, as they are sent."""
         return self.href[path_start(self.href) :]
 
 
@@ -162,16 +164,23 @@ _TRANSFER_TYPE = re.compile(r";type=[ai]$", re.IGNORECASE)
 def _normal_escape(text: str) -> str:
     """An escape, or a character that RFC 3986 allows nowhere in path or query, in its one normal form.
 
-    A stray percent sign is escaped as well: else `%%34%31` would become `%41`, and that, the second time, `A`.
+    A percent sign that begins no escape stays one: servers know it from `%25`, or refuse it.
     """
     if len(text) == 1:
-        return f"%{ord(text):02X}"
+        return text if text == "%" else f"%{ord(text):02X}"
     char = chr(int(text[1:], 16))
     return char if char in _UNRESERVED else text.upper()
 
 
 def _normal_escapes(text: str) -> str:
-    return _ESCAPE_OR_ILLEGAL.sub(lambda match: _normal_escape(match[0]), text)
+    found = _ESCAPE_OR_ILLEGAL.sub(lambda match: _normal_escape(match[0]), text)
+    if _STRAY(text) and _ESCAPE_OR_ILLEGAL.sub(lambda match: _normal_escape(match[0]), found) != found:
+        return _normal_escapes(_STRAYS.sub("%25", text))  # else `%%34%31` would become `%41`, and that `A`
+    return found
+
+
+_STRAYS = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_STRAY = _STRAYS.search
 
 
 class Canonicalizer:

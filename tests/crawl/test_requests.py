@@ -131,16 +131,16 @@ ENDS = st.text(st.sampled_from("ab/.-_~%2f;?&=+#é@:|[]$,'!*() \\"), max_size=12
 
 @settings(max_examples=300)
 @given(HOSTS, ENDS)
-def test_a_plain_get_has_the_url_of_scrapy(host, end):
-    """Whatever its URL is, and nothing in its `meta` says how it was made."""
+def test_a_plain_get_has_the_url_that_waits(host, end):
+    """Whatever Scrapy would escape in it; only then its `meta` says how it was made."""
     url = f"http://{host}/{end}"
     try:
-        expected = Request(url)
+        escaped = Request(url).url
     except ValueError:
         assume(False)
-    request = unpack_request(url, None, ExampleSpider())
-    assert request.url == expected.url
-    assert request.meta == {}
+    for request in (unpack_request(url, None, ExampleSpider()), unpack_request(url, b"\x80", ExampleSpider())):
+        assert request.url == request.copy().url == url
+        assert request.meta == ({} if escaped == url else {"verbatim_url": True})
 
 
 def test_the_visit_is_not_part_of_a_request(spider):

@@ -82,6 +82,34 @@ def test_a_word_that_is_no_seed(word):
         read_seeds(f"http://good.example,{word}")
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("http://a.example/x,y", ["http://a.example/x,y"]),
+        ("http://a.example/?ll=48.1,11.5,http://b.org/", ["http://a.example/?ll=48.1,11.5", "http://b.org/"]),
+        ("a.org/x,y.html,1,2 b.org", ["http://a.org/x,y.html,1,2", "http://b.org/"]),
+        ("http://a.org/,b.org:81,localhost", ["http://a.org/", "http://b.org:81/", "http://localhost/"]),
+    ],
+)
+def test_a_comma_may_stand_in_a_url(text, expected):
+    """It does where no seed can begin behind it."""
+    assert hrefs(text) == expected
+
+
+@pytest.mark.parametrize("seed", ["b.org", "b.co.uk/y", "10.0.0.1"])
+def test_a_comma_that_may_be_either_is_refused(seed):
+    """A path and a name are on either side of it; the error says what to write."""
+    with pytest.raises(OptionError, match=r"may be a seed, or belong to 'http://a\.org/x': write http:// before"):
+        read_seeds(f"http://a.org/x,{seed}")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "windows-1252", "utf-8-sig", "utf-8"])
+def test_a_text_file_of_any_editor(write, encoding):
+    """Windows writes UTF-16 with a mark, and windows-1252; others leave the mark out."""
+    content = "# Städte\r\nhttp://a.example/köln\r\nhttp://münchen.example/\r\n".encode(encoding)
+    assert hrefs(write(content)) == ["http://a.example/k%C3%B6ln", "http://xn--mnchen-3ya.example/"]
+
+
 @pytest.mark.parametrize("prefix", ["@", ""])
 def test_a_text_file(write, prefix):
     """A text file has a URL a line; empty lines and comments do not count, nor does a byte order mark."""
@@ -144,10 +172,9 @@ def test_a_file_without_urls(write, content):
         b"\x1f\x8b" + bytes(99),
         gzip.compress(b"http://a.example/")[:-12],
         gzip.compress(SITEMAP.encode() * 9)[:60] + bytes(60),
-        "http://a.example/".encode("utf-16"),
         b"http://a.example/" + b"x" * 1_000_000,
     ],
-    ids=range(11),
+    ids=range(10),
 )
 def test_a_broken_file(write, content):
     """Whatever a file holds, what is wrong with it is one line."""

@@ -16,6 +16,7 @@ from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.sitemaps.discovery import Discovery
 from sitecrawl.crawl.sitemaps.registry import Registry
 from sitecrawl.frontier.record import UrlState
+from sitecrawl.page.directives import redirect_target
 from sitecrawl.sitemap.locations import How
 from sitecrawl.sitemap.record import NEVER, Kind, SitemapRecord, SitemapState
 from sitecrawl.urls.url import Url, parse
@@ -85,9 +86,4 @@ class Redirects:
 
 
 def _target(base: str, fetch: Fetch) -> Url | None:
-    headers = fetch.exchange.headers if fetch.exchange is not None else ()
-    location = next((value for name, value in headers if name.lower() == b"location"), b"")
-    try:
-        return parse(location.decode("utf-8", "replace"), base) if location else None
-    except InvalidUrl:
-        return None
+    return redirect_target(fetch.exchange.headers, base) if fetch.exchange is not None else None

@@ -1,0 +1,30 @@
+"""What the last download of each host failed with, for those who are told that the host has been given up."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final
+
+from sitecrawl.crawl.requests import host_of
+
+MOST: Final = 1_000
+"""Hosts that are remembered: those that failed last."""
+
+
+class LastFailures:
+    """Of each host the kind of the failure, and what it said."""
+
+    def __init__(self) -> None:
+        self._by_host: OrderedDict[str, tuple[type[Exception], str]] = OrderedDict()
+
+    def note(self, url: str, error: Exception) -> None:
+        """A download of `url` has failed with `error`."""
+        host = host_of(url)
+        self._by_host[host] = type(error), str(error)
+        self._by_host.move_to_end(host)
+        if len(self._by_host) > MOST:
+            self._by_host.popitem(last=False)
+
+    def of(self, url: str) -> tuple[type[Exception], str] | None:
+        """What the host of `url` failed with last, if that is known."""
+        return self._by_host.get(host_of(url))
