@@ -24,6 +24,8 @@ class TrapOptions:
     """URLs that a circle of sections may bring forth by itself; those that wait count more (`growth.WAITING`)."""
     vouched_share: float = 3.0
     """And so many more for each that was first seen elsewhere, or brings one of another circle."""
+    least_budget: int = 600
+    """Fetches that all sections of a host together have at least which give good pages and grow without end."""
     worthless: float = 0.02
     """The share of good pages, of late, below which a section is demoted."""
     probes: float = 0.02

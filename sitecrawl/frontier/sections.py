@@ -31,6 +31,8 @@ _SAMPLE = struct.Struct(">16s?Q")
 SAMPLES: Final = 3
 """URLs that were fetched last of a section and that it knows by name: 25 bytes each, in memory and on disk."""
 TRAP_LIKE_LOSS: Final = 0.9
+GIVES: Final = 0.1
+"""The share of good pages, of late, above which a section gives something."""
 DOUBT: Final = 2.0
 """Fetches that a section is doubted for where others are to be paid for leading to it."""
 
@@ -124,6 +126,11 @@ class Section:
     def recent(self) -> float:
         """Of late, the share of fetches that brought something: a good page, or the way to one."""
         return max(self.successes / self.trials if self.trials else 1.0, self.leads)
+
+    @property
+    def gives(self) -> bool:
+        """Whether more than `GIVES` of its fetches, of late, gave a good page."""
+        return self.successes > GIVES * self.trials
 
     @property
     def innocence(self) -> float:

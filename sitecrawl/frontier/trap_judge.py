@@ -63,6 +63,8 @@ CALM: Final = 0.1
 """Novelty below which a unit does not grow, whatever its size."""
 FED_SIZE: Final = 0.1
 """So much smaller a host may be that only hosts lead to which are held back, and so much sooner it is judged."""
+BUDGET: Final = 2.0
+"""Fetches of what gives good pages and grows without end, for each good page elsewhere on its host."""
 LEAST_PROBES: Final = 50
 PROBES_DIVISOR: Final = 4
 MISS: Final = 0.25
@@ -192,15 +194,15 @@ class TrapJudge:
                 unit.trap.measure(size)
         fetched = host.fetched / FED_SIZE if self._is_fed(host) else host.fetched
         if self._may_be_demoted(host, fetched) and self._has_outgrown(host):
-            for one in Circle.all_of(host):
-                if self._is_maze(one, 0.0):
-                    self._hold_circle(host, one)
-            if len(self.demoted) == held:
+            mazes = [one for one in Circle.all_of(host) if self._is_maze(one, 0.0)]
+            for one in mazes:
+                self._hold_circle(host, one)
+            if not mazes:
                 self._hold(host, None, Reason.GROWS)
         if self._may_be_demoted(section, circle.fetched) and self._is_maze(circle, self.options.section_size):
             self._hold_circle(host, circle)
         if self._may_be_demoted(section, section.fetched):
-            if is_fed(circle, section):
+            if is_fed(circle, section) and not self._pays(host, section):
                 self._hold(host, section, Reason.GROWS)
             elif self._is_worthless(host, section):
                 self._hold(host, section, Reason.WORTHLESS)
@@ -208,8 +210,29 @@ class TrapJudge:
 
     def _hold_circle(self, host: Host, circle: Circle) -> None:
         for one in circle.growing(self.options.low):
-            if not one.trap.demoted and one.trap.reason != Reason.VOUCHED:
+            if self._may_be_demoted(one, one.fetched) and not self._pays(host, one):
                 self._hold(host, one, Reason.GROWS)
+
+    def _pays(self, host: Host, section: Section) -> bool:
+        """Whether a section gives good pages, and either has an end in sight or its budget left.
+
+        Its own figures decide, and not its circle's: what was measured overrules what it looks like. All sections of
+        a host that give good pages without end share one budget, so that none makes room for another.
+        """
+        if not section.gives:
+            return False
+        if not self._is_endless(section):
+            return True
+        endless = [one for one in host.sections.values() if one is section or self._is_endless(one)]
+        elsewhere = host.good - sum([one.good for one in endless])
+        return sum([one.fetched for one in endless]) < max(self.options.least_budget, BUDGET * elsewhere)
+
+    def _is_endless(self, section: Section) -> bool:
+        trap = section.trap
+        if section.is_requisites or trap.is_apart:
+            return False
+        grows = trap.novelty > self.options.high and not trap.falls
+        return grows or (trap.demoted and trap.reason == Reason.GROWS)
 
     def _has_outgrown(self, host: Host) -> bool:
         """Whether a host grows, beside others that are worth it, to more than what is vouched for.
@@ -267,7 +290,9 @@ class TrapJudge:
     def _free(self, host: Host, section: Section) -> bool:
         held = len(self.demoted)
         is_worth_it = section.recent > RECOVERY * self.options.worthless
-        if self._has_calmed(section) and is_worth_it and not is_fed(Circle.of(host, section), section):
+        has_calmed = self._has_calmed(section) and is_worth_it and not is_fed(Circle.of(host, section), section)
+        is_held = section.trap.demoted and section.trap.reason == Reason.GROWS
+        if has_calmed or (is_held and self._pays(host, section)):
             self.release(host, section)
         if self._has_calmed(host):
             self.release(host, None)
