@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+from types import FrameType, MappingProxyType
 from typing import Any, Final, Protocol
 
 from sitecrawl.base.errors import StorageError
@@ -62,7 +62,7 @@ class _Worker:
 
 class Fleet:
     """See the module. `command` gives a worker's, of its directory; `alive` is what each of them inherits: the Redis
-    that they share runs as long as any of them does.
+    that they share runs as long as any of them does. `environment` is added to that of each.
     """
 
     def __init__(
@@ -71,11 +71,13 @@ class Fleet:
         places: Sequence[Path],
         listener: Listener,
         alive: Sequence[int] = (),
+        environment: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._command = command
         self._places = places
         self._listener = listener
         self._alive = alive
+        self._environment = environment
         self._workers: dict[Path, _Worker] = {}
         self._selector = selectors.DefaultSelector()
         self._restarts = 0
@@ -108,10 +110,11 @@ class Fleet:
             log = log_of(place).open("ab")
         ours, theirs = socket.socketpair()
         with theirs, log:
+            environment = {**os.environ, **self._environment, VARIABLE: str(theirs.fileno())}
             # A group of its own: Ctrl-C reaches the fleet alone, which hands it on once.
             process = subprocess.Popen(  # noqa: S603 - the user's own command line
                 self._command(place), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                env={**os.environ, VARIABLE: str(theirs.fileno())}, pass_fds=[theirs.fileno(), *self._alive],
+                env=environment, pass_fds=[theirs.fileno(), *self._alive],
             )  # fmt: skip
         worker = self._workers[place] = _Worker(place, process, Ear(ours))
         self._selector.register(ours, selectors.EVENT_READ, worker)

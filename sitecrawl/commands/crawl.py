@@ -19,6 +19,7 @@ from scrapy.settings import BaseSettings, Settings
 
 from sitecrawl.addon import check_settings
 from sitecrawl.base.errors import OptionError, SitecrawlError
+from sitecrawl.base.secret_settings import hidden_options
 from sitecrawl.cluster.line import to_parent
 from sitecrawl.console.many_workers import ManyWorkers, Outcome, was_begun_by_many, was_begun_by_one
 from sitecrawl.console.version import Versioned
@@ -56,6 +57,8 @@ class Command(Versioned, ScrapyCrawl):
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Some settings are read before any add-on is asked: those of the log, of the reactor."""
+        settings, arguments = hidden_options()
+        opts.set, opts.spargs = [*opts.set, *settings], [*opts.spargs, *arguments]
         super().process_options(args, opts)
         assert self.settings is not None
         try:

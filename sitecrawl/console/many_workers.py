@@ -6,6 +6,7 @@ crawl can be told, its workers can. Whatever ends this process, ends them, and t
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import time
@@ -18,6 +19,7 @@ from typing import Final
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 
 from sitecrawl.base.errors import OptionError, StorageError
+from sitecrawl.base.secret_settings import HIDDEN_WORDS, parted
 from sitecrawl.cluster.fleet import POLL, Fleet, alone_in, places_in
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.outside import CrawlOnRedis, opened
@@ -84,7 +86,10 @@ class ManyWorkers:
             places = places_in(self.directory, self.workers)
             logger.info("%d workers crawl; what they print is in %s", self.workers, self.directory / "worker-*.log")
             alive = () if redis.alive is None else (redis.alive,)
-            fleet = Fleet(lambda place: command(place, besides, is_first=place == places[0]), places, team, alive)
+            hidden = {HIDDEN_WORDS: json.dumps(parted(sys.orig_argv[1:])[1])}
+            fleet = Fleet(
+                lambda place: command(place, besides, is_first=place == places[0]), places, team, alive, hidden
+            )
             team.start()
             try:
                 codes = fleet.run()
@@ -187,11 +192,13 @@ def was_begun_by_many(directory: Path) -> bool:
 
 
 def command(place: Path, besides: Sequence[str], *, is_first: bool) -> list[str]:
-    """That of the worker in `place`. What concerns all of them, or whoever looks, is left out."""
+    """That of the worker in `place`. What concerns all of them, or whoever looks, is left out; so are secrets, which
+    it gets by its environment: everybody on the machine can read a command line.
+    """
     own = ["-s", f"JOBDIR={place}", "-s", "LOG_FILE=", "--logfile=", "--pidfile=", *besides]
     if not is_first:  # the first one's page shows all
         own += ["-s", "SITECRAWL_DASHBOARD=False"]
-    return [sys.executable, *sys.orig_argv[1:], *own]
+    return [sys.executable, *parted(sys.orig_argv[1:])[0], *own]
 
 
 @contextmanager

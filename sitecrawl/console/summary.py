@@ -13,6 +13,7 @@ from typing import Final
 
 from sitecrawl.base.display import duration, printable, size
 from sitecrawl.base.limits import PRIVATE_ADDRESS
+from sitecrawl.base.secret_settings import masked
 from sitecrawl.crawl.outcomes import in_short
 from sitecrawl.crawl.refusals import NAMES, told
 from sitecrawl.crawl.traffic import Traffic
@@ -226,13 +227,10 @@ def _most(counter: Counter[str]) -> str:
     return f"{named}, ..." if len(counter) > WORST else named
 
 
-_PASSWORD = re.compile(r"(://[^/@\s:]*:)[^/@\s]+@")
-
-
 def resume_command(argv: Sequence[str], directory: Path) -> str | None:
     """The command line once more, with `directory` as JOBDIR where it names no job; None if it was no `scrapy crawl`.
 
-    Passwords in URLs are left out: what is printed is kept in logs.
+    Secrets are left out, and passwords in URLs: what is printed is kept in logs.
     `argv` is that of Python's own process (`sys.orig_argv`): Scrapy takes words out of `sys.argv`.
     """
     place = next((n for n, word in enumerate(argv) if Path(word).name == "scrapy"), 0)
@@ -241,7 +239,7 @@ def resume_command(argv: Sequence[str], directory: Path) -> str | None:
         return None
     program = argv[: place + 1] if argv[place - 1] == "-m" else [_shortest(argv[place])]
     given = any(re.match(r"(-s|--set=?)?JOBDIR=|(-a)?job=", word) for word in words)
-    shown = [_PASSWORD.sub(r"\1PASSWORD@", word) for word in words]
+    shown = [masked(word) for word in words]
     return shlex.join([*program, *shown, *(() if given else ("-s", f"JOBDIR={directory}"))])
 
 

@@ -60,12 +60,22 @@ class Dashboard:
     The history is kept in any case: the report is made of it.
     """
 
-    def __init__(self, crawler: Crawler, *, address: str, port: int | None, token: str, announces: bool) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        *,
+        address: str,
+        port: int | None,
+        token: str,
+        has_own_token: bool,
+        announces: bool,
+    ) -> None:
         self._crawler = crawler
         self._address = address
         self._port = port
         """None where nothing is to be served."""
         self._token = token
+        self._has_own_token = has_own_token
         self._announces = announces
         self._streams = Streams()
         self._server: Server | None = None
@@ -88,6 +98,7 @@ class Dashboard:
             address=address_of(settings.get("SITECRAWL_DASHBOARD_ADDRESS", LOOPBACK), token),
             port=port_of(settings.getint("SITECRAWL_DASHBOARD_PORT")) if serves else None,
             token=token_of(token),
+            has_own_token=not token,
             announces=settings.getbool("SITECRAWL_SUMMARY", default=True),
         )
         crawler.signals.connect(dashboard.spider_opened, signal=signals.spider_opened)
@@ -170,7 +181,7 @@ class Dashboard:
         show = partial(preview, self._looks.pages)
         backend = Backend(self._monitor, tables, self._actions, self._streams, search=search, show=show)
         try:
-            self._server = Server(backend, self._token, port, self._address)
+            self._server = Server(backend, self._token, port, self._address, has_own_token=self._has_own_token)
         except CannotListenError as error:
             logger.error("There is no dashboard: SITECRAWL_DASHBOARD_PORT %d cannot be had (%s)", port, error)
             return

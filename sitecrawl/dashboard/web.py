@@ -32,9 +32,11 @@ STREAM: Final = "stream"
 
 
 class Server:
-    """Serves `backend` until `close`. Raises `twisted.internet.error.CannotListenError`."""
+    """Serves `backend` until `close`. `has_own_token`: it is new, and somebody has to be told. Raises
+    `twisted.internet.error.CannotListenError`.
+    """
 
-    def __init__(self, backend: Backend, token: str, port: int, address: str) -> None:
+    def __init__(self, backend: Backend, token: str, port: int, address: str, *, has_own_token: bool) -> None:
         from twisted.internet import reactor  # noqa: PLC0415 - importing it installs it
 
         self._connections = Connections(_Site(_Page(backend, lambda: self._guard), timeout=TIMEOUT))
@@ -45,8 +47,11 @@ class Server:
         self._guard = Guard(token, self.port, address)
         where = f"http://{host_of(address)}:{self.port}"
         self.url = f"{where}/{token}/"
-        self.told = f"{where}/SITECRAWL_DASHBOARD_TOKEN/" if self._guard.is_open else self.url
-        """The address for the log, which goes elsewhere, too, where the page does: there without what opens it."""
+        is_told = has_own_token and not self._guard.is_open
+        self.told = self.url if is_told else f"{where}/SITECRAWL_DASHBOARD_TOKEN/"
+        """The address for the log: without a token that somebody has chosen, and keeps. The log goes elsewhere, too,
+        where the page does.
+        """
 
     async def close(self) -> None:
         """Take no more connections, and give those that are open a moment to take what was written."""

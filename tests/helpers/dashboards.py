@@ -37,6 +37,7 @@ class Crawl:
             "STATS_DUMP": True,
         }
         command = with_settings("crawl", "generic", "-a", f"seeds={seeds}", *words, settings={**given, **settings})
+        self._token = str(settings.get("SITECRAWL_DASHBOARD_TOKEN", ""))
         env = dict(os.environ) if proxied else environment()
         self.jobdir = jobdir
         self._log = jobdir.with_name(f"{jobdir.name}-{next(_numbers)}.log")
@@ -55,7 +56,8 @@ class Crawl:
     @property
     def url(self) -> str:
         """The dashboard's address, with the token."""
-        return self.line("Dashboard: ").split()[1]
+        shown = self.line("Dashboard: ").split()[1]
+        return shown.replace("SITECRAWL_DASHBOARD_TOKEN", self._token)
 
     def end(self) -> int:
         """Wait for the crawl's own end, at which nothing may have gone wrong; returns the exit code."""

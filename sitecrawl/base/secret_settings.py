@@ -1,0 +1,99 @@
+"""Which settings and arguments are secrets: declared here once, and told by their names elsewhere.
+
+What they are set to is on no terminal, in no log, and on no command line that we begin. `@FILE`, the name of a file
+that has a secret, is none.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+from collections.abc import MutableMapping, Sequence
+from typing import Final
+
+SECRETS: Final = frozenset(
+    {
+        "SITECRAWL_DASHBOARD_TOKEN",
+        "SITECRAWL_REMOTE_OPTIONS",
+        "SITECRAWL_SHEETS",
+        "SITECRAWL_WEBHOOKS",
+        "AWS_ACCESS_KEY_ID",
+        "HTTPAUTH_PASS",
+        "REDIS_PARAMS",
+    }
+)
+"""Ours, and those of others whose names do not say so."""
+NO_SECRETS: Final = frozenset({"SITECRAWL_REDIS_PAGES_KEY", "REDIS_ITEMS_KEY", "REDIS_START_URLS_KEY"})
+"""Names of Redis keys."""
+MASK: Final = "(masked)"
+HIDDEN_WORDS: Final = "SITECRAWL_HIDDEN_WORDS"
+"""The environment variable by which a process of ours gets the words that its command line must not show."""
+
+_NAMES: Final = re.compile(
+    r"(?:^|[_.-])(?:(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASS|PW|PWD|KEY|APIKEY|CREDENTIAL)S?"
+    r"|COOKIE|AUTHORIZATION)(?:$|[_.-])",
+    re.IGNORECASE,
+).search
+_WORD: Final = re.compile(r"((?:-s|-a|--set=?)?)([A-Za-z_][\w.-]*)=(.+)", re.DOTALL).fullmatch
+_OPTIONS: Final = frozenset({"-s", "-a", "--set"})
+_IN_URL: Final = re.compile(r"(://[^/@\s:]*:)[^/@\s]+@")
+_LOGGED: Final = re.compile(r"""(?m)^([{ ]['"]([\w.-]+)['"]: )(.*(?:\n {2,}.*)*)$""")
+
+
+def is_secret(name: str) -> bool:
+    """Whether a setting or an argument of this name is one."""
+    return name in SECRETS or (name not in NO_SECRETS and _NAMES(name) is not None)
+
+
+def masked(word: str) -> str:
+    """A word of a command line as anybody may see it."""
+    found = _WORD(word)
+    if found is not None and is_secret(found[2]) and not found[3].startswith("@"):
+        return f"{found[1]}{found[2]}={MASK}"
+    return _IN_URL.sub(r"\1PASSWORD@", word)
+
+
+def parted(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """A command line without the options that have secrets in them; and these, as `-sNAME=VALUE`."""
+    shown: list[str] = []
+    hidden: list[str] = []
+    for word in words:
+        if masked(word) == word:
+            shown.append(word)
+        elif shown and shown[-1] in _OPTIONS:
+            hidden.append(f"{'-a' if shown.pop() == '-a' else '-s'}{word}")
+        else:
+            hidden.append(word.replace("--set=", "-s", 1) if word.startswith("--set=") else word)
+    return shown, hidden
+
+
+def hidden_options(environment: MutableMapping[str, str] = os.environ) -> tuple[list[str], list[str]]:
+    """The settings and the arguments, as `NAME=VALUE`, that whoever began this process has hidden; once."""
+    words = json.loads(environment.pop(HIDDEN_WORDS, "[]"))
+    return [word[2:] for word in words if word[:2] == "-s"], [word[2:] for word in words if word[:2] == "-a"]
+
+
+def masked_settings(shown: str) -> str:
+    """A mapping of settings, as `pprint` has it, without what is secret."""
+
+    def mask(line: re.Match[str]) -> str:
+        is_file = line[3].startswith(("'@", '"@'))
+        rest = "}" if line.end() == len(shown) else ","
+        return f"{line[1]}'{MASK}'{rest}" if is_secret(line[2]) and not is_file else line[0]
+
+    return _IN_URL.sub(r"\1PASSWORD@", _LOGGED.sub(mask, shown))
+
+
+def mask_logged_settings() -> None:
+    """Let Scrapy log the settings that somebody has set without what is secret."""
+    logger = logging.getLogger("scrapy.crawler")
+    if _masks not in logger.filters:
+        logger.addFilter(_masks)
+
+
+def _masks(record: logging.LogRecord) -> bool:
+    if isinstance(record.args, dict) and isinstance(shown := record.args.get("settings"), str):
+        record.args = {**record.args, "settings": masked_settings(shown)}
+    return True

@@ -1,0 +1,77 @@
+"""Secrets among settings and arguments: told by their names, and shown to nobody."""
+
+from __future__ import annotations
+
+import json
+from pprint import pformat
+
+import pytest
+
+from sitecrawl.addon import SETTINGS
+from sitecrawl.base.secret_settings import (
+    HIDDEN_WORDS,
+    NO_SECRETS,
+    SECRETS,
+    hidden_options,
+    is_secret,
+    masked,
+    masked_settings,
+    parted,
+)
+
+SECRET = "5ec2e7"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "FTP_PASSWORD", "HTTPAUTH_PASS", "MAIL_PASS", "MY_API_KEY",
+        "TELNETCONSOLE_PASSWORD", "api-key", "password", "token", "SHOP_TOKENS", "X_AUTHORIZATION", "DB_PWD",
+        "SITECRAWL_DASHBOARD_TOKEN", "SITECRAWL_WEBHOOKS", "SITECRAWL_REMOTE_OPTIONS", "REDIS_PARAMS",
+    ],
+)  # fmt: skip
+def test_what_is_secret(name: str) -> None:
+    """What is declared so, and what says so; on a command line, wherever it stands, it is masked."""
+    assert is_secret(name)
+    for option in ("", "-s", "-a", "--set=", "--set"):
+        assert SECRET not in masked(f"{option}{name}={SECRET}")
+    assert masked(f"{name}=@/run/secret") == f"{name}=@/run/secret"
+
+
+def test_what_is_not() -> None:
+    """Keys of Redis, switches, and all of our settings that are not declared to be secrets."""
+    assert {name for name in SETTINGS if is_secret(name)} == {name for name in SECRETS if name in SETTINGS}
+    for name in (*NO_SECRETS, "COOKIES_ENABLED", "KEYWORDS", "MONKEY", "seeds", "AUTHOR", "DOWNLOAD_DELAY"):
+        assert not is_secret(name)
+    assert masked("-sDOWNLOAD_DELAY=1") == "-sDOWNLOAD_DELAY=1"
+    assert masked(f"seeds=http://user:{SECRET}@a.example/") == "seeds=http://user:PASSWORD@a.example/"
+
+
+def test_a_command_line_in_two() -> None:
+    """What is shown has no secret, and what is hidden comes to the process that is begun, once."""
+    words = ["crawl", "x", "-s", f"FTP_PASSWORD={SECRET}", "-a", "seeds=a", "-a", f"token={SECRET}"]
+    words += [f"--set=A_KEY={SECRET}", f"-sB_TOKEN={SECRET}", "--set", f"C_SECRET={SECRET}", "-s", "LOG_LEVEL=INFO"]
+    shown, hidden = parted(words)
+    assert shown == ["crawl", "x", "-a", "seeds=a", "-s", "LOG_LEVEL=INFO"]
+    environment = {HIDDEN_WORDS: json.dumps(hidden), "HOME": "/"}
+    settings = [f"{name}={SECRET}" for name in ("FTP_PASSWORD", "A_KEY", "B_TOKEN", "C_SECRET")]
+    assert hidden_options(environment) == (settings, [f"token={SECRET}"])
+    assert environment == {"HOME": "/"}
+    assert hidden_options(environment) == ([], [])
+
+
+def test_settings_that_are_logged() -> None:
+    """Whatever is secret is left out, also where it takes several lines; the rest is as it was."""
+    settings = {
+        "BOT_NAME": "x",
+        "FTP_PASSWORD": SECRET,
+        "REDIS_PARAMS": {f"name{number}": f"{SECRET}{number}" * 3 for number in range(20)},
+        "ITEM_PIPELINES": {f"a.very.long.path.of.a.pipeline.{number}": number for number in range(9)},
+        "SITECRAWL_DATABASE_URL": f"mysql://user:{SECRET}@a.example/x",
+        "Z_TOKEN": SECRET,
+    }
+    shown = masked_settings(pformat(settings))
+    assert SECRET not in shown
+    kept = {**settings, "SITECRAWL_DATABASE_URL": "mysql://user:PASSWORD@a.example/x"}
+    kept |= dict.fromkeys(("FTP_PASSWORD", "REDIS_PARAMS", "Z_TOKEN"), "(masked)")
+    assert shown == pformat(kept)
