@@ -216,10 +216,17 @@ async def crowd_of(workers: int, folder: Path, redis: Server) -> AsyncIterator[C
             await worker.kill()
 
 
+@pytest.fixture
+def nobody_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No lease is over while its worker is alive, however slow that is."""
+    monkeypatch.setattr(sys.modules[__name__], "LEASE", PATIENCE)
+
+
 def all_pages() -> Counter[str]:
     return Counter(url_of(page) for page in range(PAGES))
 
 
+@pytest.mark.usefixtures("nobody_is_late")
 @pytest.mark.parametrize("workers", [1, 3])
 def test_workers_share_a_crawl(tmp_path: Path, redis: Server, workers: int) -> None:
     async def crawl() -> None:
@@ -248,6 +255,7 @@ def test_workers_that_have_top_level_domains(tmp_path: Path, redis: Server, monk
     asyncio.run(crawl())
 
 
+@pytest.mark.usefixtures("nobody_is_late")
 def test_a_host_that_has_asked_for_a_rest(tmp_path: Path, redis: Server) -> None:
     """Whoever has it next leaves it alone as well, and has the others at once."""
 
@@ -288,6 +296,7 @@ def test_workers_that_are_killed(tmp_path: Path, redis: Server, seed: int, monke
     asyncio.run(crawl())
 
 
+@pytest.mark.usefixtures("nobody_is_late")
 def test_a_worker_that_is_killed_twice(tmp_path: Path, redis: Server) -> None:
     """At first Redis has not heard of its pages; then it has, and the worker has made no checkpoint since."""
 
@@ -349,6 +358,7 @@ def host_of(worker: Worker) -> str:
     return next(host.name for host in worker.frontier.hosts.live())
 
 
+@pytest.mark.usefixtures("nobody_is_late")
 def test_good_pages_of_others_are_known(tmp_path: Path, redis: Server) -> None:
     """Each worker's judge of traps knows how many the other one has found."""
 

@@ -38,6 +38,7 @@ class Peer:
     def __init__(self, name: str, redis: Server, crawl: str) -> None:
         self.name = name
         self.hears = True
+        self.is_over = False
         self.asked: list[Fields] = []
         self.board = Board(Steps(connect_async({"url": redis.url}, cluster=False), Keys(crawl, 1)), name)
         self.tables = EveryTable({"errors": self.errors}, self.board, self.others)
@@ -50,7 +51,7 @@ class Peer:
         return {name: f"the worker {name}" for name in NAMES if name != self.name}
 
     async def live(self) -> None:
-        while True:
+        while not self.is_over:
             if self.hears and (news := await self.board.tell("{}", read=False)) is not None:
                 self.tables.hear(news.questions)
             await asyncio.sleep(0.01)
@@ -64,7 +65,8 @@ def among(redis: Server, crawl: str, story: Callable[[dict[str, Peer]], Coroutin
             await story(peers)
         finally:
             for life, peer in zip(lives, peers.values(), strict=True):
-                life.cancel()
+                peer.is_over = True
+                await life  # not cancelled: a connection is not left in the middle of a command
                 peer.tables.close()
                 await peer.board.close()
 

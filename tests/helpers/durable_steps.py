@@ -47,6 +47,7 @@ END = (
     "seen.bloom.ScalableBloom.save: replace",
     "seen.bloom.ScalableBloom.save: directory",
     "frontier.crawl_seen.CrawlSeen.save: batch",
+    "novelty.host_texts.HostTexts.save: batch",
     "pagestore.snapshot.write_snapshot: unlink",
     "remote.uploads.Upload.send: unlink",
     "crawl.remote_copy.RemoteCopy.finish: batch",
@@ -170,7 +171,6 @@ LEFT_OUT: Final = {
     **dict.fromkeys(
         _asked("cluster.run.change"), "somebody who asks for another limit sees whether it holds, and may ask again"
     ),
-    "novelty.host_texts.HostTexts.save: batch": "no crawl has these texts yet",
     "pagestore.folder.PageFolder.save: unlink": "it comes behind a write that has failed",
 }
 """Points at which no process is killed, and why."""
