@@ -21,7 +21,7 @@ RATE: Final = 200
 ENGINE: Final = "engine: Scrapy, Twisted, the event loop"
 START: Final = "start-up: imports"
 PARTS: Final = {
-    ENGINE: ("sitecrawl/extensions/downloader.py",),
+    ENGINE: ("sitecrawl/extensions/downloader",),
     "download: HTTP client, robots.txt, middlewares": (
         "sitecrawl/extensions/download_handler.py", "sitecrawl/http/", "middlewares/",
     ),

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Final
 from weakref import WeakSet
 
-from scrapy import Request, signals
+from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS, HttpCompressionMiddleware
 from scrapy.http import Response
@@ -18,12 +18,11 @@ from scrapy.utils.httpobj import urlparse_cached
 from sitecrawl.base import limits
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.base.limits import NO_LIMIT
-from sitecrawl.crawl.engine import is_closing, stop
+from sitecrawl.crawl.privates import is_closing, stop
 from sitecrawl.crawl.reading import NO_PARSER, with_content
 from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import LimitExceeded
-from sitecrawl.extensions.lighter import set_default
 from sitecrawl.isolation.pool import NoParser, Quarantined
 from sitecrawl.page.codings import Decoded, TooLarge, checked, decoding
 from sitecrawl.urls.url import CRAWLED, parse
@@ -55,12 +54,17 @@ class DecodingMiddleware(HttpCompressionMiddleware):
         super().__init__(crawler=crawler)
         self._crawler = crawler
         self._runtime = Runtime.of(crawler)
+        self._most = crawler.settings.getint("DOWNLOAD_MAXSIZE")
+
+    def open_spider(self, spider: Spider) -> None:
+        super().open_spider(spider)
+        self._most = getattr(spider, "download_maxsize", self._most)
 
     def process_request(self, request: Request) -> None:  # type: ignore[override]
-        set_default(request.headers, b"Accept-Encoding", b", ".join(ACCEPTED_ENCODINGS))
+        request.headers.setdefault(b"Accept-Encoding", b", ".join(ACCEPTED_ENCODINGS))
 
     async def process_response(self, request: Request, response: Response) -> Response:  # type: ignore[override]
-        most = request.meta.get("download_maxsize", self._max_size) or NO_LIMIT
+        most = request.meta.get("download_maxsize", self._most) or NO_LIMIT
         has_body = bool(response.body) and request.method != "HEAD"
         try:
             if has_body and self._runtime.reading.is_isolated:

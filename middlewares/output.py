@@ -24,7 +24,6 @@ from middlewares.limits import RequestsMiddleware
 from middlewares.links import LinksMiddleware
 from sitecrawl.base.errors import StorageError
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.extensions.spider_output import OneByOne
 
 JOINED: Final[tuple[type[BaseSpiderMiddleware], ...]] = (
     MetaCopyDetectionMiddleware,
@@ -43,8 +42,11 @@ Without `RefererMiddleware`, for Scrapy's `RedirectMiddleware` looks for it.
 Process = Callable[[Any, Response | None], Any]
 
 
-class OutputMiddleware(OneByOne):
-    """Spider middleware that does what all `JOINED` do, and in their order."""
+class OutputMiddleware:
+    """Spider middleware that does what all `JOINED` do, and in their order.
+
+    `sitecrawl.extensions.spider_output` calls `process_one` for each output, where it can.
+    """
 
     def __init__(self, parts: Iterable[BaseSpiderMiddleware], fail: Callable[[StorageError], None]) -> None:
         parts = list(parts)

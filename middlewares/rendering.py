@@ -12,8 +12,8 @@ from scrapy.exceptions import DownloadTimeoutError, NotConfigured
 from scrapy.http import Response
 
 from middlewares.robots import RobotsMiddleware
-from sitecrawl.crawl.engine import is_closing, stop
 from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.privates import is_closing, stop
 from sitecrawl.crawl.reading import with_content
 from sitecrawl.crawl.requests import NOT_SHOWN, host_of
 from sitecrawl.crawl.runtime import Runtime

@@ -7,7 +7,7 @@ from scrapy.crawler import Crawler
 from twisted.python.failure import Failure
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.crawl.engine import stop
+from sitecrawl.crawl.privates import stop
 
 
 def stop_on_storage_error(crawler: Crawler) -> None:

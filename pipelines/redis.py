@@ -65,11 +65,14 @@ class RedisPipeline(ScrapyRedisPipeline, Participant):  # type: ignore[misc]
 
     async def process_item(self, item: Any) -> Any:
         try:
-            await run_in_thread(self._process_item, item, self.crawler.spider)
+            await run_in_thread(self._push, item, self.crawler.spider)
         except RedisError as error:
             self.lost = f"Redis takes no items: {error}. Start the crawl again when it is well"
             raise StorageError(self.lost) from error
         return item
+
+    def _push(self, item: Any, spider: Spider) -> None:
+        self.server.rpush(self.item_key(item, spider), self.serialize(item))
 
     def prepare(self, batch: Batch) -> None:
         """Nothing is held back here; but no checkpoint may pass over an item that was lost."""

@@ -27,11 +27,11 @@ from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawl.ending import FINISHED, finish_reason, left_of
-from sitecrawl.crawl.engine import wake
 from sitecrawl.crawl.feed_files import FeedFiles
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.outcomes import out_of_scope
 from sitecrawl.crawl.own_dupefilter import own_class
+from sitecrawl.crawl.privates import wake
 from sitecrawl.crawl.requests import (
     COMES_BACK,
     VISIT,

@@ -30,6 +30,7 @@ from sitecrawl.crawl.directories import is_job
 from sitecrawl.crawl.outcomes import NO_PAGE
 from sitecrawl.crawl.outputs import REPORT, Output, outputs
 from sitecrawl.crawl.pause import REASONS
+from sitecrawl.crawl.privates import crawler_of
 from sitecrawl.crawl.reading import NO_PARSER
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.worker_files import check_feeds, own_file
@@ -71,7 +72,7 @@ class Command(Versioned, ScrapyCrawl):
             raise UsageError("Name one spider: scrapy crawl generic -a seeds=https://example.com")
         assert self.crawler_process
         try:
-            crawler = self._create_crawler(args[0])
+            crawler = crawler_of(self, args[0])
         except KeyError:
             known = ", ".join(self.crawler_process.spider_loader.list())
             raise UsageError(f"There is no spider {args[0]!r}; there are: {known}", print_help=False) from None

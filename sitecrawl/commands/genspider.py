@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 from importlib import import_module
-from importlib.resources import as_file, files
+from importlib.resources import files
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from scrapy.commands.genspider import Command as ScrapyGenspider
 
 from sitecrawl.console.version import Versioned
 
-_TEMPLATE = "sitecrawl"
+_TEMPLATE = "sitecrawl.tmpl"
 
 
 class Command(Versioned, ScrapyGenspider):
@@ -21,18 +23,18 @@ class Command(Versioned, ScrapyGenspider):
         assert self.settings is not None
         if not _is_in_folder(self.settings.get("NEWSPIDER_MODULE")):
             self.settings.set("NEWSPIDER_MODULE", "", priority="cmdline")  # the spider goes to where the user is
-        with as_file(files("sitecrawl") / "templates" / f"{_TEMPLATE}.tmpl") as path:  # the package may be a zip file
-            self._packed = path
+        with TemporaryDirectory() as folder:
+            self._collect_templates(Path(folder, "spiders"))
+            self.settings.set("TEMPLATES_DIR", folder, priority="cmdline")
             super().run(args, opts)
 
-    def _find_template(self, template: str) -> Path | None:
-        own = (Path(f"{_TEMPLATE}.tmpl"), Path(self.templates_dir, f"{_TEMPLATE}.tmpl"))
-        is_ours = template == _TEMPLATE and not any(path.exists() for path in own)
-        return self._packed if is_ours else super()._find_template(template)
-
-    def _list_templates(self) -> None:
-        super()._list_templates()
-        print(f"  {_TEMPLATE}")
+    def _collect_templates(self, folder: Path) -> None:
+        """The project's or Scrapy's, and ours beside them."""
+        if Path(self.templates_dir).is_dir():
+            shutil.copytree(self.templates_dir, folder)
+        folder.mkdir(exist_ok=True)
+        if not (folder / _TEMPLATE).exists():
+            (folder / _TEMPLATE).write_bytes((files("sitecrawl") / "templates" / _TEMPLATE).read_bytes())
 
 
 def _is_in_folder(module: str | None) -> bool:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from scrapy.cmdline import _get_commands_dict
 from scrapy.commands import ScrapyCommand
 from scrapy.settings import Settings, default_settings
 from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.project import inside_project
 
 from sitecrawl.addon import SETTINGS
+from sitecrawl.crawl.privates import commands
 from sitecrawl.spiders.arguments import NAMES
 
 
@@ -83,9 +83,9 @@ def vocabulary(settings: Settings) -> Vocabulary:
     """That of the project with these settings; outside of one it has no spiders."""
     spiders, arguments = _of_spiders(settings)
     names = {name for name in vars(default_settings) if name.isupper()} | SETTINGS.keys()
-    found: dict[str, ScrapyCommand] = _get_commands_dict(settings, inside_project())
-    commands = tuple(_command(name, command, settings) for name, command in sorted(found.items()))
-    return Vocabulary(commands, _plain(spiders), _plain(arguments), _plain(names))
+    found = sorted(commands(settings, in_project=inside_project()).items())
+    known = tuple(_command(name, command, settings) for name, command in found)
+    return Vocabulary(known, _plain(spiders), _plain(arguments), _plain(names))
 
 
 def _of_spiders(settings: Settings) -> tuple[list[str], set[str]]:

@@ -19,7 +19,7 @@ from scrapy.utils.asyncio import call_later
 from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.run import NewLimit
 from sitecrawl.cluster.shared_frontier import SharedFrontier
-from sitecrawl.crawl.engine import is_closing, wake
+from sitecrawl.crawl.privates import is_closing, wake
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import CHANGES
 from sitecrawl.crawldir.participant import Participant

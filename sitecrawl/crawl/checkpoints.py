@@ -24,8 +24,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.crawl.engine import stop
 from sitecrawl.crawl.memory import MemoryWatch
+from sitecrawl.crawl.privates import stop
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.participant import Participant
 from sitecrawl.frontier.contract import Frontier

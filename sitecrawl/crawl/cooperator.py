@@ -10,7 +10,7 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from sitecrawl.crawl.engine import is_closing
+from sitecrawl.crawl.privates import is_closing
 
 _TURN: Final = 0.01
 """Seconds that work goes on before the event loop has its turn."""

@@ -15,7 +15,7 @@ from sitecrawl.cluster.seedqueue import fields_of
 from sitecrawl.crawl.changes import PREFIX as CHANGED
 from sitecrawl.crawl.changes import Changes
 from sitecrawl.crawl.checkpoints import Checkpoints
-from sitecrawl.crawl.engine import is_closing, stop, wake
+from sitecrawl.crawl.privates import is_closing, stop, wake
 from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.frontier.contract import Frontier
 from sitecrawl.page.media_type import HTML

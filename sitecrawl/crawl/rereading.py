@@ -18,7 +18,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, StorageError
 from sitecrawl.crawl.cooperator import Cooperator, Stopping
-from sitecrawl.crawl.engine import wake
+from sitecrawl.crawl.privates import wake
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.meta import LINKS_READ

@@ -15,8 +15,8 @@ from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
 from sitecrawl.crawl import configuration
-from sitecrawl.crawl.engine import wake
 from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.privates import wake
 from sitecrawl.crawl.requests import pack_conditional
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.frontier.record import UrlRecord

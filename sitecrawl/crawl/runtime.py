@@ -28,13 +28,13 @@ from sitecrawl.crawl.browser_load import BrowserLoad
 from sitecrawl.crawl.changes import Changes
 from sitecrawl.crawl.checkpoints import Checkpoints
 from sitecrawl.crawl.content_seen import ContentSeen
-from sitecrawl.crawl.engine import in_progress, stop, wake
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.frontier_listener import LED_TO, SAID, FrontierListener
 from sitecrawl.crawl.frontiers import FrontierFactory, join_crawl
 from sitecrawl.crawl.last_failures import LastFailures
 from sitecrawl.crawl.outcomes import OutcomeCounts
 from sitecrawl.crawl.pause import Pause
+from sitecrawl.crawl.privates import in_progress, stop, wake
 from sitecrawl.crawl.reading import PageReading
 from sitecrawl.crawl.refusals import Refusals
 from sitecrawl.crawl.remote_copy import RemoteCopy, open_place, place_of

@@ -10,7 +10,7 @@ from typing import Any, Final
 from scrapy.crawler import Crawler
 
 from sitecrawl.base.errors import CorruptFile, InvalidUrl, OptionError
-from sitecrawl.crawl.engine import is_closing, stop, wake
+from sitecrawl.crawl.privates import is_closing, stop, wake
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.seeds import check_ftp, seeds_of
 from sitecrawl.crawldir.database import Batch

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.crawl.engine import is_closing
+from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.history import History

@@ -16,6 +16,7 @@ from functools import cached_property, lru_cache, partial
 from time import monotonic
 from typing import Any, Final
 
+from pydispatch.dispatcher import getAllReceivers, liveReceivers
 from scrapy import Request, signals
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 from scrapy.crawler import Crawler
@@ -28,6 +29,7 @@ from scrapy.exceptions import (
 )
 from scrapy.http import Headers, Response
 from scrapy.responsetypes import responsetypes
+from scrapy.signalmanager import SignalManager
 from scrapy.utils.asyncio import is_asyncio_available
 from twisted.python.failure import Failure
 
@@ -48,7 +50,6 @@ from sitecrawl.extensions.download_errors import (
     for_scrapy,
 )
 from sitecrawl.extensions.network import bind_address, check_address, client_of
-from sitecrawl.extensions.signalling import is_heard
 from sitecrawl.extensions.watch import Watch
 from sitecrawl.http import addresses
 from sitecrawl.page.items import Headers as Fields
@@ -241,7 +242,7 @@ class _Arriving:
         length = self._reader.length
         self._warn(length or 0)
         self._headers = self._shown(self._reader.headers)
-        if is_heard(self._crawler.signals, signals.headers_received):
+        if _is_heard(self._crawler.signals, signals.headers_received):
             self._send(signals.headers_received, headers=_scrapys(self._headers), body_length=length)
 
     def data(self, data: bytes) -> None:
@@ -299,6 +300,11 @@ class _Arriving:
             self._stop.response = response
             raise self._stop
         return response
+
+
+def _is_heard(manager: SignalManager, signal: object) -> bool:
+    """Whether there is anybody to receive it."""
+    return next(liveReceivers(getAllReceivers(manager.sender, signal)), None) is not None
 
 
 def _scrapys(fields: Fields) -> Headers:

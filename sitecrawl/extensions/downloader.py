@@ -1,8 +1,4 @@
-"""Scrapy's downloader with a shorter way through the downloader middlewares.
-
-Scrapy takes whatever a middleware's method returns for something to be awaited, and works out the method's name in
-case that it has to warn: for nineteen calls a page a thirtieth of its time. Nearly all return None or the response at
-once, and that needs neither. Nor has a plain URL to be taken apart for its scheme and its host.
+"""Scrapy's downloader with pauses of single hosts, and where Scrapy goes a shorter way.
 
 Its slots have the delay and the seats that Scrapy's settings give all hosts. The frontier, which knows better, has
 decided by the time that a request comes here; so slots of hosts for which something else holds have that, too.
@@ -13,122 +9,35 @@ may be long. A crawl that is told to stop does not wait for it.
 
 from __future__ import annotations
 
-import re
 import time
 import warnings
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
-from functools import partial
-from types import CoroutineType, MethodType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from scrapy import Request, Spider, signals
 from scrapy.core.downloader import Downloader as ScrapyDownloader
-from scrapy.core.downloader import Slot
-from scrapy.core.downloader.handlers import DownloadHandlers
-from scrapy.core.downloader.middleware import DownloaderMiddlewareManager
 from scrapy.crawler import Crawler
-from scrapy.exceptions import ScrapyDeprecationWarning, _InvalidOutput
+from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.http import Response
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
-from scrapy.utils.decorators import _warn_spider_arg
-from scrapy.utils.defer import ensure_awaitable
-from scrapy.utils.python import global_object_name
 from twisted.internet.task import LoopingCall
 
 from sitecrawl.base import descriptors
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.checkpoints import has_our_scheduler
-from sitecrawl.crawl.engine import is_closing
+from sitecrawl.crawl.privates import Use, check, has, is_closing, tell
 from sitecrawl.crawl.requests import host_of
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.extensions.download_errors import Interrupted
-from sitecrawl.extensions.lighter import lighten
-from sitecrawl.extensions.shorter_way import shorten
 from sitecrawl.frontier.host_terms import LiveTerms
+
+if TYPE_CHECKING:
+    from scrapy.core.downloader import Slot
 
 _FEW: Final = 1_000
 _LOOK_SECONDS: Final = 1.0
 _NEVER: Final = -1e9
 """When a new slot was used last, on the monotonic clock. That begins when the machine does, so Scrapy's 0 may be just
 now: a crawl with a delay of an hour would wait for most of it before its first request."""
-_PLAIN: Final = re.compile(r"(https?)://([a-z0-9.-]+)(?::[0-9]+)?/").match
-"""Of a URL, scheme and host name, where nobody can take them for anything else."""
-_LOOKS_FOR_SPIDER: Final = _warn_spider_arg(lambda: None).__code__
-"""Of what Scrapy puts around methods that once had that argument."""
-
-
-class MiddlewareManager(DownloaderMiddlewareManager):
-    """Calls the same methods in the same order, with the same outcome."""
-
-    def __init__(self, *middlewares: Any, crawler: Crawler | None = None) -> None:
-        for middleware in middlewares:
-            lighten(middleware)
-        super().__init__(*middlewares, crawler=crawler)
-        self._for_requests = list(self._bound(self.methods["process_request"]))
-        self._for_responses = list(self._bound(self.methods["process_response"]))
-
-    def _bound(self, methods: Iterable[Callable[..., Any] | None]) -> Iterable[tuple[Callable[..., Any], str]]:
-        """Each method, called without the spider, and its name."""
-        for method in methods:
-            assert method is not None
-            wants_spider = method in self._mw_methods_requiring_spider
-            yield (
-                partial(self._handle_mw_method, method) if wants_spider else unwrapped(method),
-                global_object_name(method),
-            )
-
-    async def _process_request(
-        self, request: Request, download_func: Callable[[Request], Coroutine[Any, Any, Response]]
-    ) -> Response | Request:
-        for method, name in self._for_requests:
-            answer = method(request=request)
-            if answer is None:
-                continue
-            answer = await _awaitable(answer, name)
-            if answer is not None:
-                return _checked(answer, name, "None, Response or Request")
-        return await download_func(request)
-
-    async def _process_response(self, response: Response | Request, request: Request) -> Response | Request:
-        if not isinstance(response, Response):
-            return await super()._process_response(response, request)
-        for method, name in self._for_responses:
-            answer = method(request=request, response=response)
-            if not isinstance(answer, Response):
-                answer = _checked(await _awaitable(answer, name), name, "Response or Request")
-                if isinstance(answer, Request):
-                    return answer
-            response = answer
-        return response
-
-
-def unwrapped(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method without Scrapy's look at each call for an argument `spider`, which no call from here has."""
-    function = getattr(method, "__func__", None)
-    if getattr(function, "__code__", None) is not _LOOKS_FOR_SPIDER:
-        return method
-    return MethodType(function.__wrapped__, method.__self__)  # type: ignore[union-attr, attr-defined]
-
-
-def _awaitable(answer: Any, name: str) -> Awaitable[Any]:
-    return answer if type(answer) is CoroutineType else ensure_awaitable(answer, _warn=name)
-
-
-def _checked(answer: Any, name: str, wanted: str) -> Response | Request:
-    if not isinstance(answer, Response | Request):
-        raise _InvalidOutput(f"Middleware {name} must return {wanted}, got {type(answer)}")
-    return answer
-
-
-class Handlers(DownloadHandlers):
-    """Finds the same handlers."""
-
-    async def download_request_async(self, request: Request) -> Response:
-        scheme = plain[1] if (plain := _PLAIN(request.url)) is not None else ""
-        handler = self._get_handler(scheme) if scheme else None
-        if handler is None or scheme in self._old_style_handlers:
-            return await super().download_request_async(request)
-        return await handler.download_request(request)
 
 
 class Downloader(ScrapyDownloader):
@@ -138,29 +47,39 @@ class Downloader(ScrapyDownloader):
     """None where the frontier is not ours."""
 
     def __init__(self, crawler: Crawler) -> None:
+        check()
         super().__init__(crawler)
         self.total_concurrency = min(self.total_concurrency, descriptors.for_connections())
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ScrapyDeprecationWarning)  # Scrapy's manager has just said the same
-            self.middleware = MiddlewareManager(*self.middleware.middlewares, crawler=crawler)
-        if type(self.handlers) is DownloadHandlers:  # no setting names their class
-            self.handlers.__class__ = Handlers
-        crawler.signals.connect(self._shorten, signals.engine_started)
+        if has(Use.DOWNLOADER_MIDDLEWARES):
+            self._replace_middlewares()
+        crawler.signals.connect(self._begin, signals.engine_started)
         self._adjusted: dict[str, str] = {}
         """Slots that have something else than the settings say, and the host that they have it of."""
         self._looks: AsyncioLoopingCall | LoopingCall | None = None
         """As long as a request waits in a slot."""
-        if has_our_scheduler(crawler.settings):
+        if has(Use.SLOTS) and has_our_scheduler(crawler.settings):
             self._runtime = Runtime.of(crawler)
             self._said = configuration.politeness(crawler.settings)
             self._runtime.changes.on_changed.append(self._look_again)
 
-    def _shorten(self) -> None:
-        assert self.crawler.engine is not None
-        shorten(self.crawler.engine)
+    def _replace_middlewares(self) -> None:
+        from sitecrawl.extensions.downloader_middlewares import MiddlewareManager  # noqa: PLC0415 - see `privates`
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ScrapyDeprecationWarning)  # Scrapy's manager has just said the same
+            self.middleware = MiddlewareManager(*self.middleware.middlewares, crawler=self.crawler)
+
+    def _begin(self) -> None:
+        tell()
+        if has(Use.REQUESTS):
+            from sitecrawl.extensions.shorter_way import shorten  # noqa: PLC0415 - see `privates`
+
+            shorten(self.crawler.engine)
 
     async def _enqueue_request(self, request: Request) -> Response:
         """At once where nobody waits for the slot: without a deferred and a task for the turn that is there."""
+        if not has(Use.DOWNLOADS):
+            return await super()._enqueue_request(request)
         key, slot = self._get_slot(request)
         if slot.delay or slot.queue or slot.latercall is not None or slot.free_transfer_slots() <= 0:
             return await super()._enqueue_request(request)
@@ -174,6 +93,8 @@ class Downloader(ScrapyDownloader):
             slot.active.remove(request)
 
     def _get_slot(self, request: Request, spider: Spider | None = None) -> tuple[str, Slot]:
+        if not has(Use.SLOTS):
+            return super()._get_slot(request)
         key = self.get_slot_key(request)
         slot = self.slots.get(key)
         if slot is None:
@@ -182,12 +103,6 @@ class Downloader(ScrapyDownloader):
         if self._runtime is not None and key not in self.per_slot_settings:
             self._adjust(key, slot, self._host_of(request.url), self._runtime.terms)
         return key, slot
-
-    def get_slot_key(self, request: Request) -> str:
-        plain = _PLAIN(request.url)
-        if plain is None or self.ip_concurrency or self.DOWNLOAD_SLOT in request.meta:
-            return super().get_slot_key(request)
-        return plain[2]
 
     def _host_of(self, url: str) -> str:
         """Its name; none where all hosts are treated alike."""
@@ -207,10 +122,10 @@ class Downloader(ScrapyDownloader):
         """Not of a slot in which nothing waits: its alarm, of the delay that holds now, would hold up whoever comes
         when another one holds.
         """
-        if not slot.queue:
+        if has(Use.SLOTS) and not slot.queue:
             return
         super()._process_queue(slot)
-        if slot.queue and self._looks is None:
+        if has(Use.SLOTS) and slot.queue and self._looks is None:
             self._looks = create_looping_call(self._look_for_the_end)
             self._looks.start(_LOOK_SECONDS, now=False)
 

@@ -69,12 +69,13 @@ class Client(_FTPClient):  # type: ignore[misc]
             self._reply_size = 0
 
     def fail(self, error: Any) -> None:
-        abort(self)
-        self._fail(error)
-
-    def _fail(self, error: Any) -> Any:
         self._cause = self._cause or error
-        return super()._fail(error)
+        abort(self)
+        super().fail(error)
+
+    def connectionLost(self, reason: Any) -> None:  # noqa: N802 - Twisted's name
+        self._cause = self._cause or reason
+        super().connectionLost(reason)
 
 
 class FileData(ReceivedDataProtocol):

@@ -7,13 +7,13 @@ private one is refused unless a seed names its host.
 from __future__ import annotations
 
 import logging
+import os
 import ssl
 from functools import partial
 from typing import Any, Final
 
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
-from scrapy.utils.ssl import _make_ssl_context
 
 from sitecrawl import http
 from sitecrawl.base import descriptors, limits
@@ -64,13 +64,25 @@ def _client(crawler: Crawler) -> http.Client:
 
 def tls_context(settings: BaseSettings, verify: http.Verify) -> ssl.SSLContext:
     """With what Scrapy's settings say of versions and ciphers."""
-    context = _make_ssl_context(settings)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if verify is http.Verify.OFF:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    elif context.verify_mode is ssl.CERT_NONE:
-        context.verify_mode, context.check_hostname = ssl.CERT_REQUIRED, True
+    else:
         context.load_default_certs()
+    if least := settings["DOWNLOAD_TLS_MIN_VERSION"]:
+        context.minimum_version = _version(least)
+    if most := settings["DOWNLOAD_TLS_MAX_VERSION"]:
+        context.maximum_version = _version(most)
+    if ciphers := settings["DOWNLOADER_CLIENT_TLS_CIPHERS"]:
+        context.set_ciphers(ciphers)
+    if keys := os.environ.get("SSLKEYLOGFILE"):
+        context.keylog_filename = keys
     return context
+
+
+def _version(name: str) -> ssl.TLSVersion:
+    """As Scrapy names it, such as TLSv1.2."""
+    return ssl.TLSVersion[name.removesuffix(".0").replace(".", "_")]
 
 
 def _distrusted(crawler: Crawler, endpoint: http.Endpoint | http.Proxy, fault: http.Fault) -> None:

@@ -2,74 +2,48 @@
 
 Scrapy hands each on by deferreds, coroutines and queues: fourteen tasks and deferreds a page, with four workers and a
 queue for what may be one item. Here one task follows a request from the scheduler to the end of its pipelines. What
-is called on the way is Scrapy's own, in its order and with its signals.
-
-What is replaced has no public name. `shorten` does so for the versions of Scrapy that this was written for;
-any other keeps its own way, which costs more and does the same.
+is called on the way is Scrapy's own, in its order and with its signals. `sitecrawl.crawl.privates` says where it may
+be used.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import warnings
-from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import suppress
-from inspect import CO_ITERABLE_COROUTINE
-from types import GeneratorType
+from collections.abc import AsyncIterator, Iterable
 from typing import Any, Final
-from weakref import WeakSet
 
-import scrapy
 from scrapy import Request, signals
 from scrapy.core.engine import ExecutionEngine
 from scrapy.core.scraper import Scraper as ScrapyScraper
-from scrapy.core.spidermw import SpiderMiddlewareManager
-from scrapy.exceptions import ScrapyDeprecationWarning
 from scrapy.http import Response
-from scrapy.pipelines import ItemPipelineManager
-from scrapy.signalmanager import SignalManager
 from scrapy.utils.asyncio import is_asyncio_available
-from scrapy.utils.defer import aiter_errback, ensure_awaitable, iter_errback
+from scrapy.utils.defer import aiter_errback, iter_errback
 from scrapy.utils.log import logformatter_adapter
-from scrapy.utils.misc import warn_on_generator_with_return_value
-from scrapy.utils.python import global_object_name
-from scrapy.utils.spider import iterate_spider_output
-from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from sitecrawl.extensions.signalling import Signals
+from sitecrawl.crawl.privates import Use, become, has
 from sitecrawl.extensions.spider_output import Outputs, SpiderMiddlewares
 
-KNOWN: Final = ((2, 19),)
-"""Versions of Scrapy that this was held against."""
 _AT_ONCE: Final = 16
 """Outputs of one callback after which others have their turn."""
+_tasks: Final[set[asyncio.Task[None]]] = set()
+"""Those under way: the loop holds its tasks weakly."""
 
 logger = logging.getLogger("scrapy.core.engine")
 
 
 def shorten(engine: ExecutionEngine) -> bool:
-    """Let an engine go the shorter way, if it and its scraper are Scrapy's own, of a version that is known. Whether
-    they are.
-    """
-    scraper = engine.scraper
-    if (
-        scrapy.version_info[:2] not in KNOWN
-        or type(engine) is not ExecutionEngine
-        or type(scraper) is not ScrapyScraper
-        or not is_asyncio_available()
-    ):
+    """Let an engine go the shorter way, if it and its scraper are Scrapy's own. Whether they are."""
+    if not is_asyncio_available() or type(engine.scraper) is not ScrapyScraper:
         return False
-    # Neither has a setting that names its class.
-    engine.__class__, scraper.__class__ = Engine, Scraper
-    vars(engine)["_tasks"], vars(scraper)["_looked_at"] = set(), WeakSet()
-    if type(scraper.spidermw) is SpiderMiddlewareManager:
-        SpiderMiddlewares.shorten(scraper.spidermw)
-    if type(scraper.itemproc) is ItemPipelineManager:
-        scraper.itemproc.__class__ = Pipelines
-    if type(engine.signals) is SignalManager:
-        engine.signals.__class__ = Signals
+    if not become(engine, Engine, Use.REQUESTS):
+        return False
+    become(engine.scraper, Scraper, Use.REQUESTS)
+    if has(Use.SPIDER_MIDDLEWARES):
+        middlewares = engine.scraper.spidermw
+        if become(middlewares, SpiderMiddlewares, Use.SPIDER_MIDDLEWARES):
+            middlewares.look()
     return True
 
 
@@ -77,8 +51,6 @@ class Engine(ExecutionEngine):
     """One task a request."""
 
     scraper: Scraper
-    _tasks: set[asyncio.Task[None]]
-    """Those under way: the loop holds its tasks weakly."""
 
     def _start_scheduled_request(self) -> bool:
         assert self._slot is not None
@@ -89,8 +61,8 @@ class Engine(ExecutionEngine):
         self._slot.add_request(request)
         self.downloader.active.add(request)
         task = asyncio.get_running_loop().create_task(self._work(request))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        _tasks.add(task)
+        task.add_done_callback(_tasks.discard)
         return True
 
     async def _work(self, request: Request) -> None:
@@ -143,9 +115,6 @@ class Engine(ExecutionEngine):
 class Scraper(ScrapyScraper):
     """No task for a response; one for each of its items."""
 
-    _looked_at: WeakSet[Any]
-    """Functions of callbacks whose source was looked at."""
-
     async def enqueue_scrape(  # type: ignore[override]
         self, result: Response | Failure, request: Request
     ) -> None:
@@ -162,41 +131,6 @@ class Scraper(ScrapyScraper):
             self.slot.finish_response(result, request)
             self._check_if_closing()
 
-    async def call_spider_async(
-        self, result: Response | Failure, request: Request
-    ) -> Iterable[Any] | AsyncIterator[Any]:
-        """Scrapy's, without a turn of the loop before each callback, and with one look at each callback's source.
-
-        Scrapy remembers what it saw there by the bound method, which is another object with each response.
-        """
-        if not isinstance(result, Response):
-            return await super().call_spider_async(result, request)
-        if result.request is None:
-            result.request = request
-        spider = self.crawler.spider
-        assert spider is not None
-        callback = result.request.callback or spider._parse  # noqa: SLF001 - see the module
-        if self._is_new(callback):
-            warn_on_generator_with_return_value(spider, callback)
-        output = callback(result, **result.request.cb_kwargs)
-        if isinstance(output, Deferred):
-            warnings.warn(
-                f"{callback} returned a Deferred. Returning Deferreds from spider callbacks is deprecated.",
-                ScrapyDeprecationWarning,
-                stacklevel=2,
-            )
-        if _is_plain(output):
-            return output  # type: ignore[no-any-return]
-        return await ensure_awaitable(iterate_spider_output(output))
-
-    def _is_new(self, callback: Callable[..., Any]) -> bool:
-        function = getattr(callback, "__func__", callback)
-        if function in self._looked_at:
-            return False
-        with suppress(TypeError):  # what cannot be remembered is looked at each time
-            self._looked_at.add(function)
-        return True
-
     async def handle_spider_output_async(
         self, result: Iterable[Any] | AsyncIterator[Any], request: Request, response: Response | Failure
     ) -> None:
@@ -212,19 +146,6 @@ class Scraper(ScrapyScraper):
             async for output in aiter_errback(result.rest, self.handle_spider_error, request, response):
                 await taken.take(output)
         await taken.end()
-
-
-class Pipelines(ItemPipelineManager):
-    """Waits for no pipeline that gives back the item that it got, as nearly all do."""
-
-    async def process_item_async(self, item: Any) -> Any:
-        for method in self.methods["process_item"]:
-            assert method is not None
-            wants_spider = method in self._mw_methods_requiring_spider
-            answer = method(item, self._spider) if wants_spider else method(item)
-            if answer is not item:
-                item = await ensure_awaitable(answer, _warn=global_object_name(method))
-        return item
 
 
 class _Taken:
@@ -270,13 +191,6 @@ class _Taken:
 
     async def _process(self, output: Any) -> None:
         await self._scraper._process_spidermw_output_async(output, self._response)  # noqa: SLF001 - see the module
-
-
-def _is_plain(output: Any) -> bool:
-    """Whether what a callback has returned is iterated over as it is. Scrapy looks for all that it may be besides."""
-    if isinstance(output, GeneratorType):
-        return not output.gi_code.co_flags & CO_ITERABLE_COROUTINE
-    return type(output) in (list, tuple)
 
 
 def _raise_if_cancelled() -> None:

@@ -1,12 +1,19 @@
 """What a callback yields, handed from one spider middleware to the next without asynchronous generators.
 
 Scrapy puts two around each middleware, so that any of them may wait for something. Those that never do are asked for
-each output in turn here: `OutputMiddleware`, and what is derived from Scrapy's `BaseSpiderMiddleware` and leaves its
-loops as they are. As soon as there is another one, or a callback is asynchronous itself, all go Scrapy's way.
+each output in turn here:
+
+- what is derived from Scrapy's `BaseSpiderMiddleware` and leaves its loops as they are;
+- what has a method `process_one(output, response)`, as `OutputMiddleware`. It does for each output what its
+  `process_spider_output` does for all, and gives None for what goes no further. Its `begin_output(response)` is
+  called before the first. Its own errors are for its `process_spider_exception`, too.
+
+As soon as there is another one, or a callback is asynchronous itself, all go Scrapy's way.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any
 
@@ -14,7 +21,6 @@ from scrapy import Request
 from scrapy.core.spidermw import SpiderMiddlewareManager
 from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
-from scrapy.utils.defer import _process_pending_io
 from twisted.python.failure import Failure
 
 Process = Callable[[Any, Response], Any]
@@ -22,22 +28,8 @@ Process = Callable[[Any, Response], Any]
 Callback = Callable[[Response | Failure, Request], Any]
 
 
-class OneByOne:
-    """A spider middleware that does with `process_one` for each output what its `process_spider_output` does for all.
-
-    Its own errors are for its `process_spider_exception`, too.
-    """
-
-    def begin_output(self, response: Response) -> None:
-        """A callback's output begins."""
-
-    def process_one(self, output: Any, response: Response) -> Any:
-        """What becomes of `output`; None if it goes no further."""
-        raise NotImplementedError
-
-
 class SpiderMiddlewares(SpiderMiddlewareManager):
-    """Scrapy's manager, which `shorten` gives this class."""
+    """Scrapy's manager, whose class becomes this one: see `shorter_way`."""
 
     _processes: list[tuple[int, Process]] | None
     """From the spider to the engine, each with the place of the first one that is asked about its errors; None to go
@@ -45,25 +37,19 @@ class SpiderMiddlewares(SpiderMiddlewareManager):
     """
     _begins: list[Callable[[Response], None]]
 
-    @staticmethod
-    def shorten(manager: SpiderMiddlewareManager) -> None:
-        """Give `manager` this class, and look at the middlewares that it has."""
-        manager.__class__ = SpiderMiddlewares
-        assert isinstance(manager, SpiderMiddlewares)
-        manager._look()  # noqa: SLF001 - it is one now
-
-    def _look(self) -> None:
+    def look(self) -> None:
+        """Note the middlewares that there are."""
         # Scrapy's list begins with the one nearest to the spider, as the one that was added last.
         nearest_first = self.middlewares[::-1]
         methods = self.methods["process_spider_output"]
         processes = [
-            (place + (not isinstance(middleware, OneByOne)), _process_of(middleware))
+            (place + (not _is_one_by_one(middleware)), _process_of(middleware))
             for place, (middleware, method) in enumerate(zip(nearest_first, methods, strict=True))
             if method is not None
         ]
         known = [(place, process) for place, process in processes if process is not None]
         self._processes = known if len(known) == len(processes) else None
-        self._begins = [one.begin_output for one in nearest_first if isinstance(one, OneByOne)]
+        self._begins = [one.begin_output for one in nearest_first if _is_one_by_one(one)]
 
     async def scrape_response_async(self, scrape_func: Callback, response: Response, request: Request) -> Any:
         if self._processes is None:
@@ -73,7 +59,8 @@ class SpiderMiddlewares(SpiderMiddlewareManager):
             if isinstance(outputs, AsyncIterator):
                 return await self._process_callback_output(response, outputs)
         except Exception as error:  # noqa: BLE001 - the middlewares' to handle
-            await _process_pending_io()
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)  # as Scrapy, which lets all go on that has come in
             return self._process_spider_exception(response, error)
         return Outputs(outputs, response, self)
 
@@ -116,9 +103,13 @@ class Outputs:
             )
 
 
+def _is_one_by_one(middleware: Any) -> bool:
+    return hasattr(middleware, "process_one")
+
+
 def _process_of(middleware: Any) -> Process | None:
     kind = type(middleware)
-    if isinstance(middleware, OneByOne):
+    if _is_one_by_one(middleware):
         is_both = _definer(kind, "process_one") is _definer(kind, "process_spider_output")
         return middleware.process_one if is_both else None
     is_plain = isinstance(middleware, BaseSpiderMiddleware) and all(

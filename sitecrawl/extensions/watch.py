@@ -19,7 +19,7 @@ from twisted.internet.task import LoopingCall
 
 from sitecrawl.base import limits
 from sitecrawl.base.limits import NO_LIMIT
-from sitecrawl.crawl.engine import is_closing
+from sitecrawl.crawl.privates import is_closing
 from sitecrawl.extensions.download_errors import IdleTimeout, Interrupted
 
 _LOOK_SECONDS: Final = 1.0

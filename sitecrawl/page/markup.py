@@ -141,8 +141,8 @@ def _text_of(node: LexborNode, tag: str) -> str:
     return node.text_lexbor() if tag == "style" else ""
 
 
-if native is not None:
-    native.use_lexbor(lexbor.__file__)
+HAS_TREE: Final = native is not None and native.use_lexbor(lexbor.__file__)
+"""Whether trees are read in C."""
 
 
 # HTML, sections 13.2.5.32 to 40: what an attribute is, and that `>` in a quoted value does not end a tag.

@@ -15,8 +15,8 @@ from sitecrawl.base.errors import InvalidUrl, OptionError
 from sitecrawl.base.limits import REGEX_TIME
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.directories import job_directory, only_looks
-from sitecrawl.crawl.engine import is_closing
 from sitecrawl.crawl.page_item import page_item
+from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.requisites import read_requisite
 from sitecrawl.crawl.revisits import Recrawling
 from sitecrawl.crawl.runtime import Runtime

@@ -4,12 +4,17 @@ page. What they are is in tests/page/test_markup.py.
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import os
+import re
 import sys
 import tracemalloc
+from pathlib import Path
 
 import pytest
 from compiled_core import in_c
+from crawling import PROJECT
 from hypothesis import given
 from hypothesis import strategies as st
 from selectolax import lexbor
@@ -88,6 +93,29 @@ def test_what_it_leaves_to_its_twin(native: Native) -> None:
         assert of_c(native, b"<a>") is None
     finally:
         assert native.use_lexbor(lexbor.__file__)
+
+
+def without(function: str) -> bytes:
+    """The library of selectolax with another name for one of lexbor's functions."""
+    library, named = Path(lexbor.__file__).read_bytes(), f"\0{function}\0".encode()
+    assert named in library
+    return library.replace(named, f"\0{function[:-1]}_\0".encode())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the file is another elsewhere")
+def test_a_library_without_one_function(native: Native, tmp_path: Path) -> None:
+    """Whichever of those that tree.c names is missing: it takes none of them then."""
+    names = re.findall(r'^    "(lxb_\w+)",$', (PROJECT / "sitecrawl/compiled/tree.c").read_text(), re.MULTILINE)
+    dlopen = ctypes.CDLL(None).dlopen
+    dlopen.restype = ctypes.c_void_p
+    try:
+        for name in names:
+            (file := tmp_path / f"{name}.so").write_bytes(without(name))
+            assert dlopen(bytes(file), os.RTLD_LAZY)
+            assert not native.use_lexbor(str(file))
+    finally:
+        assert native.use_lexbor(lexbor.__file__)
+    assert len(names) == 18
 
 
 @pytest.mark.parametrize(

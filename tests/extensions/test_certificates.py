@@ -16,6 +16,7 @@ from scrapy.settings import Settings
 from sitecrawl.addon import Addon
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl.configuration import verify_tls
+from sitecrawl.extensions.network import tls_context
 from sitecrawl.http import Verify
 
 
@@ -82,3 +83,19 @@ def test_no_authorities(monkeypatch: pytest.MonkeyPatch) -> None:
     assert verify_tls(settings(SITECRAWL_VERIFY_TLS="off")) is Verify.OFF
     with pytest.raises(OptionError, match="SSL_CERT_FILE is '/no/such/file'"):
         verify_tls(settings())
+
+
+def test_versions_and_ciphers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scrapy's settings name them, for whatever is verified; SSLKEYLOGFILE says where the keys go."""
+    monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "keys"))
+    cipher = "ECDHE-RSA-AES128-GCM-SHA256"
+    given = settings(
+        DOWNLOAD_TLS_MIN_VERSION="TLSv1.2", DOWNLOAD_TLS_MAX_VERSION="TLSv1.2", DOWNLOADER_CLIENT_TLS_CIPHERS=cipher
+    )
+    for verify in Verify:
+        context = tls_context(given, verify)
+        assert (context.minimum_version, context.maximum_version) == (ssl.TLSVersion.TLSv1_2,) * 2
+        assert [one["name"] for one in context.get_ciphers() if one["protocol"] != "TLSv1.3"] == [cipher]
+        assert context.keylog_filename == str(tmp_path / "keys")
+        assert (context.verify_mode is ssl.CERT_NONE) == (verify is Verify.OFF)
+        assert context.check_hostname == (verify is not Verify.OFF)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import types
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -183,70 +182,6 @@ def test_what_is_sent_and_called(url: str) -> None:
     assert found == wanted
 
 
-class Returning(Noting):
-    """Its callback returns what the URL says."""
-
-    def outputs(self, what: str) -> Any:
-        if what == "awaited":
-            return self.awaited()
-        if what == "old":
-            return self.old()
-        item = {"good": what}
-        return {"list": [item], "tuple": (item, item), "set": {1: item}.values(), "one": item, "none": None}[what]
-
-    async def awaited(self) -> list[Any]:
-        await asyncio.sleep(0)
-        return [{"good": "awaited"}]
-
-    @types.coroutine
-    def old(self) -> Any:
-        yield
-        return [{"good": "old"}]
-
-
-@pytest.mark.parametrize("what", ["list", "tuple", "set", "one", "none", "awaited", "old"])
-def test_what_a_callback_returns(what: str) -> None:
-    """Whatever it is, the same comes of it as without our way."""
-    kinds = (
-        type(Returning.__name__, (Returning,), {"urls": (f"data:,{what}",), "short": it}) for it in (True, False)
-    )
-    (ours, _), (stock, _) = (run(kind) for kind in kinds)
-    assert (ours.is_shorter, stock.is_shorter) == (True, None)
-    assert ours.noted == stock.noted
-    assert f"callback data:,{what} of data:,{what}" in ours.noted
-
-
-class Same:
-    def process_item(self, item: Any) -> Any:
-        return item
-
-
-class Another(Same):
-    def process_item(self, item: Any) -> Any:
-        return {**item, "another": "1"}
-
-
-class Dropping(Same):
-    def process_item(self, item: Any) -> Any:
-        raise DropItem("all of them")
-
-
-@pytest.mark.parametrize(
-    "pipelines", [(), ("Same",), ("Another", "Same"), ("Same", "Pipeline"), ("Another", "Dropping")]
-)
-def test_pipelines(pipelines: tuple[str, ...]) -> None:
-    """What they make of an item, at once or later, goes to the next and is told."""
-    settings = {"ITEM_PIPELINES": {f"{__name__}.{name}": at for at, name in enumerate(pipelines)}}
-    found = []
-    for kind in (Noting, Stock):
-        spider, _ = run(type(kind.__name__, (kind,), {"urls": ("data:,halfway",)}), **settings)
-        found.append(spider.noted)
-    assert found[0] == found[1]
-    told = [note for note in found[0] if note.startswith("item")]
-    made = {"good": "5", "another": "1"} if "Another" in pipelines else {"good": "5"}
-    assert told == ["item_dropped {'good': '5'}" if "Dropping" in pipelines else f"item_scraped {made}"]
-
-
 def test_nothing_is_left() -> None:
     """At the end no request is under way in the engine, the downloader or the scraper, and no task is held."""
     spider, crawler = run(Noting)
@@ -259,7 +194,7 @@ def test_nothing_is_left() -> None:
     assert engine.scraper.slot is not None
     assert engine.scraper.slot.is_idle()
     assert engine.scraper.slot.active_size == 0
-    assert not engine._tasks
+    assert not shorter_way._tasks
 
 
 def test_items_of_one_response() -> None:
@@ -341,30 +276,6 @@ def test_a_callback_that_closes() -> None:
     assert "item_scraped {'good': '6'}" in spider.noted
 
 
-class Slotted:
-    """A callback of which nobody can have a weak reference."""
-
-    __slots__ = ("noted",)
-
-    def __init__(self, noted: list[str]) -> None:
-        self.noted = noted
-
-    def __call__(self, response: Response) -> None:
-        self.noted.append(f"slotted {response.url}")
-
-
-def test_a_callback_that_is_not_remembered() -> None:
-    """It is called like any other."""
-
-    class Calling(Noting):
-        async def start(self) -> AsyncIterator[Any]:
-            for url in ("data:,one", "data:,two"):
-                yield Request(url, Slotted(self.noted))
-
-    spider, _ = run(Calling)
-    assert [note for note in spider.noted if note.startswith("slotted")] == ["slotted data:,one", "slotted data:,two"]
-
-
 def test_a_callback_that_waits_for_what_is_cancelled(caplog: pytest.LogCaptureFixture) -> None:
     """It is logged, and the crawl goes on to its end, where Scrapy's own way would wait for ever."""
 
@@ -383,31 +294,6 @@ def test_a_callback_that_waits_for_what_is_cancelled(caplog: pytest.LogCaptureFi
         spider, _ = run(Waiting, LOG_ENABLED=True)
     assert "Scraper bug processing <GET data:,one>" in [record.getMessage() for record in caplog.records]
     assert "item_scraped {'good': '4'}" in spider.noted
-
-
-def test_a_generator_that_returns_something() -> None:
-    """Scrapy warns of it, and here once for each callback."""
-
-    class Returning(Noting):
-        async def start(self) -> AsyncIterator[Any]:
-            for url in ("data:,one", "data:,two"):
-                yield Request(url, self.returning)
-
-        def returning(self, response: Response) -> Any:
-            yield {"good": "1"}
-            return 5
-
-    with pytest.warns(UserWarning, match="return") as warned:
-        run(Returning)
-    assert len([one for one in warned if "returning" in str(one.message)]) == 1
-
-
-def test_another_scrapy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a version that this was not written for everything stays Scrapy's."""
-    monkeypatch.setattr(shorter_way, "KNOWN", ((2, 0),))
-    spider, crawler = run(Noting)
-    assert spider.is_shorter is False
-    assert type(crawler.engine) is ExecutionEngine
 
 
 def test_what_goes_wrong_in_the_engine(caplog: pytest.LogCaptureFixture) -> None:

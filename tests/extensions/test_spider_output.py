@@ -13,7 +13,8 @@ from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy.utils.test import get_crawler
 
-from sitecrawl.extensions.spider_output import OneByOne, Outputs, SpiderMiddlewares
+from sitecrawl.crawl.privates import Use, become
+from sitecrawl.extensions.spider_output import Outputs, SpiderMiddlewares
 
 URL = "http://a.example/"
 
@@ -33,7 +34,7 @@ class Other(Plain):
     name = "other"
 
 
-class Own(OneByOne):
+class Own:
     """Has its own loop, and looks after its own errors."""
 
     def __init__(self) -> None:
@@ -119,8 +120,8 @@ def come(kind: type[SpiderMiddlewareManager], order: str, callback: str) -> tupl
     }
     manager = SpiderMiddlewareManager(*(made[letter]() for letter in order), crawler=crawler)
     if kind is SpiderMiddlewares:
-        SpiderMiddlewares.shorten(manager)
-        assert type(manager) is SpiderMiddlewares
+        assert become(manager, SpiderMiddlewares, Use.SPIDER_MIDDLEWARES)
+        manager.look()
     found: list[str] = []
 
     async def called(response: Any, request: Request) -> Any:

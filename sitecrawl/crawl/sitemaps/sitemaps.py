@@ -20,8 +20,8 @@ from scrapy.utils.asyncio import create_looping_call
 
 from sitecrawl.crawl import configuration
 from sitecrawl.crawl.cooperator import Cooperator, Stopping
-from sitecrawl.crawl.engine import wake
 from sitecrawl.crawl.fetch import Fetch
+from sitecrawl.crawl.privates import wake
 from sitecrawl.crawl.requests import SITEMAP
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sitemaps.added import Added

@@ -16,7 +16,7 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.test import get_crawler
 from waiting import FOREVER
 
-from sitecrawl.crawl import engine
+from sitecrawl.crawl import privates
 
 SETTINGS = {"TWISTED_REACTOR_ENABLED": False, "TELNETCONSOLE_ENABLED": False, "LOG_ENABLED": False}
 
@@ -38,7 +38,7 @@ class Looking(Spider):
         return spider
 
     def _note(self, when: str) -> None:
-        self.seen[when] = ({r.url for r in engine.in_progress(self.crawler)}, engine.is_closing(self.crawler))
+        self.seen[when] = ({r.url for r in privates.in_progress(self.crawler)}, privates.is_closing(self.crawler))
 
     async def start(self) -> AsyncIterator[Any]:
         self._note("start")
@@ -56,6 +56,14 @@ class Looking(Spider):
 
     def closed_now(self) -> None:
         self._note("closed")
+
+
+class Stopping(Looking):
+    """Asks for the end while its request is under way."""
+
+    def parse(self, response: Response) -> Any:
+        privates.stop(self.crawler, "enough")
+        yield from super().parse(response)
 
 
 def run(spider: type[Spider]) -> Crawler:
@@ -80,12 +88,6 @@ def test_what_the_engine_works_on() -> None:
 
 def test_a_stop_is_seen_at_once() -> None:
     """`engine._slot.closing` is set as soon as somebody asks for the end, while requests are under way."""
-
-    class Stopping(Looking):
-        def parse(self, response: Response) -> Any:
-            engine.stop(self.crawler, "enough")
-            yield from super().parse(response)
-
     crawler = run(Stopping)
     assert isinstance(crawler.spider, Looking)
     assert crawler.spider.seen["item"] == ({"data:,x"}, True), "_Slot.closing is no longer set by close_spider_async"
@@ -103,7 +105,7 @@ def test_waking(monkeypatch: pytest.MonkeyPatch) -> None:
         def idle(self) -> None:
             self.looks += 1
             if self.looks == 1:
-                call_later(0, engine.wake, self.crawler)
+                call_later(0, privates.wake, self.crawler)
                 raise DontCloseSpider
 
     crawler = run(Waking)
@@ -117,6 +119,30 @@ def test_before_the_start_and_after_the_end() -> None:
     early.engine = early._create_engine()
     for crawler in (early, late):
         assert crawler.engine._slot is None, "ExecutionEngine._slot is no longer None without an open spider"
-        assert not engine.in_progress(crawler)
-        assert not engine.is_closing(crawler)
-        engine.wake(crawler)
+        assert not privates.in_progress(crawler)
+        assert not privates.is_closing(crawler)
+        privates.wake(crawler)
+
+
+def test_without_private_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The downloader and the scraper say what is under way; a stop that was asked for here is seen."""
+    monkeypatch.setattr(privates, "has", lambda _use: False)
+    crawler = run(Stopping)
+    assert isinstance(crawler.spider, Looking)
+    assert crawler.spider.seen == {
+        "start": (set(), False),
+        "callback": ({"data:,x"}, True),
+        "item": ({"data:,x"}, True),
+        "closed": (set(), True),
+    }
+    privates.wake(crawler)
+    assert privates.commands(crawler.settings, in_project=False) == {}
+
+
+def test_a_name_that_is_not_there() -> None:
+    """Neither a module, nor a class in it, nor what that has or gives its instances."""
+    slot = "scrapy.core.engine:_Slot"
+    assert privates.is_there(f"{slot}.closing")
+    assert privates.is_there(f"{slot}.add_request")
+    for name in ("scrapy.core.motor:_Slot.closing", "scrapy.core.engine:_Gap.closing", f"{slot}._closing"):
+        assert not privates.is_there(name)

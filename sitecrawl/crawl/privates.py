@@ -1,0 +1,243 @@
+"""The one door to what Scrapy and selectolax have no public name for.
+
+`NAMES` has all of it, by what it is for. Each name is looked for in the installed Scrapy before it is used. Where one
+is missing, Scrapy does the same in its own way: with more instructions a page, or a later look, and the same pages.
+So it is with all that replaces code of Scrapy's (`REPLACED`) in a version that is none of `KNOWN`, where the same
+names may mean something else. A crawl logs one warning of all that is missing (`tell`).
+
+What derives from Scrapy's classes is in `sitecrawl.extensions`, in modules that are imported where `has` says that
+they are of use. The functions of selectolax's library are named in `tree.c`, which takes all of them or none.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator
+from enum import StrEnum
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, TypeVar
+from weakref import WeakSet
+
+import scrapy
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.utils.defer import deferred_from_coro
+
+from sitecrawl.base.errors import OptionError
+from sitecrawl.compiled import native
+from sitecrawl.page.markup import HAS_TREE
+
+if TYPE_CHECKING:
+    from scrapy.commands import BaseRunSpiderCommand, ScrapyCommand
+    from scrapy.core.engine import _Slot
+    from scrapy.settings import Settings
+
+_T = TypeVar("_T")
+
+KNOWN: Final = [(2, 19)]
+"""Versions of Scrapy whose code may be replaced."""
+
+logger = logging.getLogger(__name__)
+
+
+class Use(StrEnum):
+    """What private names are for, in the words of the warning."""
+
+    CLOSING = "seeing at once that a crawl ends"
+    WAKING = "waking the engine"
+    IN_PROGRESS = "asking the engine what it works on"
+    UNDER_WAY = "asking the downloader and the scraper what they work on"
+    SLOTS = "pauses of single hosts for requests beside the frontier's"
+    COMMANDS = "completing the names of commands"
+    OPTIONS = "warning of feeds that nobody writes"
+    REQUESTS = "one task a request"
+    SPIDER_MIDDLEWARES = "spider middlewares without asynchronous generators"
+    DOWNLOADER_MIDDLEWARES = "downloader middlewares without waits"
+    DOWNLOADS = "downloads without tasks"
+
+
+_NAMES: Final = {
+    Use.CLOSING: """
+        scrapy.core.engine:ExecutionEngine _slot
+        scrapy.core.engine:_Slot closing""",
+    Use.WAKING: """
+        scrapy.core.engine:ExecutionEngine _slot
+        scrapy.core.engine:_Slot nextcall""",
+    Use.IN_PROGRESS: """
+        scrapy.core.engine:ExecutionEngine _slot
+        scrapy.core.engine:_Slot inprogress""",
+    Use.UNDER_WAY: """
+        scrapy.core.downloader:Downloader active
+        scrapy.core.scraper:Scraper slot
+        scrapy.core.scraper:Slot active queue""",
+    Use.SLOTS: """
+        scrapy.core.downloader:Downloader _get_slot _process_queue per_slot_settings slots
+        scrapy.core.downloader:Slot concurrency delay lastseen latercall queue""",
+    Use.COMMANDS: """
+        scrapy.cmdline: _get_commands_dict""",
+    Use.OPTIONS: """
+        scrapy.commands:BaseRunSpiderCommand _create_crawler""",
+    Use.REQUESTS: """
+        scrapy.core.engine:ExecutionEngine _slot _start_scheduled_request
+        scrapy.core.engine:_Slot add_request nextcall remove_request scheduler
+        scrapy.core.downloader:Downloader _enqueue_request active middleware
+        scrapy.core.downloader.middleware:DownloaderMiddlewareManager download_async
+        scrapy.core.scraper:Scraper _check_if_closing _process_spidermw_output_async _scrape concurrent_items
+        scrapy.core.scraper:Scraper enqueue_scrape handle_spider_error handle_spider_output_async slot
+        scrapy.core.scraper:Slot add_response_request finish_response next_response_request_deferred""",
+    Use.SPIDER_MIDDLEWARES: """
+        scrapy.core.scraper:Scraper spidermw
+        scrapy.core.spidermw:SpiderMiddlewareManager _process_callback_output _process_spider_exception
+        scrapy.core.spidermw:SpiderMiddlewareManager _process_spider_input methods scrape_response_async
+        scrapy.spidermiddlewares.base:BaseSpiderMiddleware _get_processed""",
+    Use.DOWNLOADER_MIDDLEWARES: """
+        scrapy.core.downloader:Downloader middleware
+        scrapy.core.downloader.middleware:DownloaderMiddlewareManager _mw_methods_requiring_spider
+        scrapy.core.downloader.middleware:DownloaderMiddlewareManager _process_request _process_response methods""",
+    Use.DOWNLOADS: """
+        scrapy.core.downloader:Downloader _download _enqueue_request _get_slot
+        scrapy.core.downloader:Slot active delay free_transfer_slots lastseen latercall queue""",
+}
+NAMES: Final = {
+    use: [
+        f"{owner}{name}" if owner.endswith(":") else f"{owner}.{name}"
+        for owner, *names in map(str.split, lines.strip().splitlines())
+        for name in names
+    ]
+    for use, lines in _NAMES.items()
+}
+"""Each as `module:function` or `module:Class.attribute`."""
+REPLACED: Final = frozenset(
+    {
+        Use.REQUESTS,
+        Use.SPIDER_MIDDLEWARES,
+        Use.DOWNLOADER_MIDDLEWARES,
+        Use.DOWNLOADS,
+    }
+)
+"""Uses with code of ours in the place of Scrapy's."""
+
+
+@cache
+def has(use: Use) -> bool:
+    """Whether all that `use` takes is there, and known."""
+    return (use not in REPLACED or _is_known()) and all(map(is_there, NAMES[use]))
+
+
+def _is_known() -> bool:
+    return scrapy.version_info[:2] in KNOWN
+
+
+@cache
+def is_there(name: str) -> bool:
+    """Whether the installed Scrapy has what is called so, in the form of `NAMES`."""
+    module, _, path = name.partition(":")
+    *owner, last = path.split(".")
+    try:
+        found: Any = import_module(module)
+        for part in owner:
+            found = getattr(found, part)
+    except (ImportError, AttributeError):
+        return False
+    return hasattr(found, last) or (isinstance(found, type) and last in _assigned(found))
+
+
+def _assigned(kind: type) -> Iterator[str]:
+    """Names that stand in what makes its instances: those of their attributes are among them."""
+    for one in kind.__mro__:
+        yield from getattr(getattr(vars(one).get("__init__"), "__code__", None), "co_names", ())
+
+
+def check() -> None:
+    """Raises `OptionError` for a Scrapy in which nobody would know when a request is done with."""
+    if not has(Use.IN_PROGRESS) and not has(Use.UNDER_WAY):
+        known = " or ".join("{}.{}".format(*version) for version in KNOWN)
+        raise OptionError(f"Scrapy {scrapy.__version__} does not say what it works on: install Scrapy {known}")
+
+
+@cache
+def tell() -> None:
+    """Log what is missing, if anything is, once in a process."""
+    uses = [str(use) for use in Use if not has(use)]
+    reasons = []
+    if not _is_known():
+        reasons.append(f"sitecrawl has not been tried with Scrapy {scrapy.__version__}")
+    if gone := sorted({name for names in NAMES.values() for name in names if not is_there(name)}):
+        reasons.append(f"Scrapy {scrapy.__version__} has no {', '.join(gone)}")
+    if native is not None and not HAS_TREE:
+        uses.append("reading a page's tree in C")
+        reasons.append("the library of selectolax does not show its functions")
+    if reasons:
+        logger.warning("The crawl goes on in Scrapy's own way, without %s: %s", ", ".join(uses), "; ".join(reasons))
+
+
+def become(thing: object, kind: type[_T], use: Use) -> TypeGuard[_T]:
+    """Give `thing` the class `kind`, if it is of the very class that `kind` derives from and `use` is possible.
+    Whether it has it. What Scrapy makes without a setting that names its class cannot be replaced otherwise.
+    """
+    if type(thing) is not kind.__base__ or not has(use):
+        return False
+    thing.__class__ = kind
+    return True
+
+
+# The engine
+
+_stopped: Final[WeakSet[Crawler]] = WeakSet()
+"""Those whose end was asked for here."""
+
+
+def _slot(crawler: Crawler) -> _Slot | None:
+    """What the engine knows of its spider; None before that is opened and after it is closed."""
+    return crawler.engine._slot  # noqa: SLF001 - see the module
+
+
+def in_progress(crawler: Crawler) -> Collection[Request]:
+    """The requests that Scrapy works on: from the scheduler on, until the callback is run and its items have been
+    through the pipelines.
+    """
+    if has(Use.IN_PROGRESS):
+        slot = _slot(crawler)
+        return slot.inprogress if slot is not None else ()
+    downloading, scraping = crawler.engine.downloader.active, crawler.engine.scraper.slot
+    return downloading if scraping is None else downloading | scraping.active | {one[1] for one in scraping.queue}
+
+
+def wake(crawler: Crawler) -> None:
+    """Let the engine look for work at once, if it runs: left alone, it does so every five seconds."""
+    slot = _slot(crawler) if has(Use.WAKING) else None
+    if slot is not None:
+        slot.nextcall.schedule()
+
+
+def is_closing(crawler: Crawler) -> bool:
+    """Whether the crawl is being stopped. Without the engine's word, whether a user or sitecrawl has asked for it."""
+    if not has(Use.CLOSING):
+        return crawler in _stopped or not crawler.crawling
+    slot = _slot(crawler)
+    return slot is not None and slot.closing is not None
+
+
+def stop(crawler: Crawler, reason: str) -> None:
+    """End the crawl with this as Scrapy's finish reason. What is under way comes in first."""
+    _stopped.add(crawler)
+    deferred_from_coro(crawler.engine.close_spider_async(reason=reason))
+
+
+# Commands
+
+
+def commands(settings: Settings, *, in_project: bool) -> dict[str, ScrapyCommand]:
+    """All of them, by name; none if Scrapy does not say."""
+    if not has(Use.COMMANDS):
+        return {}
+    found: dict[str, ScrapyCommand] = import_module("scrapy.cmdline")._get_commands_dict(settings, in_project)  # noqa: SLF001 - see the module
+    return found
+
+
+def crawler_of(command: BaseRunSpiderCommand, spider: str) -> Crawler:
+    """A crawler as `scrapy crawl` makes it. Raises `KeyError` if there is no such spider."""
+    assert command.crawler_process
+    create: Callable[[str], Crawler] = command.crawler_process.create_crawler
+    return (command._create_crawler if has(Use.OPTIONS) else create)(spider)  # noqa: SLF001 - see the module

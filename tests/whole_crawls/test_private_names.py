@@ -1,0 +1,99 @@
+"""What Scrapy has no public name for may be called otherwise tomorrow: a crawl says so, and gets all pages."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import scrapy
+from compiled_core import in_c
+from crawling import HELPERS, PROJECT, environment, stats_of, with_settings
+from localweb import LocalWeb
+from selectolax import lexbor
+
+from sitecrawl.base.errors import OptionError
+from sitecrawl.crawl import privates
+from sitecrawl.crawl.privates import KNOWN, NAMES, Use, check, is_there
+
+PAGES = {
+    "/": "".join(f'<a href="/{n}">{n}</a>' for n in range(9)),
+    **{f"/{n}": f"Page {n}, in words" for n in range(9)},
+}
+SETTINGS = {"SITECRAWL_DELAY_FACTOR": 0, "STATS_DUMP": True, "LOG_LEVEL": "INFO"}
+ALL = sorted({name for names in NAMES.values() for name in names})
+FIRST = {name: next(use for use, names in NAMES.items() if name in names) for name in ALL}
+"""Of each, what it is for in the first place."""
+USES = [[name for name in ALL if FIRST[name] is use] for use in NAMES]
+GROUPS = [names for names in USES if names]
+"""Names that go at a time in the gate: all of one use, for any of them ends it."""
+WARNINGS = re.compile(r"\[sitecrawl\.crawl\.privates\] WARNING: (.*)")
+
+
+def crawled(*program: str, tmp_path: Path, **env: str) -> tuple[str, list[str]]:
+    """What a crawl has said that gets each page once, and its warnings of what is missing."""
+    with LocalWeb(PAGES) as web:
+        settings = {**SETTINGS, "JOBDIR": tmp_path / "job"}
+        words = with_settings("crawl", "generic", "-a", f"seeds={web.root}/", settings=settings)
+        command = [sys.executable, *program, *words]
+        done = subprocess.run(
+            command, cwd=PROJECT, env=environment(**env), capture_output=True, text=True, timeout=600, check=False
+        )
+        asked = [hit.path for hit in web.hits]
+    assert done.returncode == 0, done.stderr
+    assert sorted(asked) == sorted([*PAGES, "/robots.txt"])
+    assert stats_of(done.stderr)["item_scraped_count"] == len(PAGES)
+    assert "Traceback" not in done.stderr
+    return done.stderr, WARNINGS.findall(done.stderr)
+
+
+def test_they_are_there() -> None:
+    """All of them, in this Scrapy."""
+    assert not [name for name in ALL if not is_there(name)]
+
+
+def test_a_crawl(tmp_path: Path) -> None:
+    """It warns where this Scrapy is none that it knows, and of nothing else."""
+    said, warnings = crawled("-m", "scrapy", tmp_path=tmp_path)
+    unknown = f"sitecrawl has not been tried with Scrapy {scrapy.__version__}"
+    assert [unknown in warning for warning in warnings] == [True] * (scrapy.version_info[:2] not in KNOWN), said
+
+
+def has_other_names(names: list[str], tmp_path: Path) -> None:
+    _, (warning,) = crawled(str(HELPERS / "renamed_scrapy.py"), ",".join(names), tmp_path=tmp_path)
+    gone = {name.rpartition(".")[2] for name in names}
+    assert set(re.findall(r"[\w.]+:[\w.]+", warning)) == {name for name in ALL if name.rpartition(".")[2] in gone}
+
+
+@pytest.mark.parametrize("names", GROUPS, ids=lambda names: names[-1])
+def test_other_names(names: list[str], tmp_path: Path) -> None:
+    """Without them the crawl gets each page once, and one warning has the names that are gone."""
+    has_other_names(names, tmp_path)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", ALL)
+def test_another_name(name: str, tmp_path: Path) -> None:
+    """So it is without any one of them."""
+    has_other_names([name], tmp_path)
+
+
+def test_selectolax(tmp_path: Path) -> None:
+    """A page's tree is read without C where the library has no such name."""
+    in_c()
+    package = shutil.copytree(Path(lexbor.__file__).parent, tmp_path / "front" / "selectolax")
+    library = package / Path(lexbor.__file__).name
+    library.write_bytes(library.read_bytes().replace(b"\0lxb_dom_node_type_noi\0", b"\0lxb_dom_node_type_non\0"))
+    _, (warning,) = crawled("-m", "scrapy", tmp_path=tmp_path, PYTHONPATH=str(package.parent))
+    assert "without reading a page's tree in C: the library of selectolax does not show its functions" in warning
+
+
+def test_nobody_knows_what_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without both ways to ask for it no crawl begins, and it is said which Scrapy to install."""
+    check()
+    monkeypatch.setattr(privates, "has", lambda use: use not in (Use.IN_PROGRESS, Use.UNDER_WAY))
+    with pytest.raises(OptionError, match=r"does not say what it works on: install Scrapy 2\.19"):
+        check()
