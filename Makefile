@@ -37,7 +37,7 @@ WACZ := .venv-wacz
 C := $(wildcard sitecrawl/compiled/*.c sitecrawl/compiled/*.h)
 COMPILE_C := -std=c11 -O2 -Wall -Wextra -Wconversion -Wshadow -Werror -DPy_LIMITED_API=0x030B0000 -c -o /dev/null
 
-.PHONY: crawl deploy test test-deep docs docs-version lint format screenshots replay scrapys-tests lock audit sbom clean
+.PHONY: crawl deploy test test-deep newest-scrapy docs docs-version lint format screenshots replay scrapys-tests lock audit sbom clean
 
 crawl: $(VENV)/$(if $(filter 1,$(WORKERS)),.crawl,.workers)
 	@test -n "$(SEEDS)$(JOB)" || { echo "Say what to crawl: make crawl SEEDS=https://example.com, or JOB=site.toml"; exit 2; }
@@ -61,6 +61,9 @@ test-deep: export PYTHONHASHSEED = $(SEED)
 test-deep: $(VENV)/.test
 	$(BIN)/python -m pytest $(TESTS) --timeout 1800 -m "deep or hypothesis" \
 		--hypothesis-profile deep --hypothesis-seed $(SEED) $(if $(TENTH),--tenth $(TENTH)) $(ARGS)
+
+newest-scrapy: $(VENV)/.test
+	$(BIN)/python .ci/newest_scrapy.py
 
 docs: export NO_MKDOCS_2_WARNING := 1
 docs: $(SITE)/.ready
