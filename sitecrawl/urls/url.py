@@ -20,9 +20,9 @@ from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 import ada_url
-import tldextract
 
 from sitecrawl.base.errors import InvalidUrl
+from sitecrawl.urls.public_suffix import registrable_domain
 
 MAX_URL_LENGTH: Final = 8000
 """Characters. RFC 9110 section 4.1 asks everyone to support 8,000; what is longer is a trap or an accident."""
@@ -242,12 +242,6 @@ def _parameter_name(parameter: str) -> str:
     return parameter.partition("=")[0]
 
 
-@cache
-def _public_suffixes() -> tldextract.TLDExtract:
-    """The list bundled with tldextract: no network, no cache on disk, the same answer in every crawl."""
-    return tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
-
-
 @lru_cache(maxsize=1 << 14)
 def site_of(host: str) -> str:
     """The site that `host` belongs to: its registrable domain, by the Public Suffix List.
@@ -257,7 +251,7 @@ def site_of(host: str) -> str:
     suffix itself) is a site of its own, port included: another port of it is another application.
     """
     name = host.rpartition(":")[0] if host[-1].isdigit() and ":" in host else host
-    return _public_suffixes().extract_str(name).top_domain_under_public_suffix or host
+    return registrable_domain(name) or host
 
 
 @lru_cache(maxsize=1 << 14)
@@ -266,13 +260,13 @@ def zone_of(name: str) -> str:
     does not have (`.test`, an intranet's), the last two labels.
     """
     site = site_of(name)
-    return site if _public_suffixes().extract_str(site).suffix else ".".join(site.split(".")[-2:])
+    return site if registrable_domain(site) else ".".join(site.split(".")[-2:])
 
 
 def top_level_of(host: str) -> str:
     """The top-level domain that the site of `host` is in; the site itself where it is no registrable domain."""
     site = site_of(host)
-    return site.rpartition(".")[2] if _public_suffixes().extract_str(site).suffix else site
+    return site.rpartition(".")[2] if registrable_domain(site) else site
 
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
