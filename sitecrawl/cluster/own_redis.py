@@ -32,6 +32,7 @@ from redis.retry import Retry
 from sitecrawl.base.errors import StorageError
 from sitecrawl.base.extras import how_to_install
 from sitecrawl.cluster import redis_guard
+from sitecrawl.crawldir.directory import had_redis
 from sitecrawl.crawldir.faults import file_errors
 
 EXTRA: Final = "workers"
@@ -120,14 +121,6 @@ def own_redis(directory: Path) -> Iterator[str | None]:
         except Running as running:
             url = running.url
         yield url
-
-
-def had_redis(directory: Path) -> bool:
-    """Whether one was ever begun there."""
-    try:
-        return (directory / "redis" / "lock").is_file()
-    except OSError:  # such as a name that is too long
-        return False
 
 
 def server_program() -> str:

@@ -9,7 +9,8 @@ from typing import Final
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.console.base_command import ListingCommand
-from sitecrawl.console.listing import HELD, RULES, UNITS, URLS, write
+from sitecrawl.console.frontier_rows import HELD, RULES, UNITS, URLS
+from sitecrawl.console.listing import write
 from sitecrawl.crawl import sharing
 from sitecrawl.crawl.wishes import wish
 from sitecrawl.dust.evidence import State

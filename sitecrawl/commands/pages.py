@@ -7,7 +7,8 @@ import sys
 
 from sitecrawl.console.base_command import ListingCommand
 from sitecrawl.console.filters import add_filters, filter_of
-from sitecrawl.console.listing import CAPTURES, write
+from sitecrawl.console.listing import write
+from sitecrawl.console.page_rows import CAPTURES
 
 
 class Command(ListingCommand):

@@ -6,7 +6,8 @@ import argparse
 import sys
 
 from sitecrawl.console.base_command import ListingCommand
-from sitecrawl.console.listing import SITES, URLS, write
+from sitecrawl.console.frontier_rows import SITES, URLS
+from sitecrawl.console.listing import write
 from sitecrawl.frontier.reader import FrontierReader
 
 

@@ -9,7 +9,8 @@ from scrapy.exceptions import UsageError
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.console.base_command import ListingCommand
-from sitecrawl.console.listing import HITS, write
+from sitecrawl.console.hit_rows import HITS
+from sitecrawl.console.listing import write
 from sitecrawl.console.texts import pages_with_texts
 from sitecrawl.export.fulltext import SearchIndex, query_of
 from sitecrawl.pagestore.console import exit_code_on_error

@@ -13,7 +13,8 @@ from scrapy.exceptions import UsageError
 from sitecrawl.base.display import visible
 from sitecrawl.base.errors import StorageError
 from sitecrawl.console.base_command import ListingCommand
-from sitecrawl.console.listing import SITEMAPS, write
+from sitecrawl.console.listing import write
+from sitecrawl.console.sitemap_rows import SITEMAPS
 from sitecrawl.crawl.seeds import seeds_of
 from sitecrawl.crawl.sitemaps.added import leave
 from sitecrawl.crawldir.database import Database

@@ -12,21 +12,20 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scrapy.exceptions import UsageError
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.cluster.copy import copied
-from sitecrawl.cluster.outside import CrawlOnRedis, opened
-from sitecrawl.cluster.own_redis import own_redis
-from sitecrawl.cluster.stores import void_captures
 from sitecrawl.console.listing import FORMATS
 from sitecrawl.console.version import Versioned
-from sitecrawl.crawl import sharing
 from sitecrawl.crawl.directories import CRAWLS
-from sitecrawl.crawldir.directory import manifest_of
+from sitecrawl.crawldir.directory import had_redis, manifest_of
 from sitecrawl.pagestore.console import crawl_directory, exit_code_on_error
 from sitecrawl.pagestore.workers import Reader, Void, open_pages, stores_of
+
+if TYPE_CHECKING:
+    from sitecrawl.cluster.outside import CrawlOnRedis
 
 
 class DescribedCommand(Versioned):
@@ -58,7 +57,11 @@ class SharedCommand(DescribedCommand):
         """What of the stores of workers does not count, if there is a Redis that says it."""
         try:
             with self.on_redis() as shared:
-                return {} if shared is None else void_captures(shared, stores)
+                if shared is None:
+                    return {}
+                from sitecrawl.cluster.stores import void_captures  # noqa: PLC0415 - Redis, as below
+
+                return void_captures(shared, stores)
         except StorageError as error:
             print(f"scrapy: {error}. Of a page that several workers have stored the last is shown", file=sys.stderr)
             return {}
@@ -67,6 +70,12 @@ class SharedCommand(DescribedCommand):
     def on_redis(self) -> Iterator[CrawlOnRedis | None]:
         """The crawl on the Redis that SITECRAWL_CLUSTER names, if it does. Raises `StorageError`."""
         assert self.settings is not None
+        if not self.settings.get("SITECRAWL_CLUSTER"):
+            yield None
+            return
+        from sitecrawl.cluster.outside import opened  # noqa: PLC0415 - Redis, for crawls that are shared
+        from sitecrawl.crawl import sharing  # noqa: PLC0415
+
         params = sharing.redis_of(self.settings)
         if params is None:
             yield None
@@ -99,10 +108,15 @@ class ReadingCommand(SharedCommand):
                 yield named
                 return
         directory = self.directory(opts)
+        if not (had_redis(directory) or had_redis(directory.parent)):
+            yield None
+            return
+        from sitecrawl.cluster.outside import opened  # noqa: PLC0415 - Redis, for crawls that are shared
+        from sitecrawl.cluster.own_redis import own_redis  # noqa: PLC0415
+        from sitecrawl.crawl import sharing  # noqa: PLC0415
+
         with own_redis(directory) as url:
-            if url is None:
-                yield None
-                return
+            assert url is not None
             assert self.settings is not None
             spider = manifest_of(stores_of(directory)[0]).spider
             with opened({"url": url}, sharing.shared_name(self.settings, spider)) as shared:
@@ -117,6 +131,8 @@ class ReadingCommand(SharedCommand):
             if shared is None:
                 yield self.directory(opts)
                 return
+            from sitecrawl.cluster.copy import copied  # noqa: PLC0415 - Redis, as above
+
             with copied(shared, self.stores(opts, shared) if with_pages else ()) as directory:
                 yield directory
 

@@ -160,6 +160,14 @@ def workers_below(path: Path) -> list[Path]:
         raise _unusable(path, error) from error
 
 
+def had_redis(path: Path) -> bool:
+    """Whether workers on this machine have ever had a Redis of their own there (`cluster.own_redis`)."""
+    try:
+        return (path / "redis" / "lock").is_file()
+    except OSError:  # such as a name that is too long
+        return False
+
+
 def manifest_of(path: Path) -> Manifest:
     """The manifest of the crawl in `path`. Raises `StorageError` where there is none."""
     manifest = read_manifest(path)

@@ -15,14 +15,13 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, Self
 
 from sitecrawl.base.batches import batches
 from sitecrawl.base.errors import InvalidUrl, StorageError
 from sitecrawl.documents.document import Document
 from sitecrawl.documents.kinds import Kind, kind_of, may_be_document
 from sitecrawl.export.fields import Field, Value
-from sitecrawl.export.importance import Importance
 from sitecrawl.export.text import text_of
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.language import primary_language
@@ -32,6 +31,9 @@ from sitecrawl.pagestore.capture import Capture, clean_text
 from sitecrawl.pagestore.reader import PageFilter, PageReader, StoredPage
 from sitecrawl.pagestore.warc_store import WARC_DIRECTORY
 from sitecrawl.pagestore.workers import Reader, WorkersReader
+
+if TYPE_CHECKING:
+    from sitecrawl.export.importance import Importance
 
 _CHUNK: Final = 500
 _PAGES: Final = PageFilter(kind="page")
@@ -225,6 +227,8 @@ class Pages:
     @cached_property
     def importance(self) -> Importance:
         """Opened when it is first asked for."""
+        from sitecrawl.export.importance import Importance  # noqa: PLC0415 - the frontier, which a search needs not
+
         return self._open.enter_context(Importance(self._frontier))
 
     @property

@@ -13,8 +13,8 @@ from sitecrawl.base.errors import CorruptFile, OptionError
 from sitecrawl.base.patterns import BadPattern, compiled
 from sitecrawl.crawldir.database import Database
 from sitecrawl.crawldir.meta import CHANGES
+from sitecrawl.sheets.host_names import host_pattern
 from sitecrawl.sheets.live import OPTIONS
-from sitecrawl.sheets.reading import host_pattern
 from sitecrawl.urls.place import KINDS
 
 Value = float | int | str | tuple[str, ...] | None

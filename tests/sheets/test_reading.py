@@ -7,7 +7,8 @@ from scrapy.settings import Settings
 
 from sitecrawl.base.errors import OptionError
 from sitecrawl.crawl.configuration import sheets
-from sitecrawl.sheets.reading import host_pattern, read_sheets
+from sitecrawl.sheets.host_names import host_pattern
+from sitecrawl.sheets.reading import read_sheets
 from sitecrawl.sheets.sheet import NOTHING, RobotsException, Sheet
 
 FULL: dict[str, Any] = {
