@@ -1,19 +1,22 @@
-"""Scrapy middlewares: thin adapters over sitecrawl."""
+"""Scrapy middlewares: thin adapters over sitecrawl. Each is imported when it is named."""
 
-from typing import TYPE_CHECKING, NoReturn
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from middlewares.capture import CaptureMiddleware
-from middlewares.givenup import GivenUpMiddleware
-from middlewares.limits import DecodingMiddleware, RequestsMiddleware
-from middlewares.links import LinksMiddleware
-from middlewares.login import LoginMiddleware, LoginRedirectsMiddleware
-from middlewares.outages import OutagesMiddleware
-from middlewares.output import OutputMiddleware
-from middlewares.redirects import RedirectsMiddleware
-from middlewares.refusals import RefusalsMiddleware
-from middlewares.rendering import RenderingMiddleware
-from middlewares.robots import RobotsMiddleware
 from sitecrawl.base.shadowing import no_member
+
+if TYPE_CHECKING:
+    from middlewares.capture import CaptureMiddleware
+    from middlewares.givenup import GivenUpMiddleware
+    from middlewares.limits import DecodingMiddleware, RequestsMiddleware
+    from middlewares.links import LinksMiddleware
+    from middlewares.login import LoginMiddleware, LoginRedirectsMiddleware
+    from middlewares.outages import OutagesMiddleware
+    from middlewares.output import OutputMiddleware
+    from middlewares.redirects import RedirectsMiddleware
+    from middlewares.refusals import RefusalsMiddleware
+    from middlewares.rendering import RenderingMiddleware
+    from middlewares.robots import RobotsMiddleware
 
 __all__ = [
     "CaptureMiddleware",
@@ -31,7 +34,25 @@ __all__ = [
     "RobotsMiddleware",
 ]
 
+_MODULES = {
+    "CaptureMiddleware": "capture",
+    "DecodingMiddleware": "limits",
+    "GivenUpMiddleware": "givenup",
+    "LinksMiddleware": "links",
+    "LoginMiddleware": "login",
+    "LoginRedirectsMiddleware": "login",
+    "OutagesMiddleware": "outages",
+    "OutputMiddleware": "output",
+    "RedirectsMiddleware": "redirects",
+    "RefusalsMiddleware": "refusals",
+    "RenderingMiddleware": "rendering",
+    "RequestsMiddleware": "limits",
+    "RobotsMiddleware": "robots",
+}
+
 if not TYPE_CHECKING:  # which would then find any name here
 
-    def __getattr__(name: str) -> NoReturn:
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            return getattr(import_module(f"middlewares.{_MODULES[name]}"), name)
         raise no_member(__name__, name)

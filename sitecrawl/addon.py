@@ -161,15 +161,13 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
         "middlewares.GivenUpMiddleware": 10,
         "middlewares.RobotsMiddleware": 100,
         "middlewares.OutagesMiddleware": 560,
-        "middlewares.LoginMiddleware": 565,
-        "middlewares.RenderingMiddleware": 570,
         "middlewares.RefusalsMiddleware": 575,
-        "middlewares.LoginRedirectsMiddleware": 606,
         "middlewares.CaptureMiddleware": 1000,
         "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None,
     },
     "ITEM_PIPELINES": {"pipelines.WarcPipeline": 900},
     "EXTENSIONS": {
+        "sitecrawl.console.greeting.Greeting": -2,
         "sitecrawl.dashboard.extension.Dashboard": -1,  # it says where it is before the live line begins
         "sitecrawl.console.progress.Progress": 0,
         "sitecrawl.extensions.close_spider.CloseSpider": 0,
@@ -180,25 +178,30 @@ _COMPONENTS: Final[dict[str, dict[str, int | None]]] = {
     },
 }
 
-_WANTED: Final = {
-    "SITECRAWL_WEBHOOKS": "sitecrawl.webhooks.extension.Webhooks",
-    "SITECRAWL_OTEL": "sitecrawl.telemetry.extension.Telemetry",
-}
-"""Extensions that are imported where their setting says something."""
+_WANTED: Final = (
+    ("SITECRAWL_WEBHOOKS", "EXTENSIONS", "sitecrawl.webhooks.extension.Webhooks", 0),
+    ("SITECRAWL_OTEL", "EXTENSIONS", "sitecrawl.telemetry.extension.Telemetry", 0),
+    ("SITECRAWL_RENDER", "DOWNLOADER_MIDDLEWARES", "middlewares.RenderingMiddleware", 570),
+    ("SITECRAWL_SCREENSHOTS", "DOWNLOADER_MIDDLEWARES", "middlewares.RenderingMiddleware", 570),
+)
+"""What is imported where its setting says something, and its order."""
+_OF_LOGINS: Final = {"middlewares.LoginMiddleware": 565, "middlewares.LoginRedirectsMiddleware": 606}
+"""The same, where a sheet says how to log in."""
 _NOTHING: Final[tuple[Any, ...]] = (None, False, "", [], (), "0", "False", "false")
 
-_CONSOLES: Final = {
-    "TELNETCONSOLE_ENABLED": "scrapy.extensions.telnet.TelnetConsole",
-    "REMOTE_CONTROL_ENABLED": "scrapy.extensions.remote_control.RemoteControl",
-}
-"""Extensions that Scrapy imports also where they are off: the second brings aiohttp, a third of the start."""
+_SWITCHED: Final = (
+    ("EXTENSIONS", "TELNETCONSOLE_ENABLED", "scrapy.extensions.telnet.TelnetConsole"),
+    ("EXTENSIONS", "REMOTE_CONTROL_ENABLED", "scrapy.extensions.remote_control.RemoteControl"),
+    ("DOWNLOADER_MIDDLEWARES", "COOKIES_ENABLED", "scrapy.downloadermiddlewares.cookies.CookiesMiddleware"),
+)
+"""What Scrapy imports also where it is off. Two of them bring HTTP clients, aiohttp and requests: half of a start."""
 
 _SPIDER_MIDDLEWARES: Final = {
     "middlewares.RequestsMiddleware": 940,
     "middlewares.LinksMiddleware": 950,
 }
 _HANDLERS: Final = dict.fromkeys(("http", "https"), "sitecrawl.extensions.download_handler.DownloadHandler")
-_FTP_HANDLER: Final = {"ftp": "sitecrawl.extensions.ftp_handler.FtpDownloadHandler"}
+_FTP_HANDLER: Final = {"ftp": "sitecrawl.extensions.ftp_later.FtpLater"}
 _EXPORTERS: Final = {"xml": "sitecrawl.extensions.xml_exporter.XmlItemExporter"}
 _TUNNEL_ERROR: Final = "scrapy.core.downloader.handlers.http11.TunnelError"
 _REPLACED: Final = (
@@ -226,17 +229,13 @@ class Addon:
         if settings.getpriority("DUPEFILTER_CLASS") and has_our_scheduler(settings):
             own_class(settings)  # what is wrong with it is said before anything is made
         _set(settings, "USER_AGENT", _user_agent(settings.get("SITECRAWL_CONTACT")))
-        _leave_out(settings, "EXTENSIONS", [path for name, path in _CONSOLES.items() if not settings.getbool(name)])
         for name, components in {**_COMPONENTS, "SPIDER_MIDDLEWARES": _spider_middlewares(settings)}.items():
-            _leave_out(settings, name, [path for path, priority in components.items() if priority is None])
+            off = [path for kind, switch, path in _SWITCHED if kind == name and not settings.getbool(switch)]
+            _leave_out(settings, name, [*off, *(path for path, priority in components.items() if priority is None)])
             for path, priority in components.items():
                 if priority is not None:
-                    component: Any = load_object(path)
-                    settings.setdefault_in_component_priority_dict(name, component, priority)
-        for name, path in _WANTED.items():
-            if settings.get(name) not in _NOTHING:
-                extension: Any = load_object(path)
-                settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, 0)
+                    _add(settings, name, path, priority)
+        _add_wanted(settings)
         if to_parent() is not None:
             name_own_feeds(settings)
         _replace_scrapys(settings)
@@ -340,6 +339,21 @@ def _leave_out(settings: Settings, name: str, paths: Sequence[str]) -> None:
         for path in paths:
             component: Any = load_object(path)
             settings.set_in_component_priority_dict(name, component, None)
+
+
+def _add_wanted(settings: Settings) -> None:
+    for setting, name, path, priority in _WANTED:
+        if settings.get(setting) not in _NOTHING:
+            _add(settings, name, path, priority)
+    if any(sheet.login is not None for sheet in sheets(settings).all):
+        for path, priority in _OF_LOGINS.items():
+            _add(settings, "DOWNLOADER_MIDDLEWARES", path, priority)
+
+
+def _add(settings: Settings, name: str, path: str, priority: int) -> None:
+    """Have it, unless the project has it elsewhere, or switched off."""
+    component: Any = load_object(path)
+    settings.setdefault_in_component_priority_dict(name, component, priority)
 
 
 def _path(component: Any) -> str:

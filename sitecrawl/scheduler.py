@@ -43,7 +43,6 @@ from sitecrawl.crawl.requests import (
     without_credentials,
 )
 from sitecrawl.crawl.runtime import Runtime
-from sitecrawl.crawl.search_index import update_index
 from sitecrawl.crawl.spider_state import SpiderState
 from sitecrawl.crawl.told import Told
 from sitecrawl.crawl.totals import Totals
@@ -146,6 +145,8 @@ class Scheduler(BaseScheduler):
         return self._close_dupefilter(reason)
 
     async def _index_and_close(self, reason: str) -> None:
+        from sitecrawl.crawl.search_index import update_index  # noqa: PLC0415 - what few crawls want
+
         self._checkpoints.run()
         try:
             await update_index(self._runtime.path, self._stats)

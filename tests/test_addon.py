@@ -221,7 +221,7 @@ def test_a_projects_own_way_to_the_network_stays() -> None:
     )
     handlers = settings.getdict("DOWNLOAD_HANDLERS")
     assert handlers == {
-        "ftp": "sitecrawl.extensions.ftp_handler.FtpDownloadHandler",
+        "ftp": "sitecrawl.extensions.ftp_later.FtpLater",
         "http": "sitecrawl.extensions.download_handler.DownloadHandler",
         "https": "shop.Handler",
     }

@@ -11,8 +11,6 @@ from collections.abc import Generator
 from contextlib import closing
 from typing import Any, Final
 
-import regex
-
 from sitecrawl.base.limits import NO_LIMIT, REGEX_TIME
 
 Pattern = Any
@@ -26,6 +24,8 @@ class BadPattern(ValueError):
 
 def compiled(text: str) -> Pattern:
     """Raises `BadPattern`."""
+    import regex  # noqa: PLC0415 - it takes long to import, and most crawls have no pattern
+
     try:
         return regex.compile(text)
     except (regex.error, OverflowError, RecursionError) as error:

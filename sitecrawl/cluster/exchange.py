@@ -26,9 +26,10 @@ from sitecrawl.cluster.connection import back_off, closed_is_away, is_transient
 from sitecrawl.cluster.entries import Entry
 from sitecrawl.cluster.holdings import Held
 from sitecrawl.cluster.lending import Lending
+from sitecrawl.cluster.options import NewLimit
 from sitecrawl.cluster.partition_store import Commit, PartitionStore
 from sitecrawl.cluster.partitions import Partitions
-from sitecrawl.cluster.run import PLACE, NewLimit, Run, beat, change, end
+from sitecrawl.cluster.run import PLACE, Run, beat, change, end
 from sitecrawl.cluster.seedqueue import SeedQueue
 from sitecrawl.cluster.shared_scope import SharedScope
 from sitecrawl.cluster.standing import Standing, Whole

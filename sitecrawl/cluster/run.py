@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sitecrawl.base.errors import StorageError
-from sitecrawl.cluster.options import CrawlLimits
+from sitecrawl.cluster.options import CrawlLimits, NewLimit
 from sitecrawl.cluster.steps import Steps
 
 PLACE = 0
@@ -30,15 +30,6 @@ class Run:
     """What holds now; 0 for no limit."""
     is_first: bool = False
     """Whether no other worker was at work when this one began."""
-
-
-class NewLimit(NamedTuple):
-    """`max_pages` is to be something else. Of several the last counts, whoever says it first."""
-
-    at: float
-    """Unix time, in seconds."""
-    number: str
-    max_pages: int
 
 
 class Heard(NamedTuple):

@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.commands.crawl import Command as ScrapyCrawl
 from scrapy.crawler import Crawler
@@ -21,7 +21,7 @@ from sitecrawl.addon import check_settings
 from sitecrawl.base.errors import OptionError, SitecrawlError
 from sitecrawl.base.secret_settings import hidden_options
 from sitecrawl.cluster.line import to_parent
-from sitecrawl.console.many_workers import ManyWorkers, Outcome, was_begun_by_many, was_begun_by_one
+from sitecrawl.console.greeting import subject_of
 from sitecrawl.console.version import Versioned
 from sitecrawl.crawl import directories, sharing
 from sitecrawl.crawl.checked_settings import check_scrapys, not_loaded
@@ -34,11 +34,14 @@ from sitecrawl.crawl.privates import crawler_of
 from sitecrawl.crawl.reading import NO_PARSER
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.worker_files import check_feeds, own_file
+from sitecrawl.crawldir.directory import had_redis, read_manifest
 from sitecrawl.job.naming import is_file
-from sitecrawl.job.reading import read_job
-from sitecrawl.job.taking import PRIORITY, has_directory
+from sitecrawl.job.taking import PRIORITY, has_directory, job_in
 from sitecrawl.rendering.outcome import NO_BROWSER
 from sitecrawl.spiders.site import SiteSpider
+
+if TYPE_CHECKING:
+    from sitecrawl.console.many_workers import ManyWorkers, Outcome
 
 logger = logging.getLogger(__name__)
 
@@ -182,31 +185,34 @@ def many_workers(crawler: Crawler, given: Mapping[str, Any]) -> ManyWorkers | No
     wanted, is_automatic = sharing.workers(settings)
     job = given.get("_job", "")
     place = directories.named_directory(settings, name, job)
-    if place is not None and was_begun_by_one(place):
+    if place is not None and read_manifest(place) is not None:
         if wanted > 1 and not is_automatic:
             raise OptionError(
                 f"{place} was begun by one process, which has all of the crawl in one database: go on with "
                 "SITECRAWL_WORKERS=1, or begin anew in another directory"
             )
         return None
-    if wanted == 1 and (place is None or not was_begun_by_many(place)):
+    if wanted == 1 and (place is None or not had_redis(place)):
         return None
+    from sitecrawl.console.many_workers import ManyWorkers  # noqa: PLC0415 - Redis, which one process has none of
+
     check_settings(settings)
-    spider.from_crawler(crawler, **given)
+    made = spider.from_crawler(crawler, **given)
     check_feeds(crawler.settings)
     besides = ["-a", "job="] if name and not is_file(given["job"]) else []
     directory = directories.directory(crawler.settings, spider.name, job)
-    return ManyWorkers(crawler.settings, spider.name, directory, wanted, job, besides)
+    subject = subject_of(made) if crawler.settings.getbool("SITECRAWL_SUMMARY", default=True) else ""
+    return ManyWorkers(crawler.settings, spider.name, directory, wanted, job, besides, subject)
 
 
 def _peeked(crawler: Crawler, given: Mapping[str, Any]) -> tuple[BaseSettings, str]:
     """The settings that the crawl will have by its job file, and the name of its job; empty where it has none."""
-    settings, named = crawler.settings.copy(), given.get("job", "")
+    named = given.get("job", "")
     if not issubclass(crawler.spidercls, SiteSpider):
-        return settings, ""
+        return crawler.settings, ""
     if not is_file(named):
-        return settings, named
-    job = read_job(Path(named))
+        return crawler.settings, named
+    settings, job = crawler.settings.copy(), job_in(named)
     for name, value in job.settings.items():
         settings.set(name, value, PRIORITY)
     return settings, "" if has_directory(settings, given.get("_job", "")) else job.name

@@ -23,17 +23,19 @@ from sitecrawl.base.secret_settings import HIDDEN_WORDS, parted
 from sitecrawl.cluster.fleet import POLL, Fleet, alone_in, places_in
 from sitecrawl.cluster.options import ClusterOptions
 from sitecrawl.cluster.outside import CrawlOnRedis, opened
-from sitecrawl.cluster.own_redis import OwnRedis, Running, had_redis, redis_server
+from sitecrawl.cluster.own_redis import OwnRedis, Running, redis_server
 from sitecrawl.cluster.standing import Totals
 from sitecrawl.console.entry_points import commands_are_here
+from sitecrawl.console.greeting import first_lines, how_to_stop
 from sitecrawl.console.progress import how_to_resume, say_summary
 from sitecrawl.console.share import Share, summary_of
 from sitecrawl.console.status_line import StatusLine, is_aloud, wants_line
 from sitecrawl.console.summary import CrawlTotals
 from sitecrawl.console.team import Team
 from sitecrawl.crawl import sharing
+from sitecrawl.crawl.directories import is_job
 from sitecrawl.crawl.ending import BY_ITSELF, Left
-from sitecrawl.crawldir.directory import read_manifest, workers_below
+from sitecrawl.crawldir.directory import workers_below
 from sitecrawl.pagestore.workers import stores_of
 
 logger = logging.getLogger(__name__)
@@ -74,13 +76,15 @@ class ManyWorkers:
     """scrapyd's name for this run; empty without scrapyd."""
     besides: Sequence[str] = ()
     """What is to be added to the workers' command line."""
+    subject: str = ""
+    """What is crawled, in words; empty where nobody is to be told."""
 
     def run(self) -> Outcome:
         """The crawl. Raises `StorageError` or `OptionError` if it cannot begin."""
         settings, is_resumed = self.settings, bool(workers_below(self.directory))
         interval = settings.getfloat("LOGSTATS_INTERVAL")
         line = StatusLine(live=wants_line(settings), interval=interval, aloud=is_aloud(settings))
-        team = Team(self.directory, line)
+        team = Team(self.directory, line, self._greeting())
         with alone_in(self.directory), self._redis() as redis:
             besides = [*self.besides, *self._on(redis)]
             places = places_in(self.directory, self.workers)
@@ -99,6 +103,12 @@ class ManyWorkers:
         if fleet.is_stopping and not team.shares and not team.errors:
             print("The crawl was interrupted before it had begun.", file=sys.stderr)
         return Outcome(codes, [*team.shares.values()], team.errors, has_pages, fleet.is_stopping)
+
+    def _greeting(self) -> Sequence[str]:
+        """What a crawl by one process says first; the workers add the dashboard's address."""
+        if not self.subject or is_job():
+            return ()
+        return *first_lines(self.subject, self.directory), how_to_stop(how_to_resume(self.job, self.directory))
 
     @contextmanager
     def _redis(self) -> Iterator[OwnRedis]:
@@ -179,16 +189,6 @@ class ManyWorkers:
         )
         say_summary(told, wanted=self.settings.getbool("SITECRAWL_SUMMARY", default=True))
         return told.has_pages_fetched
-
-
-def was_begun_by_one(directory: Path) -> bool:
-    """Whether it is the directory of one process. Raises `StorageError`."""
-    return read_manifest(directory) is not None
-
-
-def was_begun_by_many(directory: Path) -> bool:
-    """Whether it has the Redis of its workers."""
-    return had_redis(directory)
 
 
 def command(place: Path, besides: Sequence[str], *, is_first: bool) -> list[str]:

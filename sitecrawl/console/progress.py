@@ -22,10 +22,10 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
-from sitecrawl import compiled
 from sitecrawl.base.display import visible
 from sitecrawl.cluster.line import Line, say, to_parent
 from sitecrawl.console.entry_points import commands_are_here
+from sitecrawl.console.greeting import how_to_stop
 from sitecrawl.console.rests import in_words, long_rests
 from sitecrawl.console.share import Share
 from sitecrawl.console.status import Status
@@ -43,7 +43,6 @@ from sitecrawl.crawl.traffic import RATE_SECONDS, Rate, Traffic
 from sitecrawl.crawldir.outcomes import Outcomes
 from sitecrawl.frontier.left import full_hosts, last_fetches
 from sitecrawl.pagestore.warc_store import INDEX_FILE
-from sitecrawl.seen.tiered import SeenSet
 
 logger = logging.getLogger(__name__)
 
@@ -153,28 +152,23 @@ class Progress:
             self._errors.connect(self._crawler)
             if self._runtime is not None:
                 self._runtime.on_finish.append(self._facts.finished)
-                self._announce(self._runtime.local.seen)
                 self._say_what_changed(self._runtime.told)
+                self._say_how_to_stop(self._runtime)
         self._line.start()
         if self._interval:
             self._task = create_looping_call(self._tell)
             self._task.start(self._interval, now=self._line.is_live)
 
     @staticmethod
-    def _announce(seen: SeenSet) -> None:
-        """Whether C is used, and which tiers the URL-seen test has. A job's log has that by itself, and so has one of
-        lost pages.
-        """
-        if not is_job() and not log_shows_info():
-            say(f"Compiled core: {compiled.IN_USE}")
-        if not is_job() and seen.exact is not None:
-            say(f"URL-seen test: {seen.describe()}")
-
-    @staticmethod
     def _say_what_changed(told: Told | None) -> None:
         """Where the log does not, which has it at level INFO."""
         if told is not None and told.since and not is_job() and not log_shows_info():
             say(f"Since the last run: {visible('; '.join(told.since))}")
+
+    def _say_how_to_stop(self, runtime: Runtime) -> None:
+        """The last line before those that change."""
+        if self._parent is None and not is_job():
+            say(how_to_stop(how_to_resume(runtime.job, runtime.path)))
 
     def spider_closed(self, reason: str) -> None:
         """The scheduler has closed all files: from here on only what is in memory may be asked."""

@@ -25,14 +25,15 @@ _REMEMBERED: Final = 1000
 
 class Team:
     """A `cluster.fleet.Listener`. After the end `shares` has what each worker has said last, and `errors` why any
-    could not begin.
+    could not begin. The `greeting` is said as soon as one of them has begun.
     """
 
-    def __init__(self, directory: Path, line: StatusLine) -> None:
+    def __init__(self, directory: Path, line: StatusLine, greeting: Sequence[str] = ()) -> None:
         self.shares: dict[str, Share] = {}
         self.errors: list[str] = []
         self._refusing: set[str] = set()
         """Those that have said one of them."""
+        self._greeting = greeting
         self._directory = directory
         self._line = line
         self._statuses: dict[str, Status] = {}
@@ -51,6 +52,8 @@ class Team:
 
     def heard(self, worker: str, said: Mapping[str, Any]) -> None:
         for kind, what in said.items():
+            if kind in {"say", "status"}:
+                self._greet()
             if kind == "status":
                 self._statuses[worker] = Status(**what)
             elif kind == "share":
@@ -75,6 +78,11 @@ class Team:
             return
         self._show_at = now + self._line.interval
         self._line.show(together([*self._statuses.values()], self._rate, now - self._began).line())
+
+    def _greet(self) -> None:
+        lines, self._greeting = self._greeting, ()
+        for line in lines:
+            print(visible(line), file=sys.stderr, flush=True)
 
     def _refuse(self, worker: str, why: str) -> None:
         self._refusing.add(worker)

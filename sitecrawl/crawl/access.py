@@ -9,16 +9,15 @@ requests to a host, those of robots.txt and of browsers included, and for no oth
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.statscollectors import StatsCollector
 
 from sitecrawl.base import limits
 from sitecrawl.base.errors import OptionError
-from sitecrawl.crawl.sessions import Session
 from sitecrawl.crawldir.database import Batch
 from sitecrawl.crawldir.faults import file_errors
 from sitecrawl.crawldir.participant import Participant
@@ -26,9 +25,12 @@ from sitecrawl.http.cookies import IN_CRAWL, BadCookies, CookieStore, jar_name, 
 from sitecrawl.page.items import Headers
 from sitecrawl.pagestore.record import MASK
 from sitecrawl.sheets import Sheets
-from sitecrawl.sheets.login import Kind, Login
 from sitecrawl.sheets.sheet import KEPT
 from sitecrawl.urls.url import parse
+
+if TYPE_CHECKING:
+    from sitecrawl.crawl.sessions import Session
+    from sitecrawl.sheets.login import Login
 
 logger = logging.getLogger(__name__)
 
@@ -55,11 +57,7 @@ class Access(Participant):
         self._path = path / IN_CRAWL
         self._stats = stats
         self._all_cookies = all_cookies
-        self._sessions: dict[Login, Session] = {}
-        for sheet in sheets.all:
-            if sheet.login is not None:
-                login = Login.read(sheet.login)
-                self._sessions[login] = Session(login)
+        self._sessions = _sessions(sheets)
         self.login_hosts = {parse(login.url).host: login for login in self._sessions if login.url}
         """Hosts of the pages at which the crawl logs in."""
         self.session_of = lru_cache(maxsize=KEPT)(self._session_of)
@@ -91,7 +89,7 @@ class Access(Participant):
     def _session_of(self, host: str) -> Session | None:
         """By which the crawl is logged in at `host`, if it is to be."""
         given = self.sheets.of(host).login
-        login = self.login_hosts.get(host) if given is None else Login.read(given)
+        login = self.login_hosts.get(host) if given is None else _login(given)
         return self._sessions[login] if login is not None else None
 
     def keeps(self, host: str) -> bool:
@@ -165,7 +163,7 @@ class Access(Participant):
 
     def _read(self) -> None:
         """The newest last: it may be that who was logged out has logged in again in a browser."""
-        given = {Path(login.file) for login in self._sessions if login.kind is Kind.COOKIES}
+        given = {Path(login.file) for login in self._sessions if login.file}
         for path in sorted({self._path, *given}, key=_changed):
             if path in given:
                 self._read_given(path)
@@ -213,3 +211,19 @@ def _masked(value: bytes) -> bytes:
     """A Set-Cookie without what it sets."""
     pair, semicolon, attributes = value.partition(b";")
     return pair.partition(b"=")[0] + b"=" + MASK + semicolon + attributes
+
+
+def _sessions(sheets: Sheets) -> dict[Login, Session]:
+    """Of all that say how to log in. Raises `OptionError`."""
+    logins = [_login(sheet.login) for sheet in sheets.all if sheet.login is not None]
+    if not logins:
+        return {}
+    from sitecrawl.crawl.sessions import Session  # noqa: PLC0415 - for those who log in
+
+    return {login: Session(login) for login in logins}
+
+
+def _login(given: Mapping[str, Any]) -> Login:
+    from sitecrawl.sheets.login import Login  # noqa: PLC0415 - for those who log in
+
+    return Login.read(given)

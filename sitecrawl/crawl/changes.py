@@ -10,15 +10,14 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
 from scrapy.utils.asyncio import call_later
 
 from sitecrawl.base.errors import OptionError
-from sitecrawl.cluster.run import NewLimit
-from sitecrawl.cluster.shared_frontier import SharedFrontier
+from sitecrawl.cluster.options import NewLimit
 from sitecrawl.crawl.privates import is_closing, wake
 from sitecrawl.crawldir.database import Batch, Database
 from sitecrawl.crawldir.meta import CHANGES
@@ -39,6 +38,9 @@ from sitecrawl.sheets.change import (
     last_of,
     pack_changes,
 )
+
+if TYPE_CHECKING:
+    from sitecrawl.cluster.shared_frontier import SharedFrontier
 
 logger = logging.getLogger(__name__)
 

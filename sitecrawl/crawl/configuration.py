@@ -36,7 +36,6 @@ from sitecrawl.seen.store import SeenOptions
 from sitecrawl.sheets import Sheets
 from sitecrawl.sheets.kept import DIGEST, kept
 from sitecrawl.sheets.live import LiveSheets
-from sitecrawl.sheets.reading import read_sheets
 from sitecrawl.sitemap.entry import Limits as SitemapLimits
 from sitecrawl.sitemap.schedule import ScheduleOptions
 from sitecrawl.urls.url import CRAWLED, WEB, Schemes, Url
@@ -69,7 +68,11 @@ def sheets(settings: BaseSettings) -> Sheets:
             given = json.loads(given)
         except (ValueError, RecursionError) as error:
             raise OptionError(f"{name} is no JSON: {getattr(error, 'msg', 'it nests too deeply')}") from None
-    return read_sheets(given, name) if given != () else Sheets()
+    if given == ():
+        return Sheets()
+    from sitecrawl.sheets.reading import read_sheets  # noqa: PLC0415 - for those who have some
+
+    return read_sheets(given, name)
 
 
 def max_want_time(settings: BaseSettings) -> float:
@@ -285,10 +288,14 @@ def remote(settings: BaseSettings, *places: str) -> RemoteOptions | None:
     """Where a crawl's files go besides its directory, `places` below SITECRAWL_REMOTE; None where they stay here.
     Raises `OptionError`.
     """
-    url = settings.get("SITECRAWL_REMOTE") or ""
-    if not url or only_looks():
+    if not is_copied(settings):
         return None
-    return remote_at(settings, "/".join((str(url).rstrip("/"), *map(safe_name, places))))
+    return remote_at(settings, "/".join((str(settings["SITECRAWL_REMOTE"]).rstrip("/"), *map(safe_name, places))))
+
+
+def is_copied(settings: BaseSettings) -> bool:
+    """Whether a crawl's files go somewhere besides its directory."""
+    return bool(settings.get("SITECRAWL_REMOTE")) and not only_looks()
 
 
 def remote_at(settings: BaseSettings, url: str) -> RemoteOptions:

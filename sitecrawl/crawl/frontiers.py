@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
-from sitecrawl.cluster.board import Board
-from sitecrawl.cluster.connection import connect_async
-from sitecrawl.cluster.holdings import Holdings
-from sitecrawl.cluster.join import Joined, begin, join
-from sitecrawl.cluster.keys import Keys
-from sitecrawl.cluster.listener import WorkerListener
-from sitecrawl.cluster.partition_store import PartitionStore
-from sitecrawl.cluster.partitions import Partitions
-from sitecrawl.cluster.shared_frontier import SharedFrontier
-from sitecrawl.cluster.steps import Steps
 from sitecrawl.crawl import configuration, sharing
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.contract import Listener
@@ -31,6 +20,11 @@ from sitecrawl.frontier.territory import Territory
 from sitecrawl.sheets import Sheets
 from sitecrawl.urls.fingerprint import HASH_NAME
 
+if TYPE_CHECKING:
+    from sitecrawl.cluster.join import Joined
+    from sitecrawl.cluster.listener import WorkerListener
+    from sitecrawl.cluster.shared_frontier import SharedFrontier
+
 HOST_KEYS_KEPT: Final = 16_384
 """Hosts whose keys stay in memory."""
 
@@ -38,7 +32,12 @@ HOST_KEYS_KEPT: Final = 16_384
 def join_crawl(crawler: Crawler) -> Joined | None:
     """The crawl on Redis that the settings name, if they do."""
     options = sharing.cluster(crawler.settings, crawler.spidercls.name)
-    return join(options) if options is not None else None
+    if options is None:
+        return None
+
+    from sitecrawl.cluster.join import join  # noqa: PLC0415 - Redis, for those who share
+
+    return join(options)
 
 
 class FrontierFactory:
@@ -68,27 +67,14 @@ class FrontierFactory:
 
     def of_worker(self, database: Database, joined: Joined, listener: WorkerListener) -> SharedFrontier:
         """That of a worker on the crawl that was joined. Raises `OptionError`."""
+        from sitecrawl.crawl.shared_frontiers import shared_frontier  # noqa: PLC0415 - Redis, for those who share
+
         self.terms.max_pages = 0  # it is that of all workers
-        options, holdings = joined.options, Holdings(database, secrets.token_hex(8))
-        run = begin(joined, holdings.session)
 
         def make(database: Database, territory: Territory, seen: SeenKeeper) -> DiskFrontier:
             return self._over(database, seen, listener, territory)
 
-        partitions = Partitions(
-            holdings,
-            options.shards,
-            run=run,
-            make=make,
-            seen=self._seen(),
-            listener=listener,
-            clock=time.monotonic,
-            cache=options.cache,
-        )
-        client = connect_async(options.redis, cluster=joined.is_cluster, replicas=options.replicas)
-        steps = Steps(client, Keys(options.crawl, options.shards))
-        store = PartitionStore(steps, holdings.session, options.lease_seconds)
-        return SharedFrontier(partitions, store, run=run, watch=options.watch, seeds_key=options.seeds_key)
+        return shared_frontier(joined, database, make, self._seen(), listener)
 
     def _seen(self) -> CrawlSeen:
         return CrawlSeen(self._filter_file, configuration.seen(self._settings), hash_name=HASH_NAME)
@@ -110,10 +96,3 @@ class FrontierFactory:
             terms=self.terms,
             territory=territory,
         )
-
-
-def board_of(joined: Joined, session: str) -> Board:
-    """What the workers tell each other of themselves, over a connection of its own."""
-    options = joined.options
-    line = connect_async(options.redis, cluster=joined.is_cluster)
-    return Board(Steps(line, Keys(options.crawl, options.shards)), session)

@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -20,11 +21,8 @@ from scrapy.http import Response
 
 from sitecrawl.base import descriptors, limits
 from sitecrawl.base.errors import InvalidUrl
-from sitecrawl.cluster.join import Joined
-from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl import configuration, directories
 from sitecrawl.crawl.access import Access
-from sitecrawl.crawl.browser_load import BrowserLoad
 from sitecrawl.crawl.changes import Changes
 from sitecrawl.crawl.checkpoints import Checkpoints
 from sitecrawl.crawl.content_seen import ContentSeen
@@ -37,7 +35,6 @@ from sitecrawl.crawl.pause import Pause
 from sitecrawl.crawl.privates import in_progress, stop, wake
 from sitecrawl.crawl.reading import PageReading
 from sitecrawl.crawl.refusals import Refusals
-from sitecrawl.crawl.remote_copy import RemoteCopy, open_place, place_of
 from sitecrawl.crawl.requests import VISIT
 from sitecrawl.crawl.seed_hosts import SeedHosts
 from sitecrawl.crawl.told import Told
@@ -59,6 +56,12 @@ from sitecrawl.pagestore.link_counts import LinkCounter
 from sitecrawl.sheets import Sheets
 from sitecrawl.urls.fingerprint import HASH_NAME
 from sitecrawl.urls.url import Canonicalizer, Schemes, Url
+
+if TYPE_CHECKING:
+    from sitecrawl.cluster.join import Joined
+    from sitecrawl.cluster.shared_frontier import SharedFrontier
+    from sitecrawl.crawl.browser_load import BrowserLoad
+    from sitecrawl.crawl.remote_copy import RemoteCopy
 
 logger = logging.getLogger(__name__)
 
@@ -264,6 +267,10 @@ class Runtime:
             self._open_copy(store)
 
     def _open_copy(self, store: WarcStore) -> None:
+        if not configuration.is_copied(self.crawler.settings):
+            return
+        from sitecrawl.crawl.remote_copy import RemoteCopy, open_place, place_of  # noqa: PLC0415 - what few want
+
         session = self.team.holdings.session if self.team is not None else ""
         manifest, settings = self.directory.manifest, self.crawler.settings
         if (options := place_of(settings, self.path, manifest, session)) is None:

@@ -19,6 +19,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.threads import deferToThread
 
 from sitecrawl.base.errors import StorageError
+from sitecrawl.crawl.traffic import INCOMPLETE, INDEXED
 from sitecrawl.export.fulltext import SearchIndex
 from sitecrawl.export.pages import Pages
 from sitecrawl.isolation.documents import IsolatedDocuments
@@ -27,10 +28,6 @@ from sitecrawl.pagestore.warc_store import INDEX_FILE
 
 logger = logging.getLogger(__name__)
 
-INDEXED: Final = "search/indexed"
-"""Counts the pages that were taken in."""
-INCOMPLETE: Final = "search/incomplete"
-"""True where the time was not enough."""
 _SECONDS: Final = 300.0
 """Which the end of a crawl may take longer: some 100,000 pages."""
 

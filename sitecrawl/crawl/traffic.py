@@ -12,8 +12,12 @@ from sitecrawl.crawl.causes import of_exception
 from sitecrawl.crawl.reading import QUARANTINED
 from sitecrawl.crawl.refusals import REFUSED
 from sitecrawl.crawl.requests import GUESSES, NOT_SHOWN, OF_REQUISITES
-from sitecrawl.crawl.search_index import INCOMPLETE, INDEXED
 from sitecrawl.page.refusals import Kind
+
+INDEXED: Final = "search/indexed"
+"""Counts the pages that were taken into the search index."""
+INCOMPLETE: Final = "search/incomplete"
+"""True where the time was not enough for all of them."""
 
 RATE_SECONDS: Final = 10.0
 """The speed that is shown is that of so many last seconds."""

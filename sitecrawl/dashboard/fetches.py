@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawl.requests import host_of
-from sitecrawl.dashboard.tables import Fields, Row
+
+if TYPE_CHECKING:
+    from sitecrawl.dashboard.tables import Fields, Row
 
 SHOWN: Final = 50
 """Fetches that are remembered one by one."""

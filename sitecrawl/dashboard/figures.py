@@ -13,14 +13,16 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from sitecrawl.cluster.shared_frontier import SharedFrontier
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.traffic import Rate, Traffic
 from sitecrawl.dashboard.meter import Meter
 from sitecrawl.frontier.disk import DiskFrontier
 from sitecrawl.seen.bloom import ScalableBloom
+
+if TYPE_CHECKING:
+    from sitecrawl.cluster.shared_frontier import SharedFrontier
 
 COLUMNS: Final = (
     "fetched", "failed", "excluded", "waiting", "in_flight", "known", "received", "errors", "ok", "redirects",

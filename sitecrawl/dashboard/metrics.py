@@ -6,11 +6,13 @@ Their names keep its conventions, also where others take them: base units as suf
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from sitecrawl.dashboard.figures import Figures
 from sitecrawl.dashboard.heartbeat import GONE, Worker
 from sitecrawl.dashboard.meter import BUCKETS, Meter
+
+if TYPE_CHECKING:
+    from sitecrawl.dashboard.figures import Figures
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 

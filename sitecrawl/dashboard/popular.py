@@ -12,13 +12,15 @@ import heapq
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sitecrawl.crawl.fetch import Fetch
 from sitecrawl.crawldir.database import Database
 from sitecrawl.frontier.disk import DiskFrontier
-from sitecrawl.frontier.reader import KnownUrl
 from sitecrawl.frontier.record import history_of
+
+if TYPE_CHECKING:
+    from sitecrawl.frontier.reader import KnownUrl
 
 KEPT: Final = 200
 SLICE_SECONDS: Final = 0.001
@@ -91,6 +93,8 @@ class Popular:
 
     def top(self, limit: int) -> list[KnownUrl]:
         """The `limit` most important pages that are known of, the greatest first. Raises `StorageError`."""
+        from sitecrawl.frontier.reader import KnownUrl  # noqa: PLC0415 - for those who look
+
         best = heapq.nlargest(limit, self._best.items(), key=lambda pair: pair[1])
         records = self._frontier.urls.get_many([key for key, _ in best])
         importance = self._frontier.link_credit.ledger.importance

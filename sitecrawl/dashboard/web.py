@@ -1,4 +1,4 @@
-"""The server: Twisted's, which Scrapy has running anyway, on 127.0.0.1 alone unless a setting says otherwise.
+"""The site that `listening` serves.
 
 What is answered is `Backend`'s business; who is answered, `Guard`'s; whose connections are kept, `Connections`'. Here
 are the limits on what a local process may send: small bodies, no endless requests.
@@ -9,17 +9,17 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from collections.abc import Awaitable
+from typing import Final
 
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.defer import deferred_from_coro
 from twisted.web.http import Request as HttpRequest
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from sitecrawl.dashboard.backend import Answer, Backend
-from sitecrawl.dashboard.connections import ACCEPTED, BACKLOG, Connection, Connections
-from sitecrawl.dashboard.guard import HEADERS, Guard, host_of
+from sitecrawl.dashboard.connections import Connection
+from sitecrawl.dashboard.guard import HEADERS, Guard
 from sitecrawl.dashboard.streams import Reader
 
 logger = logging.getLogger(__name__)
@@ -31,37 +31,9 @@ TIMEOUT: Final = 60.0
 STREAM: Final = "stream"
 
 
-class Server:
-    """Serves `backend` until `close`. `has_own_token`: it is new, and somebody has to be told. Raises
-    `twisted.internet.error.CannotListenError`.
-    """
-
-    def __init__(self, backend: Backend, token: str, port: int, address: str, *, has_own_token: bool) -> None:
-        from twisted.internet import reactor  # noqa: PLC0415 - importing it installs it
-
-        self._connections = Connections(_Site(_Page(backend, lambda: self._guard), timeout=TIMEOUT))
-        listen: Any = reactor.listenTCP
-        self._listening: Any = listen(port, self._connections, backlog=BACKLOG, interface=address)
-        self._listening.numberAccepts = ACCEPTED
-        self.port: int = self._listening.getHost().port
-        self._guard = Guard(token, self.port, address)
-        where = f"http://{host_of(address)}:{self.port}"
-        self.url = f"{where}/{token}/"
-        is_told = has_own_token and not self._guard.is_open
-        self.told = self.url if is_told else f"{where}/SITECRAWL_DASHBOARD_TOKEN/"
-        """The address for the log: without a token that somebody has chosen, and keeps. The log goes elsewhere, too,
-        where the page does.
-        """
-
-    async def close(self) -> None:
-        """Take no more connections, and give those that are open a moment to take what was written."""
-        if (stopped := self._listening.stopListening()) is not None:
-            await maybe_deferred_to_future(stopped)
-        for _ in range(10):
-            if not len(self._connections):
-                return
-            await asyncio.sleep(0.05)
-        self._connections.drop()
+def site_of(backend: Backend, guard: Guard) -> Site:
+    """All of `backend`, for those whom `guard` admits."""
+    return _Site(_Page(backend, guard), timeout=TIMEOUT)
 
 
 class _Request(Request):
@@ -107,7 +79,7 @@ class _Page(Resource):
 
     isLeaf = True  # noqa: N815
 
-    def __init__(self, backend: Backend, guard: Callable[[], Guard]) -> None:
+    def __init__(self, backend: Backend, guard: Guard) -> None:
         super().__init__()
         self._backend = backend
         self._guard = guard
@@ -117,7 +89,7 @@ class _Page(Resource):
             request.setHeader(name, value)
         request.responseHeaders.removeHeader(b"Server")
         method = request.method.decode("latin-1")
-        path = self._guard().admit(method, request.path.decode("latin-1"), lambda name: _header(request, name))
+        path = self._guard.admit(method, request.path.decode("latin-1"), lambda name: _header(request, name))
         if path is None:
             _send(request, Answer(b"", "text/plain", 404))
             return NOT_DONE_YET

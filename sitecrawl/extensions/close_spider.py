@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from scrapy import signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions.closespider import CloseSpider as OwnCloseSpider
 
-from sitecrawl.cluster.exchange import Exchange
 from sitecrawl.crawl.checkpoints import has_our_scheduler
 from sitecrawl.crawl.directories import only_looks
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sharing import crawl_limits, redis_of
+
+if TYPE_CHECKING:
+    from sitecrawl.cluster.exchange import Exchange
 
 
 class CloseSpider:

@@ -29,9 +29,7 @@ def with_job_file(crawler: Crawler, given: Mapping[str, Any]) -> dict[str, Any]:
     named = given.get("job", "")
     if not is_file(named):
         return dict(given)
-    from sitecrawl.job.reading import read_job  # noqa: PLC0415 - YAML and more, for those who have a file
-
-    job = read_job(Path(named))
+    job = job_in(named)
     spider = crawler.spidercls
     if job.spider not in {"", spider.name}:
         raise OptionError(f"{job.path} is for the spider {job.spider}, and not for {spider.name}")
@@ -41,6 +39,13 @@ def with_job_file(crawler: Crawler, given: Mapping[str, Any]) -> dict[str, Any]:
         crawler.settings.set(name, value, PRIORITY)
     name = "" if has_directory(crawler.settings, given.get("_job", "")) else job.name
     return {**arguments_of(job, getattr(spider, "path_arguments", ())), **given, "job": name}
+
+
+def job_in(file: str) -> Job:
+    """The job that the file is. Raises `OptionError`."""
+    from sitecrawl.job.reading import read_job  # noqa: PLC0415 - YAML and more, for those who have a file
+
+    return read_job(Path(file))
 
 
 def has_directory(settings: BaseSettings, scrapyd_job: str) -> bool:

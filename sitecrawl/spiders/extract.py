@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
 from scrapy.crawler import Crawler
@@ -16,9 +16,11 @@ from sitecrawl.base.limits import EXTRACT_SIZE, EXTRACT_TIME, NO_LIMIT, REGEX_TI
 from sitecrawl.base.patterns import MatchTime
 from sitecrawl.job.taking import with_job_file
 from sitecrawl.page.items import Link, PageItem
-from sitecrawl.rules import Extraction, Outcome, PageText, RuleSet, read_rules
 from sitecrawl.spiders.feeds import name_fields
 from sitecrawl.spiders.site import SiteSpider
+
+if TYPE_CHECKING:
+    from sitecrawl.rules import Extraction, Outcome, RuleSet
 
 
 class ExtractSpider(SiteSpider):
@@ -32,6 +34,8 @@ class ExtractSpider(SiteSpider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        from sitecrawl.rules import read_rules  # noqa: PLC0415 - Scrapy imports all spiders, whichever runs
+
         kwargs = with_job_file(crawler, kwargs)
         path = kwargs.pop("rules", None)
         if not path:
@@ -51,6 +55,8 @@ class ExtractSpider(SiteSpider):
         self._extractions: WeakKeyDictionary[Response, Extraction] = WeakKeyDictionary()
 
     def page(self, response: Response) -> PageItem:
+        from sitecrawl.rules import Extraction, PageText  # noqa: PLC0415 - as above
+
         page = super().page(response)
         if not 200 <= page.status < 300 or page.charset is None:
             return page

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -19,11 +19,12 @@ from sitecrawl.page import media_type as media
 from sitecrawl.page.items import PageItem
 from sitecrawl.page.text_lines import html_lines
 from sitecrawl.page.xhtml import as_html
-from sitecrawl.search.shark_search import Focus
-from sitecrawl.search.words import words
 from sitecrawl.spiders.feeds import name_fields
 from sitecrawl.spiders.site import SiteSpider
 from sitecrawl.urls.url import guess_url
+
+if TYPE_CHECKING:
+    from sitecrawl.search.shark_search import Focus
 
 THRESHOLD: Final = 0.1
 _EXAMPLE: Final = "sitecrawl_example"
@@ -72,6 +73,9 @@ class FocusedSpider(SiteSpider):
         files = [Path(name) for name in examples if Path(name).is_file()]
         urls = [guess_url(name).href for name in examples if not Path(name).is_file()]
         texts = [_text_of_file(path) for path in files]
+        from sitecrawl.search.shark_search import Focus  # noqa: PLC0415 - Scrapy imports all spiders, whichever runs
+        from sitecrawl.search.words import words  # noqa: PLC0415
+
         try:
             from sitecrawl.search.topic import Topic  # noqa: PLC0415 - an extra, which takes a second to import
         except ModuleNotFoundError as error:

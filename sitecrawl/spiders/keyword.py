@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider
@@ -15,11 +15,13 @@ from sitecrawl.base.errors import OptionError, StorageError
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.job.taking import with_job_file
 from sitecrawl.page.items import PageItem
-from sitecrawl.pagestore.folder import PageFolder
-from sitecrawl.search.keyword import Found, Keyword
 from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.feeds import name_fields
 from sitecrawl.spiders.site import SiteSpider
+
+if TYPE_CHECKING:
+    from sitecrawl.pagestore.folder import PageFolder
+    from sitecrawl.search.keyword import Found, Keyword
 
 FOUND: Final = "keyword_found"
 """The reason with which a crawl ends that has found its keyword."""
@@ -49,6 +51,9 @@ class KeywordSpider(SiteSpider):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+        from sitecrawl.pagestore.folder import PageFolder  # noqa: PLC0415 - Scrapy imports all spiders, whichever runs
+        from sitecrawl.search.keyword import Found, Keyword  # noqa: PLC0415
+
         kwargs = with_job_file(crawler, kwargs)
         text, folder = kwargs.pop("keyword", None), kwargs.pop("output_dir", None)
         if text is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
@@ -18,7 +18,6 @@ from sitecrawl.crawl.directories import job_directory, only_looks
 from sitecrawl.crawl.page_item import page_item
 from sitecrawl.crawl.privates import is_closing
 from sitecrawl.crawl.requisites import read_requisite
-from sitecrawl.crawl.revisits import Recrawling
 from sitecrawl.crawl.runtime import Runtime
 from sitecrawl.crawl.sharing import redis_of
 from sitecrawl.crawl.sitemaps import Sitemaps
@@ -27,6 +26,9 @@ from sitecrawl.page.items import Link, PageItem
 from sitecrawl.spiders.arguments import SiteArguments
 from sitecrawl.spiders.feeds import PAGE_FIELDS, leave_pages_out, name_fields
 from sitecrawl.urls.url import parse, shortened
+
+if TYPE_CHECKING:
+    from sitecrawl.crawl.revisits import Recrawling
 
 
 class SiteSpider(Spider):
@@ -89,6 +91,8 @@ class SiteSpider(Spider):
         seconds = crawler.settings.getfloat(REGEX_TIME.setting, REGEX_TIME.default)
         arguments.scope.limit_matches(seconds, spider.pattern_stopped)
         if arguments.recrawl:
+            from sitecrawl.crawl.revisits import Recrawling  # noqa: PLC0415 - what few crawls do
+
             spider.recrawling = Recrawling(crawler, spider.is_sitemap)
         return spider
 

@@ -19,8 +19,8 @@ from redis_servers import Server
 
 from sitecrawl.cluster.connection import connect_async
 from sitecrawl.cluster.keys import Keys
-from sitecrawl.cluster.options import CrawlLimits
-from sitecrawl.cluster.run import NewLimit, Run, change
+from sitecrawl.cluster.options import CrawlLimits, NewLimit
+from sitecrawl.cluster.run import Run, change
 from sitecrawl.cluster.standing import Tally
 from sitecrawl.cluster.steps import Steps
 from sitecrawl.crawl import frontiers

@@ -20,8 +20,8 @@ from waiting import until, until_async
 from sitecrawl.base.errors import OptionError
 from sitecrawl.cluster.join import begin, join
 from sitecrawl.cluster.keys import Keys
-from sitecrawl.cluster.options import ClusterOptions, CrawlLimits
-from sitecrawl.cluster.run import NewLimit, Run
+from sitecrawl.cluster.options import ClusterOptions, CrawlLimits, NewLimit
+from sitecrawl.cluster.run import Run
 from sitecrawl.cluster.steps import script
 from sitecrawl.frontier.record import UrlState
 from sitecrawl.frontier.visit import Visit

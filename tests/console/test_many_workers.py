@@ -59,11 +59,14 @@ def crawl(web: Web, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str
 
 class TestWhole:
     def test_what_it_says(self, crawl: tuple[Path, str], web: Web) -> None:
-        """One address, one summary, and how to read all of it; nothing else."""
+        """What is crawled, one address, one summary, and how to read all of it; nothing else."""
         place, said = crawl
         lines = said.splitlines()
         assert sum(line.startswith("Dashboard: http://127.0.0.1:") for line in lines) == 1
-        assert sum(line.startswith("URL-seen test: ") for line in lines) == 1
+        begin = lines.index(f"Crawling: {web.url(0)} (spider generic, scope any)")
+        assert lines[begin + 1] == f"Data: {place}"
+        assert lines[begin + 2].startswith("Ctrl-C stops it; this goes on: ")
+        assert lines[begin + 3].startswith("Dashboard: ")
         assert lines.count("The crawl finished: nothing is left to fetch.") == 1
         (pages,) = [line.split() for line in lines if "2xx pages" in line]
         assert pages[2:] == [str(web.pages)]

@@ -28,9 +28,10 @@ from waiting import PATIENCE
 
 from sitecrawl.base.display import duration, printable, size
 from sitecrawl.base.errors import OptionError
+from sitecrawl.console.live_line import AboveLine
 from sitecrawl.console.progress import HostErrors
 from sitecrawl.console.status import Status
-from sitecrawl.console.status_line import AboveLine, wants_line
+from sitecrawl.console.status_line import wants_line
 from sitecrawl.console.summary import CrawlTotals, Summary, resume_command
 from sitecrawl.crawl.ending import ending
 from sitecrawl.crawl.requests import GUESS
@@ -463,13 +464,15 @@ class TestWithoutATerminal:
         return subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True, timeout=PATIENCE, check=True)
 
     def test_no_line_but_a_summary(self, tmp_path: Path) -> None:
-        """The dashboard's address, what is in use and the summary, without control characters."""
+        """What is crawled, where to, the dashboard's address, how to stop and go on; and the summary."""
         with slow_site(3) as web:
             done = self.run(command(web), tmp_path)
         assert done.stdout == ""
         assert re.match(
+            r"Crawling: http://127\.0\.0\.1:\d+/ \(spider generic, scope site\)\nData: crawls/generic-[\d-]+\n"
             r"Dashboard: http://127\.0\.0\.1:\d+/[\w-]{32}/\n"
-            r"Compiled core: .*\nURL-seen test: .*\n\nThe crawl finished",
+            r"Ctrl-C stops it; this goes on: .*scrapy crawl generic .*JOBDIR=crawls/generic-[\d-]+\n"
+            r"\nThe crawl finished",
             done.stderr,
         )
         assert "\x1b" not in done.stderr

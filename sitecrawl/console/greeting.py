@@ -1,0 +1,70 @@
+"""What a crawl says first: what is crawled, and where its pages go; and how to stop it and go on."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from scrapy import Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import NotConfigured
+
+from sitecrawl.base.display import printable
+from sitecrawl.cluster.line import say, to_parent
+from sitecrawl.crawl.checkpoints import has_our_scheduler
+from sitecrawl.crawl.directories import is_job
+from sitecrawl.crawl.runtime import Runtime
+
+_NAMED: Final = 3
+"""Seeds that are named; of more, their number."""
+_LONGEST: Final = 1000
+
+
+class Greeting:
+    """Scrapy extension, before the dashboard's, with the summary (`SITECRAWL_SUMMARY`). For many workers the process
+    that has started them speaks; scrapyd's job is read in its log.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Greeting:
+        settings = crawler.settings
+        wanted = settings.getbool("SITECRAWL_SUMMARY", default=True) and has_our_scheduler(settings)
+        if not wanted or is_job() or to_parent() is not None:
+            raise NotConfigured
+        greeting = cls(crawler)
+        crawler.signals.connect(greeting.spider_opened, signal=signals.spider_opened)
+        return greeting
+
+    def spider_opened(self, spider: Spider) -> None:
+        runtime = Runtime.of(self._crawler)
+        fetched = runtime.frontier.counts.fetched if runtime.directory.resumed else None
+        for line in first_lines(subject_of(spider), runtime.path, fetched):
+            say(line)
+
+
+def first_lines(subject: str, directory: Path, fetched: int | None = None) -> Iterator[str]:
+    """What is crawled, and where. `fetched`: URLs so far, of a crawl that goes on."""
+    begun = "" if fetched is None else f"; it goes on, with {fetched:,} URLs fetched so far"
+    yield f"Crawling: {printable(subject, _LONGEST)}{begun}"
+    yield f"Data: {printable(shlex.quote(str(directory)), _LONGEST)}"
+
+
+def subject_of(spider: Spider) -> str:
+    """Where the crawl begins, and how far it goes; of a spider without arguments of ours, its name."""
+    arguments = getattr(spider, "arguments", None)
+    seeds, scope = getattr(arguments, "seeds", ()), getattr(arguments, "scope", None)
+    if not seeds:
+        return f"spider {spider.name}"
+    named = ", ".join(seed.href for seed in seeds[:_NAMED])
+    more = f" and {len(seeds) - _NAMED:,} more seeds" if len(seeds) > _NAMED else ""
+    return f"{named}{more} (spider {spider.name}, scope {getattr(scope, 'kind', 'of its own')})"
+
+
+def how_to_stop(resume: str | None) -> str:
+    """How the crawl is ended by hand; `resume` is the command that goes on with it."""
+    return "Ctrl-C stops it" + (f"; this goes on: {printable(resume, 100_000)}" if resume is not None else "")

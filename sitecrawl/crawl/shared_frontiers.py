@@ -1,0 +1,55 @@
+"""A worker's frontier on Redis. Imported where a crawl is shared, and nowhere else: `redis` takes long to import."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+
+from sitecrawl.cluster.board import Board
+from sitecrawl.cluster.connection import connect_async
+from sitecrawl.cluster.holdings import Holdings
+from sitecrawl.cluster.join import Joined, begin
+from sitecrawl.cluster.keys import Keys
+from sitecrawl.cluster.listener import WorkerListener
+from sitecrawl.cluster.partition_store import PartitionStore
+from sitecrawl.cluster.partitions import Partitions
+from sitecrawl.cluster.shared_frontier import SharedFrontier
+from sitecrawl.cluster.steps import Steps
+from sitecrawl.crawldir.database import Database
+from sitecrawl.frontier.crawl_seen import CrawlSeen, SeenKeeper
+from sitecrawl.frontier.disk import DiskFrontier
+from sitecrawl.frontier.territory import Territory
+
+
+def shared_frontier(
+    joined: Joined,
+    database: Database,
+    make: Callable[[Database, Territory, SeenKeeper], DiskFrontier],
+    seen: CrawlSeen,
+    listener: WorkerListener,
+) -> SharedFrontier:
+    """A worker's on the crawl that was joined; `make` makes that of what it has. Raises `OptionError`."""
+    options, holdings = joined.options, Holdings(database, secrets.token_hex(8))
+    run = begin(joined, holdings.session)
+    partitions = Partitions(
+        holdings,
+        options.shards,
+        run=run,
+        make=make,
+        seen=seen,
+        listener=listener,
+        clock=time.monotonic,
+        cache=options.cache,
+    )
+    client = connect_async(options.redis, cluster=joined.is_cluster, replicas=options.replicas)
+    steps = Steps(client, Keys(options.crawl, options.shards))
+    store = PartitionStore(steps, holdings.session, options.lease_seconds)
+    return SharedFrontier(partitions, store, run=run, watch=options.watch, seeds_key=options.seeds_key)
+
+
+def board_of(joined: Joined, session: str) -> Board:
+    """What the workers tell each other of themselves, over a connection of its own."""
+    options = joined.options
+    line = connect_async(options.redis, cluster=joined.is_cluster)
+    return Board(Steps(line, Keys(options.crawl, options.shards)), session)
