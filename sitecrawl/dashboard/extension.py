@@ -141,9 +141,7 @@ class Dashboard:
             logger.warning("There is no dashboard: it needs Twisted's reactor (TWISTED_REACTOR_ENABLED)")
             return
         try:
-            self._server = Server(
-                self._site, self._token, port, self._address, has_own_token=self._has_own_token
-            )
+            self._server = Server(self._site, self._token, port, self._address, has_own_token=self._has_own_token)
         except CannotListenError as error:
             logger.error("There is no dashboard: SITECRAWL_DASHBOARD_PORT %d cannot be had (%s)", port, error)
             return
