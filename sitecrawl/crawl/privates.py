@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-KNOWN: Final = [(2, 19)]
+KNOWN: Final[list[tuple[int | str, ...]]] = [(2, 19)]
 """Versions of Scrapy whose code may be replaced."""
 
 logger = logging.getLogger(__name__)
