@@ -49,10 +49,12 @@ class TooManyChunks(LimitExceeded):
 
 
 class PrivateAddress(LimitExceeded):
-    """A host that no seed names and that is not on the public internet (SITECRAWL_ALLOW_PRIVATE)."""
+    """A host that is not on the public internet, and that no seed names by its address or a name that is not public
+    (SITECRAWL_ALLOW_PRIVATE).
+    """
 
     def __init__(self, url: str, address: str) -> None:
-        super().__init__(f"{address} is no public address, and no seed names its host")
+        super().__init__(f"{address} is no public address, and no seed names it, or a name of its network")
         self.url = url
         """What was asked for: after a redirect, where it led."""
 

@@ -1,7 +1,8 @@
 """What all download handlers of a crawl share: who is heard from, and which addresses may be connected to.
 
 An address is checked when a connection is made: a name may lead to another one each time that it is looked up. A
-private one is refused unless a seed names its host.
+private one is refused unless a seed names its host, and does so by the address or by a name that is not public:
+whoever has a public name may let it lead into the network of whoever crawls it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from sitecrawl.extensions.resolver import condemn, look_up
 from sitecrawl.http import addresses
 from sitecrawl.http.blame import PATIENCE
 from sitecrawl.http.connection import MAX_IDLE
+from sitecrawl.urls.url import is_public_name
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +99,7 @@ def check_address(crawler: Crawler, url: str, host: str, address: str) -> None:
     """Raises `PrivateAddress` if a request for `url`, which is on `host`, may not lead to `address`."""
     if crawler.settings.getbool(limits.PRIVATE_ADDRESS.setting) or addresses.is_public(address):
         return
-    if host not in Runtime.of(crawler).seed_hosts:
+    if is_public_name(host) or host not in Runtime.of(crawler).seed_hosts:
         raise PrivateAddress(url, address)
 
 

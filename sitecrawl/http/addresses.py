@@ -1,19 +1,77 @@
 """Which IP addresses are public: those to which a page of the web may send the crawler.
 
-The rule is the IANA registries' "globally reachable" (RFC 6890), as Python's `ipaddress` has it, made stricter where
-an address leads elsewhere than it says: an IPv6 address that carries an IPv4 address is as public as that one, and of
+The rule is the IANA registries' "globally reachable" (RFC 6890), from tables of our own: Python's `ipaddress` has
+those of the day when its patch release was made (under 3.11.7, 192.0.0.192 is public). It is stricter where an
+address leads elsewhere than it says: an IPv6 address that carries an IPv4 address is as public as that one, and of
 the rest of IPv6 only the range counts that is given out to anyone (2000::/3).
 """
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
 
+REGISTRIES: Final = "2026-11-25"
+"""When the tables were held against these, whose last additions are RFC 9637 (3fff::/20) and RFC 9602 (5f00::/16):
+
+- https://www.iana.org/assignments/iana-ipv4-special-registry
+- https://www.iana.org/assignments/iana-ipv6-special-registry
+
+Rows that are globally reachable are left out where they lie in no other row. 192.88.99.0/24 and 2001::/32 are "N/A"
+or deprecated there: packets for them go to whoever has put up a relay. Multicast has a registry of its own.
+"""
+_NOT_V4: Final = tuple(
+    map(
+        IPv4Network,
+        (
+            "0.0.0.0/8",  # this network
+            "10.0.0.0/8",  # private use
+            "100.64.0.0/10",  # shared with a carrier's customers
+            "127.0.0.0/8",  # loopback
+            "169.254.0.0/16",  # link-local, where clouds keep their metadata
+            "172.16.0.0/12",  # private use
+            "192.0.0.0/24",  # IETF protocol assignments: all, but for what is anycast to anyone
+            "192.0.2.0/24",  # documentation
+            "192.88.99.0/24",  # deprecated 6to4 relays
+            "192.168.0.0/16",  # private use
+            "198.18.0.0/15",  # benchmarking
+            "198.51.100.0/24",  # documentation
+            "203.0.113.0/24",  # documentation
+            "224.0.0.0/4",  # multicast
+            "240.0.0.0/4",  # reserved, and limited broadcast
+            "168.63.129.16/32",  # not in the registry: what Azure's machines are told about themselves
+        ),
+    )
+)
+_YET_V4: Final = tuple(map(IPv4Network, ("192.0.0.9/32", "192.0.0.10/32")))
+"""Globally reachable within these: PCP and TURN anycast."""
 _UNICAST: Final = IPv6Network("2000::/3")
+_NOT_V6: Final = tuple(
+    map(
+        IPv6Network,
+        (
+            "2001::/23",  # IETF protocol assignments: Teredo, benchmarking, ORCHID
+            "2001:db8::/32",  # documentation
+            "3fff::/20",  # documentation
+        ),
+    )
+)
+"""Of what is given out; whatever else the registry has is no part of that."""
+_YET_V6: Final = tuple(
+    map(
+        IPv6Network,
+        (
+            "2001:1::1/128",  # PCP anycast
+            "2001:1::2/128",  # TURN anycast
+            "2001:1::3/128",  # DNS-SD SRP anycast
+            "2001:3::/32",  # AMT
+            "2001:4:112::/48",  # AS112
+            "2001:20::/28",  # ORCHIDv2
+            "2001:30::/28",  # drone remote ID
+        ),
+    )
+)
 _NAT64: Final = IPv6Network("64:ff9b::/96")  # RFC 6052; the last four bytes are the IPv4 address
-_METADATA: Final = frozenset({IPv4Address("168.63.129.16")})
-"""What a cloud's machines are told about themselves at a public address: Azure's. All others' are link-local."""
 
 
 def is_public(address: str) -> bool:
@@ -23,11 +81,13 @@ def is_public(address: str) -> bool:
         return _is_public_v4(parsed)
     if (carried := _carried(parsed)) is not None:
         return _is_public_v4(carried)
-    return parsed in _UNICAST and parsed.is_global
+    is_special = any(parsed in network for network in _NOT_V6) and not any(parsed in network for network in _YET_V6)
+    return parsed in _UNICAST and not is_special
 
 
 def _is_public_v4(address: IPv4Address) -> bool:
-    return address.is_global and not address.is_multicast and address not in _METADATA
+    is_special = any(address in network for network in _NOT_V4)
+    return not is_special or any(address in network for network in _YET_V4)
 
 
 def _carried(address: IPv6Address) -> IPv4Address | None:

@@ -263,6 +263,14 @@ def zone_of(name: str) -> str:
     return site if registrable_domain(site) else ".".join(site.split(".")[-2:])
 
 
+def is_public_name(host: str) -> bool:
+    """Whether anybody could register `host`, with or without port, or its domain: then whoever has it says where it
+    leads. `localhost`, single labels, `.internal`, `.test` and `home.arpa` (RFC 8375) are nobody's on the internet.
+    """
+    name = host.rpartition(":")[0] if host[-1:].isdigit() and ":" in host else host
+    return bool(_public_suffixes().extract_str(name).suffix) and not f".{name}".endswith(".home.arpa")
+
+
 def top_level_of(host: str) -> str:
     """The top-level domain that the site of `host` is in; the site itself where it is no registrable domain."""
     site = site_of(host)

@@ -123,6 +123,14 @@ def test_what_is_no_web_url_is_not_sent(url: str) -> None:
 
 
 @pytest.mark.deep
+def test_a_seed_with_a_public_name_is_no_exception(private: LocalWeb, tmp_path: Path) -> None:
+    """Whoever has the name lets it lead where he likes."""
+    root = f"http://private.example.com:{private.port}/"
+    states, stats = crawl(root, tmp_path / "job")
+    assert private.hits == []
+    assert (states, stats["limits/private_address"]) == ({root: UrlState.EXCLUDED}, 1)
+
+
 def test_all_may_be_allowed(public: LocalWeb, private: LocalWeb, tmp_path: Path) -> None:
     """SITECRAWL_ALLOW_PRIVATE lets every address in."""
     states, _ = crawl(f"http://public.example:{public.port}/", tmp_path / "job", SITECRAWL_ALLOW_PRIVATE=True)

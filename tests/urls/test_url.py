@@ -15,7 +15,17 @@ from w3lib.url import canonicalize_url
 
 from sitecrawl.base.errors import InvalidUrl
 from sitecrawl.page import charset
-from sitecrawl.urls.url import CRAWLED, MAX_URL_LENGTH, Canonicalizer, Url, guess_url, parse, path_start, site_of
+from sitecrawl.urls.url import (
+    CRAWLED,
+    MAX_URL_LENGTH,
+    Canonicalizer,
+    Url,
+    guess_url,
+    is_public_name,
+    parse,
+    path_start,
+    site_of,
+)
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "urls.md"
 
@@ -418,3 +428,25 @@ def test_guess_url_refuses(text: str, message: str) -> None:
     with pytest.raises(InvalidUrl, match=message) as error:
         guess_url(text)
     assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("a.example.com", True),
+        ("example.co.uk:8080", True),
+        ("a.github.io", True),
+        ("com", True),
+        ("localhost", False),
+        ("intranet:8080", False),
+        ("wiki.intranet", False),
+        ("a.internal", False),
+        ("a.test", False),
+        ("nas.home.arpa", False),
+        ("10.0.0.1:80", False),
+        ("[fd00::1]:80", False),
+    ],
+)
+def test_names_that_anybody_could_have(host: str, expected: bool) -> None:
+    """Those below a suffix of the Public Suffix List."""
+    assert is_public_name(host) is expected

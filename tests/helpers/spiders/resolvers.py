@@ -31,7 +31,7 @@ class Changing(CachingThreadedResolver):
             return succeed(name)
         if name == "changing.example":
             return succeed(next(self.answers))
-        return succeed(PRIVATE if name == "private.example" else PUBLIC)
+        return succeed(PRIVATE if name.startswith("private.") else PUBLIC)
 
 
 class Vanishing(CachingThreadedResolver):
