@@ -268,7 +268,8 @@ def is_public_name(host: str) -> bool:
     leads. `localhost`, single labels, `.internal`, `.test` and `home.arpa` (RFC 8375) are nobody's on the internet.
     """
     name = host.rpartition(":")[0] if host[-1:].isdigit() and ":" in host else host
-    return bool(_public_suffixes().extract_str(name).suffix) and not f".{name}".endswith(".home.arpa")
+    has_suffix = bool(registrable_domain(f"any.{name}"))  # some suffixes are hosts themselves
+    return has_suffix and not f".{name}".endswith(".home.arpa")
 
 
 def top_level_of(host: str) -> str:
