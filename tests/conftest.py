@@ -12,8 +12,8 @@ from alone import pytest_configure  # noqa: F401 - pytest takes the hook from he
 from hypothesis import HealthCheck, settings
 
 # How long an example takes says something of the machine and what else it does, and nothing of the code.
-settings.register_profile("deep", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("gate", settings.get_profile("deep"), derandomize=True)
+settings.register_profile("deep", deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("gate", settings.get_profile("deep"), derandomize=True, max_examples=50)
 settings.load_profile("gate")
 
 LONGEST: Final = (

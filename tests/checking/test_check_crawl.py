@@ -330,7 +330,9 @@ def told(result: CheckResult) -> list[str]:
     return [str(problem) for problem in result.problems]
 
 
-@pytest.mark.parametrize("name", HEALED)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.deep] * name.endswith("unreadable")) for name in HEALED]
+)
 def test_damage_is_named_and_healed(name: str, job: Path) -> None:
     """The check says what is wrong, and the repair puts it right."""
     damage, words = HEALED[name]

@@ -159,6 +159,7 @@ class TestCommands:
             (("check-crawl", "{}"), "such as {}/worker-1"),
         ],
     )
+    @pytest.mark.deep
     def test_what_has_no_answer_here(self, words: tuple[str, ...], why: str, place: Path) -> None:
         """One line that says what to do, instead of an empty list."""
         done = command(*(word.format(place) for word in words))

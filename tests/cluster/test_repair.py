@@ -118,7 +118,9 @@ def test_a_worker_that_comes_just_then(redis: Server, workers: list[Path], monke
         assert client.exists(*(key(partition, "lease") for partition in range(PARTITIONS))) == 0
 
 
-@pytest.mark.parametrize("moment", ["_drop_spoilt", "_write_back", "_release"])
+@pytest.mark.parametrize(
+    "moment", ["_write_back", *(pytest.param(step, marks=pytest.mark.deep) for step in ("_drop_spoilt", "_release"))]
+)
 def test_a_repair_that_is_killed(
     redis: Server, workers: list[Path], moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +185,7 @@ class TestPages:
         dead(redis)
         assert "stored nowhere" not in command(*words).stdout
 
+    @pytest.mark.deep
     def test_pages_that_are_stored_twice(self, redis: Server, whole: list[Path]) -> None:
         """By two workers, or by one: the last stays; the others are none, in the index of their workers."""
         copy = whole[0].parent / "copy"

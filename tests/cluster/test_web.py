@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from crawling import scrapy
 from fleet import fleet, urls_of, web_of
 from redis_servers import Server
@@ -17,6 +18,7 @@ PAGES = 80
 KEPT = ("responses", "pages", "html_pages", "quantiles", "statuses", "types", "languages")
 
 
+@pytest.mark.deep
 def test_two_workers_tell_what_one_process_does(redis: Server, tmp_path: Path) -> None:
     """All figures but two: the depth of a page is that of the way by which it came, and only workers can say what
     stays with one.
