@@ -22,6 +22,7 @@ from scrapy.settings import Settings, default_settings
 from sitecrawl import compiled
 from sitecrawl.addon import SCRAPY_DEFAULTS, SETTINGS
 from sitecrawl.base.extras import DISTRIBUTION
+from sitecrawl.base.secret_settings import HIDDEN_WORDS
 from sitecrawl.crawldir import meta
 from sitecrawl.spiders.arguments import NAMES
 
@@ -36,7 +37,7 @@ COMMANDS = [
 DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 UNSET = {"SITECRAWL_DATABASE_URL": "", "SITECRAWL_DATABASE_TABLE": "pages"}
 """Settings of a pipeline that is off by default: the add-on gives them no value."""
-VARIABLES = {compiled.PURE}
+VARIABLES = {compiled.PURE, HIDDEN_WORDS}
 """Of the environment, and no settings."""
 
 
