@@ -183,6 +183,8 @@ class Reading:
         record, registry = self._record, self._registry
         new: list[tuple[bytes, SitemapRecord]] = []
         for key, entry in entries:
+            if key not in registry.store and not registry.may_name(record, entry.url.host):
+                continue
             child = registry.remember(entry.url, Kind.SITEMAP, How.INDEX, parent=record.url, vouchers=record.vouchers)
             if child is not None:
                 child.lastmod = entry.lastmod or 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -22,6 +23,10 @@ from sitecrawl.urls.url import Url, parse
 
 MAX_PER_HOST: Final = 50_000
 """Sitemaps of one host that are remembered."""
+MAX_NESTING: Final = 3
+"""An index with so many above it, itself included, names nothing more. The protocol allows one; some have two."""
+MAX_NESTED: Final = 1_000
+"""Sitemaps of one host that indexes within indexes name, in a run: else 1,000 may name 1,000 each, for ever."""
 _PRIORITY: Final = 1000
 """Sitemaps go before pages: what they list may be newer than anything that waits."""
 _DEPTH: Final = 1
@@ -36,6 +41,8 @@ class Registry:
         self.options = options
         self.admits = admits
         self.store = SitemapStore(runtime.database, options)
+        self._nested: Counter[str] = Counter()
+        """By host, the sitemaps that indexes within indexes have named."""
         runtime.checkpoints.add(self.store)
         runtime.on_moved.append(self.store.reload)
 
@@ -70,6 +77,26 @@ class Registry:
         self.store.put(key, record)
         self.runtime.stats.inc_value(f"sitemaps/found/{how.value}" if kind == Kind.SITEMAP else "sitemaps/sources")
         return record
+
+    def may_name(self, index: SitemapRecord, host: str) -> bool:
+        """Whether one more sitemap, on `host`, may be remembered that `index` names."""
+        if index.how != How.INDEX:
+            return True
+        if self._nesting(index) >= MAX_NESTING or self._nested[host] >= MAX_NESTED:
+            self.runtime.stats.inc_value("sitemaps/nested")
+            return False
+        self._nested[host] += 1
+        return True
+
+    def _nesting(self, record: SitemapRecord) -> int:
+        """How many indexes are above a sitemap's entries, its own included, up to `MAX_NESTING`."""
+        nesting, above = 1, record
+        while above.how == How.INDEX and nesting < MAX_NESTING:
+            known = self.store.get(self.key(parse(above.parent))) if above.parent else None
+            if known is None:
+                break
+            nesting, above = nesting + 1, known
+        return nesting
 
     def take_over(self, response: Response) -> None:
         """Remember a sitemap that another worker has found, by what its request says of it, if it does."""

@@ -268,6 +268,26 @@ class TestDiscovery:
 
         play({"/i.xml": index("/1.xml", "/2.xml", "/3.xml")}, story)
 
+    def test_indexes_of_indexes(self, play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+        """An index within an index may name sitemaps, up to so many of a host; one below that names none."""
+        monkeypatch.setattr("sitecrawl.crawl.sitemaps.registry.MAX_NESTED", 4)
+
+        async def story(crawl: Crawl) -> None:
+            crawl.add("/0.xml")
+            asked = await crawl.run()
+            assert asked[:4] == ["/0.xml", "/1.xml", "/2.xml", "/3.xml"]
+            assert len(asked) == 4 + 4
+            assert crawl.stat("nested") > 0
+            assert not any(path.count("-") > 1 for path in asked)
+
+        tree = {f"/{one}.xml": index(*(f"/{one}-{two}.xml" for two in range(3))) for one in range(1, 4)}
+        deeper = {
+            f"/{one}-{two}.xml": index(f"/{one}-{two}-1.xml", f"/{one}-{two}-2.xml")
+            for one in range(1, 4)
+            for two in range(3)
+        }
+        play({"/0.xml": index("/1.xml", "/2.xml", "/3.xml"), **tree, **deeper}, story)
+
 
 class TestExpects:
     def test_it_is_a_question(self, play: Play) -> None:
