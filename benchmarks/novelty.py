@@ -47,7 +47,8 @@ def spread(found: Sequence[Novelty]) -> str:
 
 
 def by_kind(site: str, found: Iterable[Page]) -> None:
-    shown, kinds, words = ShownText(), defaultdict(list), defaultdict(int)
+    shown, kinds = ShownText(), defaultdict(list)
+    words: defaultdict[str, int] = defaultdict(int)
     versions: dict[tuple[int, ...], list[int]] = defaultdict(lambda: [0, 0, 0])
     for page in sorted(found, key=lambda page: (page.version, page.path)):
         novelty, count = shown.look(shingles(page.text)), len(page.text.split())

@@ -147,11 +147,14 @@ _SAID: Final = {
 def _without_slots(rule: Rule, parts: Parts) -> Parts | None:
     slots, segments = slots_of(rule.what), parts.segments
     rest = slots.rest(segments)
+    if rest is segments and rule.place not in parts.places:  # most rules, of most URLs
+        return None
     if rest is not segments and rest is not None and rule.place in places_of(rest):
         segments = slots.left(segments)
     elif slots.starred or rule.place not in parts.places:
         return None
-    kept = tuple(key for key in parts.keys if not slots.has(key))
+    keys = slots.keys
+    kept = tuple([key for key in parts.keys if key not in keys and name_of(key) not in keys])
     if len(kept) == len(parts.keys) and segments == parts.segments:
         return None
     return Parts(parts.origin, segments, slash=parts.slash, keys=kept)
