@@ -65,6 +65,9 @@ FED_SIZE: Final = 0.1
 """So much smaller a host may be that only hosts lead to which are held back, and so much sooner it is judged."""
 BUDGET: Final = 2.0
 """Fetches of what gives good pages and grows without end, for each good page elsewhere on its host."""
+SMALL: Final = 9.0
+"""On a small site `TrapOptions.least_budget` is at most so many times the good pages elsewhere: with a few more what
+grows would be nearly all of the host (`growth.BESIDES`), and never be held back."""
 LEAST_PROBES: Final = 50
 PROBES_DIVISOR: Final = 4
 MISS: Final = 0.25
@@ -225,7 +228,8 @@ class TrapJudge:
             return True
         endless = [one for one in host.sections.values() if one is section or self._is_endless(one)]
         elsewhere = host.good - sum([one.good for one in endless])
-        return sum([one.fetched for one in endless]) < max(self.options.least_budget, BUDGET * elsewhere)
+        least = min(self.options.least_budget, SMALL * elsewhere)
+        return sum([one.fetched for one in endless]) < max(least, BUDGET * elsewhere)
 
     def _is_endless(self, section: Section) -> bool:
         trap = section.trap
